@@ -1,0 +1,44 @@
+// The call as a collective sees it. Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "core/generated/spec.hpp"
+
+namespace unisono {
+
+/// What a collective may look at when it generates one rank's program.
+///
+/// Everything here is equal on all ranks of the communicator, except `rank`. It is the key of a
+/// program: two calls with equal `Call` run the same moves. Addresses, communicator number,
+/// sequence, user tag and deadline are bound at launch and are not visible here.
+struct Call {
+  Collective collective = Collective::kNop;
+  Func func = Func::kNone;  ///< reduction operator; none where nothing is reduced
+  Datatype dtype = Datatype::kByte;
+  bool in_place = false;         ///< the input stands in dst (see docs/model.md, "In place")
+  std::uint32_t rank = 0;        ///< this rank, 0 .. size-1
+  std::uint32_t size = 1;        ///< ranks of the communicator
+  std::uint32_t root = 0;        ///< root; the peer for send, recv, put and get
+  std::uint32_t group_size = 0;  ///< ranks of a group (contiguous; the last may be smaller); 0 = one level
+  /// Elements. Of the whole vector for bcast, reduce, allreduce, scan, exscan, send, recv, put, get,
+  /// copy, combine; of one rank's block for reduce_scatter, allgather, gather, scatter, alltoall.
+  /// For v-collectives: the sum of all counts where every rank knows it, else 0.
+  std::uint64_t count = 0;
+
+  friend constexpr bool operator==(const Call&, const Call&) = default;
+};
+
+/// Bytes of one element.
+constexpr std::uint64_t element_bytes(const Call& call) { return bytes_of(call.dtype); }
+
+/// Counts and displacements of a v-collective, in elements, one per rank of the communicator.
+/// Arrays that a collective does not use, or a rank does not know, are null.
+struct VectorArguments {
+  const std::uint64_t* send_counts = nullptr;
+  const std::uint64_t* send_displacements = nullptr;
+  const std::uint64_t* recv_counts = nullptr;
+  const std::uint64_t* recv_displacements = nullptr;
+};
+
+}  // namespace unisono

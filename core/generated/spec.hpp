@@ -1,0 +1,1241 @@
+// Generated from spec/ by `python -m spec.generator`. Do not edit.
+// Freestanding: compiles for the host and for RV32 without a library.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace unisono {
+
+/// Element types of buffers, moves and messages.
+enum class Datatype : std::uint8_t {
+  kNone = 0,  ///< no element type (barrier, signal)
+  kByte = 1,  ///< uninterpreted byte; can be moved, not reduced
+  kInt32 = 2,  ///< two's complement 32-bit integer; arithmetic wraps
+  kInt64 = 3,  ///< two's complement 64-bit integer; arithmetic wraps
+  kFp16 = 4,  ///< IEEE 754 binary16; accumulates in fp32 within a move
+  kBf16 = 5,  ///< bfloat16; accumulates in fp32 within a move
+  kFp32 = 6,  ///< IEEE 754 binary32
+  kFp64 = 7,  ///< IEEE 754 binary64
+};
+
+/// Name of a datatype as users write it; "?" for a value that is none.
+constexpr const char* name_of(Datatype value) {
+  switch (value) {
+    case Datatype::kNone: return "none";
+    case Datatype::kByte: return "byte";
+    case Datatype::kInt32: return "int32";
+    case Datatype::kInt64: return "int64";
+    case Datatype::kFp16: return "fp16";
+    case Datatype::kBf16: return "bf16";
+    case Datatype::kFp32: return "fp32";
+    case Datatype::kFp64: return "fp64";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Datatype's enumerators.
+constexpr bool is_known(Datatype value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Datatype, in order of value.
+inline constexpr std::array<Datatype, 8> kAllDatatype{Datatype::kNone, Datatype::kByte, Datatype::kInt32, Datatype::kInt64, Datatype::kFp16, Datatype::kBf16, Datatype::kFp32, Datatype::kFp64};
+
+/// Attribute `bytes` of a datatype.
+constexpr std::uint32_t bytes_of(Datatype value) {
+  switch (value) {
+    case Datatype::kNone: return 0;
+    case Datatype::kByte: return 1;
+    case Datatype::kInt32: return 4;
+    case Datatype::kInt64: return 8;
+    case Datatype::kFp16: return 2;
+    case Datatype::kBf16: return 2;
+    case Datatype::kFp32: return 4;
+    case Datatype::kFp64: return 8;
+  }
+  return 0;
+}
+
+/// Binary function of a move; the reduction operators.
+enum class Func : std::uint8_t {
+  kNone = 0,  ///< no function: the one operand present passes through
+  kSum = 1,  ///< addition
+  kProd = 2,  ///< multiplication
+  kMin = 3,  ///< IEEE 754-2019 minimum: NaN propagates, -0 < +0
+  kMax = 4,  ///< IEEE 754-2019 maximum: NaN propagates, -0 < +0
+};
+
+/// Name of a func as users write it; "?" for a value that is none.
+constexpr const char* name_of(Func value) {
+  switch (value) {
+    case Func::kNone: return "none";
+    case Func::kSum: return "sum";
+    case Func::kProd: return "prod";
+    case Func::kMin: return "min";
+    case Func::kMax: return "max";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Func's enumerators.
+constexpr bool is_known(Func value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Func, in order of value.
+inline constexpr std::array<Func, 5> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax};
+
+/// What a call asks for.
+enum class Collective : std::uint8_t {
+  kNop = 0,  ///< an empty program; measures the cost of a call
+  kCopy = 1,  ///< dst = src on one rank
+  kCombine = 2,  ///< dst = func(src, dst) on one rank
+  kSend = 3,  ///< point-to-point message to a peer
+  kRecv = 4,  ///< point-to-point message from a peer
+  kPut = 5,  ///< write into a peer's window
+  kGet = 6,  ///< read from a peer's window
+  kBcast = 7,  ///< the root's dst to every rank's dst
+  kReduce = 8,  ///< func over all ranks' src into the root's dst
+  kAllreduce = 9,  ///< func over all ranks' src into every dst
+  kReduceScatter = 10,  ///< func over all ranks' src (size blocks); block r into rank r's dst
+  kAllgather = 11,  ///< every rank's src block into every dst, by rank
+  kGather = 12,  ///< every rank's src block into the root's dst, by rank
+  kScatter = 13,  ///< block r of the root's src into rank r's dst
+  kGatherv = 14,  ///< gather with a count and displacement per rank
+  kScatterv = 15,  ///< scatter with a count and displacement per rank
+  kAllgatherv = 16,  ///< allgather with a count and displacement per rank
+  kAlltoall = 17,  ///< block j of rank i's src into block i of rank j's dst
+  kAlltoallv = 18,  ///< alltoall with counts and displacements per pair
+  kScan = 19,  ///< func over src of ranks 0..r into rank r's dst
+  kExscan = 20,  ///< func over src of ranks 0..r-1 into rank r's dst; rank 0's dst is untouched
+  kBarrier = 21,  ///< no rank leaves before every rank has entered
+  kProgram = 31,  ///< a program given by the user
+};
+
+/// Name of a collective as users write it; "?" for a value that is none.
+constexpr const char* name_of(Collective value) {
+  switch (value) {
+    case Collective::kNop: return "nop";
+    case Collective::kCopy: return "copy";
+    case Collective::kCombine: return "combine";
+    case Collective::kSend: return "send";
+    case Collective::kRecv: return "recv";
+    case Collective::kPut: return "put";
+    case Collective::kGet: return "get";
+    case Collective::kBcast: return "bcast";
+    case Collective::kReduce: return "reduce";
+    case Collective::kAllreduce: return "allreduce";
+    case Collective::kReduceScatter: return "reduce_scatter";
+    case Collective::kAllgather: return "allgather";
+    case Collective::kGather: return "gather";
+    case Collective::kScatter: return "scatter";
+    case Collective::kGatherv: return "gatherv";
+    case Collective::kScatterv: return "scatterv";
+    case Collective::kAllgatherv: return "allgatherv";
+    case Collective::kAlltoall: return "alltoall";
+    case Collective::kAlltoallv: return "alltoallv";
+    case Collective::kScan: return "scan";
+    case Collective::kExscan: return "exscan";
+    case Collective::kBarrier: return "barrier";
+    case Collective::kProgram: return "program";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Collective's enumerators.
+constexpr bool is_known(Collective value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Collective, in order of value.
+inline constexpr std::array<Collective, 23> kAllCollective{Collective::kNop, Collective::kCopy, Collective::kCombine, Collective::kSend, Collective::kRecv, Collective::kPut, Collective::kGet, Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter, Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kGatherv, Collective::kScatterv, Collective::kAllgatherv, Collective::kAlltoall, Collective::kAlltoallv, Collective::kScan, Collective::kExscan, Collective::kBarrier, Collective::kProgram};
+
+/// Memory a program may name. Bound by the call, so a program holds no address.
+enum class Region : std::uint8_t {
+  kSrc = 0,  ///< the call's source buffer
+  kDst = 1,  ///< the call's destination buffer
+  kScratch = 2,  ///< temporary memory of the size the algorithm asks for
+  kParams = 3,  ///< 64-bit little-endian words that indirect counts and offsets read
+  kWindow = 4,  ///< memory exposed to peers for put and get
+};
+
+/// Name of a region as users write it; "?" for a value that is none.
+constexpr const char* name_of(Region value) {
+  switch (value) {
+    case Region::kSrc: return "src";
+    case Region::kDst: return "dst";
+    case Region::kScratch: return "scratch";
+    case Region::kParams: return "params";
+    case Region::kWindow: return "window";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Region's enumerators.
+constexpr bool is_known(Region value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Region, in order of value.
+inline constexpr std::array<Region, 5> kAllRegion{Region::kSrc, Region::kDst, Region::kScratch, Region::kParams, Region::kWindow};
+
+/// What an instruction is.
+enum class MoveKind : std::uint8_t {
+  kNop = 0,  ///< does nothing, completes at once when its dependencies have
+  kMove = 1,  ///< result = func(op0, op1)
+  kEnd = 2,  ///< end of a stored program
+};
+
+/// Name of a move kind as users write it; "?" for a value that is none.
+constexpr const char* name_of(MoveKind value) {
+  switch (value) {
+    case MoveKind::kNop: return "nop";
+    case MoveKind::kMove: return "move";
+    case MoveKind::kEnd: return "end";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of MoveKind's enumerators.
+constexpr bool is_known(MoveKind value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of MoveKind, in order of value.
+inline constexpr std::array<MoveKind, 3> kAllMoveKind{MoveKind::kNop, MoveKind::kMove, MoveKind::kEnd};
+
+/// Where an operand comes from, or a local result goes.
+enum class OperandKind : std::uint8_t {
+  kNone = 0,  ///< absent
+  kMemory = 1,  ///< local memory: region and byte offset
+  kStream = 2,  ///< a kernel's stream: offset holds the port
+  kArrival = 3,  ///< op1 only: a message as it arrives (peer and tag in the arrival word)
+  kRemoteMemory = 4,  ///< op1 only: memory of the peer in the arrival word, address in the remote-memory word
+};
+
+/// Name of a operand kind as users write it; "?" for a value that is none.
+constexpr const char* name_of(OperandKind value) {
+  switch (value) {
+    case OperandKind::kNone: return "none";
+    case OperandKind::kMemory: return "memory";
+    case OperandKind::kStream: return "stream";
+    case OperandKind::kArrival: return "arrival";
+    case OperandKind::kRemoteMemory: return "remote_memory";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of OperandKind's enumerators.
+constexpr bool is_known(OperandKind value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of OperandKind, in order of value.
+inline constexpr std::array<OperandKind, 5> kAllOperandKind{OperandKind::kNone, OperandKind::kMemory, OperandKind::kStream, OperandKind::kArrival, OperandKind::kRemoteMemory};
+
+/// Where a remote result goes.
+enum class RemoteKind : std::uint8_t {
+  kNone = 0,  ///< no remote result
+  kMessage = 1,  ///< a message, matched by an arrival of the peer's program
+  kMemory = 2,  ///< memory of the peer (address in the remote-memory word)
+  kStream = 3,  ///< a stream port of the peer
+};
+
+/// Name of a remote kind as users write it; "?" for a value that is none.
+constexpr const char* name_of(RemoteKind value) {
+  switch (value) {
+    case RemoteKind::kNone: return "none";
+    case RemoteKind::kMessage: return "message";
+    case RemoteKind::kMemory: return "memory";
+    case RemoteKind::kStream: return "stream";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of RemoteKind's enumerators.
+constexpr bool is_known(RemoteKind value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of RemoteKind, in order of value.
+inline constexpr std::array<RemoteKind, 4> kAllRemoteKind{RemoteKind::kNone, RemoteKind::kMessage, RemoteKind::kMemory, RemoteKind::kStream};
+
+/// How a peer field is read.
+enum class PeerMode : std::uint8_t {
+  kRank = 0,  ///< the field is one rank
+  kList = 1,  ///< the field is the index of a list in the constant pool; arrivals combine in listed order
+  kAny = 2,  ///< as list, arrivals combine in any order
+};
+
+/// Name of a peer mode as users write it; "?" for a value that is none.
+constexpr const char* name_of(PeerMode value) {
+  switch (value) {
+    case PeerMode::kRank: return "rank";
+    case PeerMode::kList: return "list";
+    case PeerMode::kAny: return "any";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of PeerMode's enumerators.
+constexpr bool is_known(PeerMode value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of PeerMode, in order of value.
+inline constexpr std::array<PeerMode, 3> kAllPeerMode{PeerMode::kRank, PeerMode::kList, PeerMode::kAny};
+
+/// Message synchronisation (ACCL+ section 4.2.3).
+enum class Protocol : std::uint8_t {
+  kAuto = 0,  ///< by the message's bytes and the communicator's eager limit
+  kEager = 1,  ///< sent at once, against receive-buffer credit
+  kRendezvous = 2,  ///< sent when the receiver has granted a landing area
+};
+
+/// Name of a protocol as users write it; "?" for a value that is none.
+constexpr const char* name_of(Protocol value) {
+  switch (value) {
+    case Protocol::kAuto: return "auto";
+    case Protocol::kEager: return "eager";
+    case Protocol::kRendezvous: return "rendezvous";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Protocol's enumerators.
+constexpr bool is_known(Protocol value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Protocol, in order of value.
+inline constexpr std::array<Protocol, 3> kAllProtocol{Protocol::kAuto, Protocol::kEager, Protocol::kRendezvous};
+
+/// Conversion at a slot.
+enum class Cast : std::uint8_t {
+  kNone = 0,  ///< the move's datatype
+  kWire = 1,  ///< between the move's datatype and the call's wire datatype
+};
+
+/// Name of a cast as users write it; "?" for a value that is none.
+constexpr const char* name_of(Cast value) {
+  switch (value) {
+    case Cast::kNone: return "none";
+    case Cast::kWire: return "wire";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Cast's enumerators.
+constexpr bool is_known(Cast value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Cast, in order of value.
+inline constexpr std::array<Cast, 2> kAllCast{Cast::kNone, Cast::kWire};
+
+/// Type of a message on the wire.
+enum class MessageType : std::uint8_t {
+  kEager = 0,  ///< data sent against credit
+  kRequest = 1,  ///< asks for a grant (rendezvous), or announces eager data without credit
+  kGrant = 2,  ///< names a landing area by token, and how far the sender may write into it
+  kWrite = 3,  ///< data into a granted landing area: token and offset
+  kDone = 4,  ///< all data of a token has been written (transports whose writes bypass the engine)
+  kCredit = 5,  ///< returns receive-buffer credits
+  kControl = 6,  ///< membership, revocation, errors
+  kAggregate = 7,  ///< reduced in the network
+};
+
+/// Name of a message type as users write it; "?" for a value that is none.
+constexpr const char* name_of(MessageType value) {
+  switch (value) {
+    case MessageType::kEager: return "eager";
+    case MessageType::kRequest: return "request";
+    case MessageType::kGrant: return "grant";
+    case MessageType::kWrite: return "write";
+    case MessageType::kDone: return "done";
+    case MessageType::kCredit: return "credit";
+    case MessageType::kControl: return "control";
+    case MessageType::kAggregate: return "aggregate";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of MessageType's enumerators.
+constexpr bool is_known(MessageType value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of MessageType, in order of value.
+inline constexpr std::array<MessageType, 8> kAllMessageType{MessageType::kEager, MessageType::kRequest, MessageType::kGrant, MessageType::kWrite, MessageType::kDone, MessageType::kCredit, MessageType::kControl, MessageType::kAggregate};
+
+/// Result of every operation.
+enum class ErrorCode : std::uint16_t {
+  kOk = 0,  ///< success
+  kInvalidArgument = 1,  ///< an argument is outside what is allowed
+  kInvalidCount = 2,  ///< a count or displacement is negative or too large
+  kInvalidDatatype = 3,  ///< the datatype is unknown, or the operation does not take it
+  kInvalidOp = 4,  ///< the reduction operator is unknown, or does not take this datatype
+  kInvalidRoot = 5,  ///< the root or peer is not a rank of the communicator
+  kBufferTooSmall = 6,  ///< a buffer holds fewer elements than the call needs
+  kReadOnlyBuffer = 7,  ///< a buffer that the call writes is read-only
+  kOverlappingBuffers = 8,  ///< source and destination overlap and the call is not in place
+  kUnknownAlgorithm = 9,  ///< no algorithm of that name for this collective
+  kUnsupported = 10,  ///< the algorithm's restrictions, or an engine of some member, do not admit the call
+  kMalformedProgram = 11,  ///< a program breaks a rule of the model
+  kFreedCommunicator = 12,  ///< the communicator was freed
+  kRevoked = 13,  ///< the communicator was revoked after an error on some rank
+  kTimeout = 14,  ///< a deadline passed
+  kPeerDead = 15,  ///< a member process ended while the communicator was in use
+  kMismatchedCall = 16,  ///< ranks called different operations, or the same with different arguments
+  kTruncated = 17,  ///< a message is longer than the receive that matched it
+  kCorruptMessage = 18,  ///< a message failed its checks
+  kOutOfMemory = 19,  ///< memory could not be had
+  kBootstrap = 20,  ///< the job could not be joined
+  kWrongProcess = 21,  ///< used in a child of fork, or after close
+  kCapacity = 22,  ///< a fixed limit was reached
+  kInternal = 23,  ///< an invariant of Unisono does not hold
+};
+
+/// Name of an error code.
+constexpr const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kOk: return "ok";
+    case ErrorCode::kInvalidArgument: return "invalid_argument";
+    case ErrorCode::kInvalidCount: return "invalid_count";
+    case ErrorCode::kInvalidDatatype: return "invalid_datatype";
+    case ErrorCode::kInvalidOp: return "invalid_op";
+    case ErrorCode::kInvalidRoot: return "invalid_root";
+    case ErrorCode::kBufferTooSmall: return "buffer_too_small";
+    case ErrorCode::kReadOnlyBuffer: return "read_only_buffer";
+    case ErrorCode::kOverlappingBuffers: return "overlapping_buffers";
+    case ErrorCode::kUnknownAlgorithm: return "unknown_algorithm";
+    case ErrorCode::kUnsupported: return "unsupported";
+    case ErrorCode::kMalformedProgram: return "malformed_program";
+    case ErrorCode::kFreedCommunicator: return "freed_communicator";
+    case ErrorCode::kRevoked: return "revoked";
+    case ErrorCode::kTimeout: return "timeout";
+    case ErrorCode::kPeerDead: return "peer_dead";
+    case ErrorCode::kMismatchedCall: return "mismatched_call";
+    case ErrorCode::kTruncated: return "truncated";
+    case ErrorCode::kCorruptMessage: return "corrupt_message";
+    case ErrorCode::kOutOfMemory: return "out_of_memory";
+    case ErrorCode::kBootstrap: return "bootstrap";
+    case ErrorCode::kWrongProcess: return "wrong_process";
+    case ErrorCode::kCapacity: return "capacity";
+    case ErrorCode::kInternal: return "internal";
+  }
+  return "?";
+}
+
+/// What an error code means.
+constexpr const char* meaning_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kOk: return "success";
+    case ErrorCode::kInvalidArgument: return "an argument is outside what is allowed";
+    case ErrorCode::kInvalidCount: return "a count or displacement is negative or too large";
+    case ErrorCode::kInvalidDatatype: return "the datatype is unknown, or the operation does not take it";
+    case ErrorCode::kInvalidOp: return "the reduction operator is unknown, or does not take this datatype";
+    case ErrorCode::kInvalidRoot: return "the root or peer is not a rank of the communicator";
+    case ErrorCode::kBufferTooSmall: return "a buffer holds fewer elements than the call needs";
+    case ErrorCode::kReadOnlyBuffer: return "a buffer that the call writes is read-only";
+    case ErrorCode::kOverlappingBuffers: return "source and destination overlap and the call is not in place";
+    case ErrorCode::kUnknownAlgorithm: return "no algorithm of that name for this collective";
+    case ErrorCode::kUnsupported: return "the algorithm's restrictions, or an engine of some member, do not admit the call";
+    case ErrorCode::kMalformedProgram: return "a program breaks a rule of the model";
+    case ErrorCode::kFreedCommunicator: return "the communicator was freed";
+    case ErrorCode::kRevoked: return "the communicator was revoked after an error on some rank";
+    case ErrorCode::kTimeout: return "a deadline passed";
+    case ErrorCode::kPeerDead: return "a member process ended while the communicator was in use";
+    case ErrorCode::kMismatchedCall: return "ranks called different operations, or the same with different arguments";
+    case ErrorCode::kTruncated: return "a message is longer than the receive that matched it";
+    case ErrorCode::kCorruptMessage: return "a message failed its checks";
+    case ErrorCode::kOutOfMemory: return "memory could not be had";
+    case ErrorCode::kBootstrap: return "the job could not be joined";
+    case ErrorCode::kWrongProcess: return "used in a child of fork, or after close";
+    case ErrorCode::kCapacity: return "a fixed limit was reached";
+    case ErrorCode::kInternal: return "an invariant of Unisono does not hold";
+  }
+  return "?";
+}
+
+/// What to do about an error.
+constexpr const char* advice_for(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kOk: return "";
+    case ErrorCode::kInvalidArgument: return "The message says what was given and what is allowed.";
+    case ErrorCode::kInvalidCount: return "Pass a count between 0 and the limit the message names.";
+    case ErrorCode::kInvalidDatatype: return "`unisono algorithms` and the datatype table list what is accepted.";
+    case ErrorCode::kInvalidOp: return "Use sum, prod, min or max over a numeric datatype.";
+    case ErrorCode::kInvalidRoot: return "Ranks count from 0 to size-1.";
+    case ErrorCode::kBufferTooSmall: return "The message names the buffer and the elements needed.";
+    case ErrorCode::kReadOnlyBuffer: return "Pass a writable array.";
+    case ErrorCode::kOverlappingBuffers: return "Pass disjoint buffers, or ask for the in-place form.";
+    case ErrorCode::kUnknownAlgorithm: return "`unisono algorithms` lists the names.";
+    case ErrorCode::kUnsupported: return "The message names the restriction; leave the algorithm to automatic choice, or change the call.";
+    case ErrorCode::kMalformedProgram: return "Run `unisono check` on it: the report names rank and move.";
+    case ErrorCode::kFreedCommunicator: return "Use a live communicator.";
+    case ErrorCode::kRevoked: return "Read the first rank's error; create a new communicator.";
+    case ErrorCode::kTimeout: return "See who has not arrived; if the peers are only slow, raise the timeout.";
+    case ErrorCode::kPeerDead: return "Look for that rank's own error or exit status.";
+    case ErrorCode::kMismatchedCall: return "Compare the two descriptors in the message.";
+    case ErrorCode::kTruncated: return "Receive at least as many elements as are sent.";
+    case ErrorCode::kCorruptMessage: return "A member's memory or version differs; the communicator is revoked.";
+    case ErrorCode::kOutOfMemory: return "Use smaller buffers, or raise the limit.";
+    case ErrorCode::kBootstrap: return "Start the program with `unisono run`, or check UNISONO_* in the environment.";
+    case ErrorCode::kWrongProcess: return "Create a context in this process.";
+    case ErrorCode::kCapacity: return "The message names the limit and its setting.";
+    case ErrorCode::kInternal: return "Please report it with the message.";
+  }
+  return "?";
+}
+
+/// Numbers every engine agrees on.
+inline constexpr std::uint64_t kAbiVersion = 1;  ///< version of the C interface
+inline constexpr std::uint64_t kWireVersion = 1;  ///< version of the message header
+inline constexpr std::uint64_t kMagic = 21838;  ///< first 16 bits of every message: 'NU' in memory order
+inline constexpr std::uint64_t kWindow = 32;  ///< moves of one call that may be in flight
+inline constexpr std::uint64_t kMovesPerStep = 16;  ///< most moves one generation step emits
+inline constexpr std::uint64_t kMaxRanks = 16777216;  ///< ranks a peer field can name (24 bits)
+inline constexpr std::uint64_t kMaxCount = 1099511627775;  ///< largest element count of a move (40 bits)
+inline constexpr std::uint64_t kMaxTag = 16777215;  ///< largest step tag (24 bits)
+inline constexpr std::uint64_t kMaxUserTag = 2147483647;  ///< largest tag of a send or receive
+inline constexpr std::uint64_t kMaxActiveCalls = 8;  ///< calls an RTL engine executes at once
+inline constexpr std::uint64_t kMaxOutstandingCalls = 32;  ///< calls queued in an engine, parked ones included
+inline constexpr std::uint64_t kWordBytes = 64;  ///< bytes of one data-path word
+inline constexpr std::uint64_t kHeaderBytes = 64;  ///< bytes of the logical message header
+inline constexpr std::uint64_t kMoveBytes = 64;  ///< bytes of a move's interchange form
+inline constexpr std::uint64_t kMaxStreamPorts = 16;  ///< stream ports of one engine
+
+/// One operand, or the local result, of a move.
+struct Operand {
+  OperandKind kind{};  ///< source or destination
+  Cast cast{};  ///< conversion at this slot
+  Region region{};  ///< memory region
+  bool indirect{};  ///< offset is a byte offset into params, where the 64-bit byte offset stands
+  std::uint64_t offset{};  ///< byte offset in the region; stream port for streams
+  friend constexpr bool operator==(const Operand&, const Operand&) = default;
+};
+
+/// Encoded form of Operand: 1 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 1> encode(const Operand& value) {
+  std::array<std::uint64_t, 1> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.kind) & 0x7U) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.cast) & 0x3U) << 3U;
+  words[0] |= (static_cast<std::uint64_t>(value.region) & 0x1fU) << 5U;
+  words[0] |= (static_cast<std::uint64_t>(value.indirect) & 0x1U) << 10U;
+  words[0] |= (static_cast<std::uint64_t>(value.offset) & 0xffffffffffffULL) << 11U;
+  return words;
+}
+
+/// Decodes a Operand without checking; see `well_formed_operand`.
+constexpr Operand decode_operand(const std::array<std::uint64_t, 1>& words) {
+  Operand value{};
+  value.kind = static_cast<OperandKind>((words[0]) & 0x7U);
+  value.cast = static_cast<Cast>((words[0] >> 3U) & 0x3U);
+  value.region = static_cast<Region>((words[0] >> 5U) & 0x1fU);
+  value.indirect = ((words[0] >> 10U) & 0x1U) != 0;
+  value.offset = static_cast<std::uint64_t>((words[0] >> 11U) & 0xffffffffffffULL);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const Operand& value) {
+  return is_known(value.kind) &&
+         is_known(value.cast) &&
+         is_known(value.region) &&
+         value.offset <= 0xffffffffffffULL;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_operand(const std::array<std::uint64_t, 1>& words) {
+  const Operand value = decode_operand(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kOperandWords = 1;
+
+/// Which message, or which peer's memory, op1 is.
+struct Arrival {
+  std::uint32_t peer{};  ///< rank, or pool index of a list
+  PeerMode mode{};  ///< how peer is read
+  std::uint32_t tag{};  ///< step tag the message must carry
+  friend constexpr bool operator==(const Arrival&, const Arrival&) = default;
+};
+
+/// Encoded form of Arrival: 1 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 1> encode(const Arrival& value) {
+  std::array<std::uint64_t, 1> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.peer) & 0xffffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.mode) & 0x3U) << 24U;
+  words[0] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffU) << 26U;
+  return words;
+}
+
+/// Decodes a Arrival without checking; see `well_formed_arrival`.
+constexpr Arrival decode_arrival(const std::array<std::uint64_t, 1>& words) {
+  Arrival value{};
+  value.peer = static_cast<std::uint32_t>((words[0]) & 0xffffffU);
+  value.mode = static_cast<PeerMode>((words[0] >> 24U) & 0x3U);
+  value.tag = static_cast<std::uint32_t>((words[0] >> 26U) & 0xffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const Arrival& value) {
+  return value.peer <= 0xffffffU &&
+         is_known(value.mode) &&
+         value.tag <= 0xffffffU;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_arrival(const std::array<std::uint64_t, 1>& words) {
+  const Arrival value = decode_arrival(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kArrivalWords = 1;
+
+/// Where the remote result goes.
+struct Remote {
+  RemoteKind kind{};  ///< message, memory or stream
+  Cast cast{};  ///< conversion at this slot
+  std::uint32_t peer{};  ///< rank, or pool index of a list
+  PeerMode mode{};  ///< how peer is read (rank or list)
+  std::uint32_t tag{};  ///< step tag
+  std::uint8_t port{};  ///< stream port of the peer
+  friend constexpr bool operator==(const Remote&, const Remote&) = default;
+};
+
+/// Encoded form of Remote: 1 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 1> encode(const Remote& value) {
+  std::array<std::uint64_t, 1> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.kind) & 0x7U) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.cast) & 0x3U) << 3U;
+  words[0] |= (static_cast<std::uint64_t>(value.peer) & 0xffffffU) << 5U;
+  words[0] |= (static_cast<std::uint64_t>(value.mode) & 0x3U) << 29U;
+  words[0] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffU) << 31U;
+  words[0] |= (static_cast<std::uint64_t>(value.port) & 0xffU) << 55U;
+  return words;
+}
+
+/// Decodes a Remote without checking; see `well_formed_remote`.
+constexpr Remote decode_remote(const std::array<std::uint64_t, 1>& words) {
+  Remote value{};
+  value.kind = static_cast<RemoteKind>((words[0]) & 0x7U);
+  value.cast = static_cast<Cast>((words[0] >> 3U) & 0x3U);
+  value.peer = static_cast<std::uint32_t>((words[0] >> 5U) & 0xffffffU);
+  value.mode = static_cast<PeerMode>((words[0] >> 29U) & 0x3U);
+  value.tag = static_cast<std::uint32_t>((words[0] >> 31U) & 0xffffffU);
+  value.port = static_cast<std::uint8_t>((words[0] >> 55U) & 0xffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const Remote& value) {
+  return is_known(value.kind) &&
+         is_known(value.cast) &&
+         value.peer <= 0xffffffU &&
+         is_known(value.mode) &&
+         value.tag <= 0xffffffU;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_remote(const std::array<std::uint64_t, 1>& words) {
+  const Remote value = decode_remote(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kRemoteWords = 1;
+
+/// Address in the peer's memory, for op1 remote_memory or a remote result to memory; or the stride of a two-dimensional move.
+struct RemoteAddress {
+  Region region{};  ///< region of the peer
+  bool strided{};  ///< reserved for two-dimensional strides; zero in this version
+  std::uint64_t offset{};  ///< byte offset in the peer's region
+  friend constexpr bool operator==(const RemoteAddress&, const RemoteAddress&) = default;
+};
+
+/// Encoded form of RemoteAddress: 1 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 1> encode(const RemoteAddress& value) {
+  std::array<std::uint64_t, 1> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.region) & 0x1fU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.strided) & 0x1U) << 5U;
+  words[0] |= (static_cast<std::uint64_t>(value.offset) & 0xffffffffffffULL) << 16U;
+  return words;
+}
+
+/// Decodes a RemoteAddress without checking; see `well_formed_remote_address`.
+constexpr RemoteAddress decode_remote_address(const std::array<std::uint64_t, 1>& words) {
+  RemoteAddress value{};
+  value.region = static_cast<Region>((words[0]) & 0x1fU);
+  value.strided = ((words[0] >> 5U) & 0x1U) != 0;
+  value.offset = static_cast<std::uint64_t>((words[0] >> 16U) & 0xffffffffffffULL);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const RemoteAddress& value) {
+  return is_known(value.region) &&
+         value.offset <= 0xffffffffffffULL;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_remote_address(const std::array<std::uint64_t, 1>& words) {
+  const RemoteAddress value = decode_remote_address(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kRemoteAddressWords = 1;
+
+/// One instruction: result = func(op0, op1), delivered locally, remotely, or both (ACCL+ section 4.2.1).
+struct Move {
+  MoveKind kind{};  ///< instruction kind
+  Func func{};  ///< function of the two operands; none if one operand is present
+  Datatype dtype{};  ///< element type
+  Protocol protocol{};  ///< of the remote result and of the arrival
+  std::uint8_t log2_segment{};  ///< log2 of the preferred segment in bytes; 0 leaves it to the engine
+  bool swap{};  ///< result = func(op1, op0)
+  bool signal{};  ///< message is sent, or awaited, although count is 0
+  bool count_indirect{};  ///< count is a byte offset into params, where the 64-bit count stands
+  std::uint32_t dependencies{};  ///< bit i: waits until move n-1-i has completed
+  std::uint64_t count{};  ///< elements
+  std::uint8_t segment_dependency0{};  ///< distance back to a move whose element k must be done before element k here; 0 = none
+  std::uint8_t segment_dependency1{};  ///< a second one
+  Operand op0{};  ///< first operand: none, memory or stream
+  Operand op1{};  ///< second operand: none, memory, arrival or remote memory
+  Arrival arrival{};  ///< peer of op1
+  Operand local{};  ///< local result: none, memory or stream
+  Remote remote{};  ///< remote result
+  RemoteAddress remote_address{};  ///< address in the peer's memory
+  friend constexpr bool operator==(const Move&, const Move&) = default;
+};
+
+/// Encoded form of Move: 8 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 8> encode(const Move& value) {
+  std::array<std::uint64_t, 8> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.kind) & 0xfU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.func) & 0xffU) << 4U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 12U;
+  words[0] |= (static_cast<std::uint64_t>(value.protocol) & 0x3U) << 18U;
+  words[0] |= (static_cast<std::uint64_t>(value.log2_segment) & 0x1fU) << 20U;
+  words[0] |= (static_cast<std::uint64_t>(value.swap) & 0x1U) << 25U;
+  words[0] |= (static_cast<std::uint64_t>(value.signal) & 0x1U) << 26U;
+  words[0] |= (static_cast<std::uint64_t>(value.count_indirect) & 0x1U) << 27U;
+  words[0] |= (static_cast<std::uint64_t>(value.dependencies) & 0xffffffffU) << 32U;
+  words[1] |= (static_cast<std::uint64_t>(value.count) & 0xffffffffffULL) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.segment_dependency0) & 0x3fU) << 40U;
+  words[1] |= (static_cast<std::uint64_t>(value.segment_dependency1) & 0x3fU) << 46U;
+  { const auto nested = encode(value.op0);
+    words[2] = nested[0];
+  }
+  { const auto nested = encode(value.op1);
+    words[3] = nested[0];
+  }
+  { const auto nested = encode(value.arrival);
+    words[4] = nested[0];
+  }
+  { const auto nested = encode(value.local);
+    words[5] = nested[0];
+  }
+  { const auto nested = encode(value.remote);
+    words[6] = nested[0];
+  }
+  { const auto nested = encode(value.remote_address);
+    words[7] = nested[0];
+  }
+  return words;
+}
+
+/// Decodes a Move without checking; see `well_formed_move`.
+constexpr Move decode_move(const std::array<std::uint64_t, 8>& words) {
+  Move value{};
+  value.kind = static_cast<MoveKind>((words[0]) & 0xfU);
+  value.func = static_cast<Func>((words[0] >> 4U) & 0xffU);
+  value.dtype = static_cast<Datatype>((words[0] >> 12U) & 0x3fU);
+  value.protocol = static_cast<Protocol>((words[0] >> 18U) & 0x3U);
+  value.log2_segment = static_cast<std::uint8_t>((words[0] >> 20U) & 0x1fU);
+  value.swap = ((words[0] >> 25U) & 0x1U) != 0;
+  value.signal = ((words[0] >> 26U) & 0x1U) != 0;
+  value.count_indirect = ((words[0] >> 27U) & 0x1U) != 0;
+  value.dependencies = static_cast<std::uint32_t>((words[0] >> 32U) & 0xffffffffU);
+  value.count = static_cast<std::uint64_t>((words[1]) & 0xffffffffffULL);
+  value.segment_dependency0 = static_cast<std::uint8_t>((words[1] >> 40U) & 0x3fU);
+  value.segment_dependency1 = static_cast<std::uint8_t>((words[1] >> 46U) & 0x3fU);
+  value.op0 = decode_operand({words[2]});
+  value.op1 = decode_operand({words[3]});
+  value.arrival = decode_arrival({words[4]});
+  value.local = decode_operand({words[5]});
+  value.remote = decode_remote({words[6]});
+  value.remote_address = decode_remote_address({words[7]});
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const Move& value) {
+  return is_known(value.kind) &&
+         is_known(value.func) &&
+         is_known(value.dtype) &&
+         is_known(value.protocol) &&
+         value.log2_segment <= 0x1fU &&
+         value.count <= 0xffffffffffULL &&
+         value.segment_dependency0 <= 0x3fU &&
+         value.segment_dependency1 <= 0x3fU &&
+         fits(value.op0) &&
+         fits(value.op1) &&
+         fits(value.arrival) &&
+         fits(value.local) &&
+         fits(value.remote) &&
+         fits(value.remote_address);
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_move(const std::array<std::uint64_t, 8>& words) {
+  const Move value = decode_move(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kMoveWords = 8;
+
+/// Logical header of every message (64 bytes).
+struct Header {
+  std::uint16_t magic{};  ///< 0x554e
+  std::uint8_t version{};  ///< wire version
+  MessageType type{};  ///< message type
+  Datatype dtype{};  ///< wire datatype
+  bool first{};  ///< first segment of its message
+  bool last{};  ///< last segment of its message
+  bool point_to_point{};  ///< matched in the point-to-point space
+  bool stream{};  ///< goes to a stream port
+  bool trailer{};  ///< a CRC-32C of the payload follows it
+  bool aggregate{};  ///< may be reduced in the network
+  std::uint16_t credits{};  ///< receive-buffer credits returned
+  std::uint32_t communicator{};  ///< communicator number
+  std::uint16_t epoch{};  ///< communicator epoch
+  std::uint16_t port{};  ///< stream port
+  std::uint32_t source{};  ///< rank that sends, in the communicator
+  std::uint32_t destination{};  ///< rank that receives, in the communicator
+  std::uint32_t sequence{};  ///< collective sequence, or per-pair sequence for point to point
+  std::uint32_t tag{};  ///< step tag, or user tag for point to point
+  std::uint32_t segment_bytes{};  ///< payload bytes of this segment
+  std::uint32_t session_sequence{};  ///< counts messages of the session
+  std::uint64_t message_bytes{};  ///< payload bytes of the whole message; in a grant, the end of what may be written
+  std::uint16_t token_slot{};  ///< grant token: slot of the landing area
+  std::uint64_t offset{};  ///< of this segment in the message
+  std::uint16_t token_generation{};  ///< grant token: generation of the slot
+  std::uint32_t signature{};  ///< CRC-32C of the call's agreed fields
+  std::uint32_t checksum{};  ///< CRC-32C of the 60 bytes before it
+  friend constexpr bool operator==(const Header&, const Header&) = default;
+};
+
+/// Encoded form of Header: 8 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 8> encode(const Header& value) {
+  std::array<std::uint64_t, 8> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.magic) & 0xffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.version) & 0xfU) << 16U;
+  words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 20U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0xffU) << 24U;
+  words[0] |= (static_cast<std::uint64_t>(value.first) & 0x1U) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.last) & 0x1U) << 33U;
+  words[0] |= (static_cast<std::uint64_t>(value.point_to_point) & 0x1U) << 34U;
+  words[0] |= (static_cast<std::uint64_t>(value.stream) & 0x1U) << 35U;
+  words[0] |= (static_cast<std::uint64_t>(value.trailer) & 0x1U) << 36U;
+  words[0] |= (static_cast<std::uint64_t>(value.aggregate) & 0x1U) << 37U;
+  words[0] |= (static_cast<std::uint64_t>(value.credits) & 0xffffU) << 48U;
+  words[1] |= (static_cast<std::uint64_t>(value.communicator) & 0xffffffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.epoch) & 0xffffU) << 32U;
+  words[1] |= (static_cast<std::uint64_t>(value.port) & 0xffffU) << 48U;
+  words[2] |= (static_cast<std::uint64_t>(value.source) & 0xffffffffU) << 0U;
+  words[2] |= (static_cast<std::uint64_t>(value.destination) & 0xffffffffU) << 32U;
+  words[3] |= (static_cast<std::uint64_t>(value.sequence) & 0xffffffffU) << 0U;
+  words[3] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffffU) << 32U;
+  words[4] |= (static_cast<std::uint64_t>(value.segment_bytes) & 0xffffffffU) << 0U;
+  words[4] |= (static_cast<std::uint64_t>(value.session_sequence) & 0xffffffffU) << 32U;
+  words[5] |= (static_cast<std::uint64_t>(value.message_bytes) & 0xffffffffffffULL) << 0U;
+  words[5] |= (static_cast<std::uint64_t>(value.token_slot) & 0xffffU) << 48U;
+  words[6] |= (static_cast<std::uint64_t>(value.offset) & 0xffffffffffffULL) << 0U;
+  words[6] |= (static_cast<std::uint64_t>(value.token_generation) & 0xffffU) << 48U;
+  words[7] |= (static_cast<std::uint64_t>(value.signature) & 0xffffffffU) << 0U;
+  words[7] |= (static_cast<std::uint64_t>(value.checksum) & 0xffffffffU) << 32U;
+  return words;
+}
+
+/// Decodes a Header without checking; see `well_formed_header`.
+constexpr Header decode_header(const std::array<std::uint64_t, 8>& words) {
+  Header value{};
+  value.magic = static_cast<std::uint16_t>((words[0]) & 0xffffU);
+  value.version = static_cast<std::uint8_t>((words[0] >> 16U) & 0xfU);
+  value.type = static_cast<MessageType>((words[0] >> 20U) & 0xfU);
+  value.dtype = static_cast<Datatype>((words[0] >> 24U) & 0xffU);
+  value.first = ((words[0] >> 32U) & 0x1U) != 0;
+  value.last = ((words[0] >> 33U) & 0x1U) != 0;
+  value.point_to_point = ((words[0] >> 34U) & 0x1U) != 0;
+  value.stream = ((words[0] >> 35U) & 0x1U) != 0;
+  value.trailer = ((words[0] >> 36U) & 0x1U) != 0;
+  value.aggregate = ((words[0] >> 37U) & 0x1U) != 0;
+  value.credits = static_cast<std::uint16_t>((words[0] >> 48U) & 0xffffU);
+  value.communicator = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
+  value.epoch = static_cast<std::uint16_t>((words[1] >> 32U) & 0xffffU);
+  value.port = static_cast<std::uint16_t>((words[1] >> 48U) & 0xffffU);
+  value.source = static_cast<std::uint32_t>((words[2]) & 0xffffffffU);
+  value.destination = static_cast<std::uint32_t>((words[2] >> 32U) & 0xffffffffU);
+  value.sequence = static_cast<std::uint32_t>((words[3]) & 0xffffffffU);
+  value.tag = static_cast<std::uint32_t>((words[3] >> 32U) & 0xffffffffU);
+  value.segment_bytes = static_cast<std::uint32_t>((words[4]) & 0xffffffffU);
+  value.session_sequence = static_cast<std::uint32_t>((words[4] >> 32U) & 0xffffffffU);
+  value.message_bytes = static_cast<std::uint64_t>((words[5]) & 0xffffffffffffULL);
+  value.token_slot = static_cast<std::uint16_t>((words[5] >> 48U) & 0xffffU);
+  value.offset = static_cast<std::uint64_t>((words[6]) & 0xffffffffffffULL);
+  value.token_generation = static_cast<std::uint16_t>((words[6] >> 48U) & 0xffffU);
+  value.signature = static_cast<std::uint32_t>((words[7]) & 0xffffffffU);
+  value.checksum = static_cast<std::uint32_t>((words[7] >> 32U) & 0xffffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const Header& value) {
+  return value.version <= 0xfU &&
+         is_known(value.type) &&
+         is_known(value.dtype) &&
+         value.message_bytes <= 0xffffffffffffULL &&
+         value.offset <= 0xffffffffffffULL;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_header(const std::array<std::uint64_t, 8>& words) {
+  const Header value = decode_header(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kHeaderWords = 8;
+
+/// Compressed header for connection-oriented transports (32 bytes). Source, destination, magic, version and session sequence are the connection's.
+struct HeaderConnection {
+  MessageType type{};  ///< message type
+  bool first{};  ///< as in header
+  bool last{};  ///< as in header
+  bool point_to_point{};  ///< as in header
+  bool stream{};  ///< as in header
+  Datatype dtype{};  ///< wire datatype
+  bool trailer{};  ///< as in header
+  bool aggregate{};  ///< as in header
+  std::uint16_t communicator{};  ///< communicator number, low 16 bits
+  std::uint8_t epoch{};  ///< epoch, low 8 bits
+  std::uint8_t port{};  ///< stream port
+  std::uint16_t credits{};  ///< credits returned
+  std::uint32_t sequence{};  ///< as in header
+  std::uint32_t tag{};  ///< as in header
+  std::uint64_t message_or_offset{};  ///< message bytes in a first segment and in a grant, offset in the others
+  std::uint32_t segment_bytes{};  ///< as in header
+  std::uint32_t token_or_signature{};  ///< signature in eager and request; token (generation << 16 | slot) in grant, write and done
+  friend constexpr bool operator==(const HeaderConnection&, const HeaderConnection&) = default;
+};
+
+/// Encoded form of HeaderConnection: 4 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 4> encode(const HeaderConnection& value) {
+  std::array<std::uint64_t, 4> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.first) & 0x1U) << 4U;
+  words[0] |= (static_cast<std::uint64_t>(value.last) & 0x1U) << 5U;
+  words[0] |= (static_cast<std::uint64_t>(value.point_to_point) & 0x1U) << 6U;
+  words[0] |= (static_cast<std::uint64_t>(value.stream) & 0x1U) << 7U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 8U;
+  words[0] |= (static_cast<std::uint64_t>(value.trailer) & 0x1U) << 14U;
+  words[0] |= (static_cast<std::uint64_t>(value.aggregate) & 0x1U) << 15U;
+  words[0] |= (static_cast<std::uint64_t>(value.communicator) & 0xffffU) << 16U;
+  words[0] |= (static_cast<std::uint64_t>(value.epoch) & 0xffU) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.port) & 0xffU) << 40U;
+  words[0] |= (static_cast<std::uint64_t>(value.credits) & 0xffffU) << 48U;
+  words[1] |= (static_cast<std::uint64_t>(value.sequence) & 0xffffffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffffU) << 32U;
+  words[2] |= (static_cast<std::uint64_t>(value.message_or_offset) & 0xffffffffffffULL) << 0U;
+  words[3] |= (static_cast<std::uint64_t>(value.segment_bytes) & 0xffffffffU) << 0U;
+  words[3] |= (static_cast<std::uint64_t>(value.token_or_signature) & 0xffffffffU) << 32U;
+  return words;
+}
+
+/// Decodes a HeaderConnection without checking; see `well_formed_header_connection`.
+constexpr HeaderConnection decode_header_connection(const std::array<std::uint64_t, 4>& words) {
+  HeaderConnection value{};
+  value.type = static_cast<MessageType>((words[0]) & 0xfU);
+  value.first = ((words[0] >> 4U) & 0x1U) != 0;
+  value.last = ((words[0] >> 5U) & 0x1U) != 0;
+  value.point_to_point = ((words[0] >> 6U) & 0x1U) != 0;
+  value.stream = ((words[0] >> 7U) & 0x1U) != 0;
+  value.dtype = static_cast<Datatype>((words[0] >> 8U) & 0x3fU);
+  value.trailer = ((words[0] >> 14U) & 0x1U) != 0;
+  value.aggregate = ((words[0] >> 15U) & 0x1U) != 0;
+  value.communicator = static_cast<std::uint16_t>((words[0] >> 16U) & 0xffffU);
+  value.epoch = static_cast<std::uint8_t>((words[0] >> 32U) & 0xffU);
+  value.port = static_cast<std::uint8_t>((words[0] >> 40U) & 0xffU);
+  value.credits = static_cast<std::uint16_t>((words[0] >> 48U) & 0xffffU);
+  value.sequence = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
+  value.tag = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
+  value.message_or_offset = static_cast<std::uint64_t>((words[2]) & 0xffffffffffffULL);
+  value.segment_bytes = static_cast<std::uint32_t>((words[3]) & 0xffffffffU);
+  value.token_or_signature = static_cast<std::uint32_t>((words[3] >> 32U) & 0xffffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const HeaderConnection& value) {
+  return is_known(value.type) &&
+         is_known(value.dtype) &&
+         value.message_or_offset <= 0xffffffffffffULL;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_header_connection(const std::array<std::uint64_t, 4>& words) {
+  const HeaderConnection value = decode_header_connection(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kHeaderConnectionWords = 4;
+
+/// Compressed header of a short single-segment message that shares a cache line with its payload (16 bytes; 48 bytes of payload). The session gives the rest.
+struct HeaderLine {
+  std::uint32_t flag{};  ///< session sequence; written last, publishes the line
+  MessageType type{};  ///< message type
+  Datatype dtype{};  ///< wire datatype
+  bool point_to_point{};  ///< as in header
+  bool stream{};  ///< as in header
+  std::uint8_t bytes{};  ///< payload bytes, at most 48
+  std::uint8_t communicator{};  ///< communicator number, low 8 bits
+  std::uint16_t sequence{};  ///< call or pair sequence, low 16 bits
+  std::uint32_t tag{};  ///< step tag
+  std::uint32_t signature{};  ///< low 24 bits of the signature
+  friend constexpr bool operator==(const HeaderLine&, const HeaderLine&) = default;
+};
+
+/// Encoded form of HeaderLine: 2 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 2> encode(const HeaderLine& value) {
+  std::array<std::uint64_t, 2> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.flag) & 0xffffffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 36U;
+  words[0] |= (static_cast<std::uint64_t>(value.point_to_point) & 0x1U) << 42U;
+  words[0] |= (static_cast<std::uint64_t>(value.stream) & 0x1U) << 43U;
+  words[0] |= (static_cast<std::uint64_t>(value.bytes) & 0x3fU) << 44U;
+  words[0] |= (static_cast<std::uint64_t>(value.communicator) & 0xffU) << 50U;
+  words[1] |= (static_cast<std::uint64_t>(value.sequence) & 0xffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffU) << 16U;
+  words[1] |= (static_cast<std::uint64_t>(value.signature) & 0xffffffU) << 40U;
+  return words;
+}
+
+/// Decodes a HeaderLine without checking; see `well_formed_header_line`.
+constexpr HeaderLine decode_header_line(const std::array<std::uint64_t, 2>& words) {
+  HeaderLine value{};
+  value.flag = static_cast<std::uint32_t>((words[0]) & 0xffffffffU);
+  value.type = static_cast<MessageType>((words[0] >> 32U) & 0xfU);
+  value.dtype = static_cast<Datatype>((words[0] >> 36U) & 0x3fU);
+  value.point_to_point = ((words[0] >> 42U) & 0x1U) != 0;
+  value.stream = ((words[0] >> 43U) & 0x1U) != 0;
+  value.bytes = static_cast<std::uint8_t>((words[0] >> 44U) & 0x3fU);
+  value.communicator = static_cast<std::uint8_t>((words[0] >> 50U) & 0xffU);
+  value.sequence = static_cast<std::uint16_t>((words[1]) & 0xffffU);
+  value.tag = static_cast<std::uint32_t>((words[1] >> 16U) & 0xffffffU);
+  value.signature = static_cast<std::uint32_t>((words[1] >> 40U) & 0xffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const HeaderLine& value) {
+  return is_known(value.type) &&
+         is_known(value.dtype) &&
+         value.bytes <= 0x3fU &&
+         value.tag <= 0xffffffU &&
+         value.signature <= 0xffffffU;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_header_line(const std::array<std::uint64_t, 2>& words) {
+  const HeaderLine value = decode_header_line(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kHeaderLineWords = 2;
+
+/// Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the engine's memory.
+struct CallDescriptor {
+  Collective collective{};  ///< what is asked for
+  std::uint8_t algorithm{};  ///< index in the algorithm table plus one; 0 = automatic
+  Func func{};  ///< reduction operator
+  Datatype dtype{};  ///< element type
+  Datatype wire_dtype{};  ///< element type on the wire; none = dtype
+  bool in_place{};  ///< input stands in dst
+  bool src_host{};  ///< src is in host memory
+  bool dst_host{};  ///< dst is in host memory
+  bool src_stream{};  ///< src is a stream; src_address holds the port
+  bool dst_stream{};  ///< dst is a stream; dst_address holds the port
+  std::uint32_t communicator{};  ///< communicator number
+  std::uint32_t root{};  ///< root, or peer for point to point
+  std::uint32_t tag{};  ///< user tag
+  std::uint32_t deadline_us{};  ///< microseconds until the call fails; 0 = the communicator's timeout
+  std::uint64_t count{};  ///< elements (per block for gather, scatter, allgather, alltoall, reduce_scatter)
+  std::uint64_t src_address{};  ///< source
+  std::uint64_t src_bytes{};  ///< bytes bound to src
+  std::uint64_t dst_address{};  ///< destination
+  std::uint64_t dst_bytes{};  ///< bytes bound to dst
+  std::uint64_t scratch_address{};  ///< scratch
+  std::uint64_t scratch_bytes{};  ///< bytes bound to scratch
+  std::uint64_t params_address{};  ///< params
+  std::uint64_t params_bytes{};  ///< bytes bound to params
+  std::uint32_t call_id{};  ///< number the requester gives the call
+  std::uint32_t wait_for0{};  ///< call id that must complete first; 0 = none
+  std::uint32_t wait_for1{};  ///< a second one
+  std::uint32_t program{};  ///< slot of a loaded program, for collective program
+  friend constexpr bool operator==(const CallDescriptor&, const CallDescriptor&) = default;
+};
+
+/// Encoded form of CallDescriptor: 16 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 16> encode(const CallDescriptor& value) {
+  std::array<std::uint64_t, 16> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.collective) & 0xffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.algorithm) & 0xffU) << 8U;
+  words[0] |= (static_cast<std::uint64_t>(value.func) & 0xffU) << 16U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0xffU) << 24U;
+  words[0] |= (static_cast<std::uint64_t>(value.wire_dtype) & 0xffU) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.in_place) & 0x1U) << 40U;
+  words[0] |= (static_cast<std::uint64_t>(value.src_host) & 0x1U) << 41U;
+  words[0] |= (static_cast<std::uint64_t>(value.dst_host) & 0x1U) << 42U;
+  words[0] |= (static_cast<std::uint64_t>(value.src_stream) & 0x1U) << 43U;
+  words[0] |= (static_cast<std::uint64_t>(value.dst_stream) & 0x1U) << 44U;
+  words[1] |= (static_cast<std::uint64_t>(value.communicator) & 0xffffffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.root) & 0xffffffffU) << 32U;
+  words[2] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffffU) << 0U;
+  words[2] |= (static_cast<std::uint64_t>(value.deadline_us) & 0xffffffffU) << 32U;
+  words[3] |= static_cast<std::uint64_t>(value.count) << 0U;
+  words[4] |= static_cast<std::uint64_t>(value.src_address) << 0U;
+  words[5] |= static_cast<std::uint64_t>(value.src_bytes) << 0U;
+  words[6] |= static_cast<std::uint64_t>(value.dst_address) << 0U;
+  words[7] |= static_cast<std::uint64_t>(value.dst_bytes) << 0U;
+  words[8] |= static_cast<std::uint64_t>(value.scratch_address) << 0U;
+  words[9] |= static_cast<std::uint64_t>(value.scratch_bytes) << 0U;
+  words[10] |= static_cast<std::uint64_t>(value.params_address) << 0U;
+  words[11] |= static_cast<std::uint64_t>(value.params_bytes) << 0U;
+  words[12] |= (static_cast<std::uint64_t>(value.call_id) & 0xffffffffU) << 0U;
+  words[12] |= (static_cast<std::uint64_t>(value.wait_for0) & 0xffffffffU) << 32U;
+  words[13] |= (static_cast<std::uint64_t>(value.wait_for1) & 0xffffffffU) << 0U;
+  words[13] |= (static_cast<std::uint64_t>(value.program) & 0xffffffffU) << 32U;
+  return words;
+}
+
+/// Decodes a CallDescriptor without checking; see `well_formed_call_descriptor`.
+constexpr CallDescriptor decode_call_descriptor(const std::array<std::uint64_t, 16>& words) {
+  CallDescriptor value{};
+  value.collective = static_cast<Collective>((words[0]) & 0xffU);
+  value.algorithm = static_cast<std::uint8_t>((words[0] >> 8U) & 0xffU);
+  value.func = static_cast<Func>((words[0] >> 16U) & 0xffU);
+  value.dtype = static_cast<Datatype>((words[0] >> 24U) & 0xffU);
+  value.wire_dtype = static_cast<Datatype>((words[0] >> 32U) & 0xffU);
+  value.in_place = ((words[0] >> 40U) & 0x1U) != 0;
+  value.src_host = ((words[0] >> 41U) & 0x1U) != 0;
+  value.dst_host = ((words[0] >> 42U) & 0x1U) != 0;
+  value.src_stream = ((words[0] >> 43U) & 0x1U) != 0;
+  value.dst_stream = ((words[0] >> 44U) & 0x1U) != 0;
+  value.communicator = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
+  value.root = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
+  value.tag = static_cast<std::uint32_t>((words[2]) & 0xffffffffU);
+  value.deadline_us = static_cast<std::uint32_t>((words[2] >> 32U) & 0xffffffffU);
+  value.count = static_cast<std::uint64_t>(words[3]);
+  value.src_address = static_cast<std::uint64_t>(words[4]);
+  value.src_bytes = static_cast<std::uint64_t>(words[5]);
+  value.dst_address = static_cast<std::uint64_t>(words[6]);
+  value.dst_bytes = static_cast<std::uint64_t>(words[7]);
+  value.scratch_address = static_cast<std::uint64_t>(words[8]);
+  value.scratch_bytes = static_cast<std::uint64_t>(words[9]);
+  value.params_address = static_cast<std::uint64_t>(words[10]);
+  value.params_bytes = static_cast<std::uint64_t>(words[11]);
+  value.call_id = static_cast<std::uint32_t>((words[12]) & 0xffffffffU);
+  value.wait_for0 = static_cast<std::uint32_t>((words[12] >> 32U) & 0xffffffffU);
+  value.wait_for1 = static_cast<std::uint32_t>((words[13]) & 0xffffffffU);
+  value.program = static_cast<std::uint32_t>((words[13] >> 32U) & 0xffffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const CallDescriptor& value) {
+  return is_known(value.collective) &&
+         is_known(value.func) &&
+         is_known(value.dtype) &&
+         is_known(value.wire_dtype);
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_call_descriptor(const std::array<std::uint64_t, 16>& words) {
+  const CallDescriptor value = decode_call_descriptor(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kCallDescriptorWords = 16;
+
+/// Capability word of an engine. A communicator uses the intersection over its members.
+struct Capability {
+  std::uint8_t version{};  ///< of this word
+  std::uint16_t datatypes{};  ///< bit n: datatype n can be reduced
+  std::uint16_t funcs{};  ///< bit n: func n
+  bool lists{};  ///< peer lists
+  bool fan_in{};  ///< arrivals from a list of peers
+  bool streams{};  ///< stream operands and results
+  bool remote_memory{};  ///< put and get
+  bool strides{};  ///< two-dimensional moves
+  bool casts{};  ///< wire casts
+  bool rendezvous{};  ///< rendezvous protocol
+  bool programs{};  ///< loaded programs
+  std::uint8_t log2_max_segment{};  ///< largest segment in bytes, log2
+  friend constexpr bool operator==(const Capability&, const Capability&) = default;
+};
+
+/// Encoded form of Capability: 1 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 1> encode(const Capability& value) {
+  std::array<std::uint64_t, 1> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.version) & 0xffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.datatypes) & 0xffffU) << 8U;
+  words[0] |= (static_cast<std::uint64_t>(value.funcs) & 0xffffU) << 24U;
+  words[0] |= (static_cast<std::uint64_t>(value.lists) & 0x1U) << 40U;
+  words[0] |= (static_cast<std::uint64_t>(value.fan_in) & 0x1U) << 41U;
+  words[0] |= (static_cast<std::uint64_t>(value.streams) & 0x1U) << 42U;
+  words[0] |= (static_cast<std::uint64_t>(value.remote_memory) & 0x1U) << 43U;
+  words[0] |= (static_cast<std::uint64_t>(value.strides) & 0x1U) << 44U;
+  words[0] |= (static_cast<std::uint64_t>(value.casts) & 0x1U) << 45U;
+  words[0] |= (static_cast<std::uint64_t>(value.rendezvous) & 0x1U) << 46U;
+  words[0] |= (static_cast<std::uint64_t>(value.programs) & 0x1U) << 47U;
+  words[0] |= (static_cast<std::uint64_t>(value.log2_max_segment) & 0x1fU) << 48U;
+  return words;
+}
+
+/// Decodes a Capability without checking; see `well_formed_capability`.
+constexpr Capability decode_capability(const std::array<std::uint64_t, 1>& words) {
+  Capability value{};
+  value.version = static_cast<std::uint8_t>((words[0]) & 0xffU);
+  value.datatypes = static_cast<std::uint16_t>((words[0] >> 8U) & 0xffffU);
+  value.funcs = static_cast<std::uint16_t>((words[0] >> 24U) & 0xffffU);
+  value.lists = ((words[0] >> 40U) & 0x1U) != 0;
+  value.fan_in = ((words[0] >> 41U) & 0x1U) != 0;
+  value.streams = ((words[0] >> 42U) & 0x1U) != 0;
+  value.remote_memory = ((words[0] >> 43U) & 0x1U) != 0;
+  value.strides = ((words[0] >> 44U) & 0x1U) != 0;
+  value.casts = ((words[0] >> 45U) & 0x1U) != 0;
+  value.rendezvous = ((words[0] >> 46U) & 0x1U) != 0;
+  value.programs = ((words[0] >> 47U) & 0x1U) != 0;
+  value.log2_max_segment = static_cast<std::uint8_t>((words[0] >> 48U) & 0x1fU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const Capability& value) {
+  return value.log2_max_segment <= 0x1fU;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_capability(const std::array<std::uint64_t, 1>& words) {
+  const Capability value = decode_capability(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kCapabilityWords = 1;
+
+/// Byte offsets in exchange memory.
+namespace exchange {
+inline constexpr std::uint32_t kBytes = 8192;
+inline constexpr std::uint32_t kIdentity = 0x0000;  ///< 0x554e4953 ('UNIS')
+inline constexpr std::uint32_t kVersion = 0x0004;  ///< abi_version << 16 | wire_version
+inline constexpr std::uint32_t kCapability = 0x0008;  ///< capability word
+inline constexpr std::uint32_t kControl = 0x0010;  ///< bit 0 soft reset, bit 1 run
+inline constexpr std::uint32_t kStatus = 0x0014;  ///< bit 0 ready, bit 1 error
+inline constexpr std::uint32_t kError = 0x0018;  ///< error code of the last failed call
+inline constexpr std::uint32_t kErrorCall = 0x001c;  ///< call_id of that call
+inline constexpr std::uint32_t kDoorbell = 0x0020;  ///< a write submits the call descriptor at call_slot
+inline constexpr std::uint32_t kCompleted = 0x0024;  ///< call_id of the newest completion; a read pops it
+inline constexpr std::uint32_t kEagerLimit = 0x0040;  ///< largest eager message in bytes
+inline constexpr std::uint32_t kSegmentBytes = 0x0044;  ///< largest segment in bytes
+inline constexpr std::uint32_t kRxBufferCount = 0x0048;  ///< receive buffers per peer
+inline constexpr std::uint32_t kRxBufferBytes = 0x004c;  ///< bytes of one receive buffer
+inline constexpr std::uint32_t kTimeoutUs = 0x0050;  ///< default deadline of a call
+inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
+inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each
+inline constexpr std::uint32_t kCommunicators = 0x0400;  ///< communicator descriptors
+inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers
+}  // namespace exchange
+
+}  // namespace unisono

@@ -1,0 +1,118 @@
+// The native engine (CCLO): executes programs for one endpoint.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/call.hpp"
+#include "core/error.hpp"
+#include "core/program.hpp"
+#include "network/poe.hpp"
+
+namespace unisono {
+
+/// Memory bound to a region.
+struct Binding {
+  std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// Housekeeping settings of an endpoint. Communicators use the least of all members' values.
+struct EngineSettings {
+  std::uint32_t eager_limit = 8192;               ///< bytes of the largest eager message
+  std::uint32_t segment_bytes = 32768;            ///< bytes of the largest segment
+  std::uint32_t rx_buffer_count = 32;             ///< receive buffers per peer for eager messages that come early
+  std::chrono::microseconds timeout{60'000'000};  ///< default deadline of a call
+};
+
+/// Number of a call of this endpoint, never reused; 0 is none.
+using CallId = std::uint64_t;
+
+/// One request to the engine. Buffers must stay valid until the call has completed.
+struct CallRequest {
+  std::uint32_t communicator = 0;
+  Call call;              ///< rank, size and group_size are filled in by the engine
+  int algorithm = -1;     ///< position in algorithms(), or -1 for automatic choice
+  std::uint32_t tag = 0;  ///< user tag (send, recv)
+  Binding src;
+  Binding dst;
+  const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
+  std::shared_ptr<const Program> program;    ///< for Collective::kProgram: this rank's program
+  std::span<const CallId> wait_for;          ///< calls of this endpoint that must complete before
+  std::chrono::microseconds timeout{0};      ///< 0 = the communicator's
+};
+
+/// What became of a call.
+struct CallResult {
+  bool complete = false;
+  ErrorCode code = ErrorCode::kOk;
+  std::string message;               ///< empty on success
+  std::uint64_t received_bytes = 0;  ///< of a recv
+};
+
+/// What one member brings to, or a communicator has after, agreement.
+struct Agreement {
+  std::uint64_t capability = 0;  ///< encoded Capability, intersection over members
+  std::uint32_t eager_limit = 0;
+  std::uint32_t segment_bytes = 0;
+  std::uint32_t rx_buffer_count = 0;
+  std::uint32_t algorithm_hash = 0;  ///< of the algorithm table; must be equal
+};
+
+/// One endpoint's engine. Caller-driven: calls make progress inside `submit`, `test`, `wait` and
+/// `progress`. Thread-safe by one lock.
+class Engine {
+ public:
+  /// `poe` must outlive the engine. Throws Error.
+  Engine(Poe& poe, const EngineSettings& settings);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// What this engine brings to an agreement.
+  Agreement offer() const;
+
+  /// Makes a communicator of the listed endpoints, in order of rank; this endpoint must be among
+  /// them. All members make it with the same number and epoch and the same agreed values (the
+  /// intersection of all offers, see `agree`). Throws Error.
+  void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                           const Agreement& agreed, std::uint32_t group_size = 0);
+  /// Frees it. Calls in flight on it fail with kFreedCommunicator. Throws Error if there is none.
+  void free_communicator(std::uint32_t number);
+  /// Default deadline of calls on a communicator.
+  void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout);
+  std::uint32_t rank(std::uint32_t communicator) const;
+  std::uint32_t size(std::uint32_t communicator) const;
+
+  /// Binds the memory that peers may put into and get from on this communicator.
+  void bind_window(std::uint32_t communicator, Binding window);
+
+  /// Starts a call and returns its number. Checks every argument and throws Error before anything is
+  /// sent; errors after that are the call's result.
+  CallId submit(const CallRequest& request);
+  /// Makes progress and reports; the result stays available until `forget`.
+  CallResult test(CallId id);
+  /// Progresses until the call has completed (in success or error); the call's own deadline ends it.
+  CallResult wait(CallId id);
+  /// Drops a completed call's result. The buffers of a call are in use until it has completed.
+  void forget(CallId id);
+  /// Makes progress on everything once.
+  void progress();
+
+  /// Marks the communicator as failed on all reachable members.
+  void revoke(std::uint32_t communicator, const std::string& reason);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Agreement over all members' offers. Throws Error(kUnsupported) if algorithm tables differ.
+Agreement agree(std::span<const Agreement> offers);
+
+}  // namespace unisono

@@ -1,0 +1,65 @@
+// Protocol offload engine (POE): what the engine needs of a network.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/generated/spec.hpp"
+
+namespace unisono {
+
+/// Two sessions to every endpoint, each reliable and in order. Control is never blocked by data.
+enum class Lane : std::uint8_t { kData, kControl };
+
+/// A received message; valid until `Poe::release`.
+struct Incoming {
+  Header header;                       ///< a private copy: checked and used without re-reading shared memory
+  std::span<const std::byte> payload;  ///< in the network's memory; peers cannot enlarge it
+};
+
+/// Moves messages between this endpoint and its peers. Endpoints are numbered 0 .. size()-1 in the
+/// job; the engine maps ranks of communicators to them. Not thread-safe: the engine serialises.
+///
+/// Sending: `reserve`, write the payload into the returned memory, `commit` (or drop the reservation
+/// by reserving again). Receiving: `peek`, use, `release`. None of these blocks.
+class Poe {
+ public:
+  virtual ~Poe() = default;
+  Poe() = default;
+  Poe(const Poe&) = delete;
+  Poe& operator=(const Poe&) = delete;
+
+  virtual std::uint32_t self() const = 0;
+  virtual std::uint32_t size() const = 0;
+  /// Largest payload of one message on a lane, in bytes; a multiple of 64.
+  virtual std::uint32_t max_payload(Lane lane) const = 0;
+
+  /// Memory for the payload of the next message to `peer`, 64-byte aligned, or nullptr if the session
+  /// has no space now. `bytes` <= max_payload(lane). Sending to self is allowed.
+  virtual std::byte* reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) = 0;
+  /// Publishes the message reserved last on this session. Fills in the header's session fields.
+  virtual void commit(std::uint32_t peer, Lane lane, const Header& header) = 0;
+
+  /// Oldest message of `peer` on a lane; false if there is none. Throws Error(kCorruptMessage) if the
+  /// shared memory holds an impossible length or header.
+  virtual bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) = 0;
+  /// Gives back the message that `peek` returned.
+  virtual void release(std::uint32_t peer, Lane lane) = 0;
+
+  /// A number that changes whenever anything may have arrived or space become free; read it before
+  /// looking for work, hand it to `wait` if there was none.
+  virtual std::uint32_t activity() const = 0;
+  /// Sleeps until activity() differs from `seen`, or `at_most` has passed. Never misses a change.
+  virtual void wait(std::uint32_t seen, std::chrono::microseconds at_most) = 0;
+
+  /// Whether the peer's process still takes part: false after it left in good order or died.
+  enum class Liveness : std::uint8_t { kAlive, kLeft, kDead };
+  virtual Liveness liveness(std::uint32_t peer) = 0;
+  /// How to name an endpoint in a message to people, for instance "endpoint 3 (pid 4711)".
+  virtual std::string describe(std::uint32_t peer) const = 0;
+};
+
+}  // namespace unisono

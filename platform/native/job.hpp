@@ -1,0 +1,54 @@
+// A job on one machine: how endpoints find each other and share memory.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "network/poe.hpp"
+
+namespace unisono {
+
+/// How a process learns of its job; `unisono run` sets these variables.
+struct JobEnvironment {
+  std::uint32_t rank = 0;                     ///< UNISONO_RANK
+  std::uint32_t size = 1;                     ///< UNISONO_SIZE
+  std::string rendezvous;                     ///< UNISONO_RENDEZVOUS: name of an abstract Unix socket rank 0 listens on
+  std::string secret;                         ///< UNISONO_SECRET: hexadecimal; whoever does not know it cannot join
+  std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
+
+  /// Reads the environment; without UNISONO_* a job of one rank. Throws Error(kBootstrap) naming the
+  /// variable, what it holds and what it should.
+  static JobEnvironment from_environment();
+};
+
+/// A joined job: the endpoint's network, and what every member brought (see Engine::offer).
+struct JoinedJob {
+  std::unique_ptr<Poe> poe;
+  std::vector<std::vector<std::byte>> offers;  ///< by endpoint
+};
+
+/// Joins as a process: rank 0 makes one sealed, nameless memfd and hands it to the others over the
+/// rendezvous socket. Collective over the job. Throws Error(kBootstrap) that says who has not come.
+JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer);
+
+/// A job whose endpoints are threads of this process: same segment layout, same code.
+class ThreadJob {
+ public:
+  explicit ThreadJob(std::uint32_t size);
+  ~ThreadJob();
+  ThreadJob(const ThreadJob&) = delete;
+  ThreadJob& operator=(const ThreadJob&) = delete;
+  /// The endpoint's network; once per rank, from any thread.
+  std::unique_ptr<Poe> endpoint(std::uint32_t rank);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace unisono

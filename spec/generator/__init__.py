@@ -1,0 +1,1 @@
+"""The one source of truth for everything two languages must agree on, and its generator."""

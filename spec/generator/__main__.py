@@ -1,0 +1,44 @@
+"""`python -m spec.generator [--check]`: writes the generated files, or says which are stale."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import cpp
+from .model import load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def outputs() -> dict[Path, str]:
+    """Every generated file with its text."""
+    spec = load(ROOT / "spec")
+    return {
+        ROOT / "core/generated/spec.hpp": cpp.emit(spec),
+    }
+
+
+def main() -> int:
+    """Entry point; 1 if --check finds a stale file."""
+    parser = argparse.ArgumentParser(prog="python -m spec.generator", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if a file is stale")
+    check = parser.parse_args().check
+    stale = 0
+    for path, text in outputs().items():
+        name = path.relative_to(ROOT)
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if check:
+            print(f"stale: {name} (run `python -m spec.generator`)")
+            stale += 1
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {name}")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
