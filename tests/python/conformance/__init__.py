@@ -1,0 +1,1 @@
+"""The conformance matrix: every engine against an independent NumPy reference, and against each other."""
