@@ -627,7 +627,7 @@ constexpr bool well_formed_remote(const std::array<std::uint64_t, 1>& words) {
 
 inline constexpr std::size_t kRemoteWords = 1;
 
-/// Address in the peer's memory, for op1 remote_memory or a remote result to memory; or the stride of a two-dimensional move.
+/// Address in the peer's memory, for op1 remote_memory or a remote result to memory.
 struct RemoteAddress {
   Region region{};  ///< region of the peer
   bool strided{};  ///< reserved for two-dimensional strides; zero in this version

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import cpp
+from . import cpp, python
 from .model import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +17,7 @@ def outputs() -> dict[Path, str]:
     spec = load(ROOT / "spec")
     return {
         ROOT / "core/generated/spec.hpp": cpp.emit(spec),
+        ROOT / "python/unisono/_spec.py": python.emit(spec),
     }
 
 

@@ -41,7 +41,7 @@ def _enumeration(e: Enumeration) -> list[str]:
     lines = [f"/// {e.doc}", f"enum class {name} : {_storage(e.bits)} {{"]
     lines += [f"  {constant(v.name)} = {v.value},  ///< {v.doc}" for v in e.values]
     lines += ["};", ""]
-    lines += [f"/// Name of a {e.name.replace('_', ' ')} as users write it; \"?\" for a value that is none."]
+    lines += [f'/// Name of a {e.name.replace("_", " ")} as users write it; "?" for a value that is none.']
     lines += [f"constexpr const char* name_of({name} value) {{", "  switch (value) {"]
     lines += [f'    case {name}::{constant(v.name)}: return "{v.name}";' for v in e.values]
     lines += ["  }", '  return "?";', "}", ""]
@@ -66,9 +66,11 @@ def _encode_field(f: Field) -> list[str]:
     word, shift = divmod(f.offset, WORD_BITS)
     if f.record is not None:
         count = f.bits // WORD_BITS
-        return [f"  {{ const auto nested = encode(value.{f.name});"] + [
-            f"    words[{word + i}] = nested[{i}];" for i in range(count)
-        ] + ["  }"]
+        return (
+            [f"  {{ const auto nested = encode(value.{f.name});"]
+            + [f"    words[{word + i}] = nested[{i}];" for i in range(count)]
+            + ["  }"]
+        )
     cast = f"static_cast<std::uint64_t>(value.{f.name})"
     if f.bits < WORD_BITS:
         cast = f"({cast} & {_mask(f.bits)})"
