@@ -1,0 +1,270 @@
+// The definition of the reduction operators, for every engine (docs/model.md, "Arithmetic").
+//
+// Integers wrap; floating point rounds to nearest even and keeps subnormals; fp16 and bf16 are
+// combined in fp32 and rounded once per move; min and max are IEEE 754-2019 minimum and maximum.
+// Must be compiled with -ffp-contract=off and without -ffast-math.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/generated/spec.hpp"
+
+namespace unisono {
+
+static_assert(std::endian::native == std::endian::little, "elements in memory are little-endian");
+
+namespace arithmetic {
+
+/// An IEEE 754 binary16 in memory; arithmetic happens in fp32.
+struct Fp16 {
+  std::uint16_t bits = 0;
+};
+/// A bfloat16 in memory; arithmetic happens in fp32.
+struct Bf16 {
+  std::uint16_t bits = 0;
+};
+
+/// The value of a binary16, exactly. A signalling NaN may become quiet.
+constexpr float widen(Fp16 half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half.bits & 0x8000U) << 16U;
+  const std::uint32_t magnitude = half.bits & 0x7fffU;
+  // The exponents are biased by 15 and 127: the same fields read as fp32 are too small by 2^112. The
+  // multiplication is exact and makes subnormals normal.
+  const std::uint32_t scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 13U) * 0x1p112F);
+  const std::uint32_t special = magnitude >= 0x7c00U ? 0x7f800000U : 0U;  // infinity and NaN keep the largest exponent
+  return std::bit_cast<float>(sign | scaled | special);
+}
+
+/// The value of a bfloat16, exactly.
+constexpr float widen(Bf16 brain) { return std::bit_cast<float>(static_cast<std::uint32_t>(brain.bits) << 16U); }
+
+/// Nearest binary16, ties to even; overflows to infinity, underflows gradually, NaN stays NaN (quiet).
+constexpr Fp16 narrow_fp16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16U) & 0x8000U;
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  // Normal range: rebias the exponent by -112 and round off 13 bits; a carry runs into the exponent, and from the
+  // largest finite value into infinity, as it should.
+  const std::uint32_t normal = (magnitude - (112U << 23U) + 0xfffU + ((magnitude >> 13U) & 1U)) >> 13U;
+  // Below 2^-14 the unit in the last place is 2^-24, which is that of fp32 numbers in [0.5, 1): adding 0.5 lets the
+  // fp32 adder round, and the low bits are the result.
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - std::bit_cast<std::uint32_t>(0.5F);
+  const std::uint32_t special = magnitude > 0x7f800000U ? 0x7e00U | ((magnitude >> 13U) & 0x1ffU) : 0x7c00U;
+  const std::uint32_t finite = magnitude < 0x38800000U ? subnormal : normal;
+  return {static_cast<std::uint16_t>(sign | (magnitude >= 0x47800000U ? special : finite))};
+}
+
+/// Nearest bfloat16, ties to even; overflows to infinity, NaN stays NaN (quiet).
+constexpr Bf16 narrow_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U;
+  const std::uint32_t quiet = (bits >> 16U) | 0x40U;
+  return {static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded)};
+}
+
+/// IEEE 754-2019 minimum, and the ordinary one for integers.
+template <class T>
+constexpr T minimum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return b < a ? b : a;
+  } else {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    // Equal values are equal bits, or zeros of either sign: the union of the sign bits is the lesser zero.
+    const T equal = std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(a) | std::bit_cast<Bits>(b)));
+    const T unordered = a + b;
+    return a < b ? a : (b < a ? b : (a == b ? equal : unordered));
+  }
+}
+
+/// IEEE 754-2019 maximum, and the ordinary one for integers.
+template <class T>
+constexpr T maximum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return a < b ? b : a;
+  } else {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const T equal = std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(a) & std::bit_cast<Bits>(b)));
+    const T unordered = a + b;
+    return a < b ? b : (b < a ? a : (a == b ? equal : unordered));
+  }
+}
+
+/// func(a, b) on carriers: int32, int64, float, double. `F` must not be kNone.
+template <Func F, class T>
+constexpr T apply(T a, T b) {
+  if constexpr (F == Func::kMin) {
+    return minimum(a, b);
+  } else if constexpr (F == Func::kMax) {
+    return maximum(a, b);
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    static_assert(sizeof(T) >= sizeof(int), "narrower types would be promoted to a signed type that overflows");
+    const U x = static_cast<U>(a);
+    const U y = static_cast<U>(b);
+    return static_cast<T>(F == Func::kSum ? x + y : x * y);
+  } else {
+    return F == Func::kSum ? a + b : a * b;
+  }
+}
+
+/// What an element type is computed in, and how it gets there and back.
+template <class Element>
+struct Carrier {
+  using type = Element;
+  static constexpr Element in(Element value) { return value; }
+  static constexpr Element out(Element value) { return value; }
+};
+template <>
+struct Carrier<Fp16> {
+  using type = float;
+  static constexpr float in(Fp16 value) { return widen(value); }
+  static constexpr Fp16 out(float value) { return narrow_fp16(value); }
+};
+template <>
+struct Carrier<Bf16> {
+  using type = float;
+  static constexpr float in(Bf16 value) { return widen(value); }
+  static constexpr Bf16 out(float value) { return narrow_bf16(value); }
+};
+
+/// Calls `use(Element{})` with the element type of `dtype`. Returns false for none and byte, and for unknown values.
+template <class Use>
+constexpr bool with_element(Datatype dtype, Use&& use) {
+  switch (dtype) {
+    case Datatype::kInt32: use(std::int32_t{}); return true;
+    case Datatype::kInt64: use(std::int64_t{}); return true;
+    case Datatype::kFp16: use(Fp16{}); return true;
+    case Datatype::kBf16: use(Bf16{}); return true;
+    case Datatype::kFp32: use(float{}); return true;
+    case Datatype::kFp64: use(double{}); return true;
+    case Datatype::kNone:
+    case Datatype::kByte: break;
+  }
+  return false;
+}
+
+/// Calls `use(std::integral_constant<Func, F>{})`. Returns false for none and for unknown values.
+template <class Use>
+constexpr bool with_func(Func func, Use&& use) {
+  switch (func) {
+    case Func::kSum: use(std::integral_constant<Func, Func::kSum>{}); return true;
+    case Func::kProd: use(std::integral_constant<Func, Func::kProd>{}); return true;
+    case Func::kMin: use(std::integral_constant<Func, Func::kMin>{}); return true;
+    case Func::kMax: use(std::integral_constant<Func, Func::kMax>{}); return true;
+    case Func::kNone: break;
+  }
+  return false;
+}
+
+/// out[i] = compute(a[i], b[i]) over unaligned arrays. Works by blocks of constant size held in locals, so that the
+/// compiler vectorises whatever the alignment and although `out` may be `a` or `b` (equal, not partly overlapping).
+template <class A, class B, class Out, class Compute>
+inline void for_each_element(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count,
+                             Compute compute) {
+  constexpr std::size_t kBlock = 256 / sizeof(A);
+  A x[kBlock];
+  B y[kBlock];
+  Out z[kBlock];
+  std::uint64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    std::memcpy(x, a + i * sizeof(A), sizeof x);
+    std::memcpy(y, b + i * sizeof(B), sizeof y);
+    for (std::size_t k = 0; k < kBlock; ++k) z[k] = compute(x[k], y[k]);
+    std::memcpy(out + i * sizeof(Out), z, sizeof z);
+  }
+  for (; i < count; ++i) {
+    std::memcpy(x, a + i * sizeof(A), sizeof(A));
+    std::memcpy(y, b + i * sizeof(B), sizeof(B));
+    z[0] = compute(x[0], y[0]);
+    std::memcpy(out + i * sizeof(Out), z, sizeof(Out));
+  }
+}
+
+}  // namespace arithmetic
+
+/// Whether the operators are defined on a datatype: on all but none and byte.
+constexpr bool is_reducible(Datatype dtype) { return is_known(dtype) && bytes_of(dtype) > 1; }
+
+/// out[i] = func(a[i], b[i]) for `count` elements; rounds once. Arrays need no alignment; `out` may be `a` or `b`, and
+/// must not overlap them otherwise. Returns false, having written nothing, if func is none or dtype not reducible.
+/// Thread-safe.
+inline bool combine(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
+                    std::uint64_t count) {
+  bool known = false;
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    known = arithmetic::with_func(func, [&](auto f) {
+      arithmetic::for_each_element<Element, Element, Element>(a, b, out, count, [](Element x, Element y) {
+        return Carrier::out(arithmetic::apply<decltype(f)::value>(Carrier::in(x), Carrier::in(y)));
+      });
+    });
+  });
+  return known;
+}
+
+/// Bytes of one element of a fold's accumulator: fp16 and bf16 accumulate in fp32, so that a fan-in rounds once.
+constexpr std::uint32_t accumulator_bytes(Datatype dtype) {
+  return dtype == Datatype::kFp16 || dtype == Datatype::kBf16 ? 4 : bytes_of(dtype);
+}
+
+/// Begins a fold: accumulator = a. `accumulator` has count * accumulator_bytes(dtype) bytes.
+inline void fold_begin(Datatype dtype, const std::byte* a, std::byte* accumulator, std::uint64_t count) {
+  if (accumulator_bytes(dtype) == bytes_of(dtype)) {
+    if (count != 0) std::memmove(accumulator, a, count * bytes_of(dtype));
+    return;
+  }
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    arithmetic::for_each_element<Element, Element, typename Carrier::type>(
+        a, a, accumulator, count, [](Element x, Element) { return Carrier::in(x); });
+  });
+}
+
+/// One step: accumulator = func(accumulator, a), or func(a, accumulator) if `swap`. Returns false, having changed
+/// nothing, if func is none or dtype not reducible.
+inline bool fold_step(Func func, Datatype dtype, bool swap, std::byte* accumulator, const std::byte* a,
+                      std::uint64_t count) {
+  bool known = false;
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    using Wide = typename Carrier::type;
+    known = arithmetic::with_func(func, [&](auto f) {
+      constexpr Func kFunc = decltype(f)::value;
+      if (swap) {
+        arithmetic::for_each_element<Wide, Element, Wide>(
+            accumulator, a, accumulator, count,
+            [](Wide x, Element y) { return arithmetic::apply<kFunc>(Carrier::in(y), x); });
+      } else {
+        arithmetic::for_each_element<Wide, Element, Wide>(
+            accumulator, a, accumulator, count,
+            [](Wide x, Element y) { return arithmetic::apply<kFunc>(x, Carrier::in(y)); });
+      }
+    });
+  });
+  return known;
+}
+
+/// Ends a fold: out = accumulator, rounded to dtype. `out` must not overlap the accumulator, or be equal to it.
+inline void fold_end(Datatype dtype, const std::byte* accumulator, std::byte* out, std::uint64_t count) {
+  if (accumulator_bytes(dtype) == bytes_of(dtype)) {
+    if (count != 0) std::memmove(out, accumulator, count * bytes_of(dtype));
+    return;
+  }
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    using Wide = typename Carrier::type;
+    arithmetic::for_each_element<Wide, Wide, Element>(accumulator, accumulator, out, count,
+                                                      [](Wide x, Wide) { return Carrier::out(x); });
+  });
+}
+
+}  // namespace unisono
