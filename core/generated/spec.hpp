@@ -971,7 +971,7 @@ constexpr bool well_formed_header_connection(const std::array<std::uint64_t, 4>&
 
 inline constexpr std::size_t kHeaderConnectionWords = 4;
 
-/// Compressed header of a short single-segment message that shares a cache line with its payload (16 bytes; 48 bytes of payload). The session gives the rest.
+/// Compressed header of a single-segment message that shares a cache line with its payload (16 + 48 bytes). The session gives the rest.
 struct HeaderLine {
   std::uint32_t flag{};  ///< session sequence; written last, publishes the line
   MessageType type{};  ///< message type

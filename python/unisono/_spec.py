@@ -370,7 +370,9 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.READ_ONLY_BUFFER: "Pass a writable array.",
     ErrorCode.OVERLAPPING_BUFFERS: "Pass disjoint buffers, or ask for the in-place form.",
     ErrorCode.UNKNOWN_ALGORITHM: "`unisono algorithms` lists the names.",
-    ErrorCode.UNSUPPORTED: "The message names the restriction; leave the algorithm to automatic choice, or change the call.",
+    ErrorCode.UNSUPPORTED: (
+        "The message names the restriction; leave the algorithm to automatic choice, or change the call."
+    ),
     ErrorCode.MALFORMED_PROGRAM: "Run `unisono check` on it: the report names rank and move.",
     ErrorCode.FREED_COMMUNICATOR: "Use a live communicator.",
     ErrorCode.REVOKED: "Read the first rank's error; create a new communicator.",
@@ -891,8 +893,7 @@ class HeaderConnection:
 
 @dataclass(frozen=True, slots=True)
 class HeaderLine:
-    """Compressed header of a short single-segment message that shares a cache line with its payload (16 bytes; 48 bytes
-    of payload).
+    """Compressed header of a single-segment message that shares a cache line with its payload (16 + 48 bytes).
 
     The session gives the rest.
     """

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import cpp, python
+from . import cpp, markdown, python, systemverilog
 from .model import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +18,9 @@ def outputs() -> dict[Path, str]:
     return {
         ROOT / "core/generated/spec.hpp": cpp.emit(spec),
         ROOT / "python/unisono/_spec.py": python.emit(spec),
+        ROOT / "rtl/generated/unisono_spec_pkg.sv": systemverilog.emit(spec),
+        ROOT / "docs/reference/spec.md": markdown.emit(spec),
+        ROOT / "docs/reference/errors.md": markdown.emit_errors(spec),
     }
 
 

@@ -96,6 +96,15 @@ def _docstring(text: str) -> list[str]:
     return [*lines, '    """']
 
 
+def _entry(key: str, text: str) -> list[str]:
+    """An entry of a table of texts, on several lines if one is too short for it."""
+    line = f"    {key}: {quoted(text)},"
+    if len(line) <= WIDTH:
+        return [line]
+    parts = textwrap.wrap(text, WIDTH - 12, drop_whitespace=False)
+    return [f"    {key}: (", *(f"        {quoted(part)}" for part in parts), "    ),"]
+
+
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -131,7 +140,7 @@ def _errors(spec: Specification) -> list[str]:
     for table, texts in (("_MEANING", meanings), ("_ADVICE", advice)):
         lines += ["", "", f"{table}: Final[dict[ErrorCode, str]] = {{"]
         for name, text in texts.items():
-            lines += [f"    ErrorCode.{name.upper()}: {quoted(text)},"]
+            lines += _entry(f"ErrorCode.{name.upper()}", text)
         lines += ["}"]
     return lines
 

@@ -1,0 +1,881 @@
+// Generated from spec/ by `python -m spec.generator`. Do not edit.
+//
+// Bit 0 of a record is the lowest bit of its first field, hence the last member of the struct.
+// A member whose name would be a keyword of SystemVerilog ends in an underscore.
+
+package unisono_spec_pkg;
+
+  // A design uses only a part of the specification.
+  // verilator lint_off UNUSEDPARAM
+
+  // Element types of buffers, moves and messages.
+  typedef enum logic [5:0] {
+    // no element type (barrier, signal)
+    DatatypeNone = 6'd0,
+    // uninterpreted byte; can be moved, not reduced
+    DatatypeByte = 6'd1,
+    // two's complement 32-bit integer; arithmetic wraps
+    DatatypeInt32 = 6'd2,
+    // two's complement 64-bit integer; arithmetic wraps
+    DatatypeInt64 = 6'd3,
+    // IEEE 754 binary16; accumulates in fp32 within a move
+    DatatypeFp16 = 6'd4,
+    // bfloat16; accumulates in fp32 within a move
+    DatatypeBf16 = 6'd5,
+    // IEEE 754 binary32
+    DatatypeFp32 = 6'd6,
+    // IEEE 754 binary64
+    DatatypeFp64 = 6'd7
+  } datatype_e;
+
+  // Whether `value` is one of the enumerators of datatype_e.
+  function automatic logic datatype_known(logic [5:0] value);
+    case (value)
+      DatatypeNone, DatatypeByte, DatatypeInt32, DatatypeInt64, DatatypeFp16, DatatypeBf16,
+      DatatypeFp32, DatatypeFp64: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Attribute `bytes` of a datatype; 0 for a value that is none.
+  function automatic int unsigned datatype_bytes(datatype_e value);
+    case (value)
+      DatatypeNone: return 32'd0;
+      DatatypeByte: return 32'd1;
+      DatatypeInt32: return 32'd4;
+      DatatypeInt64: return 32'd8;
+      DatatypeFp16: return 32'd2;
+      DatatypeBf16: return 32'd2;
+      DatatypeFp32: return 32'd4;
+      DatatypeFp64: return 32'd8;
+      default: return 32'd0;
+    endcase
+  endfunction
+
+  // Binary function of a move; the reduction operators.
+  typedef enum logic [7:0] {
+    // no function: the one operand present passes through
+    FuncNone = 8'd0,
+    // addition
+    FuncSum = 8'd1,
+    // multiplication
+    FuncProd = 8'd2,
+    // IEEE 754-2019 minimum: NaN propagates, -0 < +0
+    FuncMin = 8'd3,
+    // IEEE 754-2019 maximum: NaN propagates, -0 < +0
+    FuncMax = 8'd4
+  } func_e;
+
+  // Whether `value` is one of the enumerators of func_e.
+  function automatic logic func_known(logic [7:0] value);
+    case (value)
+      FuncNone, FuncSum, FuncProd, FuncMin, FuncMax: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // What a call asks for.
+  typedef enum logic [7:0] {
+    // an empty program; measures the cost of a call
+    CollectiveNop = 8'd0,
+    // dst = src on one rank
+    CollectiveCopy = 8'd1,
+    // dst = func(src, dst) on one rank
+    CollectiveCombine = 8'd2,
+    // point-to-point message to a peer
+    CollectiveSend = 8'd3,
+    // point-to-point message from a peer
+    CollectiveRecv = 8'd4,
+    // write into a peer's window
+    CollectivePut = 8'd5,
+    // read from a peer's window
+    CollectiveGet = 8'd6,
+    // the root's dst to every rank's dst
+    CollectiveBcast = 8'd7,
+    // func over all ranks' src into the root's dst
+    CollectiveReduce = 8'd8,
+    // func over all ranks' src into every dst
+    CollectiveAllreduce = 8'd9,
+    // func over all ranks' src (size blocks); block r into rank r's dst
+    CollectiveReduceScatter = 8'd10,
+    // every rank's src block into every dst, by rank
+    CollectiveAllgather = 8'd11,
+    // every rank's src block into the root's dst, by rank
+    CollectiveGather = 8'd12,
+    // block r of the root's src into rank r's dst
+    CollectiveScatter = 8'd13,
+    // gather with a count and displacement per rank
+    CollectiveGatherv = 8'd14,
+    // scatter with a count and displacement per rank
+    CollectiveScatterv = 8'd15,
+    // allgather with a count and displacement per rank
+    CollectiveAllgatherv = 8'd16,
+    // block j of rank i's src into block i of rank j's dst
+    CollectiveAlltoall = 8'd17,
+    // alltoall with counts and displacements per pair
+    CollectiveAlltoallv = 8'd18,
+    // func over src of ranks 0..r into rank r's dst
+    CollectiveScan = 8'd19,
+    // func over src of ranks 0..r-1 into rank r's dst; rank 0's dst is untouched
+    CollectiveExscan = 8'd20,
+    // no rank leaves before every rank has entered
+    CollectiveBarrier = 8'd21,
+    // a program given by the user
+    CollectiveProgram = 8'd31
+  } collective_e;
+
+  // Whether `value` is one of the enumerators of collective_e.
+  function automatic logic collective_known(logic [7:0] value);
+    case (value)
+      CollectiveNop, CollectiveCopy, CollectiveCombine, CollectiveSend, CollectiveRecv,
+      CollectivePut, CollectiveGet, CollectiveBcast, CollectiveReduce, CollectiveAllreduce,
+      CollectiveReduceScatter, CollectiveAllgather, CollectiveGather, CollectiveScatter,
+      CollectiveGatherv, CollectiveScatterv, CollectiveAllgatherv, CollectiveAlltoall,
+      CollectiveAlltoallv, CollectiveScan, CollectiveExscan, CollectiveBarrier, CollectiveProgram:
+      return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Memory a program may name. Bound by the call, so a program holds no address.
+  typedef enum logic [4:0] {
+    // the call's source buffer
+    RegionSrc = 5'd0,
+    // the call's destination buffer
+    RegionDst = 5'd1,
+    // temporary memory of the size the algorithm asks for
+    RegionScratch = 5'd2,
+    // 64-bit little-endian words that indirect counts and offsets read
+    RegionParams = 5'd3,
+    // memory exposed to peers for put and get
+    RegionWindow = 5'd4
+  } region_e;
+
+  // Whether `value` is one of the enumerators of region_e.
+  function automatic logic region_known(logic [4:0] value);
+    case (value)
+      RegionSrc, RegionDst, RegionScratch, RegionParams, RegionWindow: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // What an instruction is.
+  typedef enum logic [3:0] {
+    // does nothing, completes at once when its dependencies have
+    MoveKindNop = 4'd0,
+    // result = func(op0, op1)
+    MoveKindMove = 4'd1,
+    // end of a stored program
+    MoveKindEnd = 4'd2
+  } move_kind_e;
+
+  // Whether `value` is one of the enumerators of move_kind_e.
+  function automatic logic move_kind_known(logic [3:0] value);
+    case (value)
+      MoveKindNop, MoveKindMove, MoveKindEnd: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Where an operand comes from, or a local result goes.
+  typedef enum logic [2:0] {
+    // absent
+    OperandKindNone = 3'd0,
+    // local memory: region and byte offset
+    OperandKindMemory = 3'd1,
+    // a kernel's stream: offset holds the port
+    OperandKindStream = 3'd2,
+    // op1 only: a message as it arrives (peer and tag in the arrival word)
+    OperandKindArrival = 3'd3,
+    // op1 only: memory of the peer in the arrival word, address in the remote-memory word
+    OperandKindRemoteMemory = 3'd4
+  } operand_kind_e;
+
+  // Whether `value` is one of the enumerators of operand_kind_e.
+  function automatic logic operand_kind_known(logic [2:0] value);
+    case (value)
+      OperandKindNone, OperandKindMemory, OperandKindStream, OperandKindArrival,
+      OperandKindRemoteMemory: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Where a remote result goes.
+  typedef enum logic [2:0] {
+    // no remote result
+    RemoteKindNone = 3'd0,
+    // a message, matched by an arrival of the peer's program
+    RemoteKindMessage = 3'd1,
+    // memory of the peer (address in the remote-memory word)
+    RemoteKindMemory = 3'd2,
+    // a stream port of the peer
+    RemoteKindStream = 3'd3
+  } remote_kind_e;
+
+  // Whether `value` is one of the enumerators of remote_kind_e.
+  function automatic logic remote_kind_known(logic [2:0] value);
+    case (value)
+      RemoteKindNone, RemoteKindMessage, RemoteKindMemory, RemoteKindStream: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // How a peer field is read.
+  typedef enum logic [1:0] {
+    // the field is one rank
+    PeerModeRank = 2'd0,
+    // the field is the index of a list in the constant pool; arrivals combine in listed order
+    PeerModeList = 2'd1,
+    // as list, arrivals combine in any order
+    PeerModeAny = 2'd2
+  } peer_mode_e;
+
+  // Whether `value` is one of the enumerators of peer_mode_e.
+  function automatic logic peer_mode_known(logic [1:0] value);
+    case (value)
+      PeerModeRank, PeerModeList, PeerModeAny: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Message synchronisation (ACCL+ section 4.2.3).
+  typedef enum logic [1:0] {
+    // by the message's bytes and the communicator's eager limit
+    ProtocolAuto = 2'd0,
+    // sent at once, against receive-buffer credit
+    ProtocolEager = 2'd1,
+    // sent when the receiver has granted a landing area
+    ProtocolRendezvous = 2'd2
+  } protocol_e;
+
+  // Whether `value` is one of the enumerators of protocol_e.
+  function automatic logic protocol_known(logic [1:0] value);
+    case (value)
+      ProtocolAuto, ProtocolEager, ProtocolRendezvous: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Conversion at a slot.
+  typedef enum logic [1:0] {
+    // the move's datatype
+    CastNone = 2'd0,
+    // between the move's datatype and the call's wire datatype
+    CastWire = 2'd1
+  } cast_e;
+
+  // Whether `value` is one of the enumerators of cast_e.
+  function automatic logic cast_known(logic [1:0] value);
+    case (value)
+      CastNone, CastWire: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Type of a message on the wire.
+  typedef enum logic [3:0] {
+    // data sent against credit
+    MessageTypeEager = 4'd0,
+    // asks for a grant (rendezvous), or announces eager data without credit
+    MessageTypeRequest = 4'd1,
+    // names a landing area by token, and how far the sender may write into it
+    MessageTypeGrant = 4'd2,
+    // data into a granted landing area: token and offset
+    MessageTypeWrite = 4'd3,
+    // all data of a token has been written (transports whose writes bypass the engine)
+    MessageTypeDone = 4'd4,
+    // returns receive-buffer credits
+    MessageTypeCredit = 4'd5,
+    // membership, revocation, errors
+    MessageTypeControl = 4'd6,
+    // reduced in the network
+    MessageTypeAggregate = 4'd7
+  } message_type_e;
+
+  // Whether `value` is one of the enumerators of message_type_e.
+  function automatic logic message_type_known(logic [3:0] value);
+    case (value)
+      MessageTypeEager, MessageTypeRequest, MessageTypeGrant, MessageTypeWrite, MessageTypeDone,
+      MessageTypeCredit, MessageTypeControl, MessageTypeAggregate: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // Result of every operation.
+  typedef enum logic [15:0] {
+    // success
+    ErrorCodeOk = 16'd0,
+    // an argument is outside what is allowed
+    ErrorCodeInvalidArgument = 16'd1,
+    // a count or displacement is negative or too large
+    ErrorCodeInvalidCount = 16'd2,
+    // the datatype is unknown, or the operation does not take it
+    ErrorCodeInvalidDatatype = 16'd3,
+    // the reduction operator is unknown, or does not take this datatype
+    ErrorCodeInvalidOp = 16'd4,
+    // the root or peer is not a rank of the communicator
+    ErrorCodeInvalidRoot = 16'd5,
+    // a buffer holds fewer elements than the call needs
+    ErrorCodeBufferTooSmall = 16'd6,
+    // a buffer that the call writes is read-only
+    ErrorCodeReadOnlyBuffer = 16'd7,
+    // source and destination overlap and the call is not in place
+    ErrorCodeOverlappingBuffers = 16'd8,
+    // no algorithm of that name for this collective
+    ErrorCodeUnknownAlgorithm = 16'd9,
+    // the algorithm's restrictions, or an engine of some member, do not admit the call
+    ErrorCodeUnsupported = 16'd10,
+    // a program breaks a rule of the model
+    ErrorCodeMalformedProgram = 16'd11,
+    // the communicator was freed
+    ErrorCodeFreedCommunicator = 16'd12,
+    // the communicator was revoked after an error on some rank
+    ErrorCodeRevoked = 16'd13,
+    // a deadline passed
+    ErrorCodeTimeout = 16'd14,
+    // a member process ended while the communicator was in use
+    ErrorCodePeerDead = 16'd15,
+    // ranks called different operations, or the same with different arguments
+    ErrorCodeMismatchedCall = 16'd16,
+    // a message is longer than the receive that matched it
+    ErrorCodeTruncated = 16'd17,
+    // a message failed its checks
+    ErrorCodeCorruptMessage = 16'd18,
+    // memory could not be had
+    ErrorCodeOutOfMemory = 16'd19,
+    // the job could not be joined
+    ErrorCodeBootstrap = 16'd20,
+    // used in a child of fork, or after close
+    ErrorCodeWrongProcess = 16'd21,
+    // a fixed limit was reached
+    ErrorCodeCapacity = 16'd22,
+    // an invariant of Unisono does not hold
+    ErrorCodeInternal = 16'd23
+  } error_code_e;
+
+  // Numbers every engine agrees on.
+
+  // version of the C interface
+  localparam int unsigned AbiVersion = 32'd1;
+  // version of the message header
+  localparam int unsigned WireVersion = 32'd1;
+  // first 16 bits of every message: 'NU' in memory order
+  localparam int unsigned Magic = 32'd21838;
+  // moves of one call that may be in flight
+  localparam int unsigned Window = 32'd32;
+  // most moves one generation step emits
+  localparam int unsigned MovesPerStep = 32'd16;
+  // ranks a peer field can name (24 bits)
+  localparam int unsigned MaxRanks = 32'd16777216;
+  // largest element count of a move (40 bits)
+  localparam longint unsigned MaxCount = 64'd1099511627775;
+  // largest step tag (24 bits)
+  localparam int unsigned MaxTag = 32'd16777215;
+  // largest tag of a send or receive
+  localparam int unsigned MaxUserTag = 32'd2147483647;
+  // calls an RTL engine executes at once
+  localparam int unsigned MaxActiveCalls = 32'd8;
+  // calls queued in an engine, parked ones included
+  localparam int unsigned MaxOutstandingCalls = 32'd32;
+  // bytes of one data-path word
+  localparam int unsigned WordBytes = 32'd64;
+  // bytes of the logical message header
+  localparam int unsigned HeaderBytes = 32'd64;
+  // bytes of a move's interchange form
+  localparam int unsigned MoveBytes = 32'd64;
+  // stream ports of one engine
+  localparam int unsigned MaxStreamPorts = 32'd16;
+
+  // One operand, or the local result, of a move.
+  typedef struct packed {
+    logic [4:0] reserved0;
+    // byte offset in the region; stream port for streams
+    logic [47:0] offset;
+    // offset is a byte offset into params, where the 64-bit byte offset stands
+    logic indirect;
+    // memory region
+    region_e region;
+    // conversion at this slot
+    cast_e cast;
+    // source or destination
+    operand_kind_e kind;
+  } operand_t;
+
+  localparam int unsigned OperandWidth = 64;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic operand_well_formed(operand_t value);
+    return operand_kind_known(value.kind) &&
+           cast_known(value.cast) &&
+           region_known(value.region) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Which message, or which peer's memory, op1 is.
+  typedef struct packed {
+    logic [13:0] reserved0;
+    // step tag the message must carry
+    logic [23:0] tag;
+    // how peer is read
+    peer_mode_e mode;
+    // rank, or pool index of a list
+    logic [23:0] peer;
+  } arrival_t;
+
+  localparam int unsigned ArrivalWidth = 64;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic arrival_well_formed(arrival_t value);
+    return peer_mode_known(value.mode) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Where the remote result goes.
+  typedef struct packed {
+    logic reserved0;
+    // stream port of the peer
+    logic [7:0] port;
+    // step tag
+    logic [23:0] tag;
+    // how peer is read (rank or list)
+    peer_mode_e mode;
+    // rank, or pool index of a list
+    logic [23:0] peer;
+    // conversion at this slot
+    cast_e cast;
+    // message, memory or stream
+    remote_kind_e kind;
+  } remote_t;
+
+  localparam int unsigned RemoteWidth = 64;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic remote_well_formed(remote_t value);
+    return remote_kind_known(value.kind) &&
+           cast_known(value.cast) &&
+           peer_mode_known(value.mode) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Address in the peer's memory, for op1 remote_memory or a remote result to memory.
+  typedef struct packed {
+    // byte offset in the peer's region
+    logic [47:0] offset;
+    logic [9:0] reserved0;
+    // reserved for two-dimensional strides; zero in this version
+    logic strided;
+    // region of the peer
+    region_e region;
+  } remote_address_t;
+
+  localparam int unsigned RemoteAddressWidth = 64;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic remote_address_well_formed(remote_address_t value);
+    return region_known(value.region) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // One instruction: result = func(op0, op1), delivered locally, remotely, or both (ACCL+ section
+  // 4.2.1).
+  typedef struct packed {
+    // address in the peer's memory
+    remote_address_t remote_address;
+    // remote result
+    remote_t remote;
+    // local result: none, memory or stream
+    operand_t local_;
+    // peer of op1
+    arrival_t arrival;
+    // second operand: none, memory, arrival or remote memory
+    operand_t op1;
+    // first operand: none, memory or stream
+    operand_t op0;
+    logic [11:0] reserved1;
+    // a second one
+    logic [5:0] segment_dependency1;
+    // distance back to a move whose element k must be done before element k here; 0 = none
+    logic [5:0] segment_dependency0;
+    // elements
+    logic [39:0] count;
+    // bit i: waits until move n-1-i has completed
+    logic [31:0] dependencies;
+    logic [3:0] reserved0;
+    // count is a byte offset into params, where the 64-bit count stands
+    logic count_indirect;
+    // message is sent, or awaited, although count is 0
+    logic signal;
+    // result = func(op1, op0)
+    logic swap;
+    // log2 of the preferred segment in bytes; 0 leaves it to the engine
+    logic [4:0] log2_segment;
+    // of the remote result and of the arrival
+    protocol_e protocol;
+    // element type
+    datatype_e dtype;
+    // function of the two operands; none if one operand is present
+    func_e func;
+    // instruction kind
+    move_kind_e kind;
+  } move_t;
+
+  localparam int unsigned MoveWidth = 512;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic move_well_formed(move_t value);
+    return move_kind_known(value.kind) &&
+           func_known(value.func) &&
+           datatype_known(value.dtype) &&
+           protocol_known(value.protocol) &&
+           value.reserved0 == '0 &&
+           value.reserved1 == '0 &&
+           operand_well_formed(value.op0) &&
+           operand_well_formed(value.op1) &&
+           arrival_well_formed(value.arrival) &&
+           operand_well_formed(value.local_) &&
+           remote_well_formed(value.remote) &&
+           remote_address_well_formed(value.remote_address);
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Logical header of every message (64 bytes).
+  typedef struct packed {
+    // CRC-32C of the 60 bytes before it
+    logic [31:0] checksum;
+    // CRC-32C of the call's agreed fields
+    logic [31:0] signature;
+    // grant token: generation of the slot
+    logic [15:0] token_generation;
+    // of this segment in the message
+    logic [47:0] offset;
+    // grant token: slot of the landing area
+    logic [15:0] token_slot;
+    // payload bytes of the whole message; in a grant, the end of what may be written
+    logic [47:0] message_bytes;
+    // counts messages of the session
+    logic [31:0] session_sequence;
+    // payload bytes of this segment
+    logic [31:0] segment_bytes;
+    // step tag, or user tag for point to point
+    logic [31:0] tag;
+    // collective sequence, or per-pair sequence for point to point
+    logic [31:0] sequence_;
+    // rank that receives, in the communicator
+    logic [31:0] destination;
+    // rank that sends, in the communicator
+    logic [31:0] source;
+    // stream port
+    logic [15:0] port;
+    // communicator epoch
+    logic [15:0] epoch;
+    // communicator number
+    logic [31:0] communicator;
+    // receive-buffer credits returned
+    logic [15:0] credits;
+    logic [9:0] reserved0;
+    // may be reduced in the network
+    logic aggregate;
+    // a CRC-32C of the payload follows it
+    logic trailer;
+    // goes to a stream port
+    logic stream;
+    // matched in the point-to-point space
+    logic point_to_point;
+    // last segment of its message
+    logic last;
+    // first segment of its message
+    logic first;
+    // wire datatype (datatype_e, zero-extended)
+    logic [7:0] dtype;
+    // message type
+    message_type_e type_;
+    // wire version
+    logic [3:0] version;
+    // 0x554e
+    logic [15:0] magic;
+  } header_t;
+
+  localparam int unsigned HeaderWidth = 512;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic header_well_formed(header_t value);
+    return message_type_known(value.type_) &&
+           value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Compressed header for connection-oriented transports (32 bytes). Source, destination, magic,
+  // version and session sequence are the connection's.
+  typedef struct packed {
+    // signature in eager and request; token (generation << 16 | slot) in grant, write and done
+    logic [31:0] token_or_signature;
+    // as in header
+    logic [31:0] segment_bytes;
+    logic [15:0] reserved0;
+    // message bytes in a first segment and in a grant, offset in the others
+    logic [47:0] message_or_offset;
+    // as in header
+    logic [31:0] tag;
+    // as in header
+    logic [31:0] sequence_;
+    // credits returned
+    logic [15:0] credits;
+    // stream port
+    logic [7:0] port;
+    // epoch, low 8 bits
+    logic [7:0] epoch;
+    // communicator number, low 16 bits
+    logic [15:0] communicator;
+    // as in header
+    logic aggregate;
+    // as in header
+    logic trailer;
+    // wire datatype
+    datatype_e dtype;
+    // as in header
+    logic stream;
+    // as in header
+    logic point_to_point;
+    // as in header
+    logic last;
+    // as in header
+    logic first;
+    // message type
+    message_type_e type_;
+  } header_connection_t;
+
+  localparam int unsigned HeaderConnectionWidth = 256;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic header_connection_well_formed(header_connection_t value);
+    return message_type_known(value.type_) &&
+           datatype_known(value.dtype) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Compressed header of a single-segment message that shares a cache line with its payload (16 +
+  // 48 bytes). The session gives the rest.
+  typedef struct packed {
+    // low 24 bits of the signature
+    logic [23:0] signature;
+    // step tag
+    logic [23:0] tag;
+    // call or pair sequence, low 16 bits
+    logic [15:0] sequence_;
+    logic [5:0] reserved0;
+    // communicator number, low 8 bits
+    logic [7:0] communicator;
+    // payload bytes, at most 48
+    logic [5:0] bytes;
+    // as in header
+    logic stream;
+    // as in header
+    logic point_to_point;
+    // wire datatype
+    datatype_e dtype;
+    // message type
+    message_type_e type_;
+    // session sequence; written last, publishes the line
+    logic [31:0] flag;
+  } header_line_t;
+
+  localparam int unsigned HeaderLineWidth = 128;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic header_line_well_formed(header_line_t value);
+    return message_type_known(value.type_) &&
+           datatype_known(value.dtype) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the
+  // engine's memory.
+  typedef struct packed {
+    logic [63:0] reserved2;
+    logic [63:0] reserved1;
+    // slot of a loaded program, for collective program
+    logic [31:0] program_;
+    // a second one
+    logic [31:0] wait_for1;
+    // call id that must complete first; 0 = none
+    logic [31:0] wait_for0;
+    // number the requester gives the call
+    logic [31:0] call_id;
+    // bytes bound to params
+    logic [63:0] params_bytes;
+    // params
+    logic [63:0] params_address;
+    // bytes bound to scratch
+    logic [63:0] scratch_bytes;
+    // scratch
+    logic [63:0] scratch_address;
+    // bytes bound to dst
+    logic [63:0] dst_bytes;
+    // destination
+    logic [63:0] dst_address;
+    // bytes bound to src
+    logic [63:0] src_bytes;
+    // source
+    logic [63:0] src_address;
+    // elements (per block for gather, scatter, allgather, alltoall, reduce_scatter)
+    logic [63:0] count;
+    // microseconds until the call fails; 0 = the communicator's timeout
+    logic [31:0] deadline_us;
+    // user tag
+    logic [31:0] tag;
+    // root, or peer for point to point
+    logic [31:0] root;
+    // communicator number
+    logic [31:0] communicator;
+    logic [18:0] reserved0;
+    // dst is a stream; dst_address holds the port
+    logic dst_stream;
+    // src is a stream; src_address holds the port
+    logic src_stream;
+    // dst is in host memory
+    logic dst_host;
+    // src is in host memory
+    logic src_host;
+    // input stands in dst
+    logic in_place;
+    // element type on the wire; none = dtype (datatype_e, zero-extended)
+    logic [7:0] wire_dtype;
+    // element type (datatype_e, zero-extended)
+    logic [7:0] dtype;
+    // reduction operator
+    func_e func;
+    // index in the algorithm table plus one; 0 = automatic
+    logic [7:0] algorithm;
+    // what is asked for
+    collective_e collective;
+  } call_descriptor_t;
+
+  localparam int unsigned CallDescriptorWidth = 1024;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic call_descriptor_well_formed(call_descriptor_t value);
+    return collective_known(value.collective) &&
+           func_known(value.func) &&
+           value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
+           value.wire_dtype < 8'd64 && datatype_known(value.wire_dtype[5:0]) &&
+           value.reserved0 == '0 &&
+           value.reserved1 == '0 &&
+           value.reserved2 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Capability word of an engine. A communicator uses the intersection over its members.
+  typedef struct packed {
+    logic [10:0] reserved0;
+    // largest segment in bytes, log2
+    logic [4:0] log2_max_segment;
+    // loaded programs
+    logic programs;
+    // rendezvous protocol
+    logic rendezvous;
+    // wire casts
+    logic casts;
+    // two-dimensional moves
+    logic strides;
+    // put and get
+    logic remote_memory;
+    // stream operands and results
+    logic streams;
+    // arrivals from a list of peers
+    logic fan_in;
+    // peer lists
+    logic lists;
+    // bit n: func n
+    logic [15:0] funcs;
+    // bit n: datatype n can be reduced
+    logic [15:0] datatypes;
+    // of this word
+    logic [7:0] version;
+  } capability_t;
+
+  localparam int unsigned CapabilityWidth = 64;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic capability_well_formed(capability_t value);
+    return value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Exchange memory: byte offset and bytes of each register.
+
+  localparam int unsigned ExchangeBytes = 32'd8192;
+  // ro: 0x554e4953 ('UNIS')
+  localparam int unsigned ExchangeIdentityOffset = 32'h0000;
+  localparam int unsigned ExchangeIdentityBytes = 32'd4;
+  // ro: abi_version << 16 | wire_version
+  localparam int unsigned ExchangeVersionOffset = 32'h0004;
+  localparam int unsigned ExchangeVersionBytes = 32'd4;
+  // ro: capability word
+  localparam int unsigned ExchangeCapabilityOffset = 32'h0008;
+  localparam int unsigned ExchangeCapabilityBytes = 32'd8;
+  // rw: bit 0 soft reset, bit 1 run
+  localparam int unsigned ExchangeControlOffset = 32'h0010;
+  localparam int unsigned ExchangeControlBytes = 32'd4;
+  // ro: bit 0 ready, bit 1 error
+  localparam int unsigned ExchangeStatusOffset = 32'h0014;
+  localparam int unsigned ExchangeStatusBytes = 32'd4;
+  // ro: error code of the last failed call
+  localparam int unsigned ExchangeErrorOffset = 32'h0018;
+  localparam int unsigned ExchangeErrorBytes = 32'd4;
+  // ro: call_id of that call
+  localparam int unsigned ExchangeErrorCallOffset = 32'h001c;
+  localparam int unsigned ExchangeErrorCallBytes = 32'd4;
+  // wo: a write submits the call descriptor at call_slot
+  localparam int unsigned ExchangeDoorbellOffset = 32'h0020;
+  localparam int unsigned ExchangeDoorbellBytes = 32'd4;
+  // ro: call_id of the newest completion; a read pops it
+  localparam int unsigned ExchangeCompletedOffset = 32'h0024;
+  localparam int unsigned ExchangeCompletedBytes = 32'd4;
+  // rw: largest eager message in bytes
+  localparam int unsigned ExchangeEagerLimitOffset = 32'h0040;
+  localparam int unsigned ExchangeEagerLimitBytes = 32'd4;
+  // rw: largest segment in bytes
+  localparam int unsigned ExchangeSegmentBytesOffset = 32'h0044;
+  localparam int unsigned ExchangeSegmentBytesBytes = 32'd4;
+  // rw: receive buffers per peer
+  localparam int unsigned ExchangeRxBufferCountOffset = 32'h0048;
+  localparam int unsigned ExchangeRxBufferCountBytes = 32'd4;
+  // rw: bytes of one receive buffer
+  localparam int unsigned ExchangeRxBufferBytesOffset = 32'h004c;
+  localparam int unsigned ExchangeRxBufferBytesBytes = 32'd4;
+  // rw: default deadline of a call
+  localparam int unsigned ExchangeTimeoutUsOffset = 32'h0050;
+  localparam int unsigned ExchangeTimeoutUsBytes = 32'd4;
+  // rw: call descriptor written by the host
+  localparam int unsigned ExchangeCallSlotOffset = 32'h0100;
+  localparam int unsigned ExchangeCallSlotBytes = 32'd128;
+  // ro: performance counters, 64 bits each
+  localparam int unsigned ExchangeCountersOffset = 32'h0200;
+  localparam int unsigned ExchangeCountersBytes = 32'd256;
+  // rw: communicator descriptors
+  localparam int unsigned ExchangeCommunicatorsOffset = 32'h0400;
+  localparam int unsigned ExchangeCommunicatorsBytes = 32'd3072;
+  // ro: state of the receive buffers
+  localparam int unsigned ExchangeRxBuffersOffset = 32'h1000;
+  localparam int unsigned ExchangeRxBuffersBytes = 32'd4096;
+
+  // verilator lint_on UNUSEDPARAM
+
+endpackage : unisono_spec_pkg
