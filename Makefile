@@ -1,0 +1,83 @@
+# What people type. Each recipe calls a script of tools/ or a runner; the build itself is CMake's.
+# Logs of every stage are in build/logs/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DEFAULT_GOAL := help
+
+JOBS ?= $(shell nproc)
+RANKS ?= 4
+STEP := @tools/step
+
+.PHONY: help demo build test check lint format docs sanitize generate clean distclean
+
+help: ## these lines
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: package ## every collective on four ranks, checked; then a network trained on four ranks
+	@.venv/bin/unisono run -n $(RANKS) apps/tour/tour.py
+	.venv/bin/unisono run -n $(RANKS) apps/digits/digits.py
+
+build: package tests ## library, Python package and tests (build/release)
+
+test: build ## all C++ and Python tests
+	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS)
+	$(STEP) -k 1 pytest "Python tests" .venv/bin/python -m pytest -q tests/python
+
+check: package ## prove every program of every algorithm
+	@.venv/bin/unisono check
+
+lint: build ## formatting, clang-tidy, ruff, mypy
+	$(STEP) clang-format "clang-format" tools/clang-format --check
+	$(STEP) clang-tidy "clang-tidy" tools/clang-tidy
+	$(STEP) ruff "ruff check" .venv/bin/ruff check .
+	$(STEP) ruff-format "ruff format" .venv/bin/ruff format --check .
+	$(STEP) mypy "mypy --strict" .venv/bin/mypy
+	$(STEP) generate "generated files are current" .venv/bin/python -m spec.generator --check
+
+format: packages-test environment-dev ## formats all sources
+	@tools/clang-format
+	.venv/bin/ruff format -q .
+
+docs: environment-dev ## the documentation site (build/site)
+	$(STEP) docs "documentation" .venv/bin/mkdocs build --strict
+
+sanitize: packages-test ## C++ tests under the address, undefined-behaviour and thread sanitizers
+	$(STEP) -k 3 asan "address, undefined behaviour" tools/sanitize asan
+	$(STEP) -k 3 tsan "threads" tools/sanitize tsan
+
+generate: environment-dev ## writes what is generated from spec/
+	@.venv/bin/python -m spec.generator
+
+clean: ## removes what was built
+	@rm -rf build
+	find python -name '*.so' -delete
+
+distclean: clean ## and the Python environment
+	@rm -rf .venv
+
+# The steps below look for themselves whether there is anything to do.
+.PHONY: packages-build packages-test environment environment-dev library package tests
+
+packages-build:
+	@tools/packages build
+
+packages-test:
+	@tools/packages test
+
+environment: packages-build
+	$(STEP) environment "Python environment" tools/environment requirements.txt
+
+environment-dev: packages-build
+	$(STEP) environment-dev "Python environment" tools/environment requirements-dev.txt
+
+library: environment
+	$(STEP) library "library and Python extension" tools/build
+
+package: library
+	$(STEP) package "Python package" tools/package
+
+tests: packages-test environment-dev
+	$(STEP) tests "C++ tests" tools/build --tests
