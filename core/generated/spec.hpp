@@ -905,6 +905,7 @@ struct HeaderConnection {
   std::uint32_t sequence{};  ///< as in header
   std::uint32_t tag{};  ///< as in header
   std::uint64_t message_or_offset{};  ///< message bytes in a first segment and in a grant, offset in the others
+  std::uint16_t signature_low{};  ///< low 16 bits of the signature in grant, write and done; else zero
   std::uint32_t segment_bytes{};  ///< as in header
   std::uint32_t token_or_signature{};  ///< signature in eager and request; token (generation << 16 | slot) in grant, write and done
   friend constexpr bool operator==(const HeaderConnection&, const HeaderConnection&) = default;
@@ -928,6 +929,7 @@ constexpr std::array<std::uint64_t, 4> encode(const HeaderConnection& value) {
   words[1] |= (static_cast<std::uint64_t>(value.sequence) & 0xffffffffU) << 0U;
   words[1] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffffU) << 32U;
   words[2] |= (static_cast<std::uint64_t>(value.message_or_offset) & 0xffffffffffffULL) << 0U;
+  words[2] |= (static_cast<std::uint64_t>(value.signature_low) & 0xffffU) << 48U;
   words[3] |= (static_cast<std::uint64_t>(value.segment_bytes) & 0xffffffffU) << 0U;
   words[3] |= (static_cast<std::uint64_t>(value.token_or_signature) & 0xffffffffU) << 32U;
   return words;
@@ -951,6 +953,7 @@ constexpr HeaderConnection decode_header_connection(const std::array<std::uint64
   value.sequence = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
   value.tag = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
   value.message_or_offset = static_cast<std::uint64_t>((words[2]) & 0xffffffffffffULL);
+  value.signature_low = static_cast<std::uint16_t>((words[2] >> 48U) & 0xffffU);
   value.segment_bytes = static_cast<std::uint32_t>((words[3]) & 0xffffffffU);
   value.token_or_signature = static_cast<std::uint32_t>((words[3] >> 32U) & 0xffffffffU);
   return value;

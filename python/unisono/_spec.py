@@ -838,6 +838,8 @@ class HeaderConnection:
     tag: int = 0
     #: message bytes in a first segment and in a grant, offset in the others
     message_or_offset: int = 0
+    #: low 16 bits of the signature in grant, write and done; else zero
+    signature_low: int = 0
     #: as in header
     segment_bytes: int = 0
     #: signature in eager and request; token (generation << 16 | slot) in grant, write and done
@@ -861,6 +863,7 @@ class HeaderConnection:
         raw |= _unsigned(self.sequence, 32, "HeaderConnection.sequence") << 64
         raw |= _unsigned(self.tag, 32, "HeaderConnection.tag") << 96
         raw |= _unsigned(self.message_or_offset, 48, "HeaderConnection.message_or_offset") << 128
+        raw |= _unsigned(self.signature_low, 16, "HeaderConnection.signature_low") << 176
         raw |= _unsigned(self.segment_bytes, 32, "HeaderConnection.segment_bytes") << 192
         raw |= _unsigned(self.token_or_signature, 32, "HeaderConnection.token_or_signature") << 224
         return raw.to_bytes(32, "little")
@@ -869,7 +872,6 @@ class HeaderConnection:
     def decode(cls, data: builtins.bytes) -> HeaderConnection:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 32, "HeaderConnection")
-        _zero(raw, 176, 16, "HeaderConnection.reserved0")
         return cls(
             type=_enumerator(MessageType, _bits(raw, 0, 4), "HeaderConnection.type"),
             first=_bits(raw, 4, 1) != 0,
@@ -886,6 +888,7 @@ class HeaderConnection:
             sequence=_bits(raw, 64, 32),
             tag=_bits(raw, 96, 32),
             message_or_offset=_bits(raw, 128, 48),
+            signature_low=_bits(raw, 176, 16),
             segment_bytes=_bits(raw, 192, 32),
             token_or_signature=_bits(raw, 224, 32),
         )

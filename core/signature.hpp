@@ -1,0 +1,58 @@
+// The signature of a call: what detects that ranks called different operations. Freestanding.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/call.hpp"
+#include "core/crc32c.hpp"
+
+namespace unisono {
+
+/// What ranks must agree on beside the fields of `Call`.
+struct AgreedTerms {
+  std::uint32_t algorithm = 0;            ///< number in the algorithm table (position plus one)
+  std::uint32_t eager_limit = 0;          ///< largest eager message of the communicator, bytes
+  Datatype wire_dtype = Datatype::kNone;  ///< element type on the wire; none = the call's
+};
+
+/// CRC-32C over everything that all ranks of a call must give equally: every field of `call` but `rank`,
+/// and `agreement`. Travels in the header; a receiver that finds another value than its own call's reports
+/// `mismatched_call`. Never 0, so that 0 can stand for "not known".
+///
+/// A send and its recv agree on the datatype only: the receive names the other rank, may be longer, and
+/// leaves the protocol to the sender. Their signature covers that alone, and is the same on both sides.
+constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& agreement) {
+  const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
+  // A fixed little-endian form, independent of the layout the compiler gives the structures.
+  std::array<std::uint8_t, 34> bytes{};
+  std::size_t position = 0;
+  const auto put = [&](std::uint64_t value, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) bytes[position++] = static_cast<std::uint8_t>(value >> (8 * i));
+  };
+  put(static_cast<std::uint64_t>(pair ? Collective::kSend : call.collective), 1);
+  put(static_cast<std::uint64_t>(call.dtype), 1);
+  if (!pair) {
+    put(static_cast<std::uint64_t>(call.func), 1);
+    put(call.in_place ? 1 : 0, 1);
+    put(call.size, 4);
+    put(call.root, 4);
+    put(call.group_size, 4);
+    put(call.count, 8);
+    put(agreement.algorithm, 4);
+    put(agreement.eager_limit, 4);
+    put(static_cast<std::uint64_t>(agreement.wire_dtype), 1);
+  }
+  const std::uint32_t crc = crc32c(bytes);
+  return crc != 0 ? crc : 1;
+}
+
+/// Whether a signature that arrived with its low `bits` bits only can be that of `expected`. An expected
+/// signature of 0 is not known and agrees with any.
+constexpr bool signatures_agree(std::uint32_t arrived, std::uint32_t expected, unsigned bits = 32) {
+  const std::uint32_t mask = bits >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << bits) - 1;
+  return expected == 0 || ((arrived ^ expected) & mask) == 0;
+}
+
+}  // namespace unisono
