@@ -1,0 +1,87 @@
+#include "network/shm/process.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace unisono::shm {
+namespace {
+
+std::atomic<std::uint32_t> generation{0};
+
+struct ProcessStatus {
+  char state = 0;  ///< 0 if there is no such process
+  std::uint64_t start_time = 0;
+};
+
+ProcessStatus status_of(std::uint32_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return {};
+  // The command's name, in parentheses, may contain anything: fields count from the last one.
+  const auto end_of_name = line.rfind(')');
+  if (end_of_name == std::string::npos) return {};
+  std::istringstream fields(line.substr(end_of_name + 1));
+  ProcessStatus status;
+  fields >> status.state;  // field 3; the start time is field 22
+  std::string skipped;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  fields >> status.start_time;
+  return fields ? status : ProcessStatus{};
+}
+
+bool ended(char state) { return state == 0 || state == 'Z' || state == 'X'; }
+
+}  // namespace
+
+std::uint64_t start_time_of(std::uint32_t pid) { return status_of(pid).start_time; }
+
+std::uint32_t fork_generation() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return generation.load(std::memory_order_relaxed);
+}
+
+ProcessWatch::ProcessWatch(std::uint32_t pid, std::uint64_t start_time) : pid_(pid), start_time_(start_time) {
+  descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
+  // Opened after the pid was read: make sure that it is still the same process we now hold.
+  if (descriptor_ >= 0 && start_time_of(pid) != start_time) {
+    close(descriptor_);
+    descriptor_ = -1;
+  }
+}
+
+ProcessWatch::~ProcessWatch() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+ProcessWatch::ProcessWatch(ProcessWatch&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)),
+      start_time_(other.start_time_),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+ProcessWatch& ProcessWatch::operator=(ProcessWatch&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(start_time_, other.start_time_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+bool ProcessWatch::running() const {
+  if (descriptor_ >= 0) {
+    pollfd poll_one{descriptor_, POLLIN, 0};
+    return poll(&poll_one, 1, 0) == 0;  // a pidfd becomes readable when its process ends
+  }
+  const ProcessStatus status = status_of(pid_);
+  return !ended(status.state) && status.start_time == start_time_;
+}
+
+}  // namespace unisono::shm

@@ -1,0 +1,154 @@
+#include "network/shm/segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace unisono::shm {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+/// Where the parts of a segment begin, in bytes from its start.
+struct Layout {
+  std::uint64_t endpoints, send_cursors, receive_cursors, rings, total;
+  std::uint64_t pair_bytes;  ///< rings of one ordered pair
+
+  explicit Layout(const Geometry& geometry) {
+    const std::uint64_t size = geometry.endpoints;
+    endpoints = page_aligned(sizeof(SegmentHeader));
+    send_cursors = endpoints + page_aligned(size * sizeof(EndpointBlock));
+    receive_cursors = send_cursors + page_aligned(size * size * sizeof(SendCursors));
+    rings = receive_cursors + page_aligned(size * size * sizeof(ReceiveCursors));
+    pair_bytes = std::uint64_t{geometry.ring_bytes[0]} + geometry.ring_bytes[1];
+    total = page_aligned(rings + size * size * pair_bytes);
+  }
+};
+
+bool is_power_of_two(std::uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+/// Empty if the geometry can be had; else what is wrong with it.
+std::string fault_of(const Geometry& geometry) {
+  if (geometry.endpoints == 0 || geometry.endpoints > kMaxEndpoints) {
+    return "a job on one machine has 1 to " + std::to_string(kMaxEndpoints) + " endpoints, not " +
+           std::to_string(geometry.endpoints);
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::uint64_t ring = geometry.ring_bytes[lane];
+    const std::uint64_t payload = geometry.max_payload[lane];
+    if (!is_power_of_two(geometry.ring_bytes[lane]) || payload % kLineBytes != 0 || 2 * (payload + kLineBytes) > ring) {
+      return "a ring of " + std::to_string(ring) + " bytes for payloads of " + std::to_string(payload) +
+             " bytes: the ring must be a power of two and hold two payloads with headers, payloads be multiples of 64";
+    }
+  }
+  return {};
+}
+
+std::string system_text() { return std::strerror(errno); }
+
+std::byte* map_shared(int fd, std::uint64_t bytes) {
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED) {
+    throw Error(ErrorCode::kOutOfMemory,
+                "mapping the job's shared segment of " + std::to_string(bytes) + " bytes failed: " + system_text());
+  }
+  return static_cast<std::byte*>(base);
+}
+
+}  // namespace
+
+Segment::Segment(const Geometry& geometry, std::byte* base, int descriptor)
+    : geometry_(geometry), base_(base), descriptor_(descriptor) {}
+
+Segment::~Segment() {
+  munmap(base_, Layout(geometry_).total);
+  close_descriptor();
+}
+
+void Segment::close_descriptor() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+std::shared_ptr<Segment> Segment::create(const Geometry& geometry) {
+  if (const std::string fault = fault_of(geometry); !fault.empty()) throw Error(ErrorCode::kCapacity, fault);
+  const Layout layout(geometry);
+  const int fd = memfd_create("unisono", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0)
+    throw Error(ErrorCode::kOutOfMemory, "memfd_create for the job's shared segment failed: " + system_text());
+  try {
+    // Sealed before anyone maps it: a member that could shrink it would crash the others (SIGBUS).
+    if (ftruncate(fd, static_cast<off_t>(layout.total)) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+      throw Error(ErrorCode::kOutOfMemory,
+                  "a shared segment of " + std::to_string(layout.total) + " bytes cannot be had: " + system_text());
+    }
+    std::byte* base = map_shared(fd, layout.total);
+    const SegmentHeader header{kSegmentMagic, kSegmentVersion, 0, geometry, layout.total};
+    std::memcpy(base, &header, sizeof header);
+    return std::shared_ptr<Segment>(new Segment(geometry, base, fd));
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+}
+
+std::shared_ptr<Segment> Segment::attach(int fd) {
+  const auto refuse = [](const std::string& text) -> Error {
+    return Error(ErrorCode::kBootstrap, "what rank 0 handed over is not this version's shared segment: " + text);
+  };
+  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kNeeded) != kNeeded) throw refuse("it is not sealed against a change of its size");
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(SegmentHeader))) throw refuse("too short");
+
+  SegmentHeader header{};
+  if (pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
+    throw refuse("its header is unreadable");
+  if (header.magic != kSegmentMagic) throw refuse("its magic number is wrong");
+  if (header.version != kSegmentVersion) {
+    throw refuse("layout version " + std::to_string(header.version) + " instead of " + std::to_string(kSegmentVersion) +
+                 "; all members must use the same release");
+  }
+  if (const std::string fault = fault_of(header.geometry); !fault.empty()) throw refuse(fault);
+  const Layout layout(header.geometry);
+  if (header.total_bytes != layout.total || status.st_size != static_cast<off_t>(layout.total)) {
+    throw refuse("it has " + std::to_string(status.st_size) + " bytes instead of " + std::to_string(layout.total));
+  }
+  return std::shared_ptr<Segment>(new Segment(header.geometry, map_shared(fd, layout.total), -1));
+}
+
+// The structures below are words that start as zero in fresh memory, so their storage is used as it
+// is: constructing them would touch pages that may never be needed, and erase what peers wrote.
+
+EndpointBlock& Segment::endpoint(std::uint32_t endpoint) const {
+  return reinterpret_cast<EndpointBlock*>(base_ + Layout(geometry_).endpoints)[endpoint];
+}
+
+SendCursors& Segment::send_cursors(std::uint32_t sender, std::uint32_t receiver) const {
+  const std::uint64_t place = std::uint64_t{receiver} * geometry_.endpoints + sender;
+  return reinterpret_cast<SendCursors*>(base_ + Layout(geometry_).send_cursors)[place];
+}
+
+ReceiveCursors& Segment::receive_cursors(std::uint32_t sender, std::uint32_t receiver) const {
+  const std::uint64_t place = std::uint64_t{sender} * geometry_.endpoints + receiver;
+  return reinterpret_cast<ReceiveCursors*>(base_ + Layout(geometry_).receive_cursors)[place];
+}
+
+std::byte* Segment::ring(std::uint32_t sender, std::uint32_t receiver, Lane lane) const {
+  const Layout layout(geometry_);
+  const std::uint64_t pair = std::uint64_t{receiver} * geometry_.endpoints + sender;
+  return base_ + layout.rings + pair * layout.pair_bytes + (lane == Lane::kControl ? geometry_.ring_bytes[0] : 0);
+}
+
+}  // namespace unisono::shm

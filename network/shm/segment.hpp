@@ -1,0 +1,122 @@
+// The shared segment: one nameless piece of memory that all endpoints of a machine map.
+//
+//   SegmentHeader                          who may talk: written once by the creator
+//   EndpointBlock  [endpoint]              wake-up word, process, state
+//   SendCursors    [receiver][sender]      how far the sender has published; one line, written by the sender
+//   ReceiveCursors [sender][receiver]      how far the receiver has consumed; one line, written by the receiver
+//   rings          [receiver][sender]      a data ring and a control ring, bytes
+//
+// Fresh memory reads as zero, and zero is the initial state of every cursor and block, so a ring that
+// is never used never costs a page.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "network/poe.hpp"
+
+namespace unisono::shm {
+
+inline constexpr std::size_t kLineBytes = 64;
+inline constexpr std::size_t kLanes = 2;
+inline constexpr std::uint64_t kSegmentMagic = 0x544e454d47455355;  ///< "USEGMENT" in memory order
+inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kMaxEndpoints = 1024;
+
+/// Position of a lane in the pairs of a cursor line.
+constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
+
+/// Name of a lane in a message to people.
+constexpr const char* name_of(Lane lane) { return lane == Lane::kData ? "data" : "control"; }
+
+/// Sizes of a segment, in bytes, by lane. A ring is a power of two and holds two of the largest
+/// records (payload and one line of header), so a record always finds a contiguous place.
+struct Geometry {
+  std::uint32_t endpoints = 1;
+  std::uint32_t ring_bytes[kLanes] = {256 * 1024, 32 * 1024};
+  std::uint32_t max_payload[kLanes] = {64 * 1024, 256};
+  friend bool operator==(const Geometry&, const Geometry&) = default;
+};
+
+/// First bytes of the segment.
+struct alignas(kLineBytes) SegmentHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t reserved;
+  Geometry geometry;
+  std::uint64_t total_bytes;
+};
+
+/// Whether an endpoint takes part.
+enum class EndpointState : std::uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
+
+/// What an endpoint shows the others.
+struct EndpointBlock {
+  /// Counts what may interest the endpoint; the word it sleeps on. Written by its peers.
+  alignas(kLineBytes) std::atomic<std::uint32_t> activity;
+  /// 1 from before the endpoint sleeps; whoever clears it wakes the endpoint.
+  std::atomic<std::uint32_t> sleeping;
+
+  /// Written by the endpoint when it joins and leaves.
+  alignas(kLineBytes) std::atomic<EndpointState> state;
+  std::atomic<std::uint32_t> pid;
+  std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot; tells a reused pid
+};
+
+/// Written by the sender of a pair (`wants_space` is cleared by the receiver).
+struct alignas(kLineBytes) SendCursors {
+  std::atomic<std::uint64_t> published[kLanes];    ///< bytes ever published on the ring
+  std::atomic<std::uint32_t> wants_space[kLanes];  ///< 1: the sender found the ring full and awaits a release
+};
+
+/// Written by the receiver of a pair.
+struct alignas(kLineBytes) ReceiveCursors {
+  std::atomic<std::uint64_t> consumed[kLanes];  ///< bytes ever consumed of the ring
+};
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free &&
+                  std::atomic<EndpointState>::is_always_lock_free,
+              "processes share these words, so they must need no lock");
+static_assert(sizeof(SendCursors) == kLineBytes && sizeof(ReceiveCursors) == kLineBytes);
+
+/// A mapping of a segment. The memory lives as long as somebody maps it; it never has a name.
+/// Thread-safe: it hands out addresses only.
+class Segment {
+ public:
+  /// Makes a segment (memfd, sealed against change of size) and maps it. Throws Error: kCapacity for
+  /// too many endpoints or an impossible geometry, kOutOfMemory if the system refuses.
+  static std::shared_ptr<Segment> create(const Geometry& geometry);
+  /// Maps a segment received as file descriptor `fd`, which stays the caller's. Throws
+  /// Error(kBootstrap) if it is not a sealed segment of this version.
+  static std::shared_ptr<Segment> attach(int fd);
+
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  /// Read once at creation or attachment: later changes of the shared header have no effect.
+  const Geometry& geometry() const { return geometry_; }
+  std::uint32_t size() const { return geometry_.endpoints; }
+
+  EndpointBlock& endpoint(std::uint32_t endpoint) const;
+  SendCursors& send_cursors(std::uint32_t sender, std::uint32_t receiver) const;
+  ReceiveCursors& receive_cursors(std::uint32_t sender, std::uint32_t receiver) const;
+  /// First byte of a ring; 64-byte aligned.
+  std::byte* ring(std::uint32_t sender, std::uint32_t receiver, Lane lane) const;
+
+  /// The descriptor to hand to others; -1 after `attach` or `close_descriptor`.
+  int descriptor() const { return descriptor_; }
+  /// Closes the descriptor once nobody else will be invited; the mapping stays.
+  void close_descriptor();
+
+ private:
+  Segment(const Geometry& geometry, std::byte* base, int descriptor);
+
+  Geometry geometry_;
+  std::byte* base_;
+  int descriptor_;
+};
+
+}  // namespace unisono::shm

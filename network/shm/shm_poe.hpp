@@ -1,0 +1,73 @@
+// The network of one machine: messages through a shared segment.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network/poe.hpp"
+#include "network/shm/process.hpp"
+#include "network/shm/ring_receiver.hpp"
+#include "network/shm/ring_sender.hpp"
+#include "network/shm/segment.hpp"
+
+namespace unisono::shm {
+
+/// One endpoint of a segment, in a process or thread of its own. Two rings lead to every endpoint,
+/// itself included; nothing takes a lock. Messages sent before an endpoint left remain readable.
+///
+/// Any method but `self`, `size`, `max_payload` and `describe` throws Error(kWrongProcess) in a child
+/// of fork; destruction there leaves the parent's endpoint alone.
+class ShmPoe final : public Poe {
+ public:
+  /// Joins as endpoint `self`. Throws Error(kBootstrap) if it was taken before, Error(kInvalidArgument)
+  /// if there is no such endpoint.
+  ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self);
+  /// Leaves in good order: peers see `Liveness::kLeft`.
+  ~ShmPoe() override;
+
+  std::uint32_t self() const override { return self_; }
+  std::uint32_t size() const override { return segment_->size(); }
+  std::uint32_t max_payload(Lane lane) const override { return segment_->geometry().max_payload[index_of(lane)]; }
+
+  std::byte* reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) override;
+  void commit(std::uint32_t peer, Lane lane, const Header& header) override;
+  bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override;
+  void release(std::uint32_t peer, Lane lane) override;
+
+  std::uint32_t activity() const override;
+  void wait(std::uint32_t seen, std::chrono::microseconds at_most) override;
+
+  Liveness liveness(std::uint32_t peer) override;
+  std::string describe(std::uint32_t peer) const override;
+
+  /// Begins to watch the processes of all peers that have joined. Without this a peer is watched from
+  /// the first `liveness` of it; a job of processes calls it while all are known to run.
+  void watch_peers();
+
+ private:
+  struct Link {
+    RingSender send[kLanes];
+    RingReceiver receive[kLanes];
+    ProcessWatch watch;
+  };
+
+  Link& link(std::uint32_t peer);
+  void check_process() const;
+  void announce(std::uint32_t peer);
+  bool oversubscribed();
+  [[noreturn]] void raise(const RingFault& fault, std::uint32_t peer, Lane lane) const;
+
+  std::shared_ptr<Segment> segment_;
+  std::uint32_t self_;
+  std::uint32_t pid_;
+  std::uint32_t fork_generation_;
+  EndpointBlock* block_;
+  std::vector<Link> links_;
+  bool crowded_ = true;             ///< more endpoints than cores, as far as known
+  std::uint32_t known_joined_ = 0;  ///< endpoints that had joined when `crowded_` was found
+};
+
+}  // namespace unisono::shm

@@ -1,0 +1,22 @@
+#include "core/error.hpp"
+#include "network/shm/shm_poe.hpp"
+#include "platform/native/job.hpp"
+
+namespace unisono {
+
+class ThreadJob::Impl {
+ public:
+  explicit Impl(std::uint32_t size) : segment(shm::Segment::create({.endpoints = size})) {
+    segment->close_descriptor();  // nobody outside this process is invited
+  }
+  const std::shared_ptr<shm::Segment> segment;
+};
+
+ThreadJob::ThreadJob(std::uint32_t size) : impl_(std::make_shared<Impl>(size)) {}
+ThreadJob::~ThreadJob() = default;
+
+std::unique_ptr<Poe> ThreadJob::endpoint(std::uint32_t rank) {
+  return std::make_unique<shm::ShmPoe>(impl_->segment, rank);
+}
+
+}  // namespace unisono
