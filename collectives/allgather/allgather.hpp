@@ -1,0 +1,51 @@
+// The algorithms of all-gather; each in a file of its own.
+#pragma once
+
+#include <array>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono::collectives {
+
+std::uint32_t allgather_ring_steps(const Call& call);
+void allgather_ring_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t allgather_recursive_doubling_steps(const Call& call);
+void allgather_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit);
+bool allgather_recursive_doubling_admits(const Call& call);
+
+std::uint32_t allgather_bruck_steps(const Call& call);
+void allgather_bruck_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 3> kAllgather{{
+    {.collective = Collective::kAllgather,
+     .name = "ring",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
+     .restriction = "",
+     .cost = "(P-1) alpha + (P-1) n beta, n bytes a block",
+     .summary = "Blocks travel once around the ring; each rank keeps and passes on in one move.",
+     .ordered = true,
+     .steps = allgather_ring_steps,
+     .step = allgather_ring_step},
+    {.collective = Collective::kAllgather,
+     .name = "recursive_doubling",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
+     .restriction = "the number of ranks is a power of two",
+     .cost = "log2(P) alpha + (P-1) n beta, n bytes a block",
+     .summary = "Partners exchange all they have at twice the distance each time; least messages and least bytes.",
+     .ordered = true,
+     .steps = allgather_recursive_doubling_steps,
+     .step = allgather_recursive_doubling_step,
+     .admits = allgather_recursive_doubling_admits},
+    {.collective = Collective::kAllgather,
+     .name = "bruck",
+     .source = "Bruck, Ho, Kipnis, Upfal and Weathersby, IEEE TPDS 1997; without its rotation",
+     .restriction = "",
+     .cost = "ceil(log2 P) alpha + (P-1) n beta, n bytes a block; one alpha more in a round whose blocks pass P-1",
+     .summary = "Each round fetches as many blocks as are there from the right; few messages for any number of ranks.",
+     .ordered = true,
+     .steps = allgather_bruck_steps,
+     .step = allgather_bruck_step},
+}};
+
+}  // namespace unisono::collectives

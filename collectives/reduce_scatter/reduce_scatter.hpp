@@ -1,0 +1,53 @@
+// The algorithms of reduce-scatter; each in a file of its own.
+#pragma once
+
+#include <array>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono::collectives {
+
+std::uint32_t reduce_scatter_ring_steps(const Call& call);
+void reduce_scatter_ring_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t reduce_scatter_recursive_halving_steps(const Call& call);
+void reduce_scatter_recursive_halving_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_scatter_recursive_halving_scratch_bytes(const Call& call);
+
+std::uint32_t reduce_scatter_pairwise_steps(const Call& call);
+void reduce_scatter_pairwise_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 3> kReduceScatter{{
+    {.collective = Collective::kReduceScatter,
+     .name = "ring",
+     .source = "Patarasuk and Yuan, JPDC 2009 (first half of the ring all-reduce)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (P-1) n beta + (P-1) n gamma, n bytes a block",
+     .summary = "Partial sums travel once around the ring; bandwidth-optimal, no scratch.",
+     .ordered = false,
+     .steps = reduce_scatter_ring_steps,
+     .step = reduce_scatter_ring_step},
+    {.collective = Collective::kReduceScatter,
+     .name = "recursive_halving",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
+     .restriction = "",
+     .cost = "log2(P) alpha + (P-1) n beta + (P-1) n gamma, n bytes a block; if P is no power of two "
+             "2 alpha + (P+1) n beta + P n gamma more",
+     .summary =
+         "Partners exchange halves at half the distance each time; few messages, bandwidth-optimal for powers of two.",
+     .ordered = false,
+     .steps = reduce_scatter_recursive_halving_steps,
+     .step = reduce_scatter_recursive_halving_step,
+     .scratch_bytes = reduce_scatter_recursive_halving_scratch_bytes},
+    {.collective = Collective::kReduceScatter,
+     .name = "pairwise",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005 (pairwise exchange)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (P-1) n beta + (P-1) n gamma, n bytes a block",
+     .summary = "Every block goes straight to its rank, which adds what arrives; no rank waits for another's sum.",
+     .ordered = false,
+     .steps = reduce_scatter_pairwise_steps,
+     .step = reduce_scatter_pairwise_step},
+}};
+
+}  // namespace unisono::collectives
