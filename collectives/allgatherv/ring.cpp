@@ -1,0 +1,43 @@
+// Ring all-gatherv: every block travels once around the ring.
+//
+// Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+// MPICH", IJHPCA 2005. Cost: (P-1) alpha + (P-1) m beta, m bytes in the largest block.
+//
+// As ring all-gather, with the count and place of each block read from params. All ranks know all
+// counts, so an empty block is neither sent nor awaited anywhere. Each place of dst is written once and
+// never read again, so there is no dependency: what orders the moves is the arrival from the left.
+#include "collectives/allgatherv/allgatherv.hpp"
+#include "collectives/build.hpp"
+#include "collectives/vectors.hpp"
+
+namespace unisono::collectives {
+
+using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
+
+std::uint32_t allgatherv_ring_params_words(const Call& call) { return 2 * call.size; }
+
+void allgatherv_ring_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words) {
+  fill_layout(call, arguments.recv_counts, arguments.recv_displacements, words);
+}
+
+std::uint32_t allgatherv_ring_steps(const Call& call) { return call.size; }
+
+void allgatherv_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
+  const std::uint32_t size = call.size;
+  const std::uint32_t block = minus(call.rank, s, size);
+  const Place place = indirect(Region::kDst, size + block);
+  if (size == 1 && call.in_place) return;
+
+  Build move(call);
+  move.count_at(block);
+  if (s == 0) {
+    move.take(call.in_place ? place : Place{Region::kSrc});
+  } else {
+    move.arrive(minus(call.rank, 1, size), s - 1);
+  }
+  if (s > 0 || !call.in_place) move.keep(place);
+  if (s < size - 1) move.send(plus(call.rank, 1, size), s);
+  emit(move);
+}
+
+}  // namespace unisono::collectives
