@@ -22,9 +22,11 @@ constexpr std::array<std::array<std::uint32_t, 256>, Slices> make_tables() {
     std::uint32_t value = byte;
     for (int bit = 0; bit < 8; ++bit) value = (value >> 1U) ^ ((value & 1U) != 0 ? 0x82F63B78U : 0U);
     tables[0][byte] = value;
-    for (std::size_t k = 1; k < Slices; ++k) {
-      value = tables[0][value & 0xFFU] ^ (value >> 8U);
-      tables[k][byte] = value;
+  }
+  for (std::size_t k = 1; k < Slices; ++k) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t before = tables[k - 1][byte];
+      tables[k][byte] = tables[0][before & 0xFFU] ^ (before >> 8U);
     }
   }
   return tables;

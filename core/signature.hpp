@@ -18,12 +18,12 @@ struct AgreedTerms {
 };
 
 /// CRC-32C over everything that all ranks of a call must give equally: every field of `call` but `rank`,
-/// and `agreement`. Travels in the header; a receiver that finds another value than its own call's reports
+/// and `terms`. Travels in the header; a receiver that finds another value than its own call's reports
 /// `mismatched_call`. Never 0, so that 0 can stand for "not known".
 ///
 /// A send and its recv agree on the datatype only: the receive names the other rank, may be longer, and
 /// leaves the protocol to the sender. Their signature covers that alone, and is the same on both sides.
-constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& agreement) {
+constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms) {
   const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
   // A fixed little-endian form, independent of the layout the compiler gives the structures.
   std::array<std::uint8_t, 34> bytes{};
@@ -40,9 +40,9 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& agreem
     put(call.root, 4);
     put(call.group_size, 4);
     put(call.count, 8);
-    put(agreement.algorithm, 4);
-    put(agreement.eager_limit, 4);
-    put(static_cast<std::uint64_t>(agreement.wire_dtype), 1);
+    put(terms.algorithm, 4);
+    put(terms.eager_limit, 4);
+    put(static_cast<std::uint64_t>(terms.wire_dtype), 1);
   }
   const std::uint32_t crc = crc32c(bytes);
   return crc != 0 ? crc : 1;
