@@ -39,12 +39,14 @@ struct CallRequest {
   Call call;              ///< rank, size and group_size are filled in by the engine
   int algorithm = -1;     ///< position in algorithms(), or -1 for automatic choice
   std::uint32_t tag = 0;  ///< user tag (send, recv)
+  std::uint64_t window_offset = 0;  ///< put, get: byte offset in the peer's window
   Binding src;
   Binding dst;
   const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
   std::shared_ptr<const Program> program;    ///< for Collective::kProgram: this rank's program
   std::span<const CallId> wait_for;          ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};      ///< 0 = the communicator's
+  std::uint64_t window_offset = 0;           ///< put, get: byte offset in the peer's window
 };
 
 /// What became of a call.

@@ -1,9 +1,18 @@
 /* Unisono's C interface. Version 1.
  *
- * Every function returns a unisono_result: 0 for success or an error code of the specification.
- * unisono_last_error() then gives the sentence for the calling thread. No exception leaves this
- * interface. Objects are opaque handles. A context and everything of it may be used by several
- * threads. A child of fork() must not use its parent's context.
+ * Results. Every function returns a unisono_result: 0 for success or an error code of the
+ * specification. unisono_last_error() then gives the sentence for the calling thread: what was given
+ * and what is allowed, or for failures in flight operation, communicator, sequence, peer and phase.
+ * No exception leaves this interface.
+ *
+ * Handles. Objects are opaque handles, never to be dereferenced. A handle that was freed is
+ * recognised as such, for its value is not used again.
+ *
+ * Threads. A context and everything of it may be used by several threads. Collective calls of one
+ * communicator must be started in the same order on all ranks.
+ *
+ * Processes. A child of fork() must not use its parent's context: every use returns
+ * wrong_process, and nothing of the parent's is destroyed. The child may make a context of its own.
  */
 #ifndef UNISONO_UNISONO_H
 #define UNISONO_UNISONO_H
@@ -36,6 +45,44 @@ typedef int unisono_datatype;
 typedef int unisono_op;
 typedef int unisono_collective;
 
+enum {
+  UNISONO_BYTE = 1, /* can be moved, not reduced */
+  UNISONO_INT32 = 2,
+  UNISONO_INT64 = 3,
+  UNISONO_FP16 = 4,
+  UNISONO_BF16 = 5,
+  UNISONO_FP32 = 6,
+  UNISONO_FP64 = 7
+};
+
+enum { UNISONO_SUM = 1, UNISONO_PROD = 2, UNISONO_MIN = 3, UNISONO_MAX = 4 };
+
+enum {
+  UNISONO_NOP = 0,
+  UNISONO_COPY = 1,    /* dst = src, on this rank */
+  UNISONO_COMBINE = 2, /* dst = op(src, dst), on this rank */
+  UNISONO_SEND = 3,
+  UNISONO_RECV = 4,
+  UNISONO_PUT = 5,
+  UNISONO_GET = 6,
+  UNISONO_BCAST = 7,
+  UNISONO_REDUCE = 8,
+  UNISONO_ALLREDUCE = 9,
+  UNISONO_REDUCE_SCATTER = 10,
+  UNISONO_ALLGATHER = 11,
+  UNISONO_GATHER = 12,
+  UNISONO_SCATTER = 13,
+  UNISONO_GATHERV = 14,
+  UNISONO_SCATTERV = 15,
+  UNISONO_ALLGATHERV = 16,
+  UNISONO_ALLTOALL = 17,
+  UNISONO_ALLTOALLV = 18,
+  UNISONO_SCAN = 19,
+  UNISONO_EXSCAN = 20,
+  UNISONO_BARRIER = 21,
+  UNISONO_PROGRAM = 31
+};
+
 /* Settings of a context; zero in a field means its default. struct_size must be sizeof(the struct). */
 typedef struct {
   size_t struct_size;
@@ -47,7 +94,13 @@ typedef struct {
 
 /* Arguments of a call. struct_size must be sizeof(the struct); unused fields are zero. Buffers must
  * stay valid and untouched until the request has completed. Counts are elements (see docs/model.md,
- * "Regions by collective"). *_bytes are the sizes of the buffers, checked against the need. */
+ * "Regions by collective"). *_bytes are the sizes of the buffers, checked against the need.
+ *
+ * In place, the input stands in dst and src is not used; all ranks say so, though for reduce, gather
+ * and gatherv only the root's buffers differ (docs/model.md, "In place"). Broadcast is always in place.
+ *
+ * v-collectives: every rank gives the counts of all ranks: recv_counts for gatherv and allgatherv (a
+ * rank contributes recv_counts[rank] elements), send_counts for scatterv, both for alltoallv. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -70,7 +123,7 @@ typedef struct {
   unisono_request* const* wait_for;  /* requests of this context that must complete first */
   size_t wait_for_count;
   double timeout_seconds;            /* 0: the communicator's */
-  const unisono_program* program;    /* collective program */
+  const unisono_program* program;    /* collective program: src and dst are bound as they are given */
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);
@@ -87,7 +140,8 @@ UNISONO_API unisono_result unisono_thread_job_create(uint32_t size, unisono_thre
 UNISONO_API void unisono_thread_job_free(unisono_thread_job* job);
 UNISONO_API unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank,
                                                   const unisono_settings* settings, unisono_context** context);
-/* Leaves the job. Not collective. All its communicators and requests become invalid. */
+/* Leaves the job. Not collective. Its communicators and requests can only be freed after it; calls
+ * still in flight are cancelled, and waits for them return an error. */
 UNISONO_API unisono_result unisono_finalize(unisono_context* context);
 
 /* The communicator of all ranks; owned by the context. */
@@ -97,10 +151,15 @@ UNISONO_API unisono_result unisono_world(unisono_context* context, unisono_commu
  * algorithms, 0 = one level. */
 UNISONO_API unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key,
                                          uint32_t group_size, unisono_communicator** communicator);
+/* Not collective. Calls in flight on it fail with freed_communicator. The world is freed by
+ * unisono_finalize only. */
 UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* communicator);
 UNISONO_API unisono_result unisono_communicator_rank(const unisono_communicator* communicator, uint32_t* rank);
 UNISONO_API unisono_result unisono_communicator_size(const unisono_communicator* communicator, uint32_t* size);
 UNISONO_API unisono_result unisono_communicator_set_timeout(unisono_communicator* communicator, double seconds);
+/* Fails the communicator on all reachable members: calls in flight and later ones return revoked. Not
+ * collective. */
+UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason);
 /* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 
@@ -111,6 +170,10 @@ UNISONO_API unisono_result unisono_start(unisono_communicator* communicator, con
 UNISONO_API unisono_result unisono_test(unisono_request* request, int* complete);
 /* Waits for completion (the call's deadline bounds it) and returns the call's result. */
 UNISONO_API unisono_result unisono_wait(unisono_request* request);
+/* As unisono_test, but waits up to `seconds` for completion. */
+UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double seconds, int* complete);
+/* unisono_start, unisono_wait and unisono_request_free in one. */
+UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call);
 /* Elements received by a completed recv. */
 UNISONO_API unisono_result unisono_request_count(unisono_request* request, int64_t* count);
 /* Frees a request; waits for it first if it is still in flight. */
@@ -119,9 +182,13 @@ UNISONO_API void unisono_request_free(unisono_request* request);
 /* Programs. A file holds one program for each rank (docs/program-files.md). */
 UNISONO_API unisono_result unisono_program_load(const char* path, unisono_program** program);
 UNISONO_API unisono_result unisono_program_parse(const void* bytes, size_t size, unisono_program** program);
+/* Frees a program; calls that use it keep what they need. */
 UNISONO_API void unisono_program_free(unisono_program* program);
+/* Number of ranks the program is for. */
+UNISONO_API unisono_result unisono_program_size(const unisono_program* program, uint32_t* ranks);
 
-/* The table of algorithms. Returns the number of entries; fills entry `index` if not null. */
+/* The table of algorithms. Returns the number of entries; fills `info` with entry `index` if there is
+ * one and info is not null. */
 typedef struct {
   unisono_collective collective;
   const char* name;

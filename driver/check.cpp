@@ -1,0 +1,435 @@
+// Everything that can be known to be wrong with a call before anything is sent.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+
+#include "collectives/algorithm.hpp"
+#include "driver/objects.hpp"
+
+namespace unisono::driver {
+
+namespace {
+
+constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 48U) - 1;  // what a move's byte offset can name
+
+/// What a collective takes, besides a count.
+struct Shape {
+  bool reduces = false;
+  bool rooted = false;   ///< root names the root
+  bool to_peer = false;  ///< root names the peer
+  bool has_in_place = false;
+  bool typed = true;
+  bool vector = false;
+};
+
+Shape shape_of(Collective collective) {
+  switch (collective) {
+    case Collective::kNop:
+    case Collective::kBarrier:
+    case Collective::kProgram:
+      return {.typed = false};
+    case Collective::kCopy:
+      return {};
+    case Collective::kCombine:
+      return {.reduces = true};
+    case Collective::kSend:
+    case Collective::kRecv:
+    case Collective::kPut:
+    case Collective::kGet:
+      return {.to_peer = true};
+    case Collective::kBcast:
+      return {.rooted = true, .has_in_place = true};
+    case Collective::kReduce:
+      return {.reduces = true, .rooted = true, .has_in_place = true};
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kScan:
+    case Collective::kExscan:
+      return {.reduces = true, .has_in_place = true};
+    case Collective::kAllgather:
+    case Collective::kAlltoall:
+      return {.has_in_place = true};
+    case Collective::kGather:
+    case Collective::kScatter:
+      return {.rooted = true, .has_in_place = true};
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+      return {.rooted = true, .has_in_place = true, .vector = true};
+    case Collective::kAllgatherv:
+    case Collective::kAlltoallv:
+      return {.has_in_place = true, .vector = true};
+  }
+  return {};
+}
+
+template <class Enum, std::size_t kSize>
+std::string names(const std::array<Enum, kSize>& all, Enum except) {
+  std::string text;
+  for (const Enum value : all) {
+    if (value != except) text += (text.empty() ? "" : ", ") + std::string(name_of(value));
+  }
+  return text;
+}
+
+template <class Enum, std::size_t kSize>
+Enum known(int value, const std::array<Enum, kSize>& all, const char* what, ErrorCode code) {
+  const auto candidate = static_cast<Enum>(value);
+  if (value < 0 || value > 255 || !is_known(candidate)) {
+    throw Error(code, std::string(what) + " " + std::to_string(value) + " is not known; known are " +
+                          names(all, static_cast<Enum>(255)));
+  }
+  return candidate;
+}
+
+/// Sum of counts, and where the blocks end, of one side of a v-collective.
+class Blocks {
+ public:
+  Blocks(const std::string& operation, const char* side, const std::int64_t* counts, const std::int64_t* displacements,
+         std::uint32_t size, std::vector<std::uint64_t>& counts_out, std::vector<std::uint64_t>& displacements_out,
+         bool disjoint)
+      : counts_(counts_out) {
+    const std::string name = std::string(side) + "_counts";
+    if (counts == nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, operation + ": " + name +
+                                                   " is null; every rank gives the counts of all " +
+                                                   std::to_string(size) + " ranks, in elements");
+    }
+    counts_out.resize(size);
+    displacements_out.resize(size);
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      counts_out[rank] = checked(operation, name, rank, counts[rank]);
+      displacements_out[rank] = displacements == nullptr ? total_
+                                                         : checked(operation, std::string(side) + "_displacements",
+                                                                   rank, displacements[rank]);
+      total_ += counts_out[rank];
+      if (counts_out[rank] > 0) extent_ = std::max(extent_, displacements_out[rank] + counts_out[rank]);
+    }
+    if (total_ > kMaxCount) {
+      throw Error(ErrorCode::kInvalidCount, operation + ": " + name + " add up to " + std::to_string(total_) +
+                                                " elements; at most " + std::to_string(kMaxCount) + " are allowed");
+    }
+    if (disjoint && displacements != nullptr) check_disjoint(operation, side, displacements_out);
+  }
+
+  std::uint64_t total() const { return total_; }
+  std::uint64_t extent() const { return extent_; }
+
+ private:
+  static std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
+                               std::int64_t value) {
+    if (value < 0 || static_cast<std::uint64_t>(value) > kMaxCount) {
+      throw Error(ErrorCode::kInvalidCount, operation + ": " + name + "[" + std::to_string(rank) + "] is " +
+                                                std::to_string(value) + "; allowed are 0 to " +
+                                                std::to_string(kMaxCount) + " elements");
+    }
+    return static_cast<std::uint64_t>(value);
+  }
+
+  void check_disjoint(const std::string& operation, const char* side, const std::vector<std::uint64_t>& begins) const {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t rank = 0; rank < counts_.size(); ++rank) {
+      if (counts_[rank] > 0) order.push_back(rank);
+    }
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return begins[a] < begins[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      const std::uint32_t before = order[i - 1];
+      if (begins[before] + counts_[before] > begins[order[i]]) {
+        throw Error(ErrorCode::kOverlappingBuffers,
+                    operation + ": " + side + "_displacements make the blocks of ranks " + std::to_string(before) +
+                        " and " + std::to_string(order[i]) + " overlap; blocks that are written must be disjoint");
+      }
+    }
+  }
+
+  const std::vector<std::uint64_t>& counts_;
+  std::uint64_t total_ = 0;
+  std::uint64_t extent_ = 0;
+};
+
+Binding bind(const std::string& operation, const char* name, const void* data, std::uint64_t given_bytes,
+             std::uint64_t elements, std::uint64_t element_bytes) {
+  const std::uint64_t needed = elements * element_bytes;
+  if (needed == 0) return {};
+  if (data == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument, operation + ": " + name + " is null; the call needs " +
+                                                 std::to_string(elements) + " elements (" + std::to_string(needed) +
+                                                 " bytes) there");
+  }
+  if (given_bytes < needed) {
+    throw Error(ErrorCode::kBufferTooSmall,
+                operation + ": " + name + " holds " + std::to_string(given_bytes / element_bytes) + " elements (" +
+                    std::to_string(given_bytes) + " bytes); the call needs " + std::to_string(elements) +
+                    " elements (" + std::to_string(needed) + " bytes)");
+  }
+  // A program never writes what is bound to src.
+  return {const_cast<std::byte*>(static_cast<const std::byte*>(data)), needed};  // NOLINT(*-const-cast)
+}
+
+void check_algorithm(const unisono_call& given, Call call, const std::string& operation, CallRequest& request,
+                     const Communicator& communicator) {
+  call.rank = communicator.rank;
+  call.size = communicator.size;
+  call.group_size = communicator.group_size;
+  if (given.algorithm == nullptr) return;
+  const std::string name = given.algorithm;
+  if (name.empty() || name == "auto") return;
+  request.algorithm = find_algorithm(call.collective, name.c_str());
+  if (request.algorithm < 0) {
+    std::string all;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (algorithm.collective == call.collective) all += (all.empty() ? "" : ", ") + std::string(algorithm.name);
+    }
+    throw Error(ErrorCode::kUnknownAlgorithm,
+                operation + ": there is no algorithm \"" + name + "\"; " +
+                    (all.empty() ? "the operation has none to choose from" : "there are " + all));
+  }
+  const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(request.algorithm)];
+  if (algorithm.admits != nullptr && !algorithm.admits(call)) {
+    throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name + "\" does not admit this call (" +
+                                             std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +
+                                             (call.in_place ? ", in place" : "") +
+                                             "); its restriction: " + algorithm.restriction);
+  }
+}
+
+}  // namespace
+
+std::chrono::microseconds duration_of(double seconds, const char* what) {
+  constexpr double kMost = 10.0 * 365 * 86400;
+  if (!(seconds >= 0) || seconds > kMost) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(what) + " is " + std::to_string(seconds) + " s; allowed are 0 (default) to 10 years");
+  }
+  const auto microseconds = std::chrono::microseconds(std::llround(seconds * 1e6));
+  return seconds > 0 ? std::max(microseconds, std::chrono::microseconds(1)) : microseconds;
+}
+
+void check_call(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
+  const Collective collective = known(given.collective, kAllCollective, "collective", ErrorCode::kInvalidArgument);
+  const std::string operation = name_of(collective);
+  const Shape shape = shape_of(collective);
+  const std::uint32_t size = communicator.size;
+  const std::uint32_t rank = communicator.rank;
+  CallRequest& request = checked.request;
+  Call& call = request.call;
+  request.communicator = communicator.number;
+  call.collective = collective;
+  call.in_place = given.in_place != 0 && collective != Collective::kBcast;  // broadcast is always in place
+
+  // Datatype and op.
+  call.dtype = known(given.datatype, kAllDatatype, "datatype", ErrorCode::kInvalidDatatype);
+  if (!shape.typed) {
+    call.dtype = Datatype::kNone;
+  } else if (call.dtype == Datatype::kNone || (shape.reduces && call.dtype == Datatype::kByte)) {
+    std::string allowed;
+    for (const Datatype dtype : kAllDatatype) {
+      if (dtype == Datatype::kNone || (shape.reduces && dtype == Datatype::kByte)) continue;
+      allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(dtype));
+    }
+    throw Error(ErrorCode::kInvalidDatatype, operation + ": datatype " + name_of(call.dtype) +
+                                                 (shape.reduces ? " cannot be reduced" : "") + "; allowed are " +
+                                                 allowed);
+  }
+  call.func = known(given.op, kAllFunc, "op", ErrorCode::kInvalidOp);
+  if (shape.reduces && call.func == Func::kNone) {
+    throw Error(ErrorCode::kInvalidOp, operation + ": no op was given; allowed are " + names(kAllFunc, Func::kNone));
+  }
+  if (!shape.reduces && call.func != Func::kNone) {
+    throw Error(ErrorCode::kInvalidOp,
+                operation + ": op " + name_of(call.func) + " was given, but nothing is reduced; leave it 0");
+  }
+  if (call.in_place && !shape.has_in_place) {
+    throw Error(ErrorCode::kInvalidArgument, operation + " has no in-place form; pass both buffers");
+  }
+
+  // Root or peer.
+  if (shape.rooted || shape.to_peer) {
+    if (given.root < 0 || given.root >= size) {
+      throw Error(ErrorCode::kInvalidRoot,
+                  operation + ": " + (shape.rooted ? "root " : "peer ") + std::to_string(given.root) +
+                      " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
+    }
+    call.root = static_cast<std::uint32_t>(given.root);
+  }
+  const bool is_root = shape.rooted && call.root == rank;
+  if (given.tag < 0 || given.tag > static_cast<std::int64_t>(kMaxUserTag)) {
+    throw Error(ErrorCode::kInvalidArgument, operation + ": tag " + std::to_string(given.tag) +
+                                                 " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
+  }
+  request.tag = static_cast<std::uint32_t>(given.tag);
+  request.window_offset = given.window_offset;
+
+  // Counts.
+  if (given.count < 0) {
+    throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
+                                              " is negative; allowed are 0 to " + std::to_string(kMaxCount));
+  }
+  const std::uint64_t element = bytes_of(call.dtype);
+  const std::uint64_t most = kMaxBytes / std::max<std::uint64_t>(element, 1) / size;
+  if (static_cast<std::uint64_t>(given.count) > std::min<std::uint64_t>(kMaxCount / size, most)) {
+    throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
+                                              " is too large; allowed for " + std::to_string(size) +
+                                              " ranks are 0 to " +
+                                              std::to_string(std::min<std::uint64_t>(kMaxCount / size, most)));
+  }
+  const std::uint64_t n = shape.typed && !shape.vector ? static_cast<std::uint64_t>(given.count) : 0;
+  call.count = n;
+
+  // Elements that the call reads in src and uses in dst, on this rank.
+  std::uint64_t src = 0;
+  std::uint64_t dst = 0;
+  const std::uint64_t all = n * size;
+  switch (collective) {
+    case Collective::kNop:
+    case Collective::kBarrier:
+    case Collective::kProgram:
+      break;
+    case Collective::kCopy:
+    case Collective::kCombine:
+      src = dst = n;
+      break;
+    case Collective::kSend:
+    case Collective::kPut:
+      src = n;
+      break;
+    case Collective::kRecv:
+    case Collective::kGet:
+    case Collective::kBcast:
+      dst = n;
+      break;
+    case Collective::kReduce:
+      src = call.in_place && is_root ? 0 : n;
+      dst = is_root ? n : 0;
+      break;
+    case Collective::kAllreduce:
+    case Collective::kScan:
+    case Collective::kExscan:
+      src = call.in_place ? 0 : n;
+      dst = n;
+      break;
+    case Collective::kReduceScatter:
+      src = call.in_place ? 0 : all;
+      dst = call.in_place ? all : n;
+      break;
+    case Collective::kAllgather:
+      src = call.in_place ? 0 : n;
+      dst = all;
+      break;
+    case Collective::kGather:
+      src = call.in_place && is_root ? 0 : n;
+      dst = is_root ? all : 0;
+      break;
+    case Collective::kScatter:
+      src = is_root ? all : 0;
+      dst = call.in_place && is_root ? 0 : n;
+      break;
+    case Collective::kAlltoall:
+      src = call.in_place ? 0 : all;
+      dst = all;
+      break;
+    case Collective::kGatherv:
+    case Collective::kAllgatherv: {
+      const Blocks blocks(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+                          checked.recv_displacements, collective == Collective::kAllgatherv || is_root);
+      const bool receives = collective == Collective::kAllgatherv || is_root;
+      src = call.in_place && receives ? 0 : checked.recv_counts[rank];
+      dst = receives ? blocks.extent() : 0;
+      call.count = blocks.total();
+      checked.vectors.recv_counts = checked.recv_counts.data();
+      checked.vectors.recv_displacements = checked.recv_displacements.data();
+      break;
+    }
+    case Collective::kScatterv: {
+      const Blocks blocks(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+                          checked.send_displacements, false);
+      src = is_root ? blocks.extent() : 0;
+      dst = call.in_place && is_root ? 0 : checked.send_counts[rank];
+      call.count = blocks.total();
+      checked.vectors.send_counts = checked.send_counts.data();
+      checked.vectors.send_displacements = checked.send_displacements.data();
+      break;
+    }
+    case Collective::kAlltoallv: {
+      const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+                            checked.recv_displacements, true);
+      dst = received.extent();
+      if (call.in_place) {
+        checked.send_counts = checked.recv_counts;
+        checked.send_displacements = checked.recv_displacements;
+      } else {
+        const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+                          checked.send_displacements, false);
+        src = sent.extent();
+      }
+      checked.vectors = {checked.send_counts.data(), checked.send_displacements.data(), checked.recv_counts.data(),
+                         checked.recv_displacements.data()};
+      break;
+    }
+  }
+  if (shape.vector) {
+    if (std::max(src, dst) > kMaxBytes / element) {
+      throw Error(ErrorCode::kInvalidCount, operation + ": the blocks end at element " +
+                                                std::to_string(std::max(src, dst)) + "; the last allowed is " +
+                                                std::to_string(kMaxBytes / element));
+    }
+    request.vectors = &checked.vectors;
+  }
+
+  // Buffers.
+  if (collective == Collective::kProgram) {
+    if (given.program == nullptr) throw Error(ErrorCode::kInvalidArgument, "program: no program was given");
+    const auto set = Programs::instance().get(reinterpret_cast<std::uintptr_t>(given.program), "program",
+                                              ErrorCode::kInvalidArgument);
+    if (set->ranks.size() != size) {
+      throw Error(ErrorCode::kUnsupported, "program: it is for " + std::to_string(set->ranks.size()) +
+                                               " ranks; the communicator has " + std::to_string(size));
+    }
+    request.program = set->ranks[rank];
+    src = given.src == nullptr ? 0 : given.src_bytes;
+    dst = given.dst == nullptr ? 0 : given.dst_bytes;
+    request.src = bind(operation, "src", given.src, given.src_bytes, src, 1);
+    request.dst = bind(operation, "dst", given.dst, given.dst_bytes, dst, 1);
+  } else {
+    request.src = bind(operation, "src", given.src, given.src_bytes, src, element);
+    request.dst = bind(operation, "dst", given.dst, given.dst_bytes, dst, element);
+  }
+  if (request.src.bytes > 0 && request.dst.bytes > 0) {
+    const auto a = reinterpret_cast<std::uintptr_t>(request.src.data);
+    const auto b = reinterpret_cast<std::uintptr_t>(request.dst.data);
+    if (a < b + request.dst.bytes && b < a + request.src.bytes) {
+      throw Error(ErrorCode::kOverlappingBuffers, operation + ": src (" + std::to_string(request.src.bytes) +
+                                                      " bytes) and dst (" + std::to_string(request.dst.bytes) +
+                                                      " bytes) overlap; pass disjoint buffers" +
+                                                      (shape.has_in_place ? ", or ask for the in-place form" : ""));
+    }
+  }
+
+  if (collective != Collective::kProgram) check_algorithm(given, call, operation, request, communicator);
+  request.timeout = duration_of(given.timeout_seconds, "timeout");
+
+  // Calls to wait for.
+  if (given.wait_for_count > 0 && given.wait_for == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument,
+                operation + ": wait_for is null, wait_for_count is " + std::to_string(given.wait_for_count));
+  }
+  for (std::size_t i = 0; i < given.wait_for_count; ++i) {
+    const auto before = Requests::instance().get(reinterpret_cast<std::uintptr_t>(given.wait_for[i]),
+                                                 "request in wait_for", ErrorCode::kInvalidArgument);
+    if (before->communicator()->context != communicator.context) {
+      throw Error(ErrorCode::kInvalidArgument, operation + ": request " + std::to_string(i) +
+                                                   " of wait_for belongs to another context; calls wait for calls of "
+                                                   "their own context only");
+    }
+    const std::optional<CallResult> result = before->known();
+    if (!result) {
+      checked.wait_for.push_back(before->id());
+    } else if (result->code != ErrorCode::kOk) {
+      throw Error(result->code, operation + ": request " + std::to_string(i) +
+                                    " of wait_for has failed, so this call was not started: " + result->message);
+    }
+  }
+  request.wait_for = checked.wait_for;
+}
+
+}  // namespace unisono::driver

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "driver/objects.hpp"
+
+namespace unisono::driver {
+
+namespace {
+
+constexpr std::uint32_t kOfferVersion = 1;
+
+/// The bytes of an offer: fixed order, little-endian as all of Unisono's hosts are.
+struct PackedOffer {
+  std::uint64_t capability;
+  std::uint32_t version;
+  std::uint32_t eager_limit;
+  std::uint32_t segment_bytes;
+  std::uint32_t rx_buffer_count;
+  std::uint32_t algorithm_hash;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PackedOffer) == 32);
+
+}  // namespace
+
+std::vector<std::byte> pack_offer(const Agreement& offer) {
+  const PackedOffer packed{offer.capability,
+                           kOfferVersion,
+                           offer.eager_limit,
+                           offer.segment_bytes,
+                           offer.rx_buffer_count,
+                           offer.algorithm_hash,
+                           0};
+  std::vector<std::byte> bytes(sizeof packed);
+  std::memcpy(bytes.data(), &packed, sizeof packed);
+  return bytes;
+}
+
+Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
+  std::vector<Agreement> all;
+  for (std::size_t endpoint = 0; endpoint < offers.size(); ++endpoint) {
+    PackedOffer packed{};
+    if (offers[endpoint].size() == sizeof packed) std::memcpy(&packed, offers[endpoint].data(), sizeof packed);
+    if (packed.version != kOfferVersion) {
+      throw Error(ErrorCode::kBootstrap,
+                  "rank " + std::to_string(endpoint) + " sent an offer of " + std::to_string(offers[endpoint].size()) +
+                      " bytes, version " + std::to_string(packed.version) + "; this library takes " +
+                      std::to_string(sizeof packed) + " bytes, version " + std::to_string(kOfferVersion) +
+                      ": use one version of Unisono on all ranks");
+    }
+    all.push_back(
+        {packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count, packed.algorithm_hash});
+  }
+  return agree(all);
+}
+
+Agreement offer_of(const EngineSettings& settings) {
+  // An engine needs a network to exist, and a network is joined with the offer in hand: so the offer
+  // is that of an engine with these settings on a network of its own.
+  ThreadJob alone(1);
+  const std::unique_ptr<Poe> poe = alone.endpoint(0);
+  return Engine(*poe, settings).offer();
+}
+
+Context::Context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
+                 std::span<const std::vector<std::byte>> offers) {
+  endpoint_ = std::make_shared<Endpoint>();
+  endpoint_->poe = std::move(poe);
+  endpoint_->engine = std::make_unique<Engine>(*endpoint_->poe, settings);
+  std::vector<std::uint32_t> all(endpoint_->poe->size());
+  std::iota(all.begin(), all.end(), 0U);
+  endpoint_->engine->create_communicator(0, 0, all, agree_on(offers));
+}
+
+std::shared_ptr<Endpoint> Context::endpoint() const {
+  const std::lock_guard lock(mutex_);
+  if (!endpoint_) {
+    throw Error(ErrorCode::kWrongProcess,
+                "the context was closed; its communicators and requests can only be freed. Create a new context");
+  }
+  return endpoint_;
+}
+
+void Context::close() {
+  std::shared_ptr<Endpoint> leaving = endpoint();
+  std::set<std::uint32_t> numbers;
+  {
+    const std::lock_guard lock(mutex_);
+    endpoint_.reset();
+    numbers.swap(numbers_);
+  }
+  // Calls in flight fail, so threads that wait for them return and let go of the endpoint.
+  for (const std::uint32_t number : numbers) {
+    try {
+      leaving->engine->free_communicator(number);
+    } catch (const Error&) {
+      continue;  // claimed by a split that has not created it
+    }
+  }
+}
+
+std::uint32_t Context::propose_number(std::uint32_t reserve) {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t proposal = next_number_;
+  next_number_ += reserve;
+  return proposal;
+}
+
+bool Context::claim_number(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  next_number_ = std::max(next_number_, number + 1);
+  return endpoint_ != nullptr && numbers_.insert(number).second;
+}
+
+void Context::release_number(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  numbers_.erase(number);
+}
+
+SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), offers_(size), taken_(size, false) {}
+
+std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> offer,
+                                     std::chrono::milliseconds timeout, std::vector<std::vector<std::byte>>& offers) {
+  if (rank >= size_) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "rank " + std::to_string(rank) + " was given; the thread job has ranks 0 to " + std::to_string(size_ - 1));
+  }
+  std::unique_lock lock(mutex_);
+  if (taken_[rank]) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "rank " + std::to_string(rank) + " of the thread job has joined already; each rank joins once");
+  }
+  taken_[rank] = true;
+  offers_[rank] = std::move(offer);
+  ++count_;
+  joined_.notify_all();
+  if (!joined_.wait_for(lock, timeout, [&] { return count_ == size_; })) {
+    std::string missing;
+    for (std::uint32_t other = 0; other < size_; ++other) {
+      if (!taken_[other]) missing += (missing.empty() ? "" : ", ") + std::to_string(other);
+    }
+    throw Error(ErrorCode::kBootstrap, "rank " + std::to_string(rank) + " of a thread job waited " +
+                                           std::to_string(timeout.count()) +
+                                           " ms; these ranks have not joined: " + missing);
+  }
+  offers = offers_;
+  lock.unlock();
+  return job_.endpoint(rank);
+}
+
+}  // namespace unisono::driver

@@ -1,0 +1,114 @@
+// Handles of the C interface: numbers in the guise of pointers, so that any misuse is recognised.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "core/error.hpp"
+
+namespace unisono::driver {
+
+/// How often this process is a fork of the one that loaded the library. Part of every handle.
+std::uint64_t fork_generation() noexcept;
+
+/// What a handle is for; part of every handle.
+enum class HandleKind : std::uint8_t { kContext = 1, kCommunicator, kRequest, kThreadJob, kProgram };
+
+/// Layout of a handle: serial number (never reused), fork generation, kind. The low bit is always set,
+/// so no handle looks like an aligned address.
+struct HandleBits {
+  std::uint64_t serial;
+  std::uint64_t generation;
+  HandleKind kind;
+
+  static constexpr std::uint64_t kGenerations = 1U << 12U;
+  constexpr std::uint64_t pack() const {
+    return serial << 16U | (generation % kGenerations) << 4U | static_cast<std::uint64_t>(kind) << 1U | 1U;
+  }
+};
+
+/// The live objects of one kind. Thread-safe. Lives for ever, so that handles can be checked at any
+/// time; in a child of fork it begins empty and unlocked, whatever the parent's threads were doing.
+template <class Object, HandleKind kKind>
+class Handles {
+ public:
+  static Handles& instance() {
+    static std::atomic<Handles*> current{nullptr};
+    static std::atomic<std::uint64_t> generation_of_current{0};
+    Handles* live = current.load(std::memory_order_acquire);
+    if (live == nullptr || generation_of_current.load(std::memory_order_acquire) != fork_generation()) {
+      auto* made = new Handles;  // the predecessor, if any, belongs to the parent process
+      if (current.compare_exchange_strong(live, made, std::memory_order_acq_rel)) {
+        generation_of_current.store(fork_generation(), std::memory_order_release);
+        return *made;
+      }
+      delete made;
+    }
+    return *live;
+  }
+
+  /// Registers an object and returns its handle.
+  std::uint64_t add(std::shared_ptr<Object> object) {
+    const std::uint64_t serial = ++last_serial_;
+    const std::uint64_t handle = HandleBits{serial, fork_generation(), kKind}.pack();
+    Shard& shard = shard_of(handle);
+    const std::lock_guard lock(shard.mutex);
+    shard.objects.emplace(handle, std::move(object));
+    return handle;
+  }
+
+  /// The object of a handle. Throws Error that says what is wrong with the handle; `freed` is the code
+  /// for one that was freed.
+  std::shared_ptr<Object> get(std::uint64_t handle, const char* what, ErrorCode freed) {
+    check(handle, what);
+    Shard& shard = shard_of(handle);
+    {
+      const std::lock_guard lock(shard.mutex);
+      if (const auto found = shard.objects.find(handle); found != shard.objects.end()) return found->second;
+    }
+    if (handle >> 16U > last_serial_.load()) throw Error(ErrorCode::kInvalidArgument, never(what));
+    throw Error(freed, std::string("the ") + what + " was freed; use a live " + what);
+  }
+
+  /// Takes an object out, as `get`. Its handle is freed from here on.
+  std::shared_ptr<Object> take(std::uint64_t handle, const char* what, ErrorCode freed) {
+    std::shared_ptr<Object> object = get(handle, what, freed);
+    Shard& shard = shard_of(handle);
+    const std::lock_guard lock(shard.mutex);
+    shard.objects.erase(handle);
+    return object;
+  }
+
+ private:
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, std::shared_ptr<Object>> objects;
+  };
+
+  static std::string never(const char* what) {
+    return std::string("the handle given for the ") + what + " is not one that Unisono made for a " + what;
+  }
+
+  static void check(std::uint64_t handle, const char* what) {
+    if (handle == 0) throw Error(ErrorCode::kInvalidArgument, std::string("the ") + what + " is null");
+    const HandleBits expected{handle >> 16U, handle >> 4U, kKind};
+    if (expected.pack() != handle) throw Error(ErrorCode::kInvalidArgument, never(what));
+    if ((handle >> 4U) % HandleBits::kGenerations != fork_generation() % HandleBits::kGenerations) {
+      throw Error(
+          ErrorCode::kWrongProcess,
+          std::string("the ") + what + " belongs to the parent process of this fork; create a context in this process");
+    }
+  }
+
+  Shard& shard_of(std::uint64_t handle) { return shards_[(handle >> 16U) % shards_.size()]; }
+
+  std::atomic<std::uint64_t> last_serial_{0};
+  std::array<Shard, 16> shards_;
+};
+
+}  // namespace unisono::driver

@@ -1,0 +1,789 @@
+// Unisono's C++ interface: header-only, C++20, over the C interface (unisono.h).
+//
+//   unisono::Context context;                                  // joins the job `unisono run` made
+//   unisono::Communicator world = context.world();
+//   unisono::Buffer<float> mine(1000), sum(1000);
+//   world.allreduce(mine, sum, unisono::Op::kSum);
+//
+// Buffers are any contiguous ranges (std::vector, std::array, std::span, Buffer) whose element type has
+// a datatype; lengths are elements. Every operation has an `_async` form that returns a Request; its
+// buffers must stay alive and untouched until the request has completed. All arguments are checked
+// before anything is sent. Failures are thrown as Error.
+//
+// Thread-safety: objects of one context may be used by several threads at once; one object is not to be
+// destroyed or assigned while another thread uses it. Collective operations of one communicator must
+// be started in the same order on all ranks.
+#ifndef UNISONO_UNISONO_HPP
+#define UNISONO_UNISONO_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <ranges>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "unisono/unisono.h"
+
+namespace unisono {
+inline namespace api {
+
+/// Every failure of Unisono. `what()` says what was given and what is allowed, or for failures in flight
+/// operation, communicator, sequence, peer and phase.
+class Error : public std::runtime_error {
+ public:
+  Error(unisono_result code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  /// Error code of the specification (docs/reference/errors.md).
+  unisono_result code() const noexcept { return code_; }
+  /// Its name, for instance "buffer_too_small".
+  const char* name() const noexcept { return unisono_result_name(code_); }
+
+ private:
+  unisono_result code_;
+};
+
+/// Reduction operators. Arithmetic is defined in docs/model.md.
+enum class Op : int { kSum = UNISONO_SUM, kProd = UNISONO_PROD, kMin = UNISONO_MIN, kMax = UNISONO_MAX };
+
+/// Storage of an IEEE 754 binary16 number; arithmetic on it is the caller's.
+struct half {  // NOLINT(readability-identifier-naming): named as the fundamental type it stands for
+  std::uint16_t bits = 0;
+};
+/// Storage of a bfloat16 number.
+struct bfloat16 {  // NOLINT(readability-identifier-naming)
+  std::uint16_t bits = 0;
+};
+
+/// Stands for the source of a collective whose input is in the destination (docs/model.md, "In place").
+struct InPlace {};
+inline constexpr InPlace kInPlace{};
+
+namespace detail {
+
+template <class T>
+constexpr unisono_datatype datatype_of() {
+  if constexpr (std::is_same_v<T, std::byte>) {
+    return UNISONO_BYTE;
+  } else if constexpr (std::is_same_v<T, half>) {
+    return UNISONO_FP16;
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return UNISONO_BF16;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return UNISONO_FP32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return UNISONO_FP64;
+  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) {
+    return UNISONO_INT32;
+  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8) {
+    return UNISONO_INT64;
+  } else {
+    return 0;
+  }
+}
+
+template <class Range>
+using Element = std::remove_cv_t<std::ranges::range_value_t<std::remove_cvref_t<Range>>>;
+
+inline void check(unisono_result result) {
+  if (result != 0) throw Error(result, unisono_last_error());
+}
+
+}  // namespace detail
+
+/// Element types that have a datatype.
+template <class T>
+concept Transferable = detail::datatype_of<T>()
+!= 0;
+
+/// A buffer that is read.
+template <class Range>
+concept Source =
+    std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> && Transferable<detail::Element<Range>>;
+
+/// A buffer that is written.
+template <class Range>
+concept Destination = Source<Range> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<std::remove_reference_t<Range>>>>;
+
+/// A source of the destination's element type, or kInPlace.
+template <class Range, class To>
+concept SourceFor = std::is_same_v<std::remove_cvref_t<Range>, InPlace> ||
+    (Source<Range>&& std::is_same_v<detail::Element<Range>, detail::Element<To>>);
+
+/// Memory for `size` elements, aligned to 64 bytes (a data-path word), zero at first. Movable.
+template <Transferable T>
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    data_.reset(static_cast<T*>(::operator new (size * sizeof(T), std::align_val_t{64})));
+    std::uninitialized_value_construct_n(data_.get(), size);
+  }
+  Buffer(Buffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  T* data() noexcept { return data_.get(); }
+  const T* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return size_; }
+  T* begin() noexcept { return data(); }
+  T* end() noexcept { return data() + size_; }
+  const T* begin() const noexcept { return data(); }
+  const T* end() const noexcept { return data() + size_; }
+  T& operator[](std::size_t i) noexcept { return data()[i]; }
+  const T& operator[](std::size_t i) const noexcept { return data()[i]; }
+
+ private:
+  struct Free {
+    void operator()(T* data) const noexcept { ::operator delete (data, std::align_val_t{64}); }
+  };
+  std::unique_ptr<T, Free> data_;
+  std::size_t size_ = 0;
+};
+
+/// A call in flight. Movable. Destroying it waits for the call (its deadline bounds the wait).
+class Request {
+ public:
+  Request() = default;
+  explicit Request(unisono_request* handle) : handle_(handle) {}
+  Request(Request&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Request& operator=(Request&& other) noexcept {
+    if (this != &other) {
+      unisono_request_free(handle_);
+      handle_ = std::exchange(other.handle_, nullptr);
+    }
+    return *this;
+  }
+  ~Request() { unisono_request_free(handle_); }
+
+  /// Waits for completion. Throws the call's Error.
+  void wait() { detail::check(unisono_wait(handle_)); }
+  /// Makes progress; whether the call has completed. Throws the call's Error.
+  bool test() {
+    int complete = 0;
+    detail::check(unisono_test(handle_, &complete));
+    return complete != 0;
+  }
+  /// Elements received by a completed recv.
+  std::int64_t received() const {
+    std::int64_t count = 0;
+    detail::check(unisono_request_count(handle_, &count));
+    return count;
+  }
+  unisono_request* handle() const noexcept { return handle_; }
+
+ private:
+  unisono_request* handle_ = nullptr;
+};
+
+/// Rarely used arguments of an operation.
+struct Options {
+  std::string algorithm = {};              ///< name from `unisono algorithms`; empty = automatic
+  double timeout_seconds = 0;         ///< deadline; 0 = the communicator's
+  std::vector<const Request*> after = {};  ///< calls of this context that must complete first
+};
+
+/// Counts and displacements of one side of a v-collective, in elements, one per rank. Empty
+/// displacements: one block behind the other.
+struct Layout {
+  std::span<const std::int64_t> counts;
+  std::span<const std::int64_t> displacements = {};
+};
+
+/// Programs of the user, one for each rank (docs/program-files.md). Copies share them.
+class Program {
+ public:
+  /// Reads a program file. Throws Error(malformed_program) that names rank and move.
+  static Program load(const std::string& path) {
+    unisono_program* handle = nullptr;
+    detail::check(unisono_program_load(path.c_str(), &handle));
+    return Program(handle);
+  }
+  /// Reads the text of one.
+  static Program parse(std::string_view text) {
+    unisono_program* handle = nullptr;
+    detail::check(unisono_program_parse(text.data(), text.size(), &handle));
+    return Program(handle);
+  }
+  /// Ranks it is for.
+  std::uint32_t size() const {
+    std::uint32_t ranks = 0;
+    detail::check(unisono_program_size(handle_.get(), &ranks));
+    return ranks;
+  }
+  unisono_program* handle() const noexcept { return handle_.get(); }
+
+ private:
+  explicit Program(unisono_program* handle) : handle_(handle, &unisono_program_free) {}
+  std::shared_ptr<unisono_program> handle_;
+};
+
+/// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
+/// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
+class Communicator {
+ public:
+  std::uint32_t rank() const {
+    std::uint32_t value = 0;
+    detail::check(unisono_communicator_rank(handle_.get(), &value));
+    return value;
+  }
+  std::uint32_t size() const {
+    std::uint32_t value = 0;
+    detail::check(unisono_communicator_size(handle_.get(), &value));
+    return value;
+  }
+  /// Default deadline of operations, in seconds.
+  void set_timeout(double seconds) { detail::check(unisono_communicator_set_timeout(handle_.get(), seconds)); }
+  /// Fails the communicator on all reachable members.
+  void revoke(const std::string& reason) { detail::check(unisono_communicator_revoke(handle_.get(), reason.c_str())); }
+  /// Frees the communicator now, for all copies. Calls in flight on it fail.
+  void free() { detail::check(unisono_communicator_free(handle_.get())); }
+  /// Whether this is a communicator: false for the result of a split with negative colour.
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  unisono_communicator* handle() const noexcept { return handle_.get(); }
+
+  /// Collective. Ranks of equal colour share a new communicator, ordered by key, then by rank here; a
+  /// negative colour gets none. `group_size`: ranks of a group for two-level algorithms; 0 = one level.
+  Communicator split(std::int64_t colour, std::int64_t key = 0, std::uint32_t group_size = 0) const {
+    unisono_communicator* made = nullptr;
+    detail::check(unisono_split(handle_.get(), colour, key, group_size, &made));
+    return made == nullptr ? Communicator() : Communicator(made, true);
+  }
+
+  /// Collective. Exposes memory for `put` and `get`; it must stay alive until another window, or none
+  /// (an empty span), has taken its place.
+  template <class T>
+  void window(std::span<T> memory) {
+    detail::check(unisono_window(handle_.get(), memory.data(), memory.size_bytes()));
+  }
+
+  /// dst = src, on this rank. Equal lengths of src and dst, as given by src.
+  template <Destination D, SourceFor<D> S>
+  void copy(const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_COPY, options);
+    call.src(src).dst(dst).count(length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request copy_async(const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_COPY, options);
+    call.src(src).dst(dst).count(length(src));
+    return start(call);
+  }
+
+  /// dst = op(src, dst), on this rank.
+  template <Destination D, SourceFor<D> S>
+  void combine(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_COMBINE, options);
+    call.src(src).dst(dst).op(op).count(length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request combine_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_COMBINE, options);
+    call.src(src).dst(dst).op(op).count(length(src));
+    return start(call);
+  }
+
+  /// Sends all of src to `peer`. Completes when src may be reused.
+  template <Source S>
+  void send(const S& src, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
+    Prepared call(UNISONO_SEND, options);
+    call.src(src).root(peer).tag(tag).count(length(src));
+    run(call);
+  }
+  template <Source S>
+  Request send_async(const S& src, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
+    Prepared call(UNISONO_SEND, options);
+    call.src(src).root(peer).tag(tag).count(length(src));
+    return start(call);
+  }
+
+  /// Receives at most dst's length from `peer`; the length that came: Request::received.
+  template <Destination D>
+  void recv(D&& dst, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
+    Prepared call(UNISONO_RECV, options);
+    call.dst(dst).root(peer).tag(tag).count(length(dst));
+    run(call);
+  }
+  template <Destination D>
+  Request recv_async(D&& dst, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
+    Prepared call(UNISONO_RECV, options);
+    call.dst(dst).root(peer).tag(tag).count(length(dst));
+    return start(call);
+  }
+
+  /// Writes src into the window of `peer`, `offset` bytes from its begin.
+  template <Source S>
+  void put(const S& src, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
+    Prepared call(UNISONO_PUT, options);
+    call.src(src).root(peer).window_offset(offset).count(length(src));
+    run(call);
+  }
+  template <Source S>
+  Request put_async(const S& src, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
+    Prepared call(UNISONO_PUT, options);
+    call.src(src).root(peer).window_offset(offset).count(length(src));
+    return start(call);
+  }
+
+  /// Reads the window of `peer` from byte `offset` into dst.
+  template <Destination D>
+  void get(D&& dst, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
+    Prepared call(UNISONO_GET, options);
+    call.dst(dst).root(peer).window_offset(offset).count(length(dst));
+    run(call);
+  }
+  template <Destination D>
+  Request get_async(D&& dst, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
+    Prepared call(UNISONO_GET, options);
+    call.dst(dst).root(peer).window_offset(offset).count(length(dst));
+    return start(call);
+  }
+
+  /// The root's buffer to every rank's; equal lengths.
+  template <Destination D>
+  void bcast(D&& buffer, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_BCAST, options);
+    call.dst(buffer).root(root).count(length(buffer));
+    run(call);
+  }
+  template <Destination D>
+  Request bcast_async(D&& buffer, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_BCAST, options);
+    call.dst(buffer).root(root).count(length(buffer));
+    return start(call);
+  }
+
+  /// op over all ranks' src (equal lengths) into the root's dst; elsewhere dst may be empty. In place, all ranks
+  /// say so with `reduce_in_place`.
+  template <Destination D, SourceFor<D> S>
+  void reduce(const S& src, D&& dst, Op op, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE, options);
+    call.src(src).dst(dst).op(op).root(root).count(length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request reduce_async(const S& src, D&& dst, Op op, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE, options);
+    call.src(src).dst(dst).op(op).root(root).count(length(src));
+    return start(call);
+  }
+
+  /// As reduce; the root's input stands in its buffer, as the others' does.
+  template <Destination D>
+  void reduce_in_place(D&& buffer, Op op, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE, options);
+    call.src(kInPlace).op(op).root(root).count(length(buffer));
+    if (rank() == root) {
+      call.dst(buffer);
+    } else {
+      call.src(buffer);
+    }
+    run(call);
+  }
+  template <Destination D>
+  Request reduce_in_place_async(D&& buffer, Op op, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE, options);
+    call.src(kInPlace).op(op).root(root).count(length(buffer));
+    if (rank() == root) {
+      call.dst(buffer);
+    } else {
+      call.src(buffer);
+    }
+    return start(call);
+  }
+
+  /// op over all ranks' src into every dst; equal lengths everywhere. src may be kInPlace.
+  template <Destination D, SourceFor<D> S>
+  void allreduce(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLREDUCE, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request allreduce_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLREDUCE, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
+    return start(call);
+  }
+
+  /// op over src of ranks 0 .. rank into dst. src may be kInPlace.
+  template <Destination D, SourceFor<D> S>
+  void scan(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_SCAN, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request scan_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_SCAN, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
+    return start(call);
+  }
+
+  /// op over src of ranks 0 .. rank-1 into dst; rank 0's dst is untouched. src may be kInPlace.
+  template <Destination D, SourceFor<D> S>
+  void exscan(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_EXSCAN, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request exscan_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_EXSCAN, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
+    return start(call);
+  }
+
+  /// op over all ranks' src (size() blocks of n); block r into rank r's dst (n). In place, dst holds size()*n and
+  /// receives the result at its begin.
+  template <Destination D, SourceFor<D> S>
+  void reduce_scatter(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE_SCATTER, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) / size() : length(dst));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request reduce_scatter_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE_SCATTER, options);
+    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) / size() : length(dst));
+    return start(call);
+  }
+
+  /// Every rank's src (n) into every dst (size()*n), by rank. In place, the input is block rank() of dst.
+  template <Destination D, SourceFor<D> S>
+  void allgather(const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHER, options);
+    call.src(src).dst(dst).count(in_place(src) ? length(dst) / size() : length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request allgather_async(const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHER, options);
+    call.src(src).dst(dst).count(in_place(src) ? length(dst) / size() : length(src));
+    return start(call);
+  }
+
+  /// Every rank's src (n) into the root's dst (size()*n), by rank; elsewhere dst may be empty.
+  template <Destination D, SourceFor<D> S>
+  void gather(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_GATHER, options);
+    call.src(src).dst(dst).root(root).count(length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request gather_async(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_GATHER, options);
+    call.src(src).dst(dst).root(root).count(length(src));
+    return start(call);
+  }
+
+  /// Block r of the root's src (size()*n) into rank r's dst (n); elsewhere src may be empty.
+  template <Destination D, SourceFor<D> S>
+  void scatter(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_SCATTER, options);
+    call.src(src).dst(dst).root(root).count(length(dst));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request scatter_async(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_SCATTER, options);
+    call.src(src).dst(dst).root(root).count(length(dst));
+    return start(call);
+  }
+
+  /// Block j of rank i's src into block i of rank j's dst; both have size()*n. src may be kInPlace.
+  template <Destination D, SourceFor<D> S>
+  void alltoall(const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALL, options);
+    call.src(src).dst(dst).count((in_place(src) ? length(dst) : length(src)) / size());
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request alltoall_async(const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALL, options);
+    call.src(src).dst(dst).count((in_place(src) ? length(dst) : length(src)) / size());
+    return start(call);
+  }
+
+  /// gather where rank r contributes layout.counts[r] elements, which land at the root's layout.displacements[r].
+  /// Every rank gives the layout.
+  template <Destination D, SourceFor<D> S>
+  void gatherv(const S& src, D&& dst, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_GATHERV, options);
+    call.src(src).dst(dst).receives(layout, size()).root(root);
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request gatherv_async(const S& src, D&& dst, const Layout& layout, std::uint32_t root,
+                        const Options& options = {}) const {
+    Prepared call(UNISONO_GATHERV, options);
+    call.src(src).dst(dst).receives(layout, size()).root(root);
+    return start(call);
+  }
+
+  /// scatter of blocks of layout.counts[r] elements at the root's layout.displacements[r]. Every rank gives the
+  /// layout.
+  template <Destination D, SourceFor<D> S>
+  void scatterv(const S& src, D&& dst, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
+    Prepared call(UNISONO_SCATTERV, options);
+    call.src(src).dst(dst).sends(layout, size()).root(root);
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request scatterv_async(const S& src, D&& dst, const Layout& layout, std::uint32_t root,
+                         const Options& options = {}) const {
+    Prepared call(UNISONO_SCATTERV, options);
+    call.src(src).dst(dst).sends(layout, size()).root(root);
+    return start(call);
+  }
+
+  /// allgather where rank r contributes layout.counts[r] elements. src may be kInPlace.
+  template <Destination D, SourceFor<D> S>
+  void allgatherv(const S& src, D&& dst, const Layout& layout, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHERV, options);
+    call.src(src).dst(dst).receives(layout, size());
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request allgatherv_async(const S& src, D&& dst, const Layout& layout, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHERV, options);
+    call.src(src).dst(dst).receives(layout, size());
+    return start(call);
+  }
+
+  /// Sends sends.counts[j] elements to rank j and receives receives.counts[i] from rank i. In place, what a pair
+  /// exchanges has one size, given by `receives`.
+  template <Destination D, SourceFor<D> S>
+  void alltoallv(const S& src, const Layout& sends, D&& dst, const Layout& receives,
+                 const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALLV, options);
+    call.src(src).dst(dst).receives(receives, size());
+    if (!in_place(src)) call.sends(sends, size());
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request alltoallv_async(const S& src, const Layout& sends, D&& dst, const Layout& receives,
+                          const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALLV, options);
+    call.src(src).dst(dst).receives(receives, size());
+    if (!in_place(src)) call.sends(sends, size());
+    return start(call);
+  }
+
+  /// No rank leaves before every rank has entered.
+  void barrier(const Options& options = {}) const {
+    Prepared call(UNISONO_BARRIER, options);
+    run(call);
+  }
+  Request barrier_async(const Options& options = {}) const {
+    Prepared call(UNISONO_BARRIER, options);
+    return start(call);
+  }
+
+  /// Runs this rank's part of a user's program on src and dst, bound as they are. Collective.
+  template <Source S, Destination D>
+  void run_program(const Program& program, const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_PROGRAM, options);
+    call.src(src).dst(dst).program(program);
+    run(call);
+  }
+  template <Source S, Destination D>
+  Request run_program_async(const Program& program, const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_PROGRAM, options);
+    call.src(src).dst(dst).program(program);
+    return start(call);
+  }
+
+  Communicator() = default;
+  Communicator(unisono_communicator* handle, bool owned)
+      : handle_(
+            handle,
+            owned ? +[](unisono_communicator* c) { unisono_communicator_free(c); } : +[](unisono_communicator*) {}) {}
+
+ private:
+  /// A call under construction, with the memory its pointers refer to.
+  class Prepared {
+   public:
+    explicit Prepared(unisono_collective collective, const Options& options) : options_(options) {
+      call_.struct_size = sizeof call_;
+      call_.collective = collective;
+      for (const Request* request : options.after) after_.push_back(request->handle());
+    }
+
+    template <class Range>
+    Prepared& src(Range&& range) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
+        call_.in_place = 1;
+      } else {
+        call_.datatype = detail::datatype_of<detail::Element<Range>>();
+        call_.src = std::ranges::data(range);
+        call_.src_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
+      }
+      return *this;
+    }
+    template <class Range>
+    Prepared& dst(Range&& range) {
+      call_.datatype = detail::datatype_of<detail::Element<Range>>();
+      call_.dst = std::ranges::data(range);
+      call_.dst_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
+      return *this;
+    }
+    Prepared& op(Op op) {
+      call_.op = static_cast<int>(op);
+      return *this;
+    }
+    Prepared& root(std::int64_t root) {
+      call_.root = root;
+      return *this;
+    }
+    Prepared& tag(std::int64_t tag) {
+      call_.tag = tag;
+      return *this;
+    }
+    Prepared& count(std::size_t count) {
+      call_.count = static_cast<std::int64_t>(count);
+      return *this;
+    }
+    Prepared& window_offset(std::uint64_t bytes) {
+      call_.window_offset = bytes;
+      return *this;
+    }
+    Prepared& program(const Program& program) {
+      call_.program = program.handle();
+      return *this;
+    }
+    Prepared& sends(const Layout& layout, std::uint32_t ranks) {
+      fill(layout, ranks, "send", call_.send_counts, call_.send_displacements);
+      return *this;
+    }
+    Prepared& receives(const Layout& layout, std::uint32_t ranks) {
+      fill(layout, ranks, "receive", call_.recv_counts, call_.recv_displacements);
+      return *this;
+    }
+    const unisono_call* get() {
+      call_.algorithm = options_.algorithm.empty() ? nullptr : options_.algorithm.c_str();
+      call_.timeout_seconds = options_.timeout_seconds;
+      call_.wait_for = after_.data();
+      call_.wait_for_count = after_.size();
+      return &call_;
+    }
+
+   private:
+    static void fill(const Layout& layout, std::uint32_t ranks, const char* side, const std::int64_t*& counts,
+                     const std::int64_t*& displacements) {
+      constexpr unisono_result kInvalidCount = 2;
+      if (layout.counts.size() != ranks || (!layout.displacements.empty() && layout.displacements.size() != ranks)) {
+        throw Error(kInvalidCount, std::to_string(layout.counts.size()) + " " + side + " counts and " +
+                                       std::to_string(layout.displacements.size()) +
+                                       " displacements were given; give one count, and one or no displacement, for "
+                                       "each of the " +
+                                       std::to_string(ranks) + " ranks");
+      }
+      counts = layout.counts.data();
+      displacements = layout.displacements.empty() ? nullptr : layout.displacements.data();
+    }
+
+    unisono_call call_{};
+    const Options& options_;
+    std::vector<unisono_request*> after_;
+  };
+
+  template <class Range>
+  static std::size_t length(const Range& range) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
+      return 0;
+    } else {
+      return std::ranges::size(range);
+    }
+  }
+  template <class Range>
+  static constexpr bool in_place(const Range&) {
+    return std::is_same_v<std::remove_cvref_t<Range>, InPlace>;
+  }
+
+  Request start(Prepared& prepared) const {
+    unisono_request* request = nullptr;
+    detail::check(unisono_start(handle_.get(), prepared.get(), &request));
+    return Request(request);
+  }
+  void run(Prepared& prepared) const { detail::check(unisono_run(handle_.get(), prepared.get())); }
+
+  std::shared_ptr<unisono_communicator> handle_;
+};
+
+/// Settings of a context; zero means the default. Communicators use the least of all members' values.
+struct Settings {
+  std::uint32_t eager_limit = 0;      ///< bytes of the largest eager message
+  std::uint32_t segment_bytes = 0;    ///< bytes of the largest segment
+  std::uint32_t rx_buffer_count = 0;  ///< receive buffers per peer
+  double timeout_seconds = 0;         ///< default deadline of a call
+};
+
+/// A job whose ranks are threads of this process. Each thread makes its own Context of it.
+class ThreadJob {
+ public:
+  explicit ThreadJob(std::uint32_t size) {
+    unisono_thread_job* handle = nullptr;
+    detail::check(unisono_thread_job_create(size, &handle));
+    handle_.reset(handle);
+  }
+  unisono_thread_job* handle() const noexcept { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(unisono_thread_job* job) const noexcept { unisono_thread_job_free(job); }
+  };
+  std::unique_ptr<unisono_thread_job, Free> handle_;
+};
+
+/// One endpoint of a job. Leaves the job when destroyed; calls still in flight are cancelled.
+class Context {
+ public:
+  /// Joins the job that the environment describes (`unisono run`), or makes one of a single rank.
+  explicit Context(const Settings& settings = {}) {
+    const unisono_settings given = plain(settings);
+    detail::check(unisono_init(&given, &handle_));
+  }
+  /// Joins a job of threads as `rank`. Collective over the job.
+  Context(const ThreadJob& job, std::uint32_t rank, const Settings& settings = {}) {
+    const unisono_settings given = plain(settings);
+    detail::check(unisono_thread_context(job.handle(), rank, &given, &handle_));
+  }
+  Context(Context&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Context& operator=(Context&&) = delete;
+  ~Context() {
+    if (handle_ != nullptr) unisono_finalize(handle_);
+  }
+
+  /// The communicator of all ranks; valid while the context lives.
+  Communicator world() const {
+    unisono_communicator* world = nullptr;
+    detail::check(unisono_world(handle_, &world));
+    return Communicator(world, false);
+  }
+  unisono_context* handle() const noexcept { return handle_; }
+
+ private:
+  static unisono_settings plain(const Settings& settings) {
+    return {sizeof(unisono_settings), settings.eager_limit, settings.segment_bytes, settings.rx_buffer_count,
+            settings.timeout_seconds};
+  }
+  unisono_context* handle_ = nullptr;
+};
+
+}  // namespace api
+}  // namespace unisono
+
+#endif

@@ -1,0 +1,160 @@
+// The objects behind the handles of the C interface.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "driver/handles.hpp"
+#include "engine/engine.hpp"
+#include "platform/native/job.hpp"
+#include "unisono/unisono.h"
+
+namespace unisono::driver {
+
+/// An endpoint's network and engine. Whoever works with them holds a reference, so that leaving the
+/// job takes nothing from under a thread that still waits.
+struct Endpoint {
+  std::unique_ptr<Poe> poe;
+  std::unique_ptr<Engine> engine;  ///< destroyed before its network
+};
+
+/// One endpoint of a job. Thread-safe.
+class Context {
+ public:
+  /// Makes the engine and the communicator of all ranks (number 0) from all members' offers.
+  Context(std::unique_ptr<Poe> poe, const EngineSettings& settings, std::span<const std::vector<std::byte>> offers);
+
+  /// The engine and network; throws Error(kWrongProcess) after `close`.
+  std::shared_ptr<Endpoint> endpoint() const;
+  /// Leaves the job: cancels what is in flight. Later uses fail; a second close does too.
+  void close();
+
+  /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one.
+  std::uint32_t propose_number(std::uint32_t reserve);
+  bool claim_number(std::uint32_t number);
+  void release_number(std::uint32_t number);
+
+  std::uint64_t world_handle = 0;  ///< set once, before the context is seen by anybody
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<Endpoint> endpoint_;
+  std::uint32_t next_number_ = 1;
+  std::set<std::uint32_t> numbers_{0};
+};
+
+/// A communicator of a context.
+struct Communicator {
+  std::shared_ptr<Context> context;
+  std::uint32_t number = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::uint32_t group_size = 0;
+  std::vector<std::uint32_t> endpoints;  ///< by rank
+};
+
+/// A call in flight, or its result.
+class Request {
+ public:
+  Request(std::shared_ptr<Communicator> communicator, CallId id, std::uint64_t element_bytes, bool receives);
+
+  const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
+  CallId id() const { return id_; }
+
+  /// The result if there is one; makes progress.
+  std::optional<CallResult> test();
+  /// Waits for the result; the call's own deadline bounds it.
+  CallResult wait();
+  /// Waits for the result, but not longer than `at_most`.
+  std::optional<CallResult> wait_at_most(std::chrono::microseconds at_most);
+  /// The result if it is known already; without progress.
+  std::optional<CallResult> known() const;
+  /// Elements of a completed recv. Throws Error for other calls.
+  std::int64_t received() const;
+
+ private:
+  CallResult settle(Engine& engine, CallResult result);
+  template <class Ask>
+  std::optional<CallResult> ask(Ask&& ask);
+
+  const std::shared_ptr<Communicator> communicator_;
+  const CallId id_;
+  const std::uint64_t element_bytes_;
+  const bool receives_;
+  mutable std::mutex mutex_;
+  std::optional<CallResult> result_;
+};
+
+/// A job of threads, and the place where its members exchange their offers.
+class SharedJob {
+ public:
+  explicit SharedJob(std::uint32_t size);
+  std::uint32_t size() const { return size_; }
+  /// Joins as one rank: collective over the job, bounded by `timeout`. Throws Error(kBootstrap).
+  std::unique_ptr<Poe> join(std::uint32_t rank, std::vector<std::byte> offer, std::chrono::milliseconds timeout,
+                            std::vector<std::vector<std::byte>>& offers);
+
+ private:
+  const std::uint32_t size_;
+  ThreadJob job_;
+  std::mutex mutex_;
+  std::condition_variable joined_;
+  std::vector<std::vector<std::byte>> offers_;
+  std::vector<bool> taken_;
+  std::uint32_t count_ = 0;
+};
+
+/// One program for each rank.
+struct ProgramSet {
+  std::vector<std::shared_ptr<const Program>> ranks;
+};
+
+using Contexts = Handles<Context, HandleKind::kContext>;
+using Communicators = Handles<Communicator, HandleKind::kCommunicator>;
+using Requests = Handles<Request, HandleKind::kRequest>;
+using ThreadJobs = Handles<SharedJob, HandleKind::kThreadJob>;
+using Programs = Handles<ProgramSet, HandleKind::kProgram>;
+
+/// What one member brings to the agreement of its job, as bytes.
+std::vector<std::byte> pack_offer(const Agreement& offer);
+/// Agreement over packed offers. Throws Error(kBootstrap) on one of another version.
+Agreement agree_on(std::span<const std::vector<std::byte>> offers);
+/// The offer that an engine with these settings makes.
+Agreement offer_of(const EngineSettings& settings);
+
+/// Collective over `parent`; null for a negative colour.
+std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
+                                    std::uint32_t group_size);
+
+/// Runs a call on the communicator to its end. Throws its error.
+void run_to_end(const Communicator& communicator, const CallRequest& request);
+
+/// A call of the C interface that passed all checks, ready to be submitted.
+struct CheckedCall {
+  CallRequest request;
+  std::vector<std::uint64_t> send_counts, send_displacements, recv_counts, recv_displacements;
+  VectorArguments vectors;
+  std::vector<CallId> wait_for;
+};
+
+/// Checks every argument before anything is sent; throws Error that says what was given and what is
+/// allowed. `checked` must stay where it is until the request has been submitted.
+void check_call(const Communicator& communicator, const unisono_call& call, CheckedCall& checked);
+
+/// Reads a program file (docs/program-files.md). Throws Error(kMalformedProgram).
+ProgramSet parse_programs(std::span<const std::byte> bytes);
+
+/// Seconds as given by the user, to microseconds; throws Error unless 0 <= seconds <= 10 years.
+std::chrono::microseconds duration_of(double seconds, const char* what);
+
+}  // namespace unisono::driver

@@ -1,0 +1,435 @@
+// The C interface: handles, versions and errors; the work is done by the objects.
+#include "unisono/unisono.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "driver/objects.hpp"
+
+namespace unisono::driver {
+
+namespace {
+
+static_assert(UNISONO_ABI_VERSION == kAbiVersion);
+static_assert(UNISONO_BYTE == static_cast<int>(Datatype::kByte) &&
+              UNISONO_INT32 == static_cast<int>(Datatype::kInt32) &&
+              UNISONO_INT64 == static_cast<int>(Datatype::kInt64) &&
+              UNISONO_FP16 == static_cast<int>(Datatype::kFp16) && UNISONO_BF16 == static_cast<int>(Datatype::kBf16) &&
+              UNISONO_FP32 == static_cast<int>(Datatype::kFp32) && UNISONO_FP64 == static_cast<int>(Datatype::kFp64));
+static_assert(UNISONO_SUM == static_cast<int>(Func::kSum) && UNISONO_PROD == static_cast<int>(Func::kProd) &&
+              UNISONO_MIN == static_cast<int>(Func::kMin) && UNISONO_MAX == static_cast<int>(Func::kMax));
+static_assert(
+    UNISONO_NOP == static_cast<int>(Collective::kNop) && UNISONO_COPY == static_cast<int>(Collective::kCopy) &&
+    UNISONO_COMBINE == static_cast<int>(Collective::kCombine) && UNISONO_SEND == static_cast<int>(Collective::kSend) &&
+    UNISONO_RECV == static_cast<int>(Collective::kRecv) && UNISONO_PUT == static_cast<int>(Collective::kPut) &&
+    UNISONO_GET == static_cast<int>(Collective::kGet) && UNISONO_BCAST == static_cast<int>(Collective::kBcast) &&
+    UNISONO_REDUCE == static_cast<int>(Collective::kReduce) &&
+    UNISONO_ALLREDUCE == static_cast<int>(Collective::kAllreduce) &&
+    UNISONO_REDUCE_SCATTER == static_cast<int>(Collective::kReduceScatter) &&
+    UNISONO_ALLGATHER == static_cast<int>(Collective::kAllgather) &&
+    UNISONO_GATHER == static_cast<int>(Collective::kGather) &&
+    UNISONO_SCATTER == static_cast<int>(Collective::kScatter) &&
+    UNISONO_GATHERV == static_cast<int>(Collective::kGatherv) &&
+    UNISONO_SCATTERV == static_cast<int>(Collective::kScatterv) &&
+    UNISONO_ALLGATHERV == static_cast<int>(Collective::kAllgatherv) &&
+    UNISONO_ALLTOALL == static_cast<int>(Collective::kAlltoall) &&
+    UNISONO_ALLTOALLV == static_cast<int>(Collective::kAlltoallv) &&
+    UNISONO_SCAN == static_cast<int>(Collective::kScan) && UNISONO_EXSCAN == static_cast<int>(Collective::kExscan) &&
+    UNISONO_BARRIER == static_cast<int>(Collective::kBarrier) &&
+    UNISONO_PROGRAM == static_cast<int>(Collective::kProgram));
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+unisono_result failed(ErrorCode code, const char* text) noexcept {
+  try {
+    last_error() = text;
+  } catch (...) {
+    last_error().clear();
+  }
+  return static_cast<unisono_result>(code);
+}
+
+/// Runs the body of an interface function; every exception becomes a code and a text.
+template <class Body>
+unisono_result guarded(Body&& body) noexcept {
+  last_error().clear();
+  try {
+    body();
+    return static_cast<unisono_result>(ErrorCode::kOk);
+  } catch (const Error& error) {
+    return failed(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(ErrorCode::kOutOfMemory, "memory for the call's own bookkeeping could not be had");
+  } catch (const std::exception& error) {
+    return failed(ErrorCode::kInternal, error.what());
+  } catch (...) {
+    return failed(ErrorCode::kInternal, "an unknown exception");
+  }
+}
+
+template <class T>
+std::uint64_t number_of(const T* handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+
+template <class T>
+T* handle_of(std::uint64_t number) {
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(number));  // NOLINT(performance-no-int-to-ptr)
+}
+
+std::shared_ptr<Context> context_of(const unisono_context* handle) {
+  return Contexts::instance().get(number_of(handle), "context", ErrorCode::kWrongProcess);
+}
+
+std::shared_ptr<Communicator> communicator_of(const unisono_communicator* handle) {
+  return Communicators::instance().get(number_of(handle), "communicator", ErrorCode::kFreedCommunicator);
+}
+
+std::shared_ptr<Request> request_of(const unisono_request* handle) {
+  return Requests::instance().get(number_of(handle), "request", ErrorCode::kInvalidArgument);
+}
+
+template <class T>
+T& output(T* pointer, const char* what) {
+  if (pointer == nullptr)
+    throw Error(ErrorCode::kInvalidArgument, std::string("the place for the ") + what + " is null");
+  return *pointer;
+}
+
+/// A struct as this version knows it: what an older caller lacks is zero, and what a newer one has
+/// beyond must be zero.
+template <class Struct>
+Struct import_struct(const Struct* given, const char* what) {
+  Struct result{};
+  const std::size_t size = given->struct_size;
+  constexpr std::size_t kMost = 4096;
+  if (size < sizeof(std::size_t) || size > kMost) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(what) + ": struct_size is " + std::to_string(size) +
+                                                 "; set it to sizeof(" + what + "), which is " +
+                                                 std::to_string(sizeof(Struct)) + " in this version");
+  }
+  std::memcpy(&result, given, std::min(size, sizeof(Struct)));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t i = sizeof(Struct); i < size; ++i) {
+    if (bytes[i] != 0) {
+      throw Error(ErrorCode::kUnsupported, std::string(what) + ": struct_size is " + std::to_string(size) +
+                                               " and a field beyond the " + std::to_string(sizeof(Struct)) +
+                                               " bytes that this version knows is set; use a newer library");
+    }
+  }
+  return result;
+}
+
+EngineSettings settings_of(const unisono_settings* given) {
+  EngineSettings settings;
+  if (given == nullptr) return settings;
+  const auto own = import_struct(given, "unisono_settings");
+  if (own.eager_limit != 0) settings.eager_limit = own.eager_limit;
+  if (own.segment_bytes != 0) settings.segment_bytes = own.segment_bytes;
+  if (own.rx_buffer_count != 0) settings.rx_buffer_count = own.rx_buffer_count;
+  const auto timeout = duration_of(own.timeout_seconds, "timeout_seconds");
+  if (timeout.count() != 0) settings.timeout = timeout;
+  constexpr std::uint32_t kLeastSegment = 64;
+  if (settings.segment_bytes < kLeastSegment) {
+    throw Error(ErrorCode::kInvalidArgument, "segment_bytes is " + std::to_string(settings.segment_bytes) +
+                                                 "; allowed are " + std::to_string(kLeastSegment) + " and more");
+  }
+  return settings;
+}
+
+unisono_context* publish(const std::shared_ptr<Context>& context) {
+  auto world = std::make_shared<Communicator>();
+  const std::shared_ptr<Endpoint> endpoint = context->endpoint();
+  world->context = context;
+  world->rank = endpoint->engine->rank(0);
+  world->size = endpoint->engine->size(0);
+  for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
+  context->world_handle = Communicators::instance().add(world);
+  return handle_of<unisono_context>(Contexts::instance().add(context));
+}
+
+void throw_if_failed(const CallResult& result) {
+  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+}
+
+CallId submit(const std::shared_ptr<Communicator>& communicator, const unisono_call& given, CheckedCall& checked) {
+  check_call(*communicator, given, checked);
+  return communicator->context->endpoint()->engine->submit(checked.request);
+}
+
+}  // namespace
+
+}  // namespace unisono::driver
+
+using namespace unisono;          // NOLINT(google-build-using-namespace): the functions below are extern "C"
+using namespace unisono::driver;  // NOLINT(google-build-using-namespace)
+
+extern "C" {
+
+uint32_t unisono_abi_version(void) { return UNISONO_ABI_VERSION; }
+
+const char* unisono_version(void) { return UNISONO_VERSION; }
+
+const char* unisono_last_error(void) { return last_error().c_str(); }
+
+const char* unisono_result_name(unisono_result result) {
+  return result < 0 || result > 0xffff ? "?" : name_of(static_cast<ErrorCode>(result));
+}
+
+unisono_result unisono_init(const unisono_settings* given, unisono_context** context) {
+  return guarded([&] {
+    unisono_context*& result = output(context, "context");
+    const EngineSettings settings = settings_of(given);
+    JoinedJob job = join_job(JobEnvironment::from_environment(), pack_offer(offer_of(settings)));
+    result = publish(std::make_shared<Context>(std::move(job.poe), settings, job.offers));
+  });
+}
+
+unisono_result unisono_thread_job_create(uint32_t size, unisono_thread_job** job) {
+  return guarded([&] {
+    unisono_thread_job*& result = output(job, "thread job");
+    constexpr std::uint32_t kMost = 4096;
+    if (size == 0 || size > kMost) {
+      throw Error(ErrorCode::kInvalidArgument, "a thread job of " + std::to_string(size) +
+                                                   " ranks was asked for; allowed are 1 to " + std::to_string(kMost));
+    }
+    result = handle_of<unisono_thread_job>(ThreadJobs::instance().add(std::make_shared<SharedJob>(size)));
+  });
+}
+
+void unisono_thread_job_free(unisono_thread_job* job) {
+  if (job == nullptr) return;
+  guarded([&] { ThreadJobs::instance().take(number_of(job), "thread job", ErrorCode::kInvalidArgument); });
+}
+
+unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, const unisono_settings* given,
+                                      unisono_context** context) {
+  return guarded([&] {
+    unisono_context*& result = output(context, "context");
+    const EngineSettings settings = settings_of(given);
+    const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
+    std::vector<std::vector<std::byte>> offers;
+    std::unique_ptr<Poe> poe = shared->join(rank, pack_offer(offer_of(settings)), std::chrono::seconds(60), offers);
+    result = publish(std::make_shared<Context>(std::move(poe), settings, offers));
+  });
+}
+
+unisono_result unisono_finalize(unisono_context* context) {
+  return guarded([&] {
+    const auto leaving = Contexts::instance().take(number_of(context), "context", ErrorCode::kWrongProcess);
+    leaving->close();
+    Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
+  });
+}
+
+unisono_result unisono_world(unisono_context* context, unisono_communicator** communicator) {
+  return guarded([&] {
+    output(communicator, "communicator") = handle_of<unisono_communicator>(context_of(context)->world_handle);
+  });
+}
+
+unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
+                             unisono_communicator** communicator) {
+  return guarded([&] {
+    unisono_communicator*& result = output(communicator, "communicator");
+    result = nullptr;
+    const auto made = split(communicator_of(parent), colour, key, group_size);
+    if (made) result = handle_of<unisono_communicator>(Communicators::instance().add(made));
+  });
+}
+
+unisono_result unisono_communicator_free(unisono_communicator* communicator) {
+  return guarded([&] {
+    const auto freed = communicator_of(communicator);
+    if (freed->number == 0) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "the communicator of all ranks belongs to its context; unisono_finalize frees it");
+    }
+    Communicators::instance().take(number_of(communicator), "communicator", ErrorCode::kFreedCommunicator);
+    std::shared_ptr<Endpoint> endpoint;
+    try {
+      endpoint = freed->context->endpoint();
+    } catch (const Error&) {
+      return;  // the context was closed, and its communicators with it
+    }
+    endpoint->engine->free_communicator(freed->number);
+    freed->context->release_number(freed->number);
+  });
+}
+
+unisono_result unisono_communicator_rank(const unisono_communicator* communicator, uint32_t* rank) {
+  return guarded([&] { output(rank, "rank") = communicator_of(communicator)->rank; });
+}
+
+unisono_result unisono_communicator_size(const unisono_communicator* communicator, uint32_t* size) {
+  return guarded([&] { output(size, "size") = communicator_of(communicator)->size; });
+}
+
+unisono_result unisono_communicator_set_timeout(unisono_communicator* communicator, double seconds) {
+  return guarded([&] {
+    const auto own = communicator_of(communicator);
+    const auto timeout = duration_of(seconds, "timeout");
+    if (timeout.count() == 0) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "timeout is 0 s; no call could meet it. Allowed are more than 0 s, up to 10 years");
+    }
+    own->context->endpoint()->engine->set_timeout(own->number, timeout);
+  });
+}
+
+unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason) {
+  return guarded([&] {
+    const auto own = communicator_of(communicator);
+    own->context->endpoint()->engine->revoke(own->number, reason == nullptr ? "no reason was given" : reason);
+  });
+}
+
+unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes) {
+  return guarded([&] {
+    const auto own = communicator_of(communicator);
+    if (base == nullptr && bytes != 0) {
+      throw Error(ErrorCode::kInvalidArgument, "window: base is null, but bytes is " + std::to_string(bytes));
+    }
+    CallRequest barrier;
+    barrier.communicator = own->number;
+    barrier.call.collective = Collective::kBarrier;
+    const auto endpoint = own->context->endpoint();
+    // Nobody's access of the old window comes after the first barrier, nobody's of the new one before
+    // the second.
+    run_to_end(*own, barrier);
+    endpoint->engine->bind_window(own->number, {static_cast<std::byte*>(base), base == nullptr ? 0 : bytes});
+    run_to_end(*own, barrier);
+  });
+}
+
+unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call, unisono_request** request) {
+  return guarded([&] {
+    unisono_request*& result = output(request, "request");
+    result = nullptr;
+    const auto own = communicator_of(communicator);
+    const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
+    CheckedCall checked;
+    const CallId id = submit(own, given, checked);
+    result = handle_of<unisono_request>(Requests::instance().add(
+        std::make_shared<Request>(own, id, std::max<std::uint64_t>(1, bytes_of(checked.request.call.dtype)),
+                                  checked.request.call.collective == Collective::kRecv)));
+  });
+}
+
+unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {
+  return guarded([&] {
+    const auto own = communicator_of(communicator);
+    const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
+    CheckedCall checked;
+    check_call(*own, given, checked);
+    run_to_end(*own, checked.request);
+  });
+}
+
+unisono_result unisono_test(unisono_request* request, int* complete) {
+  return guarded([&] {
+    int& done = output(complete, "answer");
+    done = 0;
+    const auto result = request_of(request)->test();
+    if (!result) return;
+    done = 1;
+    throw_if_failed(*result);
+  });
+}
+
+unisono_result unisono_wait(unisono_request* request) {
+  return guarded([&] { throw_if_failed(request_of(request)->wait()); });
+}
+
+unisono_result unisono_wait_at_most(unisono_request* request, double seconds, int* complete) {
+  return guarded([&] {
+    int& done = output(complete, "answer");
+    done = 0;
+    const auto result = request_of(request)->wait_at_most(duration_of(seconds, "seconds"));
+    if (!result) return;
+    done = 1;
+    throw_if_failed(*result);
+  });
+}
+
+unisono_result unisono_request_count(unisono_request* request, int64_t* count) {
+  return guarded([&] { output(count, "count") = request_of(request)->received(); });
+}
+
+void unisono_request_free(unisono_request* request) {
+  if (request == nullptr) return;
+  guarded([&] {
+    const auto own = request_of(request);
+    try {
+      own->wait();
+    } catch (const Error&) {
+      last_error().clear();  // cancelled by closing the context: there is no result to wait for
+    }
+    Requests::instance().take(number_of(request), "request", ErrorCode::kInvalidArgument);
+  });
+}
+
+unisono_result unisono_program_parse(const void* bytes, size_t size, unisono_program** program) {
+  return guarded([&] {
+    unisono_program*& result = output(program, "program");
+    if (bytes == nullptr) throw Error(ErrorCode::kInvalidArgument, "the bytes of the program are null");
+    result = handle_of<unisono_program>(Programs::instance().add(
+        std::make_shared<ProgramSet>(parse_programs({static_cast<const std::byte*>(bytes), size}))));
+  });
+}
+
+unisono_result unisono_program_load(const char* path, unisono_program** program) {
+  return guarded([&] {
+    unisono_program*& result = output(program, "program");
+    if (path == nullptr) throw Error(ErrorCode::kInvalidArgument, "the path of the program file is null");
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file) {
+      throw Error(ErrorCode::kInvalidArgument, std::string("the program file ") + path + " cannot be read");
+    }
+    try {
+      result = handle_of<unisono_program>(Programs::instance().add(
+          std::make_shared<ProgramSet>(parse_programs(std::as_bytes(std::span(text.data(), text.size()))))));
+    } catch (const Error& error) {
+      throw Error(error.code(), std::string(path) + ": " + error.what());
+    }
+  });
+}
+
+void unisono_program_free(unisono_program* program) {
+  if (program == nullptr) return;
+  guarded([&] { Programs::instance().take(number_of(program), "program", ErrorCode::kInvalidArgument); });
+}
+
+unisono_result unisono_program_size(const unisono_program* program, uint32_t* ranks) {
+  return guarded([&] {
+    output(ranks, "number of ranks") = static_cast<std::uint32_t>(
+        Programs::instance().get(number_of(program), "program", ErrorCode::kInvalidArgument)->ranks.size());
+  });
+}
+
+size_t unisono_algorithms(size_t index, unisono_algorithm_info* info) {
+  const auto table = algorithms();
+  if (info != nullptr && index < table.size()) {
+    const Algorithm& entry = table[index];
+    *info = {static_cast<int>(entry.collective),
+             entry.name,
+             entry.source,
+             entry.restriction,
+             entry.cost,
+             entry.summary,
+             entry.ordered ? 1 : 0};
+  }
+  return table.size();
+}
+
+}  // extern "C"
