@@ -1,0 +1,55 @@
+// The algorithms of all-to-all; each in a file of its own.
+#pragma once
+
+#include <array>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono::collectives {
+
+std::uint32_t alltoall_pairwise_steps(const Call& call);
+void alltoall_pairwise_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t alltoall_pairwise_scratch_bytes(const Call& call);
+
+std::uint32_t alltoall_bruck_steps(const Call& call);
+void alltoall_bruck_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t alltoall_bruck_scratch_bytes(const Call& call);
+
+std::uint32_t alltoall_scattered_steps(const Call& call);
+void alltoall_scattered_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t alltoall_scattered_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 3> kAlltoall{{
+    {.collective = Collective::kAlltoall,
+     .name = "pairwise",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
+     .restriction = "",
+     .cost = "(P-1) alpha + (P-1) n beta, n bytes a block",
+     .summary = "One exchange at a time, everybody with another partner; steady under load.",
+     .ordered = true,
+     .steps = alltoall_pairwise_steps,
+     .step = alltoall_pairwise_step,
+     .scratch_bytes = alltoall_pairwise_scratch_bytes},
+    {.collective = Collective::kAlltoall,
+     .name = "bruck",
+     .source = "Bruck, Ho, Kipnis, Upfal and Weathersby, IEEE TPDS 1997",
+     .restriction = "",
+     .cost = "ceil(log2 P) alpha + ceil(log2 P) P/2 n beta, n bytes a block",
+     .summary = "Blocks hop by powers of two towards their rank; fewest messages, for small blocks.",
+     .ordered = true,
+     .steps = alltoall_bruck_steps,
+     .step = alltoall_bruck_step,
+     .scratch_bytes = alltoall_bruck_scratch_bytes},
+    {.collective = Collective::kAlltoall,
+     .name = "scattered",
+     .source = "MPICH (its scattered all-to-all, staggered non-blocking messages)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (P-1) n beta, n bytes a block; the latencies overlap",
+     .summary = "All messages at once, each rank beginning with its right neighbour.",
+     .ordered = true,
+     .steps = alltoall_scattered_steps,
+     .step = alltoall_scattered_step,
+     .scratch_bytes = alltoall_scattered_scratch_bytes},
+}};
+
+}  // namespace unisono::collectives
