@@ -1,0 +1,357 @@
+#include "reference/job.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include "core/error.hpp"
+
+namespace unisono::reference {
+namespace {
+
+const std::uint64_t* data_or_null(const std::vector<std::uint64_t>& values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+
+Program record_checked(const Algorithm& algorithm, const Call& call) {
+  Program program;
+  EmitSink sink;
+  sink.context = &program;
+  sink.move = [](void* context, const Move& move) { static_cast<Program*>(context)->moves.push_back(move); };
+  sink.pool_word = [](void* context, std::uint32_t word) { static_cast<Program*>(context)->pool.push_back(word); };
+  Emit emit(sink);
+  const std::uint32_t steps = algorithm.steps(call);
+  for (std::uint32_t s = 0; s < steps; ++s) {
+    const std::size_t before = program.moves.size();
+    algorithm.step(call, s, emit);
+    if (program.moves.size() - before > kMovesPerStep) {
+      throw Error(ErrorCode::kMalformedProgram,
+                  std::string(name_of(algorithm.collective)) + " " + algorithm.name + ": step " + std::to_string(s) +
+                      " of rank " + std::to_string(call.rank) + " emits " +
+                      std::to_string(program.moves.size() - before) + " moves; a step may emit at most " +
+                      std::to_string(kMovesPerStep));
+    }
+  }
+  if (algorithm.scratch_bytes != nullptr) program.scratch_bytes = algorithm.scratch_bytes(call);
+  if (algorithm.params_words != nullptr) program.params_bytes = std::uint64_t{8} * algorithm.params_words(call);
+  return program;
+}
+
+std::uint64_t extent(const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& displacements) {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::uint64_t begin = i < displacements.size() ? displacements[i] : 0;
+    if (counts[i] != 0) end = std::max(end, begin + counts[i]);
+  }
+  return end;
+}
+
+// Elements of src and dst on `rank` (docs/model.md, rules 17 and 18).
+void size_regions(Job& job, std::uint32_t rank, Collective collective) {
+  const Call& call = job.call;
+  const std::uint64_t n = call.count;
+  const std::uint64_t all = n * call.size;
+  const bool root = rank == call.root;
+  const bool here = call.in_place;
+  std::uint64_t src = 0;
+  std::uint64_t dst = 0;
+  std::uint64_t window = 0;
+  const VectorCounts none;
+  const VectorCounts& counts = job.vectors.empty() ? none : job.vectors[rank];
+  switch (collective) {
+    case Collective::kNop:
+    case Collective::kBarrier:
+    case Collective::kProgram: break;
+    case Collective::kCopy:
+    case Collective::kCombine:
+    case Collective::kAllreduce:
+    case Collective::kScan:
+    case Collective::kExscan:
+      src = here ? 0 : n;
+      dst = n;
+      break;
+    case Collective::kSend: src = n; break;
+    case Collective::kRecv: dst = n; break;
+    case Collective::kPut:
+      if (rank == call.rank) src = n;
+      if (root) window = n;
+      break;
+    case Collective::kGet:
+      if (rank == call.rank) dst = n;
+      if (root) window = n;
+      break;
+    case Collective::kBcast: dst = n; break;
+    case Collective::kReduce:
+      src = here && root ? 0 : n;
+      dst = root ? n : 0;
+      break;
+    case Collective::kReduceScatter:
+      src = here ? 0 : all;
+      dst = here ? all : n;
+      break;
+    case Collective::kAllgather:
+      src = here ? 0 : n;
+      dst = all;
+      break;
+    case Collective::kGather:
+      src = here && root ? 0 : n;
+      dst = root ? all : 0;
+      break;
+    case Collective::kScatter:
+      src = root ? all : 0;
+      dst = here && root ? 0 : n;
+      break;
+    case Collective::kAlltoall:
+      src = here ? 0 : all;
+      dst = all;
+      break;
+    case Collective::kGatherv:
+      src = here && root ? 0 : counts.recv_counts.at(rank);
+      dst = root ? extent(counts.recv_counts, counts.recv_displacements) : 0;
+      break;
+    case Collective::kScatterv:
+      src = root ? extent(counts.send_counts, counts.send_displacements) : 0;
+      dst = here && root ? 0 : counts.send_counts.at(rank);
+      break;
+    case Collective::kAllgatherv:
+      src = here ? 0 : counts.recv_counts.at(rank);
+      dst = extent(counts.recv_counts, counts.recv_displacements);
+      break;
+    case Collective::kAlltoallv:
+      src = here ? 0 : extent(counts.send_counts, counts.send_displacements);
+      dst = extent(counts.recv_counts, counts.recv_displacements);
+      break;
+  }
+  const std::uint64_t element = element_bytes(call);
+  job.bytes(rank, Region::kSrc) = src * element;
+  job.bytes(rank, Region::kDst) = dst * element;
+  job.bytes(rank, Region::kWindow) = window * element;
+  job.bytes(rank, Region::kScratch) = job.programs[rank].scratch_bytes;
+  job.bytes(rank, Region::kParams) = job.programs[rank].params_bytes;
+}
+
+const Algorithm* first_of(Collective collective) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective == collective) return &algorithm;
+  }
+  return nullptr;
+}
+
+// splitmix64: small, and the same on every platform.
+std::uint64_t mix(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31U);
+}
+
+// Displacements for given counts; with gaps, blocks stand in a rotated order with holes between.
+std::vector<std::uint64_t> place(const std::vector<std::uint64_t>& counts, bool gaps, std::uint64_t& state) {
+  std::vector<std::uint64_t> displacements(counts.size());
+  const std::size_t first = gaps && !counts.empty() ? mix(state) % counts.size() : 0;
+  std::uint64_t at = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::size_t block = (first + i) % counts.size();
+    if (gaps) at += mix(state) % 3;
+    displacements[block] = at;
+    at += counts[block];
+  }
+  return displacements;
+}
+
+}  // namespace
+
+VectorArguments VectorCounts::view() const {
+  return {data_or_null(send_counts), data_or_null(send_displacements), data_or_null(recv_counts),
+          data_or_null(recv_displacements)};
+}
+
+bool is_vector(Collective collective) {
+  return collective == Collective::kGatherv || collective == Collective::kScatterv ||
+         collective == Collective::kAllgatherv || collective == Collective::kAlltoallv;
+}
+
+bool is_rooted(Collective collective) {
+  switch (collective) {
+    case Collective::kSend:
+    case Collective::kRecv:
+    case Collective::kPut:
+    case Collective::kGet:
+    case Collective::kBcast:
+    case Collective::kReduce:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kGatherv:
+    case Collective::kScatterv: return true;
+    default: return false;
+  }
+}
+
+bool is_reduction(Collective collective) {
+  switch (collective) {
+    case Collective::kCombine:
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kScan:
+    case Collective::kExscan: return true;
+    default: return false;
+  }
+}
+
+Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<VectorCounts>& vectors) {
+  if (algorithm.admits != nullptr && !algorithm.admits(given)) {
+    throw Error(ErrorCode::kUnsupported, std::string(name_of(algorithm.collective)) + " " + algorithm.name +
+                                             " does not admit the call: " + algorithm.restriction);
+  }
+  if (is_vector(given.collective) && vectors.size() != given.size) {
+    throw Error(ErrorCode::kInvalidArgument, "a v-collective of " + std::to_string(given.size) +
+                                                 " ranks needs counts of every rank, given were " +
+                                                 std::to_string(vectors.size()));
+  }
+  Job job;
+  job.algorithm = &algorithm;
+  job.call = given;
+  if (is_vector(given.collective)) {
+    // What every rank knows: all counts of the root's or the gathered vector, but only its own rows of alltoallv.
+    const VectorCounts& counts = vectors[0];
+    const auto& known = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
+    job.call.count = given.collective == Collective::kAlltoallv
+                         ? 0
+                         : std::accumulate(known.begin(), known.end(), std::uint64_t{0});
+  }
+  const Call& call = job.call;
+  job.dtype = call.dtype;
+  job.vectors = vectors;
+  job.programs.resize(call.size);
+  job.region_bytes.resize(call.size);
+  job.params.resize(call.size);
+  const bool two_sided = call.collective == Collective::kSend || call.collective == Collective::kRecv;
+  const bool one_origin = two_sided || call.collective == Collective::kPut || call.collective == Collective::kGet;
+  for (std::uint32_t rank = 0; rank < call.size; ++rank) {
+    Call own = call;
+    own.rank = rank;
+    const Algorithm* by = &algorithm;
+    if (one_origin && rank != call.rank) {
+      by = nullptr;
+      if (two_sided && rank == call.root) {
+        own.collective = call.collective == Collective::kSend ? Collective::kRecv : Collective::kSend;
+        own.root = call.rank;
+        by = first_of(own.collective);
+        if (by == nullptr) {
+          throw Error(ErrorCode::kUnsupported,
+                      std::string("no algorithm of ") + name_of(own.collective) + " to meet a " +
+                          name_of(call.collective));
+        }
+      }
+    }
+    if (by != nullptr) {
+      job.programs[rank] = record_checked(*by, own);
+      job.params[rank].assign(job.programs[rank].params_bytes / 8, 0);
+      if (by->fill_params != nullptr && !vectors.empty()) {
+        by->fill_params(own, vectors[rank].view(), job.params[rank].data());
+      }
+      size_regions(job, rank, own.collective);
+    } else {
+      size_regions(job, rank, call.collective == Collective::kSend || call.collective == Collective::kRecv
+                                  ? Collective::kNop
+                                  : call.collective);
+    }
+  }
+  return job;
+}
+
+Job make_job(std::vector<Program> programs, Datatype dtype, std::uint64_t src_bytes, std::uint64_t dst_bytes) {
+  Job job;
+  job.programs = std::move(programs);
+  job.dtype = dtype;
+  job.call.collective = Collective::kProgram;
+  job.call.dtype = dtype;
+  job.call.size = job.size();
+  job.region_bytes.resize(job.size());
+  job.params.resize(job.size());
+  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
+    job.bytes(rank, Region::kSrc) = src_bytes;
+    job.bytes(rank, Region::kDst) = dst_bytes;
+    job.bytes(rank, Region::kScratch) = job.programs[rank].scratch_bytes;
+    job.bytes(rank, Region::kParams) = job.programs[rank].params_bytes;
+    job.params[rank].assign(job.programs[rank].params_bytes / 8, 0);
+  }
+  return job;
+}
+
+std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern, std::uint64_t seed) {
+  const std::uint32_t size = call.size;
+  const std::uint64_t n = call.count;
+  std::uint64_t state = seed * 0x2545f4914f6cdd1dULL + size;
+  const bool gaps = pattern == CountPattern::kVaried;
+  const std::size_t chosen = mix(state) % size;
+  const auto count = [&](std::size_t block) -> std::uint64_t {
+    switch (pattern) {
+      case CountPattern::kZero: return 0;
+      case CountPattern::kUniform: return n;
+      case CountPattern::kVaried: return mix(state) % 3 == 0 ? 0 : mix(state) % (2 * n + 2);
+      case CountPattern::kOneRank: return block == chosen ? n + 1 : 0;
+    }
+    return 0;
+  };
+  std::vector<VectorCounts> all(size);
+  if (call.collective == Collective::kAlltoallv) {
+    std::vector<std::vector<std::uint64_t>> length(size, std::vector<std::uint64_t>(size));
+    for (std::uint32_t i = 0; i < size; ++i) {
+      for (std::uint32_t j = 0; j < size; ++j) {
+        length[i][j] = call.in_place && j < i ? length[j][i] : count(j);
+      }
+    }
+    for (std::uint32_t i = 0; i < size; ++i) {
+      for (std::uint32_t j = 0; j < size; ++j) {
+        all[i].send_counts.push_back(length[i][j]);
+        all[i].recv_counts.push_back(length[j][i]);
+      }
+      all[i].recv_displacements = place(all[i].recv_counts, gaps, state);
+      all[i].send_displacements =
+          call.in_place ? all[i].recv_displacements : place(all[i].send_counts, gaps, state);
+    }
+    return all;
+  }
+  std::vector<std::uint64_t> counts(size);
+  for (std::uint32_t i = 0; i < size; ++i) counts[i] = count(i);
+  const std::vector<std::uint64_t> displacements = place(counts, gaps, state);
+  for (VectorCounts& own : all) {
+    if (call.collective == Collective::kScatterv) {
+      own.send_counts = counts;
+      own.send_displacements = displacements;
+    } else {
+      own.recv_counts = counts;
+      own.recv_displacements = displacements;
+    }
+  }
+  return all;
+}
+
+std::string describe(const Job& job) {
+  std::ostringstream out;
+  const Call& call = job.call;
+  out << name_of(call.collective);
+  if (job.algorithm != nullptr) out << ' ' << job.algorithm->name;
+  out << ", " << job.size() << (job.size() == 1 ? " rank" : " ranks");
+  if (job.algorithm == nullptr) return out.str();
+  if (is_vector(call.collective)) {
+    out << ", counts {";
+    const VectorCounts& counts = job.vectors[0];
+    const auto& shown = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
+    for (std::size_t i = 0; i < shown.size() && i < 8; ++i) out << (i != 0 ? ", " : "") << shown[i];
+    out << (shown.size() > 8 ? ", ..." : "") << "}" << (call.collective == Collective::kAlltoallv ? " at rank 0" : "");
+  } else {
+    out << ", count " << call.count;
+  }
+  out << ' ' << name_of(call.dtype);
+  if (is_reduction(call.collective)) out << ' ' << name_of(call.func);
+  if (is_rooted(call.collective)) out << ", root " << call.root;
+  if (call.in_place) out << ", in place";
+  if (call.group_size != 0) out << ", groups of " << call.group_size;
+  return out.str();
+}
+
+}  // namespace unisono::reference

@@ -1,0 +1,139 @@
+#include "reference/text.hpp"
+
+#include <sstream>
+
+namespace unisono::reference {
+namespace {
+
+std::string range(const Move& move, Region region, bool indirect, std::uint64_t offset) {
+  std::ostringstream out;
+  out << name_of(region) << '[';
+  if (indirect) {
+    out << "params[" << offset << "]:";
+  } else {
+    out << offset << ':';
+    if (!move.count_indirect) out << offset + move.count * bytes_of(move.dtype);
+  }
+  if (indirect || move.count_indirect) {
+    out << '+';
+    if (move.count_indirect) {
+      out << "params[" << move.count << "]*" << bytes_of(move.dtype);
+    } else {
+      out << move.count * bytes_of(move.dtype);
+    }
+  }
+  out << ']';
+  return out.str();
+}
+
+std::string peers(const Program& program, std::uint32_t peer, PeerMode mode) {
+  if (mode == PeerMode::kRank) return std::to_string(peer);
+  std::ostringstream out;
+  out << (mode == PeerMode::kAny ? "any of {" : "{");
+  if (peer >= program.pool.size() || program.pool[peer] > program.pool.size() - peer - 1) {
+    out << "pool " << peer << " is no list";
+  } else {
+    for (std::uint32_t i = 0; i < program.pool[peer]; ++i) out << (i != 0 ? ", " : "") << program.pool[peer + 1 + i];
+  }
+  out << '}';
+  return out.str();
+}
+
+std::string operand(const Program& program, const Move& move, const Operand& slot) {
+  switch (slot.kind) {
+    case OperandKind::kNone: return "";
+    case OperandKind::kMemory: return range(move, slot.region, slot.indirect, slot.offset);
+    case OperandKind::kStream: return "stream(" + std::to_string(slot.offset) + ")";
+    case OperandKind::kArrival:
+      return "arrival(" + peers(program, move.arrival.peer, move.arrival.mode) + ", tag " +
+             std::to_string(move.arrival.tag) + ")";
+    case OperandKind::kRemoteMemory:
+      return "remote(" + std::to_string(move.arrival.peer) + ")." +
+             range(move, move.remote_address.region, false, move.remote_address.offset);
+  }
+  return "?";
+}
+
+std::string value(const Program& program, const Move& move) {
+  std::string a = operand(program, move, move.op0);
+  std::string b = operand(program, move, move.op1);
+  const bool fan_in = move.op1.kind == OperandKind::kArrival && move.arrival.mode != PeerMode::kRank;
+  if (a.empty() && b.empty()) return "";
+  if (a.empty() || b.empty()) {
+    const std::string& only = a.empty() ? b : a;
+    return fan_in && move.func != Func::kNone ? std::string(name_of(move.func)) + (move.swap ? " swapped " : " ") + only
+                                              : only;
+  }
+  if (move.swap) std::swap(a, b);
+  switch (move.func) {
+    case Func::kSum: return a + " + " + b;
+    case Func::kProd: return a + " * " + b;
+    default: return std::string(name_of(move.func)) + "(" + a + ", " + b + ")";
+  }
+}
+
+}  // namespace
+
+std::string describe_move(const Program& program, std::size_t index) {
+  const Move& move = program.moves[index];
+  std::ostringstream out;
+  if (move.kind != MoveKind::kMove) {
+    out << name_of(move.kind);
+  } else {
+    const std::string local = operand(program, move, move.local);
+    const std::string result = value(program, move);
+    if (move.signal) out << "signal" << (local.empty() && result.empty() ? "" : " ");
+    if (!local.empty()) out << local << " = ";
+    out << result;
+    if (local.empty() && result.empty() && !move.signal) out << "nothing";
+    switch (move.remote.kind) {
+      case RemoteKind::kNone: break;
+      case RemoteKind::kMessage:
+        out << " -> send(" << peers(program, move.remote.peer, move.remote.mode) << ", tag " << move.remote.tag << ")";
+        break;
+      case RemoteKind::kMemory:
+        out << " -> remote(" << peers(program, move.remote.peer, move.remote.mode) << ")."
+            << range(move, move.remote_address.region, false, move.remote_address.offset);
+        break;
+      case RemoteKind::kStream:
+        out << " -> stream(rank " << peers(program, move.remote.peer, move.remote.mode) << ", port "
+            << static_cast<unsigned>(move.remote.port) << ")";
+        break;
+    }
+  }
+  bool first = true;
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    if ((move.dependencies >> i & 1U) == 0) continue;
+    out << (first ? "  after " : ", ");
+    first = false;
+    if (i + 1 > index) {
+      out << "before the start";
+    } else {
+      out << index - 1 - i;
+    }
+  }
+  for (const std::uint32_t distance : {std::uint32_t{move.segment_dependency0}, std::uint32_t{move.segment_dependency1}}) {
+    if (distance == 0) continue;
+    out << "  stream after ";
+    if (distance > index) {
+      out << "before the start";
+    } else {
+      out << index - distance;
+    }
+  }
+  return out.str();
+}
+
+std::string describe_program(const Program& program) {
+  std::ostringstream out;
+  for (std::size_t i = 0; i < program.moves.size(); ++i) {
+    const std::string number = std::to_string(i);
+    out << std::string(number.size() < 4 ? 4 - number.size() : 0, ' ') << number << "  " << describe_move(program, i)
+        << '\n';
+  }
+  if (program.scratch_bytes != 0) out << "      scratch: " << program.scratch_bytes << " bytes\n";
+  if (program.params_bytes != 0) out << "      params: " << program.params_bytes << " bytes\n";
+  return out.str();
+}
+
+}  // namespace unisono::reference
