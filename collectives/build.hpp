@@ -17,6 +17,7 @@ struct Place {
   constexpr Place operator+(std::uint64_t bytes) const { return {region, offset + bytes, indirect}; }
 };
 
+constexpr Place src(std::uint64_t offset = 0) { return {Region::kSrc, offset}; }
 constexpr Place dst(std::uint64_t offset = 0) { return {Region::kDst, offset}; }
 constexpr Place scratch(std::uint64_t offset = 0) { return {Region::kScratch, offset}; }
 /// A place in `region` whose byte offset is the params word `word`.

@@ -1,11 +1,81 @@
 // The algorithms of all-reduce; each in a file of its own.
+//
+// In all of them every element of the result is computed once, or by both partners of an exchange with
+// the operands in the same order, so that all ranks get the same bits.
 #pragma once
+
+#include <array>
 
 #include "collectives/algorithm.hpp"
 
 namespace unisono::collectives {
 
+std::uint32_t allreduce_recursive_doubling_steps(const Call& call);
+void allreduce_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allreduce_recursive_doubling_scratch_bytes(const Call& call);
+
 std::uint32_t allreduce_ring_steps(const Call& call);
 void allreduce_ring_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t allreduce_rabenseifner_steps(const Call& call);
+void allreduce_rabenseifner_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t allreduce_reduce_bcast_steps(const Call& call);
+void allreduce_reduce_bcast_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t allreduce_two_level_steps(const Call& call);
+void allreduce_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allreduce_two_level_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 5> kAllreduce{{
+    {.collective = Collective::kAllreduce,
+     .name = "recursive_doubling",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
+     .restriction = "",
+     .cost = "log2(P) (alpha + n beta + n gamma); if P is no power of two 2 alpha + 2 n beta + n gamma more",
+     .summary = "Partners at doubling distances exchange and add whole vectors; fewest rounds, for small vectors.",
+     .ordered = true,
+     .steps = allreduce_recursive_doubling_steps,
+     .step = allreduce_recursive_doubling_step,
+     .scratch_bytes = allreduce_recursive_doubling_scratch_bytes},
+    {.collective = Collective::kAllreduce,
+     .name = "ring",
+     .source = "Patarasuk and Yuan, JPDC 2009; ACCL section IV.E",
+     .restriction = "",
+     .cost = "2 (P-1) alpha + 2 n (P-1)/P beta + n (P-1)/P gamma",
+     .summary = "Chunks travel twice around the ring, first summed, then copied; bandwidth-optimal, no scratch.",
+     .ordered = false,
+     .steps = allreduce_ring_steps,
+     .step = allreduce_ring_step},
+    {.collective = Collective::kAllreduce,
+     .name = "rabenseifner",
+     .source = "Rabenseifner, 1997; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
+     .restriction = "",
+     .cost = "2 log2(P) alpha + 2 n (P-1)/P beta + n (P-1)/P gamma; if P is no power of two "
+             "2 alpha + 2 n beta + n gamma more",
+     .summary = "Reduce-scatter by halving, all-gather by doubling; bandwidth-optimal in few rounds.",
+     .ordered = true,
+     .steps = allreduce_rabenseifner_steps,
+     .step = allreduce_rabenseifner_step},
+    {.collective = Collective::kAllreduce,
+     .name = "reduce_bcast",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005 (binomial trees)",
+     .restriction = "",
+     .cost = "2 ceil(log2 P) (alpha + n beta) + ceil(log2 P) n gamma; large vectors stream through the tree",
+     .summary = "Up and down one binomial tree, two moves a rank, streaming from end to end.",
+     .ordered = true,
+     .steps = allreduce_reduce_bcast_steps,
+     .step = allreduce_reduce_bcast_step},
+    {.collective = Collective::kAllreduce,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000 (multilevel topology-aware collectives)",
+     .restriction = "",
+     .cost = "2 (alpha + (g-1) n beta) within a group of g + log2(P/g) (alpha + n beta + n gamma) between groups",
+     .summary = "Groups reduce to their first rank, these use recursive doubling, the result returns to the groups.",
+     .ordered = true,
+     .steps = allreduce_two_level_steps,
+     .step = allreduce_two_level_step,
+     .scratch_bytes = allreduce_two_level_scratch_bytes},
+}};
 
 }  // namespace unisono::collectives

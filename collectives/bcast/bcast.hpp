@@ -1,0 +1,61 @@
+// The algorithms of broadcast; each in a file of its own. The vector stands in dst on every rank.
+#pragma once
+
+#include <array>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono::collectives {
+
+std::uint32_t bcast_linear_steps(const Call& call);
+void bcast_linear_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t bcast_binomial_steps(const Call& call);
+void bcast_binomial_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t bcast_chain_steps(const Call& call);
+void bcast_chain_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t bcast_scatter_allgather_steps(const Call& call);
+void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 4> kBcast{{
+    {.collective = Collective::kBcast,
+     .name = "linear",
+     .source = "ACCL+ section 4.4.4 (one-to-all)",
+     .restriction = "",
+     .cost = "alpha + (P-1) n beta",
+     .summary = "The root reads its vector once and sends it to everyone.",
+     .ordered = true,
+     .steps = bcast_linear_steps,
+     .step = bcast_linear_step},
+    {.collective = Collective::kBcast,
+     .name = "binomial",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL+ section 4.4.4 (recursive doubling)",
+     .restriction = "",
+     .cost = "ceil(log2 P) (alpha + n beta); large vectors stream through the tree",
+     .summary = "A binomial tree in which a rank stores what arrives and passes it on in one move.",
+     .ordered = true,
+     .steps = bcast_binomial_steps,
+     .step = bcast_binomial_step},
+    {.collective = Collective::kBcast,
+     .name = "chain",
+     .source = "Pjesivac-Grbovic et al., Cluster Computing 2007 (pipeline)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (1 + (P-2)/S) n beta with S segments",
+     .summary = "A line of ranks through which segments stream: one move a rank, for large vectors.",
+     .ordered = true,
+     .steps = bcast_chain_steps,
+     .step = bcast_chain_step},
+    {.collective = Collective::kBcast,
+     .name = "scatter_allgather",
+     .source = "Barnett, Payne, van de Geijn and Watts, JPDC 1996; Thakur et al. 2005",
+     .restriction = "",
+     .cost = "(ceil(log2 P) + P-1) alpha + 2 n (P-1)/P beta",
+     .summary = "Blocks go down a binomial tree, then around a ring, where nobody is sent what it has.",
+     .ordered = true,
+     .steps = bcast_scatter_allgather_steps,
+     .step = bcast_scatter_allgather_step},
+}};
+
+}  // namespace unisono::collectives

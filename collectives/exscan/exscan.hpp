@@ -1,0 +1,42 @@
+// The algorithms of exscan (exclusive prefix reduction); each in a file of its own. Rank 0's dst is
+// left as it is.
+#pragma once
+
+#include <array>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono::collectives {
+
+std::uint32_t exscan_linear_steps(const Call& call);
+void exscan_linear_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t exscan_linear_scratch_bytes(const Call& call);
+
+std::uint32_t exscan_recursive_doubling_steps(const Call& call);
+void exscan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t exscan_recursive_doubling_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 2> kExscan{{
+    {.collective = Collective::kExscan,
+     .name = "linear",
+     .source = "MPI 4.0 section 5.11 (definition)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (1 + (P-2)/S) n (beta + gamma) with S segments",
+     .summary = "A line of ranks, each keeping what arrives and passing it on with its part added.",
+     .ordered = true,
+     .steps = exscan_linear_steps,
+     .step = exscan_linear_step,
+     .scratch_bytes = exscan_linear_scratch_bytes},
+    {.collective = Collective::kExscan,
+     .name = "recursive_doubling",
+     .source = "Hillis and Steele, CACM 1986",
+     .restriction = "",
+     .cost = "ceil(log2 P) (alpha + n beta + 2 n gamma)",
+     .summary = "Each round adds the partial sum of the rank twice as far to the left.",
+     .ordered = true,
+     .steps = exscan_recursive_doubling_steps,
+     .step = exscan_recursive_doubling_step,
+     .scratch_bytes = exscan_recursive_doubling_scratch_bytes},
+}};
+
+}  // namespace unisono::collectives

@@ -1,0 +1,50 @@
+// The algorithms of reduce; each in a file of its own. dst is bound on the root only.
+#pragma once
+
+#include <array>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono::collectives {
+
+std::uint32_t reduce_linear_steps(const Call& call);
+void reduce_linear_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t reduce_binomial_steps(const Call& call);
+void reduce_binomial_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t reduce_chain_steps(const Call& call);
+void reduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 3> kReduce{{
+    {.collective = Collective::kReduce,
+     .name = "linear",
+     .source = "ACCL+ section 4.4.4 (all-to-one)",
+     .restriction = "",
+     .cost = "alpha + (P-1) n beta + (P-1) n gamma",
+     .summary = "Everyone sends to the root, which folds the messages in rank order as they arrive.",
+     .ordered = true,
+     .steps = reduce_linear_steps,
+     .step = reduce_linear_step},
+    {.collective = Collective::kReduce,
+     .name = "binomial",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL+ section 4.4.4 (binary tree)",
+     .restriction = "",
+     .cost = "ceil(log2 P) (alpha + n beta + n gamma); large vectors stream through the tree",
+     .summary =
+         "Binomial trees on both sides of the root, in which a rank folds its children and sends up in one move.",
+     .ordered = true,
+     .steps = reduce_binomial_steps,
+     .step = reduce_binomial_step},
+    {.collective = Collective::kReduce,
+     .name = "chain",
+     .source = "Pjesivac-Grbovic et al., Cluster Computing 2007 (pipeline); ACCL+ section 4.4.4 (ring)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (1 + (P-2)/S) n (beta + gamma) with S segments",
+     .summary = "A line of ranks, each adding its part to what passes: one move a rank, for large vectors.",
+     .ordered = false,
+     .steps = reduce_chain_steps,
+     .step = reduce_chain_step},
+}};
+
+}  // namespace unisono::collectives
