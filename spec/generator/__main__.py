@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import cpp, markdown, python, systemverilog
-from .model import load
+from .model import SpecError, load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,12 +25,17 @@ def outputs() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Entry point; 1 if --check finds a stale file."""
+    """Entry point; 1 if --check finds a stale file or the specification contradicts itself."""
     parser = argparse.ArgumentParser(prog="python -m spec.generator", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if a file is stale")
     check = parser.parse_args().check
+    try:
+        files = outputs()
+    except SpecError as error:
+        print(error, file=sys.stderr)
+        return 1
     stale = 0
-    for path, text in outputs().items():
+    for path, text in files.items():
         name = path.relative_to(ROOT)
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -260,7 +260,8 @@ def _record(
     fields: list[Field] = []
     names: set[str] = set()
     for item in _get(entry, "fields", list, f"records.yaml: {name}"):
-        where = f"records.yaml: {name}.{_name(_get(item, 'name', str, f'records.yaml: {name}'), name)}"
+        owner = f"records.yaml: {name}"
+        where = f"{owner}.{_name(_get(item, 'name', str, owner), owner)}"
         if item["name"] in names:
             raise SpecError(f"{where} appears twice")
         names.add(item["name"])
