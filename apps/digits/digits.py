@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
 import time
 from dataclasses import dataclass
 
-for pool in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(pool, "1")  # the ranks are the parallelism; must stand before NumPy loads
-
 import numpy as np
+import unisono
 from numpy.typing import NDArray
 from rich.console import Console
-
-import unisono
+from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float32]
 LAYERS = (64, 48, 10)
@@ -160,7 +156,8 @@ def main() -> int:
     options = parser.parse_args()
     training, test = load()
     problems: list[str] = []
-    with unisono.init() as context:
+    # The ranks are the parallelism: one thread each for NumPy's matrix products.
+    with threadpool_limits(1), unisono.init() as context:
         comm = context.world
         console = Console(quiet=comm.rank != 0, highlight=False, soft_wrap=True)
         mine = training.part(slice(comm.rank, None, comm.size))
