@@ -190,7 +190,7 @@ def main() -> int:
         if runs[0] != runs[1]:
             problems.append(f"the two runs differ: weights {runs[0]} and {runs[1]}")
         if accuracy < options.accuracy:
-            problems.append(f"test accuracy {accuracy:.2%}, at least {options.accuracy:.0%} expected")
+            problems.append(f"test accuracy {accuracy:.2%}, at least {options.accuracy:.1%} expected")
         for problem in problems:
             print(f"rank {comm.rank}: {problem}", file=sys.stderr)
         if not problems:
