@@ -23,7 +23,8 @@ struct Call {
   std::uint32_t group_size = 0;  ///< ranks of a group (contiguous; the last may be smaller); 0 = one level
   /// Elements. Of the whole vector for bcast, reduce, allreduce, scan, exscan, send, recv, put, get,
   /// copy, combine; of one rank's block for reduce_scatter, allgather, gather, scatter, alltoall.
-  /// For v-collectives: the sum of all counts where every rank knows it, else 0.
+  /// For v-collectives: the sum of all counts where every rank knows it, else 0. For alltoallv in place: at least the
+  /// largest block of all ranks, as they have agreed beforehand, else 0.
   std::uint64_t count = 0;
 
   friend constexpr bool operator==(const Call&, const Call&) = default;

@@ -214,12 +214,18 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
   job.algorithm = &algorithm;
   job.call = given;
   if (is_vector(given.collective)) {
-    // What every rank knows: all counts of the root's or the gathered vector, but only its own rows of alltoallv.
+    // What every rank knows: all counts of the root's or the gathered vector, but only its own rows of alltoallv,
+    // where in place a bound of all blocks must have been agreed.
     const VectorCounts& counts = vectors[0];
     const auto& known = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
-    job.call.count = given.collective == Collective::kAlltoallv
-                         ? 0
-                         : std::accumulate(known.begin(), known.end(), std::uint64_t{0});
+    job.call.count = 0;
+    if (given.collective != Collective::kAlltoallv) {
+      job.call.count = std::accumulate(known.begin(), known.end(), std::uint64_t{0});
+    } else if (given.in_place) {
+      for (const VectorCounts& own : vectors) {
+        for (const std::uint64_t count : own.recv_counts) job.call.count = std::max(job.call.count, count);
+      }
+    }
   }
   const Call& call = job.call;
   job.dtype = call.dtype;
