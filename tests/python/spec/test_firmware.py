@@ -89,5 +89,5 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
     source = tmp_path / "lonely.cpp"
     source.write_text("int f(int x) { return x * x; }\n", encoding="utf-8")
     unit = firmware.compile_unit(source, tmp_path, firmware.header_folders())
-    with pytest.raises(firmware.BuildError, match="no source under collectives/ defines .*algorithms"):
+    with pytest.raises(firmware.BuildError, match=r"no source under collectives/ defines .*algorithms"):
         firmware.link([unit], tmp_path)
