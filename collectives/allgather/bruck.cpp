@@ -15,30 +15,11 @@
 // circle.
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/build.hpp"
-#include "collectives/powers.hpp"
+#include "collectives/doubling_blocks.hpp"
 
 namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
-
-namespace {
-
-/// What one rank sends in round k: blocks first .. first+count-1, cut where they pass from P-1 to 0.
-struct Blocks {
-  std::uint32_t first;
-  std::uint32_t count;
-  std::uint32_t before_wrap;
-
-  constexpr Blocks(std::uint32_t size, std::uint32_t first_block, std::uint32_t k)
-      : first(first_block), count(0), before_wrap(0) {
-    const std::uint32_t have = std::uint32_t{1} << k;
-    count = have < size - have ? have : size - have;
-    before_wrap = size - first < count ? size - first : count;
-  }
-  constexpr std::uint32_t messages() const { return before_wrap < count ? 2 : 1; }
-};
-
-}  // namespace
 
 std::uint32_t allgather_bruck_steps(const Call& call) { return call.size == 1 ? 1 : log2_ceil(call.size); }
 
@@ -52,20 +33,8 @@ void allgather_bruck_step(const Call& call, std::uint32_t k, Emit& emit) {
   const std::uint32_t distance = std::uint32_t{1} << k;
   const std::uint32_t to = minus(call.rank, distance, size);
   const std::uint32_t from = plus(call.rank, distance, size);
-  const Blocks given(size, call.rank, k);
-  const Blocks taken(size, from, k);
-
-  const auto wait_for_blocks = [&](Build& send) {
-    const std::uint32_t here = emit.moves();
-    std::uint32_t index = 0;  // of the first move of round j
-    for (std::uint32_t j = 0; j < k; ++j) {
-      index += Blocks(size, call.rank, j).messages();
-      const std::uint32_t arrivals = Blocks(size, plus(call.rank, std::uint32_t{1} << j, size), j).messages();
-      for (std::uint32_t i = 0; i < arrivals; ++i) send.after(here - index - i);
-      index += arrivals;
-    }
-    if (k > 0) send.after(here);  // own block in its place
-  };
+  const DoublingBlocks given = DoublingBlocks::sent_by(call.rank, k, size);
+  const DoublingBlocks taken = DoublingBlocks::taken_by(call.rank, k, size);
 
   Build low(call);
   low.send(to, 2 * k).count(given.before_wrap * call.count);
@@ -74,18 +43,18 @@ void allgather_bruck_step(const Call& call, std::uint32_t k, Emit& emit) {
     if (!call.in_place) low.keep(dst(call.rank * block));
   } else {
     low.take(dst(given.first * block));
-    wait_for_blocks(low);
+    after_rounds(low, emit.moves(), call.rank, k, size, 0, 0);
   }
   emit(low);
   if (given.messages() == 2) {
     Build high(call);
-    high.take(dst()).send(to, 2 * k + 1).count((given.count - given.before_wrap) * call.count);
-    wait_for_blocks(high);
+    high.take(dst()).send(to, 2 * k + 1).count(given.after_wrap() * call.count);
+    after_rounds(high, emit.moves(), call.rank, k, size, 0, 0);
     emit(high);
   }
   emit(Build(call).arrive(from, 2 * k).keep(dst(taken.first * block)).count(taken.before_wrap * call.count));
   if (taken.messages() == 2) {
-    emit(Build(call).arrive(from, 2 * k + 1).keep(dst()).count((taken.count - taken.before_wrap) * call.count));
+    emit(Build(call).arrive(from, 2 * k + 1).keep(dst()).count(taken.after_wrap() * call.count));
   }
 }
 

@@ -27,7 +27,7 @@ inline constexpr std::array<Algorithm, 2> kAlltoallv{{
     {.collective = Collective::kAlltoallv,
      .name = "pairwise",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005 (its all-to-all), with counts",
-     .restriction = "in place only if the call's count tells a bound for every block, such as the sum of all",
+     .restriction = "in place only if the count of the call bounds every block, as all ranks have agreed",
      .cost = "(P-1) alpha + (P-1) m beta, m bytes in the largest block",
      .summary = "One exchange at a time, everybody with another partner; steady under load.",
      .ordered = true,

@@ -8,9 +8,10 @@
 // that peer receives from it, so an empty block is neither sent nor awaited.
 //
 // In place the blocks of two partners are equally long, and what arrives lands in scratch until the
-// exchange is done. A rank sees its own counts only, which differ between ranks, so the size of scratch
-// must come from the call's count. There is one landing block: an arrival waits for the copy of the
-// exchange before, which waits for its own exchange in an earlier round; so waiting ends.
+// exchange is done. A rank sees its own counts only, and they differ between ranks; so the size of
+// scratch is the count of the call, a bound of all blocks that the ranks have agreed on. There is one
+// landing block: an arrival waits for the copy of the exchange before, which waits for its own exchange
+// in an earlier round; so waiting ends.
 #include "collectives/alltoallv/alltoallv.hpp"
 #include "collectives/alltoallv/layout.hpp"
 #include "collectives/build.hpp"
