@@ -34,7 +34,7 @@ lint: build ## formatting, clang-tidy, ruff, mypy
 	$(STEP) clang-tidy "clang-tidy" tools/clang-tidy
 	$(STEP) ruff "ruff check" .venv/bin/ruff check .
 	$(STEP) ruff-format "ruff format" .venv/bin/ruff format --check .
-	$(STEP) mypy "mypy --strict" .venv/bin/mypy
+	$(STEP) mypy "mypy --strict" tools/mypy
 	$(STEP) generate "generated files are current" .venv/bin/python -m spec.generator --check
 
 format: packages-test environment-dev ## formats all sources
