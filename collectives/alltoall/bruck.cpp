@@ -58,7 +58,7 @@ void emit_of_round(const Call& call, std::uint32_t k, std::uint32_t i, Emit& emi
   const std::uint32_t runs = round.runs();
   Build move(call);
   if (i < runs) {  // pack
-    move.take(scratch(round.place(i) * block)).keep(scratch(outgoing + i * round.run * block));
+    move.take(scratch(round.place(i) * block)).keep(scratch(outgoing + block * i * round.run));
     move.count(round.blocks_of(i) * call.count);
     after_all(move, emit, i + 1);
     emit(move);
@@ -85,7 +85,7 @@ void emit_of_round(const Call& call, std::uint32_t k, std::uint32_t i, Emit& emi
     return;
   }
   const std::uint32_t n = i - round.blocks_of(0) + 1;
-  move.take(scratch(incoming + n * round.run * block)).keep(scratch(round.place(n) * block));
+  move.take(scratch(incoming + block * n * round.run)).keep(scratch(round.place(n) * block));
   move.count(round.blocks_of(n) * call.count);
   emit(move.after(i + 1));
 }
