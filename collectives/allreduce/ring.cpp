@@ -4,12 +4,16 @@
 // JPDC 2009; ACCL section IV.E. Cost: 2(P-1) alpha + 2 n (P-1)/P beta + n (P-1)/P gamma.
 //
 // The vector is cut into P chunks. A chunk starts its journey at the rank of its number and travels
-// right; each rank adds its own part as the chunk passes: one move that takes the rank's chunk, adds
-// what arrives from the left and sends the sum right. After P-1 hops the chunk is complete; that move
-// also keeps it. On the second round each rank keeps the chunk and passes it on, in one move too.
-// There is no scratch and no dependency between moves: what orders them is the arrival from the left.
-// In place this holds as well: a chunk of dst is overwritten only by the finished chunk, which
-// contains this rank's part and so was sent after it had been read.
+// right; each rank adds its own part as the chunk passes. After P-1 hops the chunk is complete, and
+// travels on for a second round, in which each rank keeps it.
+//
+// A step is two moves: one takes the chunk in, adds to it and keeps it in dst; the other follows it
+// element by element (segment dependency) and sends it right. One move for both would close a circle:
+// all messages come from one neighbour, so a rank listens to the next only when it has used the last
+// up, and using it up would wait for the right neighbour to listen, all the way around. Taking in waits
+// for nothing; no other dependency is needed. Sums on their way stand in the chunk of dst that they will
+// fill, so there is no scratch: a chunk of dst is overwritten by the finished chunk only, each element of
+// which contains this rank's part and so was sent after that had been read. In place this holds as well.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/build.hpp"
 
@@ -28,16 +32,21 @@ void allreduce_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t right = plus(call.rank, 1, size);
   const std::uint32_t left = minus(call.rank, 1, size);
   const Split split{call.count, size};
-  const std::uint32_t chunk = minus(call.rank, s % size, size);
+  const std::uint32_t chunk = minus(call.rank, s < size ? s : s - size, size);
   const std::uint64_t offset = split.begin(chunk) * element_bytes(call);
+  const std::uint64_t count = split.count(chunk);
 
-  Build move(call);
-  move.count(split.count(chunk));
-  if (s > 0) move.arrive(left, s - 1);            // every step but the first listens to the left
-  if (s < size) move.take(input(call) + offset);  // first round: add this rank's part
-  if (s >= size - 1) move.keep(dst(offset));      // the chunk is complete from step P-1 on
-  if (s < 2 * size - 2) move.send(right, s);      // every step but the last speaks to the right
-  emit(move);
+  if (s > 0) {
+    Build in(call);
+    in.arrive(left, s - 1).keep(dst(offset)).count(count);
+    if (s < size) in.take(input(call) + offset);  // first round: add this rank's part
+    emit(in);
+  }
+  if (s < 2 * size - 2) {
+    Build out(call);
+    out.take(s == 0 ? input(call) + offset : dst(offset)).send(right, s).count(count);
+    emit(out.stream_after(s == 0 ? 0 : 1));
+  }
 }
 
 }  // namespace unisono::collectives

@@ -8,8 +8,9 @@
 // sent what it has from the scatter, so the root receives nothing on the ring, and an inner node is
 // spared the last blocks. Hence every byte of dst is written once, by one arrival, and read only
 // afterwards: blocks from the scatter after its arrival has completed (full dependencies, as the
-// counts differ), blocks from the ring within the move that receives them. No arrival has a
-// dependency, so none can be late for its sender.
+// counts differ), blocks from the ring element by element behind the move that takes them in. Taking in
+// and sending on are two moves, so that a block can be taken in before the next rank has used up the
+// one before it. No arrival has a dependency, so none can be late for its sender.
 #include "collectives/bcast/bcast.hpp"
 #include "collectives/subtree.hpp"
 
@@ -19,16 +20,16 @@ using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary 
 
 namespace {
 
-constexpr std::uint32_t kScatterTag = 0;  // the ring's step s has tag 1 + s
+constexpr std::uint32_t kScatterTag = 0;  // block v-r has tag 1 + r when node v sends it
 
 // Moves: the scatter's arrival (not on the root), its sends, then the ring.
 struct Shape {
   Subtree node;
-  std::uint32_t arrivals;   // of the scatter: 0 or 1
-  std::uint32_t sends;      // of the scatter
-  std::uint32_t ring_get;   // blocks this node takes from the ring
-  std::uint32_t ring_give;  // blocks it passes to its right
-  std::uint32_t ring_moves;
+  std::uint32_t arrivals;    // of the scatter: 0 or 1
+  std::uint32_t sends;       // of the scatter
+  std::uint32_t ring_get;    // blocks this node takes from the ring: v-1, v-2, ...
+  std::uint32_t ring_give;   // blocks it passes to its right: v, v-1, ...
+  std::uint32_t ring_steps;  // step r is about block v-r
 
   explicit constexpr Shape(const Call& call) : node(Subtree::of(call)) {
     const std::uint32_t size = call.size;
@@ -36,8 +37,12 @@ struct Shape {
     sends = node.children();
     ring_get = size - node.span;
     ring_give = size - Subtree::at(size, call.root, plus(node.relative, 1, size)).span;
-    ring_moves = ring_get + 1 > ring_give ? ring_get + 1 : ring_give;
+    ring_steps = ring_get + 1 > ring_give ? ring_get + 1 : ring_give;
   }
+
+  // Moves before the one that sends block v-r, which the node has from the scatter: the scatter's, then
+  // a send for each block before it and an arrival for each block that came on the ring.
+  constexpr std::uint32_t moves_before(std::uint32_t r) const { return arrivals + sends + r + (r == 0 ? 0 : ring_get); }
 };
 
 }  // namespace
@@ -45,7 +50,7 @@ struct Shape {
 std::uint32_t bcast_scatter_allgather_steps(const Call& call) {
   if (call.size == 1) return 0;
   const Shape shape(call);
-  return shape.arrivals + shape.sends + shape.ring_moves;
+  return shape.arrivals + shape.sends + shape.ring_steps;
 }
 
 void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit) {
@@ -53,39 +58,39 @@ void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit)
   const Subtree node = shape.node;
   const Split split{call.count, call.size};
   const std::uint64_t element = element_bytes(call);
-  Build move(call);
 
-  if (s < shape.arrivals) {
-    const std::uint64_t begin = split.begin(node.relative);
-    move.arrive(node.parent().rank(), kScatterTag)
-        .keep(dst(begin * element))
-        .count(split.begin(node.relative + node.span) - begin);
-    emit(move);
-    return;
-  }
   if (s < shape.arrivals + shape.sends) {
-    const Subtree child = node.child(shape.arrivals + shape.sends - 1 - s);  // deepest first
-    const std::uint64_t begin = split.begin(child.relative);
-    move.take(dst(begin * element))
-        .send(child.rank(), kScatterTag)
-        .count(split.begin(child.relative + child.span) - begin);
-    if (shape.arrivals != 0) move.after(s);
-    emit(move);
+    const bool arrives = s < shape.arrivals;
+    const Subtree part = arrives ? node : node.child(shape.arrivals + shape.sends - 1 - s);  // deepest child first
+    const std::uint64_t begin = split.begin(part.relative);
+    const Place place = dst(begin * element);
+    Build move(call);
+    move.count(split.begin(part.relative + part.span) - begin);
+    if (arrives) {
+      emit(move.arrive(node.parent().rank(), kScatterTag).keep(place));
+    } else {
+      emit(move.take(place).send(part.rank(), kScatterTag).after(shape.arrivals != 0 ? s : 0));
+    }
     return;
   }
+
   const std::uint32_t r = s - shape.arrivals - shape.sends;
   const std::uint32_t block = minus(node.relative, r, call.size);
-  const std::uint64_t offset = split.begin(block) * element;
-  move.count(split.count(block));
-  if (r == 0 || r > shape.ring_get) {
-    if (shape.ring_give == 0) return;  // the root is to the right; the moves that follow only listen
-    move.take(dst(offset));
-    if (shape.arrivals != 0) move.after(s);
-  } else {
-    move.arrive(minus(call.rank, 1, call.size), r).keep(dst(offset));
+  const Place place = dst(split.begin(block) * element);
+  const bool taken_in = r > 0 && r <= shape.ring_get;
+  if (taken_in) {
+    emit(Build(call).arrive(minus(call.rank, 1, call.size), r).keep(place).count(split.count(block)));
   }
-  if (r < shape.ring_give) move.send(plus(call.rank, 1, call.size), r + 1);
-  emit(move);
+  if (r < shape.ring_give) {
+    Build give(call);
+    give.take(place).send(plus(call.rank, 1, call.size), r + 1).count(split.count(block));
+    if (taken_in) {
+      give.stream_after(1);
+    } else if (shape.arrivals != 0) {
+      give.after(shape.moves_before(r));
+    }
+    emit(give);
+  }
 }
 
 }  // namespace unisono::collectives
