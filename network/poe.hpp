@@ -40,22 +40,25 @@ class Poe {
   /// Memory for the payload of the next message to `peer`, 64-byte aligned, or nullptr if the session
   /// has no space now. `bytes` <= max_payload(lane). Sending to self is allowed.
   virtual std::byte* reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) = 0;
-  /// Publishes the message reserved last on this session. Fills in the header's session fields.
+  /// Publishes the message reserved last on this session. `header.segment_bytes` is the payload's length,
+  /// at most what was reserved. Fills in magic, version, session sequence and checksum.
   virtual void commit(std::uint32_t peer, Lane lane, const Header& header) = 0;
 
-  /// Oldest message of `peer` on a lane; false if there is none. Throws Error(kCorruptMessage) if the
-  /// shared memory holds an impossible length or header.
+  /// Oldest message of `peer` on a lane; false if there is none. Repeated without `release`, it gives the
+  /// same message. Throws Error(kCorruptMessage) if the shared memory holds an impossible length or header.
   virtual bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) = 0;
   /// Gives back the message that `peek` returned.
   virtual void release(std::uint32_t peer, Lane lane) = 0;
 
-  /// A number that changes whenever anything may have arrived or space become free; read it before
-  /// looking for work, hand it to `wait` if there was none.
+  /// A number that changes whenever anything may have arrived, a peer has left, or space become free on a
+  /// session whose last `reserve` gave nullptr; read it before looking for work, hand it to `wait` if there
+  /// was none. A peer that dies changes nothing: bound the wait, and ask `liveness`.
   virtual std::uint32_t activity() const = 0;
   /// Sleeps until activity() differs from `seen`, or `at_most` has passed. Never misses a change.
   virtual void wait(std::uint32_t seen, std::chrono::microseconds at_most) = 0;
 
-  /// Whether the peer's process still takes part: false after it left in good order or died.
+  /// Whether the peer's process still takes part. Who has not joined yet counts as alive. What a peer sent
+  /// before it left or died can still be received.
   enum class Liveness : std::uint8_t { kAlive, kLeft, kDead };
   virtual Liveness liveness(std::uint32_t peer) = 0;
   /// How to name an endpoint in a message to people, for instance "endpoint 3 (pid 4711)".

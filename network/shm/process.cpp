@@ -2,10 +2,12 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -17,7 +19,7 @@ namespace {
 std::atomic<std::uint32_t> generation{0};
 
 struct ProcessStatus {
-  char state = 0;  ///< 0 if there is no such process
+  char state = 0;  ///< 0 if it could not be read
   std::uint64_t start_time = 0;
 };
 
@@ -37,7 +39,8 @@ ProcessStatus status_of(std::uint32_t pid) {
   return fields ? status : ProcessStatus{};
 }
 
-bool ended(char state) { return state == 0 || state == 'Z' || state == 'X'; }
+/// Whether two start times may be of one process: 0 is unknown (no descriptor left to read it, say).
+bool may_be_same(std::uint64_t one, std::uint64_t other) { return one == 0 || other == 0 || one == other; }
 
 }  // namespace
 
@@ -53,7 +56,7 @@ std::uint32_t fork_generation() {
 ProcessWatch::ProcessWatch(std::uint32_t pid, std::uint64_t start_time) : pid_(pid), start_time_(start_time) {
   descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
   // Opened after the pid was read: make sure that it is still the same process we now hold.
-  if (descriptor_ >= 0 && start_time_of(pid) != start_time) {
+  if (descriptor_ >= 0 && !may_be_same(start_time_of(pid), start_time)) {
     close(descriptor_);
     descriptor_ = -1;
   }
@@ -80,8 +83,10 @@ bool ProcessWatch::running() const {
     pollfd poll_one{descriptor_, POLLIN, 0};
     return poll(&poll_one, 1, 0) == 0;  // a pidfd becomes readable when its process ends
   }
+  if (kill(static_cast<pid_t>(pid_), 0) != 0 && errno == ESRCH) return false;
+  // An ended process keeps its pid until it is waited for, and later another may get it.
   const ProcessStatus status = status_of(pid_);
-  return !ended(status.state) && status.start_time == start_time_;
+  return status.state != 'Z' && status.state != 'X' && may_be_same(status.start_time, start_time_);
 }
 
 }  // namespace unisono::shm

@@ -62,7 +62,8 @@ inline bool try_receive(Poe& poe, std::uint32_t from, Lane lane, std::uint32_t n
   return true;
 }
 
-/// Repeats `attempt` until it is true, sleeping in between as an engine does; throws after `patience`.
+/// Repeats `attempt`, which does all it can without blocking, until it is true, sleeping in between as an
+/// engine does; throws after `patience`.
 template <typename Attempt>
 void until(Poe& poe, Attempt attempt, std::chrono::milliseconds patience = kPatience) {
   const auto deadline = Clock::now() + patience;

@@ -1,0 +1,100 @@
+// Reads a job's description from the environment.
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "network/shm/segment.hpp"
+#include "platform/native/job.hpp"
+#include "platform/native/rendezvous.hpp"
+
+namespace unisono {
+namespace {
+
+constexpr std::size_t kMinSecret = 16;
+constexpr double kLongestTimeout = 7 * 24 * 3600.0;
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+[[noreturn]] void refuse(const char* name, const std::optional<std::string>& value, const std::string& allowed) {
+  throw Error(ErrorCode::kBootstrap, std::string("environment variable ") + name + " is " +
+                                         (value ? "\"" + *value + "\"" : "not set") + ", but should be " + allowed);
+}
+
+std::uint32_t whole_number(const char* name, std::uint32_t least, std::uint32_t most, const std::string& allowed) {
+  const auto value = variable(name);
+  std::uint32_t number = 0;
+  if (!value) refuse(name, value, allowed);
+  const char* const end = value->data() + value->size();
+  const auto [stop, fault] = std::from_chars(value->data(), end, number);
+  if (fault != std::errc() || stop != end || number < least || number > most) refuse(name, value, allowed);
+  return number;
+}
+
+bool is_hexadecimal(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
+bool is_printable(std::string_view text) {
+  for (const char c : text) {
+    if (c <= ' ' || c > '~') return false;
+  }
+  return true;
+}
+
+std::chrono::milliseconds timeout_from(const char* name, std::chrono::milliseconds otherwise) {
+  const auto value = variable(name);
+  if (!value) return otherwise;
+  double seconds = 0;
+  const char* const end = value->data() + value->size();
+  const auto [stop, fault] = std::from_chars(value->data(), end, seconds);
+  if (fault != std::errc() || stop != end || !std::isfinite(seconds) || seconds < 0.001 || seconds > kLongestTimeout) {
+    refuse(name, value, "a number of seconds from 0.001 to " + std::to_string(static_cast<long>(kLongestTimeout)));
+  }
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+}  // namespace
+
+JobEnvironment JobEnvironment::from_environment() {
+  JobEnvironment environment;
+  environment.timeout = timeout_from("UNISONO_JOIN_TIMEOUT_S", environment.timeout);
+  const bool described = variable("UNISONO_RANK") || variable("UNISONO_SIZE") || variable("UNISONO_RENDEZVOUS") ||
+                         variable("UNISONO_SECRET");
+  if (!described) return environment;
+
+  environment.size =
+      whole_number("UNISONO_SIZE", 1, shm::kMaxEndpoints,
+                   "the number of ranks, 1 to " + std::to_string(shm::kMaxEndpoints) + " (`unisono run` sets it)");
+  environment.rank = whole_number("UNISONO_RANK", 0, environment.size - 1,
+                                  "this process's rank, 0 to " + std::to_string(environment.size - 1) +
+                                      " (UNISONO_SIZE is " + std::to_string(environment.size) + ")");
+  if (environment.size == 1) return environment;
+
+  const auto rendezvous = variable("UNISONO_RENDEZVOUS");
+  if (!rendezvous || rendezvous->empty() || rendezvous->size() > rendezvous::kMaxName || !is_printable(*rendezvous)) {
+    refuse("UNISONO_RENDEZVOUS", rendezvous,
+           "the job's name, the same on all ranks: 1 to " + std::to_string(rendezvous::kMaxName) +
+               " printable characters without spaces");
+  }
+  environment.rendezvous = *rendezvous;
+
+  const auto secret = variable("UNISONO_SECRET");
+  if (!secret || secret->size() < kMinSecret || secret->size() > rendezvous::kMaxSecret || !is_hexadecimal(*secret)) {
+    // The value itself must not get into logs.
+    const std::string given = !secret ? "not set" : "set to " + std::to_string(secret->size()) + " characters";
+    throw Error(ErrorCode::kBootstrap,
+                "environment variable UNISONO_SECRET is " + given + ", but should be " + std::to_string(kMinSecret) +
+                    " to " + std::to_string(rendezvous::kMaxSecret) + " hexadecimal digits, the same on all ranks");
+  }
+  environment.secret = *secret;
+  return environment;
+}
+
+}  // namespace unisono

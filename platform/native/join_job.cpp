@@ -1,0 +1,438 @@
+// Joining a job of processes: rank 0 gathers the members, then hands everybody the shared segment.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "core/error.hpp"
+#include "network/shm/segment.hpp"
+#include "network/shm/shm_poe.hpp"
+#include "platform/native/job.hpp"
+#include "platform/native/rendezvous.hpp"
+
+namespace unisono {
+namespace {
+
+using namespace rendezvous;
+using std::chrono::milliseconds;
+
+/// How long a connection may take to introduce itself before it is dropped.
+constexpr std::chrono::seconds kHelloPatience{10};
+/// Members outlast rank 0's deadline by this, so that they hear from it who has not come.
+constexpr std::chrono::seconds kGrace{2};
+/// Connections that have not introduced themselves, beyond one for every rank.
+constexpr std::size_t kSpareGuests = 64;
+
+std::string person(std::uint32_t rank, std::uint32_t pid) {
+  return "rank " + std::to_string(rank) + " (pid " + std::to_string(pid) + ")";
+}
+
+/// "rank 3 has", "ranks 1, 2 and 5 have": shortened if there are many.
+std::string ranks_have(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kMost = 16;
+  if (ranks.size() == 1) return "rank " + std::to_string(ranks[0]) + " has";
+  std::string text = "ranks ";
+  const std::size_t shown = std::min(ranks.size(), kMost);
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += std::to_string(ranks[i]);
+  }
+  if (shown < ranks.size()) text += " and " + std::to_string(ranks.size() - shown) + " more";
+  return text + " have";
+}
+
+/// Compares in a time that depends only on the lengths.
+bool same_secret(std::span<const std::byte> given, const std::string& expected) {
+  const auto wanted = std::as_bytes(std::span(expected));
+  if (given.size() != wanted.size()) return false;
+  std::byte difference{0};
+  for (std::size_t i = 0; i < wanted.size(); ++i) difference |= given[i] ^ wanted[i];
+  return difference == std::byte{0};
+}
+
+void check_request(const JobEnvironment& environment, std::span<const std::byte> offer) {
+  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::kBootstrap, text); };
+  const auto rank = std::to_string(environment.rank);
+  const auto size = std::to_string(environment.size);
+  if (environment.size == 0 || environment.size > shm::kMaxEndpoints) {
+    refuse("a job of " + size + " ranks; allowed are 1 to " + std::to_string(shm::kMaxEndpoints));
+  }
+  if (environment.rank >= environment.size) refuse("rank " + rank + " of a job of " + size + "; ranks count from 0");
+  if (offer.size() > kMaxOffer) {
+    refuse("an offer of " + std::to_string(offer.size()) + " bytes; allowed are " + std::to_string(kMaxOffer));
+  }
+  if (environment.size == 1) return;
+  if (environment.rendezvous.empty() || environment.rendezvous.size() > kMaxName) {
+    refuse("a rendezvous name of " + std::to_string(environment.rendezvous.size()) + " characters; allowed are 1 to " +
+           std::to_string(kMaxName));
+  }
+  if (environment.secret.empty() || environment.secret.size() > kMaxSecret) {
+    refuse("a secret of " + std::to_string(environment.secret.size()) + " characters; allowed are 1 to " +
+           std::to_string(kMaxSecret));
+  }
+}
+
+/// All offers in one frame: a 32-bit length before each.
+std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& offers) {
+  std::vector<std::byte> packed;
+  for (const auto& offer : offers) {
+    const auto bytes = static_cast<std::uint32_t>(offer.size());
+    const auto* length = reinterpret_cast<const std::byte*>(&bytes);
+    packed.insert(packed.end(), length, length + sizeof bytes);
+    packed.insert(packed.end(), offer.begin(), offer.end());
+  }
+  return packed;
+}
+
+std::vector<std::vector<std::byte>> unpack(std::span<const std::byte> packed, std::uint32_t count) {
+  const Error broken(ErrorCode::kBootstrap, "the members' offers arrived incomplete from rank 0");
+  std::vector<std::vector<std::byte>> offers(count);
+  for (auto& offer : offers) {
+    std::uint32_t bytes = 0;
+    if (packed.size() < sizeof bytes) throw broken;
+    std::memcpy(&bytes, packed.data(), sizeof bytes);
+    packed = packed.subspan(sizeof bytes);
+    if (packed.size() < bytes) throw broken;
+    offer.assign(packed.begin(), packed.begin() + bytes);
+    packed = packed.subspan(bytes);
+  }
+  if (!packed.empty()) throw broken;
+  return offers;
+}
+
+/// Rank 0. One thread and one poll loop, so no connection can hold up another.
+class Host {
+ public:
+  Host(const JobEnvironment& environment, std::span<const std::byte> offer)
+      : environment_(environment),
+        deadline_(Clock::now() + environment.timeout),
+        listener_(listen_on(environment.rendezvous)),
+        members_(environment.size) {
+    offers_.resize(environment.size);
+    offers_[0].assign(offer.begin(), offer.end());
+  }
+
+  JoinedJob run() {
+    try {
+      gather();
+      auto segment = shm::Segment::create({.endpoints = environment_.size});
+      auto poe = std::make_unique<shm::ShmPoe>(segment, 0);
+      invite(*segment);
+      segment->close_descriptor();
+      await_ready();
+      poe->watch_peers();
+      for (const auto& member : members_) {
+        // Whoever has gone by now is found by its peers: the job is complete.
+        if (member) send_frame(member->connection, FrameKind::kGo, {}, Clock::now() + kGrace);
+      }
+      return {std::move(poe), std::move(offers_)};
+    } catch (const Error& error) {
+      for (const auto& member : members_) {
+        if (member) send_refusal(member->connection, error.what());
+      }
+      throw;
+    }
+  }
+
+ private:
+  struct Member {
+    Descriptor connection;
+    std::uint32_t pid;
+    FrameReader reader{kMaxText};
+    bool ready = false;
+  };
+  struct Guest {
+    Descriptor connection;
+    std::uint32_t pid;
+    FrameReader reader{kMaxHello};
+    Deadline deadline = Clock::now() + kHelloPatience;
+  };
+
+  [[noreturn]] void fail(const std::string& text) const {
+    throw Error(ErrorCode::kBootstrap,
+                "job \"" + environment_.rendezvous + "\" of " + std::to_string(environment_.size) + " ranks: " + text);
+  }
+
+  std::vector<std::uint32_t> ranks_without(bool (*property)(const std::optional<Member>&)) const {
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t rank = 1; rank < environment_.size; ++rank) {
+      if (!property(members_[rank])) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  void gather() {
+    const auto has_come = [](const std::optional<Member>& member) { return member.has_value(); };
+    for (auto missing = ranks_without(has_come); !missing.empty(); missing = ranks_without(has_come)) {
+      if (Clock::now() >= deadline_) {
+        fail(ranks_have(missing) + " not come within " + seconds_text(environment_.timeout));
+      }
+      sleep();
+      for (;;) {
+        Descriptor connection = accept_from(listener_);
+        if (!connection.valid()) break;
+        admit(std::move(connection));
+      }
+      for (auto guest = guests_.begin(); guest != guests_.end();) guest = hear(guest);
+      check_members();
+    }
+    guests_.clear();
+    listener_.reset();
+  }
+
+  /// Sleeps until something arrives, or a deadline may have passed.
+  void sleep() {
+    std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
+    Deadline until = deadline_;
+    for (const auto& guest : guests_) {
+      watched.push_back({guest.connection.get(), POLLIN, 0});
+      until = std::min(until, guest.deadline);
+    }
+    for (const auto& member : members_) {
+      if (member) watched.push_back({member->connection.get(), POLLIN, 0});
+    }
+    poll(watched.data(), watched.size(), milliseconds_until(until));
+  }
+
+  void admit(Descriptor connection) {
+    const auto peer = credentials_of(connection);
+    if (!peer || peer->uid != geteuid()) return;  // another user's process: not a word
+    if (guests_.size() >= environment_.size + kSpareGuests) guests_.pop_front();
+    guests_.push_back({std::move(connection), peer->pid});
+  }
+
+  /// Reads on from a guest; returns the next one.
+  std::list<Guest>::iterator hear(std::list<Guest>::iterator guest) {
+    switch (guest->reader.read(guest->connection)) {
+      case FrameReader::Progress::kMore:
+        return Clock::now() < guest->deadline ? std::next(guest) : guests_.erase(guest);
+      case FrameReader::Progress::kForeign:
+        send_refusal(guest->connection, "rank 0 does not understand: " + guest->reader.fault());
+        return guests_.erase(guest);
+      case FrameReader::Progress::kClosed:
+        return guests_.erase(guest);
+      case FrameReader::Progress::kComplete:
+        break;
+    }
+    introduce(*guest);
+    return guests_.erase(guest);
+  }
+
+  /// Makes a member of a guest that has said hello. Who does not know the secret is only refused; what
+  /// a member that knows it says wrong ends the job for all.
+  void introduce(Guest& guest) {
+    const auto body = guest.reader.body();
+    Hello hello{};
+    if (guest.reader.kind() == FrameKind::kHello && body.size() >= sizeof hello) {
+      std::memcpy(&hello, body.data(), sizeof hello);
+    }
+    const std::uint64_t claimed = sizeof hello + std::uint64_t{hello.secret_bytes} + hello.offer_bytes;
+    if (hello.secret_bytes == 0 || claimed != body.size() || hello.offer_bytes > kMaxOffer) {
+      return send_refusal(guest.connection, "rank 0 does not understand: a broken hello");
+    }
+    const auto rest = body.subspan(sizeof hello);
+    if (!same_secret(rest.first(hello.secret_bytes), environment_.secret)) {
+      return send_refusal(guest.connection,
+                          "the secret (UNISONO_SECRET) is not that of job \"" + environment_.rendezvous + "\"");
+    }
+    try {
+      check_hello(hello, guest.pid);
+    } catch (const Error& error) {
+      send_refusal(guest.connection, error.what());
+      throw;
+    }
+    const auto offer = rest.subspan(hello.secret_bytes);
+    offers_[hello.rank].assign(offer.begin(), offer.end());
+    members_[hello.rank].emplace(Member{std::move(guest.connection), hello.pid});
+  }
+
+  void check_hello(const Hello& hello, std::uint32_t visible_pid) const {
+    const std::string who = person(hello.rank, hello.pid);
+    if (hello.size != environment_.size) {
+      fail(who + " says that the job has " + std::to_string(hello.size) + " ranks, rank 0 says " +
+           std::to_string(environment_.size));
+    }
+    if (hello.rank == 0) fail("a second rank 0 came, process " + std::to_string(hello.pid));
+    if (hello.rank >= environment_.size) fail(who + " came; ranks count from 0");
+    if (members_[hello.rank]) {
+      fail("rank " + std::to_string(hello.rank) + " came twice, as process " +
+           std::to_string(members_[hello.rank]->pid) + " and as process " + std::to_string(hello.pid));
+    }
+    if (hello.pid != visible_pid) {
+      fail(who + " is process " + std::to_string(visible_pid) +
+           " to rank 0: members must be in one PID namespace to watch one another (same container)");
+    }
+  }
+
+  /// Takes what members say: ready, a failure, or nothing because they ended.
+  void check_members() {
+    for (std::uint32_t rank = 1; rank < environment_.size; ++rank) {
+      if (!members_[rank] || members_[rank]->ready) continue;
+      Member& member = *members_[rank];
+      switch (member.reader.read(member.connection)) {
+        case FrameReader::Progress::kMore:
+          break;
+        case FrameReader::Progress::kComplete:
+          if (member.reader.kind() == FrameKind::kReady && invited_) {
+            member.ready = true;
+            break;
+          }
+          if (member.reader.kind() == FrameKind::kRefused) {
+            fail(person(rank, member.pid) + " could not join: " + member.reader.body_text());
+          }
+          [[fallthrough]];
+        case FrameReader::Progress::kForeign:
+          fail(person(rank, member.pid) + " said something unexpected while the job was forming");
+        case FrameReader::Progress::kClosed:
+          fail(person(rank, member.pid) + " ended while the job was forming");
+      }
+    }
+  }
+
+  void invite(const shm::Segment& segment) {
+    invited_ = true;
+    const auto packed = pack(offers_);
+    for (std::uint32_t rank = 1; rank < environment_.size; ++rank) {
+      const Member& member = *members_[rank];
+      if (!send_frame(member.connection, FrameKind::kWelcome, packed, deadline_, segment.descriptor())) {
+        fail(person(rank, member.pid) + " ended, or read nothing for too long, while the job was forming");
+      }
+    }
+  }
+
+  void await_ready() {
+    const auto is_ready = [](const std::optional<Member>& member) { return member->ready; };
+    for (auto missing = ranks_without(is_ready); !missing.empty(); missing = ranks_without(is_ready)) {
+      if (Clock::now() >= deadline_) {
+        fail(ranks_have(missing) + " come, but not mapped the shared segment within " +
+             seconds_text(environment_.timeout));
+      }
+      std::vector<pollfd> watched;
+      for (const std::uint32_t rank : missing) watched.push_back({members_[rank]->connection.get(), POLLIN, 0});
+      poll(watched.data(), watched.size(), milliseconds_until(deadline_));
+      check_members();
+    }
+  }
+
+  const JobEnvironment& environment_;
+  Deadline deadline_;
+  Descriptor listener_;
+  std::vector<std::optional<Member>> members_;  ///< by rank; rank 0 is never there
+  std::list<Guest> guests_;                     ///< connected, not yet introduced
+  std::vector<std::vector<std::byte>> offers_;
+  bool invited_ = false;
+};
+
+/// Every other rank.
+class Visitor {
+ public:
+  Visitor(const JobEnvironment& environment, std::span<const std::byte> offer)
+      : environment_(environment), offer_(offer), deadline_(Clock::now() + environment.timeout) {}
+
+  JoinedJob run() {
+    connect();
+    say_hello();
+    FrameReader reader(environment_.size * static_cast<std::uint32_t>(sizeof(std::uint32_t) + kMaxOffer), true);
+    expect(reader, FrameKind::kWelcome);
+    std::unique_ptr<shm::ShmPoe> poe;
+    std::vector<std::vector<std::byte>> offers;
+    try {
+      const Descriptor memory = reader.take_attached();
+      if (!memory.valid()) fail("rank 0's welcome came without the shared segment (too many open files?)");
+      auto segment = shm::Segment::attach(memory.get());
+      if (segment->size() != environment_.size) fail("the shared segment is of another size");
+      offers = unpack(reader.body(), environment_.size);
+      poe = std::make_unique<shm::ShmPoe>(std::move(segment), environment_.rank);
+    } catch (const Error& error) {
+      send_refusal(connection_, error.what());
+      throw;
+    }
+    if (!send_frame(connection_, FrameKind::kReady, {}, deadline_)) fail("rank 0 ended while the job was forming");
+    reader.restart();
+    expect(reader, FrameKind::kGo);
+    poe->watch_peers();
+    return {std::move(poe), std::move(offers)};
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& text) const {
+    throw Error(ErrorCode::kBootstrap, "rank " + std::to_string(environment_.rank) + " could not join job \"" +
+                                           environment_.rendezvous + "\" of " + std::to_string(environment_.size) +
+                                           " ranks: " + text);
+  }
+
+  /// Ranks start in any order, so rank 0 may not listen yet.
+  void connect() {
+    milliseconds pause{1};
+    for (;;) {
+      connection_ = try_connect(environment_.rendezvous);
+      if (connection_.valid()) break;
+      if (Clock::now() >= deadline_) {
+        fail("nobody had the rendezvous open for " + seconds_text(environment_.timeout) +
+             ": rank 0 has not come, or the job was complete without this process");
+      }
+      std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline_ - Clock::now()));
+      pause = std::min(pause * 2, milliseconds(20));
+    }
+    // Anybody can open an abstract socket: the secret is for our own user's processes only.
+    const auto peer = credentials_of(connection_);
+    if (!peer || peer->uid != geteuid()) {
+      fail("the rendezvous belongs to user " + (peer ? std::to_string(peer->uid) : "unknown") + ", not to user " +
+           std::to_string(geteuid()));
+    }
+  }
+
+  void say_hello() {
+    const Hello hello{environment_.rank, environment_.size, static_cast<std::uint32_t>(getpid()),
+                      static_cast<std::uint32_t>(environment_.secret.size()),
+                      static_cast<std::uint32_t>(offer_.size())};
+    const auto begin = std::as_bytes(std::span(&hello, 1));
+    const auto secret = std::as_bytes(std::span(environment_.secret));
+    std::vector<std::byte> body(begin.begin(), begin.end());
+    body.insert(body.end(), secret.begin(), secret.end());
+    body.insert(body.end(), offer_.begin(), offer_.end());
+    // If rank 0 hung up in between, its reason may still be there to read.
+    send_frame(connection_, FrameKind::kHello, body, deadline_);
+  }
+
+  void expect(FrameReader& reader, FrameKind kind) {
+    switch (reader.read_until(connection_, deadline_ + kGrace)) {
+      case FrameReader::Progress::kMore:
+        fail("rank 0 did not complete the job within " + seconds_text(environment_.timeout));
+      case FrameReader::Progress::kClosed:
+        fail("rank 0 closed the rendezvous before the job was complete; see its own message");
+      case FrameReader::Progress::kForeign:
+        fail("rank 0 is not understood: " + reader.fault());
+      case FrameReader::Progress::kComplete:
+        break;
+    }
+    if (reader.kind() == FrameKind::kRefused) fail("rank 0 says: " + reader.body_text());
+    if (reader.kind() != kind) fail("rank 0 said something unexpected");
+  }
+
+  const JobEnvironment& environment_;
+  std::span<const std::byte> offer_;
+  Deadline deadline_;
+  Descriptor connection_;
+};
+
+}  // namespace
+
+JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer) {
+  check_request(environment, offer);
+  if (environment.size == 1) {
+    auto segment = shm::Segment::create({.endpoints = 1});
+    segment->close_descriptor();
+    return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
+  }
+  return environment.rank == 0 ? Host(environment, offer).run() : Visitor(environment, offer).run();
+}
+
+}  // namespace unisono
