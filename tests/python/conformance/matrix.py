@@ -1,0 +1,77 @@
+"""Which cases are run: a fixed core, and a sample of the rest that a seed chooses."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+
+import unisono
+
+from .case import DTYPES, OPS, REDUCTIONS, ROOTED, Case
+
+#: Counts of the full matrix.
+COUNTS = (0, 1, 2, 3, 17, 1023, 4097)
+RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16)
+CORE_RANKS = (1, 2, 3, 4, 5, 8)
+CORE_COUNTS = (0, 1, 17)
+NOT_HERE = ("nop", "copy", "combine", "send", "recv", "put", "get", "program")  # tested in tests/python/api
+NO_IN_PLACE = ("bcast", "barrier")
+
+SAMPLES = int(os.environ.get("UNISONO_CONFORMANCE_SAMPLES", "600"))
+SEED = int(os.environ.get("UNISONO_CONFORMANCE_SEED", "20"))
+
+
+def names() -> list[tuple[str, str]]:
+    """(collective, algorithm) of the whole table."""
+    return [(a.collective, a.name) for a in unisono.algorithms() if a.collective not in NOT_HERE]
+
+
+def refused(case: Case) -> bool:
+    """The restrictions that the table states, written out again so that a wrong refusal is noticed."""
+    p = case.ranks
+    match case.collective, case.algorithm:
+        case "allgather", "recursive_doubling":
+            return p & (p - 1) != 0
+        case _:
+            return False
+
+
+def core(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
+    """What every change must pass: both forms, two roots, counts below, at and above the number of ranks."""
+    roots = sorted({0, ranks - 1}) if collective in ROOTED else [0]
+    groups = sorted({2, 3}) if algorithm == "two_level" else [0]
+    for root in roots:
+        for group_size in groups:
+            for in_place in (False,) if collective in NO_IN_PLACE else (False, True):
+                for count in (0,) if collective == "barrier" else (*CORE_COUNTS, 2 * ranks + 1):
+                    yield Case(
+                        collective, algorithm, ranks, count, root=root, group_size=group_size, in_place=in_place
+                    )
+
+
+def sample() -> list[Case]:
+    """Cases drawn from the full product."""
+    rng = random.Random(SEED)
+    table = names()
+    cases = []
+    for _ in range(SAMPLES):
+        collective, algorithm = rng.choice(table)
+        ranks = rng.choice(RANKS)
+        dtype = rng.choice(list(DTYPES))
+        cases.append(
+            Case(
+                collective,
+                algorithm,
+                ranks,
+                0 if collective == "barrier" else rng.choice(COUNTS),
+                dtype=dtype,
+                op=rng.choice(OPS) if collective in REDUCTIONS else "sum",
+                root=rng.randrange(ranks) if collective in ROOTED else 0,
+                in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
+                group_size=rng.choice((0, 2, 3, 4)) if algorithm == "two_level" else 0,
+                skew=rng.random() < 0.2,
+                exact=rng.random() < 0.6 or "int" in dtype or collective not in REDUCTIONS,
+            )
+        )
+    return cases

@@ -1,0 +1,89 @@
+"""Every engine × collective × algorithm × … against NumPy, and engine against engine bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .case import Case, compare
+from .engines import ENGINES, Outcome
+from .matrix import CORE_RANKS, RANKS, core, names, refused, sample
+
+
+def judge(case: Case, outcomes: list[Outcome]) -> list[str]:
+    """What is wrong with a case, in sentences."""
+    refusals = [isinstance(outcome, str) for outcome in outcomes]
+    if refused(case):
+        return [] if all(refusals) else [f"{case}: should have been refused on every rank"]
+    if any(refusals):
+        return [f"{case}: refused on ranks {[r for r, yes in enumerate(refusals) if yes]}"]
+    found = []
+    for rank, outcome in enumerate(outcomes):
+        if not isinstance(outcome, str):
+            wrong = compare(case, rank, outcome)
+            if wrong is not None:
+                found.append(wrong)
+    return found
+
+
+def run_and_judge(engine: str, ranks: int, cases: list[Case]) -> None:
+    cases = [case for case in cases if ENGINES[engine].admits(case)]
+    results = ENGINES[engine].run(ranks, cases)
+    wrong = [text for case, outcomes in zip(cases, results, strict=True) for text in judge(case, outcomes)]
+    assert not wrong, "\n".join([f"{len(wrong)} wrong:", *wrong[:20]])
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), names(), ids="/".join)
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "processes"])
+def test_core(engine: str, collective: str, algorithm: str) -> None:
+    for ranks in CORE_RANKS:
+        run_and_judge(engine, ranks, list(core(collective, algorithm, ranks)))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_core_in_processes(ranks: int) -> None:
+    run_and_judge("processes", ranks, [case for name in names() for case in core(*name, ranks)])
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "processes"])
+def test_sample(engine: str, ranks: int) -> None:
+    run_and_judge(engine, ranks, [case for case in sample() if case.ranks == ranks])
+
+
+@pytest.mark.parametrize("ranks", [r for r in RANKS if r > 1])
+def test_engines_agree_bit_for_bit(ranks: int) -> None:
+    """Random inputs, for which the order of reduction shows in the last bits."""
+    cases = [case for case in sample() if case.ranks == ranks and not case.exact and not refused(case)]
+    cases = [case for case in cases if all(engine.admits(case) for engine in ENGINES.values())]
+    results = {name: engine.run(ranks, cases) for name, engine in ENGINES.items()}
+    first, *others = results
+    for k, case in enumerate(cases):
+        for other in others:
+            for rank in range(ranks):
+                a, b = results[first][k][rank], results[other][k][rank]
+                if a is None and b is None:
+                    continue
+                assert isinstance(a, np.ndarray)
+                assert isinstance(b, np.ndarray)
+                assert a.tobytes() == b.tobytes(), f"{case}: rank {rank} differs between {first} and {other}"
+
+
+def test_the_sample_covers_the_matrix() -> None:
+    """A sample that misses an algorithm, a datatype or an operator altogether would test less than it says."""
+    cases = sample()
+    assert {(c.collective, c.algorithm) for c in cases} == set(names())
+    assert len({(c.dtype, c.op) for c in cases}) == 24
+    assert any(c.in_place for c in cases)
+    assert any(c.skew for c in cases)
+
+
+def test_a_wrong_result_is_noticed() -> None:
+    """The judge itself: one flipped bit of one element of one rank."""
+    case = Case("allreduce", "ring", 4, 17)
+    results = ENGINES["threads"].run(4, [case])[0]
+    assert judge(case, results) == []
+    broken = results[2]
+    assert isinstance(broken, np.ndarray)
+    broken.view(np.uint8)[5] ^= 1
+    assert len(judge(case, results)) == 1
