@@ -51,10 +51,11 @@ FLAGS = (
 )
 
 #: Standard headers that work without a library. Others either do not compile or pull one in.
-HEADERS = frozenset(
-    "array bit compare concepts cstddef cstdint initializer_list limits numeric optional span tuple type_traits utility"
-    " variant".split()
-)
+_HEADER_LIST = """
+    array bit compare concepts cstddef cstdint initializer_list limits numeric optional span tuple type_traits
+    utility variant
+"""
+HEADERS = frozenset(_HEADER_LIST.split())
 
 #: What libgcc adds for arithmetic that RV32IM lacks, and what `memory.cpp` provides.
 ALLOWED = re.compile(r"__(u?div|u?mod|mul|ashl|ashr|lshr)di3|__(clz|ctz|popcount|bswap)[sd]i2|memcpy|memset")

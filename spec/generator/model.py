@@ -17,8 +17,7 @@ WORD_BITS = 64
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
-_CPP_KEYWORDS = frozenset(
-    """
+_CPP_KEYWORD_LIST = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
     co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
     default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
@@ -26,8 +25,8 @@ _CPP_KEYWORDS = frozenset(
     reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
     this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
     while xor xor_eq
-    """.split()
-)
+"""
+_CPP_KEYWORDS = frozenset(_CPP_KEYWORD_LIST.split())
 
 
 class SpecError(ValueError):

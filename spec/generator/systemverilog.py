@@ -13,8 +13,7 @@ from .model import Enumeration, Field, Record, Specification, Value
 WIDTH = 100
 
 # IEEE 1800-2017, annex B.
-KEYWORDS = frozenset(
-    """
+_KEYWORD_LIST = """
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind
     bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config
     const constraint context continue cover covergroup coverpoint cross deassign default defparam design disable
@@ -33,8 +32,8 @@ KEYWORDS = frozenset(
     table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior
     trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var vectored virtual void
     wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
-    """.split()
-)
+"""
+KEYWORDS = frozenset(_KEYWORD_LIST.split())
 
 
 def pascal(name: str) -> str:
@@ -121,10 +120,8 @@ def _record(r: Record, spec: Specification) -> list[str]:
     lines += ["  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at."]
     lines += ["  // verilator lint_off UNUSEDSIGNAL"]
     lines += [f"  function automatic logic {r.name}_well_formed({r.name}_t value);"]
-    return [*lines, "    return " + " &&\n           ".join(checks or ["1'b1"]) + ";", "  endfunction"] + [
-        "  // verilator lint_on UNUSEDSIGNAL",
-        "",
-    ]
+    lines += ["    return " + " &&\n           ".join(checks or ["1'b1"]) + ";", "  endfunction"]
+    return [*lines, "  // verilator lint_on UNUSEDSIGNAL", ""]
 
 
 def _limit(v: Value) -> list[str]:

@@ -23,7 +23,8 @@ def _load_generated() -> ModuleType:
     # By its path: importing the package `unisono` would need the compiled extension.
     name = "unisono_generated_spec"
     found = importlib.util.spec_from_file_location(name, ROOT / "python/unisono/_spec.py")
-    assert found is not None and found.loader is not None
+    assert found is not None
+    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
     found.loader.exec_module(module)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +16,8 @@ from spec_support import ROOT
 
 def _load() -> ModuleType:
     found = importlib.util.spec_from_file_location("unisono_firmware_build", ROOT / "firmware/build.py")
-    assert found is not None and found.loader is not None
+    assert found is not None
+    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module
     found.loader.exec_module(module)
@@ -28,9 +28,9 @@ firmware = _load()
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Every collective, compiled and linked."""
-    yield firmware.build(tmp_path_factory.mktemp("firmware"), 2)
+    return firmware.build(tmp_path_factory.mktemp("firmware"), 2)
 
 
 def test_every_source_compiles_and_the_table_links(built: Any) -> None:
@@ -50,7 +50,8 @@ def test_the_report_names_every_source_and_adds_up(built: Any) -> None:
     firmware.report(units, image, console)
     text = console.export_text()
     for unit in units:
-        assert unit.source.stem in text and unit.collective in text
+        assert unit.source.stem in text
+        assert unit.collective in text
     assert str(sum(unit.code for unit in units)) in text
     assert str(image.code) in text
 

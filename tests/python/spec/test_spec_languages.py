@@ -218,7 +218,8 @@ def test_the_package_lints_without_a_warning() -> None:
         timeout=RUN_TIMEOUT_S,
         check=False,
     )
-    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
 
 
 def _constants_bench() -> str:

@@ -37,7 +37,12 @@ CONTRADICTIONS = {
         '{name: offset, bits: 60, doc: "byte offset in the region; stream port for streams"}',
         "operand.offset crosses a 64-bit word at bit 11",
     ),
-    "a sum of bits that is another": ("records.yaml", "{name: reserved0, bits: 5}", "{name: reserved0, bits: 4}", "operand has 63 bits, says 64"),
+    "a sum of bits that is another": (
+        "records.yaml",
+        "{name: reserved0, bits: 5}",
+        "{name: reserved0, bits: 4}",
+        "operand has 63 bits, says 64",
+    ),
     "a record of no whole words": (
         "records.yaml",
         "    - {name: reserved0, bits: 11}",
@@ -50,26 +55,61 @@ CONTRADICTIONS = {
         '    - {name: reserved1, bits: 11}\n    - {name: op0, record: operand, doc: "first',
         "move.op0: a record starts at a 64-bit word, not at bit 127",
     ),
-    "a record used before it is defined": ("records.yaml", "record: operand,", "record: header,", "must be defined before"),
+    "a record used before it is defined": (
+        "records.yaml",
+        "record: operand,",
+        "record: header,",
+        "must be defined before",
+    ),
     "a field twice": ("records.yaml", "{name: cast, bits: 2", "{name: kind, bits: 2", "operand.kind appears twice"),
     "a field that is a keyword": ("records.yaml", "{name: swap,", "{name: new,", "new is a keyword"),
     "a field that is no name": ("records.yaml", "{name: swap,", "{name: Swap,", "'Swap' is no name"),
     "a field without doc": ("records.yaml", 'type: cast, doc: "conversion at this slot"}', "type: cast}", "has no doc"),
     "a field with a misspelt key": ("records.yaml", "type: operand_kind,", "typ: operand_kind,", "unknown key typ"),
-    "a typed reserved field": ("records.yaml", "{name: reserved0, bits: 5}", "{name: reserved0, bits: 5, type: region}", "a reserved field has no type"),
-    "a field of no bits": ("records.yaml", "{name: reserved0, bits: 5}", "{name: reserved0, bits: 0}", "0 bits; allowed is 1 to 64"),
-    "a record named as an enumeration": ("records.yaml", "capability:\n", "datatype:\n", "also the name of an enumeration"),
-    "overlapping registers": ("exchange.yaml", "name: version, offset: 0x0004", "name: version, offset: 0x0000", "version overlaps"),
+    "a typed reserved field": (
+        "records.yaml",
+        "{name: reserved0, bits: 5}",
+        "{name: reserved0, bits: 5, type: region}",
+        "a reserved field has no type",
+    ),
+    "a field of no bits": (
+        "records.yaml",
+        "{name: reserved0, bits: 5}",
+        "{name: reserved0, bits: 0}",
+        "0 bits; allowed is 1 to 64",
+    ),
+    "a record named as an enumeration": (
+        "records.yaml",
+        "capability:\n",
+        "datatype:\n",
+        "also the name of an enumeration",
+    ),
+    "overlapping registers": (
+        "exchange.yaml",
+        "name: version, offset: 0x0004",
+        "name: version, offset: 0x0000",
+        "version overlaps",
+    ),
     "a register grown over the next": ("exchange.yaml", "bytes: 8, access", "bytes: 12, access", "control overlaps"),
     "an unaligned register": ("exchange.yaml", "offset: 0x0050", "offset: 0x0052", "multiples of 4"),
     "a register beyond the memory": ("exchange.yaml", "bytes: 4096", "bytes: 4100", "beyond the memory"),
     "an unknown access": ("exchange.yaml", "access: wo", "access: w", "must be ro, rw or wo"),
     "two registers of one name": ("exchange.yaml", "name: error_call", "name: error", "error appears twice"),
-    "an error without advice": ("errors.yaml", 'advice: "Use a live communicator."', 'advice: ""', "does not say what to do"),
+    "an error without advice": (
+        "errors.yaml",
+        'advice: "Use a live communicator."',
+        'advice: ""',
+        "does not say what to do",
+    ),
     "two errors of one code": ("errors.yaml", "timeout: {value: 14", "timeout: {value: 15", "both have value 15"),
-    "a limit beyond 64 bits": ("limits.yaml", "value: 16777216,", "value: 18446744073709551616,", "does not fit 64 bits"),
+    "a limit beyond 64 bits": (
+        "limits.yaml",
+        "value: 16777216,",
+        "value: 18446744073709551616,",
+        "does not fit 64 bits",
+    ),
     "no YAML": ("limits.yaml", "window: {", "window: [", "limits.yaml"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -58,14 +58,16 @@ def test_a_legal_value_comes_back(record: Record, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_arbitrary_bytes_decode_to_what_encodes_to_them_or_are_refused(record: Record, data: st.DataObject) -> None:
     raw = data.draw(st.binary(min_size=record.bits // 8, max_size=record.bits // 8))
+    refusal = ""
     try:
         value = class_of(record).decode(raw)
     except ValueError as error:
-        assert pascal(record.name) in str(error) or any(
-            field.record is not None and pascal(field.record) in str(error) for field in record.fields
-        )
-        return
-    assert value.encode() == raw
+        refusal = str(error)
+    if refusal:
+        nested = [field.record for field in record.fields if field.record is not None]
+        assert refusal.split(".")[0] in {pascal(name) for name in [record.name, *nested]}
+    else:
+        assert value.encode() == raw
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.name)
@@ -96,7 +98,7 @@ def test_each_field_lies_where_the_layout_says(record: Record) -> None:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.name)
 def test_each_reserved_bit_is_refused(record: Record) -> None:
     for bit in reserved_bits(record):
-        with pytest.raises(ValueError, match="reserved bits .* must be zero"):
+        with pytest.raises(ValueError, match=r"reserved bits .* must be zero"):
             class_of(record).decode((1 << bit).to_bytes(record.bits // 8, "little"))
 
 
@@ -147,18 +149,16 @@ def test_enumerations_are_those_of_the_specification() -> None:
 
 
 def test_errors_say_what_they_mean_and_what_to_do() -> None:
-    assert [(e.name.lower(), e.value, e.meaning, e.advice) for e in generated.ErrorCode] == [
-        (v.name, v.value, v.doc, v.attributes["advice"]) for v in SPEC.errors
-    ]
+    expected = [(v.name, v.value, v.doc, v.attributes["advice"]) for v in SPEC.errors]
+    assert [(e.name.lower(), e.value, e.meaning, e.advice) for e in generated.ErrorCode] == expected
 
 
 def test_limits_and_exchange_memory_are_those_of_the_specification() -> None:
     for limit in SPEC.limits:
         assert getattr(generated, limit.name.upper()) == limit.value
-    assert generated.EXCHANGE_BYTES == SPEC.exchange_bytes
-    assert [(r.offset.name.lower(), int(r.offset), r.size, r.access, r.doc) for r in generated.REGISTERS] == [
-        (r.name, r.offset, r.bytes, r.access, r.doc) for r in SPEC.registers
-    ]
+    assert SPEC.exchange_bytes == generated.EXCHANGE_BYTES
+    expected = [(r.name, r.offset, r.bytes, r.access, r.doc) for r in SPEC.registers]
+    assert [(r.offset.name.lower(), int(r.offset), r.size, r.access, r.doc) for r in generated.REGISTERS] == expected
 
 
 def test_limits_agree_with_the_records_they_describe() -> None:
