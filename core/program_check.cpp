@@ -1,0 +1,172 @@
+#include "core/program_check.hpp"
+
+#include <vector>
+
+#include "core/arithmetic.hpp"
+
+namespace unisono {
+namespace {
+
+// Checks one move; returns an empty string if it is well formed.
+class MoveCheck {
+ public:
+  MoveCheck(const Program& program, std::size_t index, std::uint32_t size)
+      : program_(program), move_(program.moves[index]), index_(index), size_(size) {}
+
+  std::string run() const {
+    if (!fits(move_)) return "a field holds a value that its width or type does not allow";
+    if (std::string text = dependencies(); !text.empty()) return text;
+    if (move_.kind == MoveKind::kEnd && index_ + 1 != program_.moves.size()) return "an end stands before other moves";
+    if (move_.kind != MoveKind::kMove) return "";
+    if (std::string text = slots(); !text.empty()) return text;
+    if (std::string text = peers(); !text.empty()) return text;
+    return values();
+  }
+
+ private:
+  std::string dependencies() const {
+    if (index_ < 32 && move_.dependencies >> index_ != 0) {
+      return "dependencies " + std::to_string(move_.dependencies) + " reach before the program's first move; move " +
+             std::to_string(index_) + " may use the lowest " + std::to_string(index_) + " bits";
+    }
+    for (const std::uint32_t distance : {move_.segment_dependency0, move_.segment_dependency1}) {
+      if (distance > index_ || distance >= kWindow) {
+        return "segment dependency " + std::to_string(distance) + "; allowed are 1 to 31, not before the first move, " +
+               "and 0 for none";
+      }
+      if (distance != 0) {
+        const Move& producer = program_.moves[index_ - distance];
+        if (producer.kind != MoveKind::kMove || producer.local.kind == OperandKind::kNone) {
+          return "segment dependency on move " + std::to_string(index_ - distance) + ", which has no local result";
+        }
+        if (!move_.count_indirect && !producer.count_indirect && move_.count != producer.count) {
+          return "segment dependency on move " + std::to_string(index_ - distance) + " of " +
+                 std::to_string(producer.count) + " elements, this one has " + std::to_string(move_.count) +
+                 "; both must have the same count";
+        }
+      }
+    }
+    return "";
+  }
+
+  std::string memory(const char* slot, const Operand& operand) const {
+    if (operand.cast != Cast::kNone) return std::string(slot) + " has cast wire; this version allows none";
+    if (operand.kind == OperandKind::kStream && operand.offset >= kMaxStreamPorts) {
+      return std::string(slot) + " names stream port " + std::to_string(operand.offset) + "; ports are 0 to " +
+             std::to_string(kMaxStreamPorts - 1);
+    }
+    if (operand.kind == OperandKind::kMemory && operand.indirect) return word(slot, operand.offset);
+    return "";
+  }
+
+  std::string word(const char* what, std::uint64_t offset) const {
+    if (offset % 8 == 0 && offset + 8 <= program_.params_bytes) return "";
+    return std::string(what) + " is the params word at byte " + std::to_string(offset) +
+           "; allowed are multiples of 8 below " + std::to_string(program_.params_bytes);
+  }
+
+  std::string slots() const {
+    if (move_.op0.kind == OperandKind::kArrival || move_.op0.kind == OperandKind::kRemoteMemory) {
+      return std::string("op0 is ") + name_of(move_.op0.kind) + "; allowed are none, memory and stream";
+    }
+    if (move_.op1.kind == OperandKind::kStream) return "op1 is stream; allowed are none, memory, arrival, remote memory";
+    if (move_.local.kind == OperandKind::kArrival || move_.local.kind == OperandKind::kRemoteMemory) {
+      return std::string("the local result is ") + name_of(move_.local.kind) + "; allowed are none, memory and stream";
+    }
+    if (std::string text = memory("op0", move_.op0); !text.empty()) return text;
+    if (std::string text = memory("op1", move_.op1); !text.empty()) return text;
+    if (std::string text = memory("the local result", move_.local); !text.empty()) return text;
+    if (move_.remote.cast != Cast::kNone) return "the remote result has cast wire; this version allows none";
+    if (move_.remote_address.strided) return "a strided move; this version allows none";
+    if (move_.remote.kind == RemoteKind::kStream && move_.remote.port >= kMaxStreamPorts) {
+      return "the remote result names stream port " + std::to_string(move_.remote.port) + "; ports are 0 to " +
+             std::to_string(kMaxStreamPorts - 1);
+    }
+    return move_.count_indirect ? word("count", move_.count) : "";
+  }
+
+  std::string list(const char* what, std::uint32_t index) const {
+    const auto& pool = program_.pool;
+    if (index >= pool.size() || pool[index] == 0 || pool[index] > pool.size() - index - 1) {
+      return std::string(what) + " names pool index " + std::to_string(index) +
+             ", where no list stands; the pool has " + std::to_string(pool.size()) + " words";
+    }
+    std::vector<bool> seen(size_);
+    for (std::uint32_t i = 1; i <= pool[index]; ++i) {
+      const std::uint32_t peer = pool[index + i];
+      if (peer >= size_) return rank_text(what, peer);
+      if (seen[peer]) return std::string(what) + " lists rank " + std::to_string(peer) + " twice";
+      seen[peer] = true;
+    }
+    return "";
+  }
+
+  std::string rank_text(const char* what, std::uint32_t peer) const {
+    return std::string(what) + " names rank " + std::to_string(peer) + "; ranks are 0 to " + std::to_string(size_ - 1);
+  }
+
+  std::string peers() const {
+    const bool arrives = move_.op1.kind == OperandKind::kArrival;
+    if (arrives && move_.arrival.mode != PeerMode::kRank) {
+      if (std::string text = list("the arrival", move_.arrival.peer); !text.empty()) return text;
+    } else if ((arrives || move_.op1.kind == OperandKind::kRemoteMemory) && move_.arrival.peer >= size_) {
+      return rank_text(arrives ? "the arrival" : "op1", move_.arrival.peer);
+    }
+    if (move_.op1.kind == OperandKind::kRemoteMemory && move_.arrival.mode != PeerMode::kRank) {
+      return "op1 is remote memory of a list of peers; allowed is one rank";
+    }
+    if (move_.remote.kind == RemoteKind::kNone) return "";
+    if (move_.remote.mode == PeerMode::kRank) {
+      return move_.remote.peer < size_ ? "" : rank_text("the remote result", move_.remote.peer);
+    }
+    if (move_.remote.mode == PeerMode::kAny) return "the remote result goes to any of a list; allowed are rank and list";
+    if (move_.remote.kind != RemoteKind::kMessage) {
+      return std::string("the remote result is ") + name_of(move_.remote.kind) +
+             " of a list of peers; allowed for lists are messages";
+    }
+    return list("the remote result", move_.remote.peer);
+  }
+
+  std::string values() const {
+    const bool has0 = move_.op0.kind != OperandKind::kNone;
+    const bool has1 = move_.op1.kind != OperandKind::kNone;
+    const bool arrives = move_.op1.kind == OperandKind::kArrival;
+    const bool fan_in = arrives && move_.arrival.mode != PeerMode::kRank;
+    const bool sends = move_.remote.kind == RemoteKind::kMessage;
+    const bool empty = !move_.count_indirect && move_.count == 0;
+    if (has0 && has1 && move_.func == Func::kNone) return "two operands and no function";
+    if (!(has0 && has1) && !fan_in && move_.func != Func::kNone) {
+      return std::string("function ") + name_of(move_.func) + " with one operand; one operand passes through, func none";
+    }
+    if (fan_in && !empty && move_.func == Func::kNone && program_.pool[move_.arrival.peer] > 1) {
+      return "several arrivals and no function to combine them";
+    }
+    if (move_.func != Func::kNone && !empty && !is_reducible(move_.dtype)) {
+      return std::string("function ") + name_of(move_.func) + " on datatype " + name_of(move_.dtype) +
+             ", which cannot be reduced";
+    }
+    if (!has0 && !has1 && !empty) return "no operand and a count; a move without operands is a pure signal of count 0";
+    if (!empty && move_.dtype == Datatype::kNone) return "elements of datatype none";
+    if (!empty && move_.local.kind == OperandKind::kNone && move_.remote.kind == RemoteKind::kNone) {
+      return "no result; a move delivers its value locally, remotely, or both";
+    }
+    if (move_.signal && !arrives && !sends) return "signal set, and neither a message nor an arrival";
+    return "";
+  }
+
+  const Program& program_;
+  const Move& move_;
+  std::size_t index_;
+  std::uint32_t size_;
+};
+
+}  // namespace
+
+std::optional<Malformation> check_program(const Program& program, std::uint32_t size) {
+  for (std::size_t i = 0; i < program.moves.size(); ++i) {
+    if (std::string text = MoveCheck(program, i, size).run(); !text.empty()) return Malformation{i, std::move(text)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace unisono

@@ -1,0 +1,312 @@
+#include "reference/checker.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <unordered_set>
+
+#include "core/error.hpp"
+#include "reference/expectation.hpp"
+#include "reference/interpreter.hpp"
+#include "reference/races.hpp"
+
+namespace unisono::reference {
+namespace {
+
+// Whether all memory and streams hold the same expressions; scratch is nobody's business.
+std::optional<Finding> compare_runs(const Interpreter& interpreter, const SymbolTable& symbols, const SymbolRun& a,
+                                    const SymbolRun& b, std::uint64_t seed) {
+  const Job& job = interpreter.lowered().job();
+  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
+    for (const Region region : {Region::kSrc, Region::kDst, Region::kWindow}) {
+      const auto& x = a.memory[rank][static_cast<std::size_t>(region)];
+      const auto& y = b.memory[rank][static_cast<std::size_t>(region)];
+      if (x == y) continue;
+      const auto at = static_cast<std::size_t>(std::mismatch(x.begin(), x.end(), y.begin()).first - x.begin());
+      Finding finding;
+      finding.kind = FindingKind::kUnstable;
+      finding.rank = rank;
+      finding.text = "r" + std::to_string(rank) + "." + unisono::name_of(region) + "[" + std::to_string(at) + "] is " +
+                     symbols.text(x[at]) + " in one schedule, and " + symbols.text(y[at]) + " in random schedule " +
+                     std::to_string(seed);
+      return finding;
+    }
+  }
+  return std::nullopt;
+}
+
+bool uses_any(const Job& job) {
+  for (const Program& program : job.programs) {
+    for (const Move& move : program.moves) {
+      if (move.op1.kind == OperandKind::kArrival && move.arrival.mode == PeerMode::kAny) return true;
+    }
+  }
+  return false;
+}
+
+void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, std::uint64_t seed) {
+  Interpreter interpreter(job);
+  const auto fail = [&](Finding finding, const std::string& schedule) {
+    finding.text += schedule;
+    report.finding = std::move(finding);
+    report.where = describe(job);
+    report.failing_call = job.call;
+  };
+  SymbolRun least = interpreter.run_symbols(Policy::least_permissive());
+  if (least.finding) return fail(std::move(*least.finding), "\n  (least permissive schedule)");
+  bool segment_dependencies = false;
+  for (const Program& program : job.programs) {
+    for (const Move& move : program.moves) segment_dependencies |= move.segment_dependency0 != 0 || move.segment_dependency1 != 0;
+  }
+  if (segment_dependencies) {
+    SymbolRun full = interpreter.run_symbols(Policy::least_permissive(true));
+    if (full.finding) {
+      return fail(std::move(*full.finding), "\n  (least permissive schedule, segment dependencies read as full)");
+    }
+  }
+  std::uint64_t pairs = 0;
+  std::optional<Finding> race = find_race(interpreter.lowered(), least, &pairs);
+  report.pairs += pairs;
+  if (race) return fail(std::move(*race), "");
+  if (auto wrong = compare_with_expectation(interpreter, least)) return fail(std::move(*wrong), "");
+  ++report.calls;
+  report.moves += interpreter.lowered().size();
+  const bool any = uses_any(job);
+  for (std::uint32_t i = 0; i < schedules; ++i) {
+    const std::uint64_t schedule_seed = seed * 1000003 + i;
+    SymbolRun run = interpreter.run_symbols(Policy::random(schedule_seed));
+    ++report.schedules;
+    report.most_ranks_sampled = std::max(report.most_ranks_sampled, job.size());
+    const std::string schedule = "\n  (random schedule " + std::to_string(schedule_seed) + ")";
+    if (run.finding) return fail(std::move(*run.finding), schedule);
+    if (!any) {
+      if (auto differs = compare_runs(interpreter, interpreter.symbols(), least, run, schedule_seed)) {
+        return fail(std::move(*differs), "");
+      }
+    } else if (auto wrong = compare_with_expectation(interpreter, run)) {
+      return fail(std::move(*wrong), schedule);
+    }
+  }
+}
+
+// A hash of everything that decides what a job does, to leave out calls that come to the same.
+std::uint64_t hash_of(const Job& job) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto add = [&](std::uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29U;
+  };
+  add(static_cast<std::uint64_t>(job.call.collective));
+  add(job.call.in_place);
+  add(job.call.root);
+  add(job.call.rank);
+  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
+    for (const Move& move : job.programs[rank].moves) {
+      for (const std::uint64_t word : encode(move)) add(word);
+    }
+    for (const std::uint32_t word : job.programs[rank].pool) add(word);
+    for (const std::uint64_t bytes : job.region_bytes[rank]) add(bytes);
+    for (const std::uint64_t word : job.params[rank]) add(word);
+    if (!job.vectors.empty()) {
+      for (const auto* values : {&job.vectors[rank].send_counts, &job.vectors[rank].send_displacements,
+                                 &job.vectors[rank].recv_counts, &job.vectors[rank].recv_displacements}) {
+        for (const std::uint64_t value : *values) add(value);
+      }
+    }
+  }
+  return hash;
+}
+
+template <class T>
+void sort_unique(std::vector<T>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+bool has_in_place(Collective collective) {
+  switch (collective) {
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kAllgather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+    case Collective::kAllgatherv:
+    case Collective::kAlltoall:
+    case Collective::kAlltoallv:
+    case Collective::kScan:
+    case Collective::kExscan: return true;
+    default: return false;
+  }
+}
+
+// Whether `count` is that of one block of P, so that small counts already make long vectors.
+bool counts_blocks(Collective collective) {
+  switch (collective) {
+    case Collective::kReduceScatter:
+    case Collective::kAllgather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kAlltoall: return true;
+    default: return is_vector(collective);
+  }
+}
+
+}  // namespace
+
+std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options) {
+  const Collective collective = algorithm.collective;
+  const bool point = collective == Collective::kSend || collective == Collective::kRecv ||
+                     collective == Collective::kPut || collective == Collective::kGet;
+  std::vector<std::uint64_t> counts = options.counts;
+  if (collective == Collective::kBarrier || collective == Collective::kNop) {
+    counts = {0};
+  } else if (counts.empty()) {
+    const std::uint64_t p = size;
+    if (is_vector(collective)) {
+      counts = {3};
+    } else if (counts_blocks(collective)) {
+      counts = size <= 9 ? std::vector<std::uint64_t>{0, 1, 2, 5} : std::vector<std::uint64_t>{1, 3};
+    } else {
+      counts = size <= 17 ? std::vector<std::uint64_t>{0, 1, p - 1, p, 2 * p + 1}
+                          : std::vector<std::uint64_t>{1, p - 1, 2 * p + 1};
+    }
+  }
+  sort_unique(counts);
+  std::vector<std::uint32_t> roots{0};
+  if (is_rooted(collective)) {
+    roots.clear();
+    if (!options.roots.empty()) {
+      for (const std::uint32_t root : options.roots) {
+        if (root < size) roots.push_back(root);
+      }
+    } else if (size <= 8) {
+      for (std::uint32_t root = 0; root < size; ++root) roots.push_back(root);
+    } else if (size <= 17) {
+      roots = {0, 1, size / 2, size - 1};
+    } else {
+      roots = {0, size / 2 + 1};
+    }
+    sort_unique(roots);
+  }
+  std::vector<std::uint32_t> groups = options.group_sizes;
+  if (groups.empty()) {
+    groups.push_back(0);
+    if (size >= 4) {
+      std::uint32_t square = 2;
+      while ((square + 1) * (square + 1) <= size) ++square;
+      groups.insert(groups.end(), {2, 3, square});
+    }
+    sort_unique(groups);
+  }
+  std::vector<CheckedCall> calls;
+  for (const std::uint64_t count : counts) {
+    for (const std::uint32_t root : roots) {
+      for (const std::uint32_t group : groups) {
+        for (const bool in_place : {false, true}) {
+          if (in_place && (!options.in_place || !has_in_place(collective))) continue;
+          Call call;
+          call.collective = collective;
+          call.func = is_reduction(collective) ? options.func : Func::kNone;
+          call.dtype = collective == Collective::kBarrier || collective == Collective::kNop ? Datatype::kNone
+                                                                                            : options.dtype;
+          call.in_place = in_place;
+          call.size = size;
+          call.root = root;
+          call.group_size = group;
+          call.count = count;
+          if (point) {
+            // The origin is the rank before its peer; a rank is no peer of its own.
+            if (size < 2) continue;
+            call.rank = (root + size - 1) % size;
+          }
+          if (!is_vector(collective)) {
+            calls.push_back({call, {}});
+            continue;
+          }
+          std::vector<CountPattern> patterns{CountPattern::kVaried, CountPattern::kOneRank};
+          if (size <= 17) patterns.insert(patterns.end(), {CountPattern::kZero, CountPattern::kUniform});
+          for (const CountPattern pattern : patterns) {
+            calls.push_back({call, example_counts(call, pattern, options.seed + count)});
+            if (pattern == CountPattern::kVaried && size <= 9) {
+              calls.push_back({call, example_counts(call, pattern, options.seed + count + 7)});
+            }
+          }
+        }
+      }
+    }
+  }
+  return calls;
+}
+
+CheckReport check_job(const Job& job, std::uint32_t schedules, std::uint64_t seed) {
+  CheckReport report;
+  report.subject = describe(job);
+  report.seed = seed;
+  report.ranks = {job.size()};
+  check_into(report, job, schedules, seed);
+  return report;
+}
+
+CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& options) {
+  CheckReport report;
+  report.subject = std::string(name_of(algorithm.collective)) + " " + algorithm.name;
+  report.seed = options.seed;
+  report.ranks = options.ranks;
+  if (report.ranks.empty()) {
+    for (std::uint32_t p = 1; p <= 17; ++p) report.ranks.push_back(p);
+    report.ranks.insert(report.ranks.end(), {24, 32, 33, 64});
+  }
+  for (const std::uint32_t size : report.ranks) {
+    std::unordered_set<std::uint64_t> seen;
+    for (const CheckedCall& checked : calls_to_check(algorithm, size, options)) {
+      if (algorithm.admits != nullptr) {
+        Call shared = checked.call;
+        shared.rank = 0;
+        if (!algorithm.admits(shared)) {
+          ++report.refused;
+          continue;
+        }
+      }
+      Job job;
+      try {
+        job = make_job(algorithm, checked.call, checked.vectors);
+      } catch (const Error& error) {
+        report.finding = Finding{FindingKind::kMalformed, kNowhere, kNowhere, kNowhere, kNowhere, error.what()};
+        report.failing_call = checked.call;
+        return report;
+      }
+      if (!seen.insert(hash_of(job)).second) {
+        ++report.same;
+        continue;
+      }
+      check_into(report, job, size <= options.sampled_ranks ? options.schedules : 0, options.seed + report.calls);
+      if (report.finding) return report;
+    }
+  }
+  return report;
+}
+
+std::string CheckReport::text() const {
+  std::ostringstream out;
+  out << subject << ": " << (ok() ? "ok" : "FAILED") << '\n';
+  out << "  ranks:";
+  for (const std::uint32_t p : ranks) out << ' ' << p;
+  out << '\n';
+  out << "  proven: " << calls << " calls, " << moves
+      << " moves: right result, no deadlock on any engine, messages match, within bounds, no race (" << pairs
+      << " pairs of accesses ordered)\n";
+  if (same != 0) out << "  same programs as a proven call: " << same << " calls\n";
+  if (refused != 0) out << "  not admitted by the algorithm: " << refused << " calls\n";
+  out << "  sampled: " << schedules << " random schedules (seed " << seed;
+  if (most_ranks_sampled != 0) out << ", up to " << most_ranks_sampled << " ranks";
+  out << ")\n";
+  if (finding) {
+    out << "  counterexample: " << where << '\n';
+    out << "  " << name_of(finding->kind) << ": " << finding->text << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace unisono::reference

@@ -1,0 +1,69 @@
+// The checker: right result, no deadlock, no race, for all ranks together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "reference/finding.hpp"
+#include "reference/job.hpp"
+
+namespace unisono::reference {
+
+/// What to check. Empty lists stand for the defaults, which grow sparser with the number of ranks so that one algorithm
+/// takes seconds.
+struct CheckOptions {
+  std::vector<std::uint32_t> ranks;        ///< default 1 to 17, 24, 32, 33, 64
+  std::vector<std::uint64_t> counts;       ///< elements; default around 0, 1, P and 2P+1
+  std::vector<std::uint32_t> roots;        ///< those below P; default all up to 8 ranks, then 0, 1, P/2, P-1
+  std::vector<std::uint32_t> group_sizes;  ///< default 0, and with P from 4 upwards 2, 3 and about sqrt(P)
+  bool in_place = true;                    ///< also in place, where the collective has it
+  Datatype dtype = Datatype::kFp32;
+  Func func = Func::kSum;
+  std::uint32_t schedules = 24;      ///< random schedules for each call of up to `sampled_ranks` ranks
+  std::uint32_t sampled_ranks = 9;   ///< more ranks are proven but not sampled
+  std::uint64_t seed = 1;
+};
+
+/// What was found, and what the absence of findings means.
+struct CheckReport {
+  std::string subject;
+  /// Nothing but the first counterexample is kept.
+  std::optional<Finding> finding;
+  std::string where;                 ///< the call that fails, in words
+  std::optional<Call> failing_call;  ///< the call that fails
+
+  std::uint64_t calls = 0;     ///< calls proven: deadlock-free, race-free, right result, under both readings of segment
+                               ///< dependencies
+  std::uint64_t same = 0;      ///< calls left out because their programs equal those of a call already proven
+  std::uint64_t refused = 0;   ///< calls the algorithm does not admit
+  std::uint64_t moves = 0;     ///< moves of all programs proven
+  std::uint64_t pairs = 0;     ///< pairs of accesses to the same byte shown to be ordered
+  std::uint64_t schedules = 0; ///< random schedules run in addition
+  std::uint64_t seed = 0;
+  std::vector<std::uint32_t> ranks;
+  std::uint32_t most_ranks_sampled = 0;
+
+  bool ok() const { return !finding.has_value(); }
+  /// Several lines: what was proven for which calls, what was sampled, and the counterexample if there is one.
+  std::string text() const;
+};
+
+/// Checks one job: the least permissive engine under both readings of segment dependencies (deadlock, matching,
+/// bounds, uninitialised memory), the result against the collective's promise, races, then `schedules` random schedules
+/// whose results must be the same. Without an algorithm in the job there is no promise to compare with.
+CheckReport check_job(const Job& job, std::uint32_t schedules = 24, std::uint64_t seed = 1);
+
+/// Checks an algorithm over many calls; stops at the first counterexample. Never throws for a wrong algorithm.
+CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& options = {});
+
+/// The calls that `check_algorithm` looks at, with counts of v-collectives.
+struct CheckedCall {
+  Call call;
+  std::vector<VectorCounts> vectors;
+};
+std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options);
+
+}  // namespace unisono::reference

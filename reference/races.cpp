@@ -1,0 +1,280 @@
+#include "reference/races.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace unisono::reference {
+namespace {
+
+// Stages of a move, as vertices of the happens-before graph.
+enum class Stage : std::uint8_t {
+  kStart,    // dependencies have completed; params are read
+  kIssue,    // its arrivals have issued
+  kElement,  // all its elements, between their inputs and their results
+  kFinish,
+  kRetire,
+};
+constexpr std::uint32_t kStages = 5;
+
+struct Access {
+  enum class Kind : std::uint8_t {
+    kLocal,   // element by element; a local result is what segment dependencies wait for
+    kRemote,  // element by element, in a peer's memory
+    kStream,  // a stream port: everything that touches it changes it
+    kWhole,   // params words, read at the start
+  };
+  Kind kind = Kind::kLocal;
+  bool write = false;
+  Node node = 0;
+  std::uint32_t rank = 0;   // whose memory
+  std::uint32_t place = 0;  // region, or stream port and direction
+  std::uint32_t element = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+class RaceFinder {
+ public:
+  RaceFinder(const Lowered& lowered, const Run& run) : lowered_(lowered), run_(run) {
+    successors_.resize(lowered.size());
+    arrival_successors_.resize(lowered.size());
+    for (const Lowered::Channel& channel : lowered.channels()) link(channel);
+    seen_.resize(std::size_t{kStages} * lowered.size());
+    pure_.resize(lowered.size());
+  }
+
+  std::optional<Finding> find(std::uint64_t* pairs) {
+    collect();
+    std::vector<std::pair<std::size_t, std::size_t>> conflicts;  // (earlier, later) in accesses_
+    for (auto& place : places_) sweep(place, conflicts);
+    if (pairs != nullptr) *pairs = conflicts.size();
+    std::sort(conflicts.begin(), conflicts.end());
+    for (std::size_t i = 0; i < conflicts.size();) {
+      std::size_t end = i;
+      while (end < conflicts.size() && conflicts[end].first == conflicts[i].first) ++end;
+      if (auto finding = check(accesses_[conflicts[i].first], conflicts, i, end)) return finding;
+      i = end;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static std::size_t vertex(Node n, Stage stage) { return std::size_t{n} * kStages + static_cast<std::size_t>(stage); }
+  bool exists(Node n) const { return run_.outcomes[n].count != 0 || lowered_.node(n).move->signal; }
+
+  void link(const Lowered::Channel& channel) {
+    const auto sends = lowered_.sends(channel);
+    const auto arrivals = lowered_.arrivals(channel);
+    std::size_t j = 0;
+    Node previous = kNowhere;
+    for (const Node send : sends) {
+      if (!exists(send)) continue;
+      while (j < arrivals.size() && !exists(arrivals[j])) ++j;
+      if (j == arrivals.size()) return;
+      successors_[send].push_back(arrivals[j]);
+      if (previous != kNowhere) arrival_successors_[previous].push_back(arrivals[j]);
+      previous = arrivals[j++];
+    }
+  }
+
+  // Accesses by place: (rank, region) for memory, (rank, port and direction) for streams.
+  void collect() {
+    constexpr std::size_t kPlaces = kRegions + 2 * kMaxStreamPorts;
+    places_.resize(lowered_.job().size() * kPlaces);
+    const auto add = [&](Access::Kind kind, bool write, Node n, std::uint32_t rank, std::size_t place,
+                         std::uint64_t begin, std::uint64_t bytes) {
+      if (bytes == 0) return;
+      places_[rank * kPlaces + place].push_back(accesses_.size());
+      accesses_.push_back({kind, write, n, rank, static_cast<std::uint32_t>(place),
+                           bytes_of(lowered_.node(n).move->dtype), begin, begin + bytes});
+    };
+    constexpr auto kParams = static_cast<std::size_t>(Region::kParams);
+    for (Node n = 0; n < lowered_.size(); ++n) {
+      const auto& node = lowered_.node(n);
+      const Move& move = *node.move;
+      const MoveOutcome& out = run_.outcomes[n];
+      if (move.kind != MoveKind::kMove) continue;
+      if (move.count_indirect) add(Access::Kind::kWhole, false, n, node.rank, kParams, move.count, 8);
+      if (out.count == 0) continue;
+      const std::uint64_t bytes = out.count * bytes_of(move.dtype);
+      const auto slot = [&](const Operand& operand, std::uint64_t offset, bool write) {
+        if (operand.kind == OperandKind::kMemory) {
+          add(Access::Kind::kLocal, write, n, node.rank, static_cast<std::size_t>(operand.region), offset, bytes);
+          if (operand.indirect) add(Access::Kind::kWhole, false, n, node.rank, kParams, operand.offset, 8);
+        } else if (operand.kind == OperandKind::kStream) {
+          add(Access::Kind::kStream, true, n, node.rank, kRegions + 2 * operand.offset + (write ? 1 : 0), 0, 1);
+        }
+      };
+      slot(move.op0, out.op0, false);
+      slot(move.op1, out.op1, false);
+      slot(move.local, out.local, true);
+      const RemoteAddress& there = move.remote_address;
+      if (move.op1.kind == OperandKind::kRemoteMemory) {
+        add(Access::Kind::kRemote, false, n, move.arrival.peer, static_cast<std::size_t>(there.region), there.offset,
+            bytes);
+      }
+      if (move.remote.kind == RemoteKind::kMemory) {
+        add(Access::Kind::kRemote, true, n, move.remote.peer, static_cast<std::size_t>(there.region), there.offset,
+            bytes);
+      } else if (move.remote.kind == RemoteKind::kStream) {
+        add(Access::Kind::kStream, true, n, move.remote.peer, kRegions + 2 * std::size_t{move.remote.port} + 1, 0, 1);
+      }
+    }
+  }
+
+  void sweep(std::vector<std::size_t>& place, std::vector<std::pair<std::size_t, std::size_t>>& conflicts) const {
+    std::sort(place.begin(), place.end(),
+              [&](std::size_t a, std::size_t b) { return accesses_[a].begin < accesses_[b].begin; });
+    std::vector<std::size_t> reads;
+    std::vector<std::size_t> writes;
+    for (const std::size_t b : place) {
+      const Access& access = accesses_[b];
+      const auto over = [&](std::size_t a) { return accesses_[a].end <= access.begin; };
+      std::erase_if(reads, over);
+      std::erase_if(writes, over);
+      const auto meet = [&](std::size_t a) {
+        if (accesses_[a].node == access.node) return;
+        const bool first = time_of(accesses_[a]) < time_of(access);
+        conflicts.emplace_back(first ? a : b, first ? b : a);
+      };
+      for (const std::size_t a : writes) meet(a);
+      if (access.write) {
+        for (const std::size_t a : reads) meet(a);
+      }
+      (access.write ? writes : reads).push_back(b);
+    }
+  }
+
+  // When the access happens first in the run. If one access is guaranteed to precede another, its time is less.
+  std::uint64_t time_of(const Access& access) const {
+    const MoveOutcome& out = run_.outcomes[access.node];
+    return access.kind == Access::Kind::kWhole ? out.start : out.first;
+  }
+
+  // Whether `from` is before all the accesses it conflicts with. In the run it came first, and the run obeys every order
+  // there is, so the opposite order is not guaranteed.
+  std::optional<Finding> check(const Access& from, const std::vector<std::pair<std::size_t, std::size_t>>& conflicts,
+                               std::size_t begin, std::size_t end) {
+    std::uint64_t horizon = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      horizon = std::max(horizon, run_.outcomes[accesses_[conflicts[i].second].node].finish);
+    }
+    reach(from, horizon);
+    for (std::size_t i = begin; i < end; ++i) {
+      const Access& to = accesses_[conflicts[i].second];
+      bool ordered = seen_[vertex(to.node, Stage::kStart)] == stamp_;
+      if (to.kind != Access::Kind::kWhole) {
+        ordered = ordered || seen_[vertex(to.node, Stage::kIssue)] == stamp_;
+        const bool aligned = from.element == to.element && from.begin == to.begin &&
+                             from.kind != Access::Kind::kStream && from.kind != Access::Kind::kWhole;
+        ordered = ordered || (aligned && pure_[to.node] == stamp_);
+      }
+      if (!ordered) return report(from, to);
+    }
+    return std::nullopt;
+  }
+
+  // Marks everything that is certainly after the access.
+  void reach(const Access& from, std::uint64_t horizon) {
+    ++stamp_;
+    horizon_ = horizon;
+    work_.clear();
+    std::vector<Node> pure;
+    const auto begin_pure = [&](Node n) {
+      if (pure_[n] == stamp_ || run_.outcomes[n].start > horizon_) return;
+      pure_[n] = stamp_;
+      pure.push_back(n);
+    };
+    const auto& node = lowered_.node(from.node);
+    if (from.kind == Access::Kind::kWhole) {
+      visit(from.node, Stage::kIssue);
+    } else if (!from.write) {
+      for (const Node next : successors_[from.node]) begin_pure(next);
+      for (const Node next : lowered_.stream_dependents(node)) begin_pure(next);
+      for (const Node next : arrival_successors_[from.node]) visit(next, Stage::kIssue);
+    } else if (from.kind == Access::Kind::kLocal) {
+      for (const Node next : lowered_.stream_dependents(node)) begin_pure(next);
+    }
+    while (!pure.empty()) {
+      const Node n = pure.back();
+      pure.pop_back();
+      visit(n, Stage::kElement);
+      for (const Node next : successors_[n]) begin_pure(next);
+      for (const Node next : lowered_.stream_dependents(lowered_.node(n))) begin_pure(next);
+    }
+    visit(from.node, Stage::kFinish);
+    while (!work_.empty()) {
+      const auto [n, stage] = work_.back();
+      work_.pop_back();
+      const auto& at = lowered_.node(n);
+      switch (stage) {
+        case Stage::kStart: visit(n, Stage::kIssue); break;
+        case Stage::kIssue: visit(n, Stage::kElement); break;
+        case Stage::kElement:
+          visit(n, Stage::kFinish);
+          for (const Node next : successors_[n]) visit(next, Stage::kElement);
+          for (const Node next : lowered_.stream_dependents(at)) visit(next, Stage::kElement);
+          for (const Node next : arrival_successors_[n]) visit(next, Stage::kIssue);
+          break;
+        case Stage::kFinish:
+          visit(n, Stage::kRetire);
+          for (const Node next : lowered_.dependents(at)) visit(next, Stage::kStart);
+          break;
+        case Stage::kRetire: {
+          const auto moves = lowered_.job().programs[at.rank].moves.size();
+          if (at.index + 1 < moves) visit(n + 1, Stage::kRetire);
+          if (at.index + kWindow < moves) visit(n + static_cast<Node>(kWindow), Stage::kStart);
+          break;
+        }
+      }
+    }
+  }
+
+  void visit(Node n, Stage stage) {
+    // What starts later than everything asked about has finished cannot lie on a way to it. Retiring has no time.
+    if (stage != Stage::kRetire && run_.outcomes[n].start > horizon_) return;
+    std::uint32_t& seen = seen_[vertex(n, stage)];
+    if (seen == stamp_) return;
+    seen = stamp_;
+    work_.emplace_back(n, stage);
+  }
+
+  Finding report(const Access& a, const Access& b) const {
+    const auto verb = [](const Access& access) { return access.write ? "writes" : "reads"; };
+    std::string where;
+    if (a.place < kRegions) {
+      where = std::string(name_of(static_cast<Region>(a.place))) + "[" + std::to_string(std::max(a.begin, b.begin)) +
+              ":" + std::to_string(std::min(a.end, b.end)) + "]";
+    } else {
+      where = "stream port " + std::to_string((a.place - kRegions) / 2);
+    }
+    Finding finding = lowered_.at(FindingKind::kRace, a.node,
+                                  where + " of rank " + std::to_string(a.rank) + ": the first move " + verb(a) +
+                                      ", the second " + verb(b) + ", and nothing orders them\n  " +
+                                      lowered_.place(a.node) + "\n  " + lowered_.place(b.node));
+    finding.other_rank = lowered_.node(b.node).rank;
+    finding.other_move = lowered_.node(b.node).index;
+    return finding;
+  }
+
+  const Lowered& lowered_;
+  const Run& run_;
+  std::vector<std::vector<Node>> successors_;          // arrivals of its messages
+  std::vector<std::vector<Node>> arrival_successors_;  // next arrival from the same peer
+  std::vector<Access> accesses_;
+  std::vector<std::vector<std::size_t>> places_;
+  std::vector<std::uint32_t> seen_;
+  std::vector<std::uint32_t> pure_;
+  std::uint32_t stamp_ = 0;
+  std::uint64_t horizon_ = 0;
+  std::vector<std::pair<Node, Stage>> work_;
+};
+
+}  // namespace
+
+std::optional<Finding> find_race(const Lowered& lowered, const Run& run, std::uint64_t* pairs) {
+  return RaceFinder(lowered, run).find(pairs);
+}
+
+}  // namespace unisono::reference

@@ -1,0 +1,26 @@
+// Races: bytes that two moves touch in no certain order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "reference/interpreter.hpp"
+
+namespace unisono::reference {
+
+/// Looks for a race in a job, given one complete run of it (which tells counts and offsets). Exact for the orders that
+/// docs/model.md guarantees to every engine, independent of the schedule of `run`:
+///
+/// - a move's elements lie between its start and its completion; element k reads its operands when its inputs are
+///   there, then writes its local result and sends, in no certain order;
+/// - full dependencies and the window order completion before start;
+/// - a segment dependency orders element k's local result before element k;
+/// - a message orders the sending of element k before element k of the arrival;
+/// - an arrival starts after the earlier arrivals from that peer have been consumed.
+///
+/// Two accesses to a byte, one of them writing, must be ordered as wholes, or element by element where both touch the
+/// byte with the same element. Stream ports count as memory that every access writes. `accesses`, if given, receives
+/// the number of pairs examined.
+std::optional<Finding> find_race(const Lowered& lowered, const Run& run, std::uint64_t* pairs = nullptr);
+
+}  // namespace unisono::reference

@@ -1,0 +1,217 @@
+#include "reference/symbols.hpp"
+
+#include <algorithm>
+
+namespace unisono::reference {
+namespace {
+
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31U);
+}
+
+// Odd, so that appending never loses what stands to the left.
+constexpr std::uint64_t kBase[2] = {0x9e3779b97f4a7c15ULL, 0xd1342543de82ef95ULL};
+
+std::string leaf_text(const Leaf& leaf) {
+  std::string region = leaf.region >= kStreamRegion ? "stream" + std::to_string(leaf.region - kStreamRegion)
+                                                    : name_of(static_cast<Region>(leaf.region));
+  return "r" + std::to_string(leaf.rank) + "." + region + "[" + std::to_string(leaf.index) + "]";
+}
+
+}  // namespace
+
+Fingerprint Fingerprint::then(Func by, const Fingerprint& right) const {
+  Fingerprint result;
+  for (int i = 0; i < 2; ++i) {
+    result.multiset[i] = multiset[i] + right.multiset[i];
+    result.sequence[i] = sequence[i] * right.power[i] + right.sequence[i];
+    result.power[i] = power[i] * right.power[i];
+  }
+  result.leaves = leaves + right.leaves;
+  result.func = by;
+  result.mixed = mixed || right.mixed || (func != Func::kNone && func != by) ||
+                 (right.func != Func::kNone && right.func != by);
+  return result;
+}
+
+bool Fingerprint::same_multiset(const Fingerprint& other) const {
+  return !mixed && !other.mixed && leaves == other.leaves && func == other.func && multiset[0] == other.multiset[0] &&
+         multiset[1] == other.multiset[1];
+}
+
+bool Fingerprint::same_sequence(const Fingerprint& other) const {
+  return same_multiset(other) && sequence[0] == other.sequence[0] && sequence[1] == other.sequence[1];
+}
+
+SymbolTable::SymbolTable() : slots_(1U << 12U) { nodes_.push_back({}); }
+
+Symbol SymbolTable::make_leaves(std::uint32_t rank, std::uint32_t region, std::uint64_t count) {
+  const auto first = static_cast<Symbol>(nodes_.size());
+  Node node;
+  node.kind = Kind::kLeaf;
+  node.a = (std::uint64_t{rank} << 8U) | region;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    node.b = i;
+    nodes_.push_back(node);
+  }
+  return first;
+}
+
+Symbol SymbolTable::intern(const Node& node) {
+  const auto hash = [](const Node& n) {
+    return mix(n.a * 0x9e3779b97f4a7c15ULL + mix(n.b + (static_cast<std::uint64_t>(n.kind) << 56U) +
+                                                 (static_cast<std::uint64_t>(n.func) << 48U)));
+  };
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash(node) & mask;
+  while (slots_[at] != 0) {
+    const Node& other = nodes_[slots_[at]];
+    if (other.a == node.a && other.b == node.b && other.kind == node.kind && other.func == node.func) return slots_[at];
+    at = (at + 1) & mask;
+  }
+  const auto symbol = static_cast<Symbol>(nodes_.size());
+  nodes_.push_back(node);
+  slots_[at] = symbol;
+  if (++interned_ * 2 > slots_.size()) {
+    std::vector<Symbol> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Symbol s : old) {
+      if (s == 0) continue;
+      std::size_t to = hash(nodes_[s]) & (slots_.size() - 1);
+      while (slots_[to] != 0) to = (to + 1) & (slots_.size() - 1);
+      slots_[to] = s;
+    }
+  }
+  return symbol;
+}
+
+Symbol SymbolTable::constant(std::uint64_t value) { return intern({value, 0, Kind::kConstant, Func::kNone}); }
+
+Symbol SymbolTable::combine(Func func, Symbol left, Symbol right) {
+  return intern({left, right, Kind::kCombine, func});
+}
+
+Symbol SymbolTable::part(Symbol whole, std::uint32_t part, std::uint32_t parts) {
+  if (whole == kUninitialised) return whole;
+  return intern({whole, (std::uint64_t{part} << 32U) | parts, Kind::kPart, Func::kNone});
+}
+
+Symbol SymbolTable::join(const Symbol* cells, std::uint32_t parts) {
+  bool whole = true;
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    if (cells[i] == kUninitialised) return kUninitialised;
+    const Node& node = nodes_[cells[i]];
+    whole = whole && node.kind == Kind::kPart && node.b == ((std::uint64_t{i} << 32U) | parts) &&
+            node.a == nodes_[cells[0]].a;
+  }
+  if (whole) return static_cast<Symbol>(nodes_[cells[0]].a);
+  Symbol torn = cells[0];
+  for (std::uint32_t i = 1; i < parts; ++i) torn = intern({torn, cells[i], Kind::kJoin, Func::kNone});
+  return torn;
+}
+
+bool SymbolTable::is_leaf(Symbol symbol, Leaf& leaf) const {
+  const Node& node = nodes_[symbol];
+  if (node.kind != Kind::kLeaf) return false;
+  leaf = {static_cast<std::uint32_t>(node.a >> 8U), static_cast<std::uint32_t>(node.a & 0xffU), node.b};
+  return true;
+}
+
+Fingerprint SymbolTable::leaf_fingerprint(const Leaf& leaf) {
+  Fingerprint result;
+  const std::uint64_t seed = mix(leaf.index * 0x9e3779b97f4a7c15ULL + 1) + (std::uint64_t{leaf.rank} << 8U) + leaf.region;
+  result.multiset[0] = mix(seed + 0x243f6a8885a308d3ULL);
+  result.multiset[1] = mix(seed ^ 0x13198a2e03707344ULL);
+  for (int i = 0; i < 2; ++i) {
+    result.sequence[i] = result.multiset[i];
+    result.power[i] = kBase[i];
+  }
+  result.leaves = 1;
+  return result;
+}
+
+const Fingerprint& SymbolTable::fingerprint(Symbol symbol) {
+  fingerprints_.resize(nodes_.size());
+  has_fingerprint_.resize(nodes_.size());
+  std::vector<Symbol> stack{symbol};
+  while (!stack.empty()) {
+    const Symbol s = stack.back();
+    if (has_fingerprint_[s]) {
+      stack.pop_back();
+      continue;
+    }
+    const Node& node = nodes_[s];
+    if (node.kind == Kind::kCombine) {
+      const auto left = static_cast<Symbol>(node.a);
+      const auto right = static_cast<Symbol>(node.b);
+      if (!has_fingerprint_[left] || !has_fingerprint_[right]) {
+        if (!has_fingerprint_[left]) stack.push_back(left);
+        if (!has_fingerprint_[right]) stack.push_back(right);
+        continue;
+      }
+      fingerprints_[s] = fingerprints_[left].then(node.func, fingerprints_[right]);
+    } else if (node.kind == Kind::kLeaf) {
+      Leaf leaf;
+      is_leaf(s, leaf);
+      fingerprints_[s] = leaf_fingerprint(leaf);
+    } else {
+      // Constants, torn elements and memory never written are no reduction of inputs, whatever they are.
+      fingerprints_[s].mixed = true;
+    }
+    has_fingerprint_[s] = true;
+    stack.pop_back();
+  }
+  return fingerprints_[symbol];
+}
+
+void SymbolTable::write(std::string& out, Symbol symbol, std::size_t limit) const {
+  if (out.size() > limit) {
+    if (out.size() < 4 || out.compare(out.size() - 3, 3, "...") != 0) out += "...";
+    return;
+  }
+  const Node& node = nodes_[symbol];
+  switch (node.kind) {
+    case Kind::kNever: out += "uninitialised"; return;
+    case Kind::kLeaf: {
+      Leaf leaf;
+      is_leaf(symbol, leaf);
+      out += leaf_text(leaf);
+      return;
+    }
+    case Kind::kConstant: out += std::to_string(node.a); return;
+    case Kind::kPart:
+      write(out, static_cast<Symbol>(node.a), limit);
+      out += ".part" + std::to_string(node.b >> 32U);
+      return;
+    case Kind::kJoin:
+      out += "torn(";
+      write(out, static_cast<Symbol>(node.a), limit);
+      out += " | ";
+      write(out, static_cast<Symbol>(node.b), limit);
+      out += ")";
+      return;
+    case Kind::kCombine: break;
+  }
+  const bool infix = node.func == Func::kSum || node.func == Func::kProd;
+  const auto operand = [&](Symbol s, bool bracket) {
+    bracket = bracket && nodes_[s].kind == Kind::kCombine;
+    if (bracket) out += "(";
+    write(out, s, limit);
+    if (bracket) out += ")";
+  };
+  if (!infix) out += std::string(unisono::name_of(node.func)) + "(";
+  operand(static_cast<Symbol>(node.a), false);
+  out += infix ? (node.func == Func::kSum ? " + " : " * ") : ", ";
+  operand(static_cast<Symbol>(node.b), infix);
+  if (!infix) out += ")";
+}
+
+std::string SymbolTable::text(Symbol symbol, std::size_t limit) const {
+  std::string out;
+  write(out, symbol, limit);
+  return out;
+}
+
+}  // namespace unisono::reference
