@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,12 +178,17 @@ def test_limits_agree_with_the_records_they_describe() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["mypy", "--strict", "python/unisono/_spec.py"],
-        ["ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W,I,UP,B,N", "python/unisono/_spec.py"],
-        ["ruff", "format", "--isolated", "--line-length=120", "--check", "python/unisono/_spec.py"],
+        ["mypy", "--config-file=", "--strict"],
+        ["ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W,I,UP,B,N"],
+        ["ruff", "format", "--isolated", "--line-length=120", "--check"],
     ],
     ids=["mypy", "ruff check", "ruff format"],
 )
-def test_the_module_is_clean(command: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+def test_the_module_is_clean(command: list[str], tmp_path: Path) -> None:
+    # A copy: beside its package, mypy would judge the whole of it, the compiled extension included.
+    copy = tmp_path / "spec_module.py"
+    copy.write_bytes((ROOT / "python/unisono/_spec.py").read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", *command, copy.name], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
