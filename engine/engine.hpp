@@ -46,7 +46,6 @@ struct CallRequest {
   std::shared_ptr<const Program> program;    ///< for Collective::kProgram: this rank's program
   std::span<const CallId> wait_for;          ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};      ///< 0 = the communicator's
-  std::uint64_t window_offset = 0;           ///< put, get: byte offset in the peer's window
 };
 
 /// What became of a call.

@@ -1,0 +1,436 @@
+#include "engine/arguments.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/arithmetic.hpp"
+#include "core/signature.hpp"
+#include "engine/program_cache.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 62U;
+
+/// Saturating product, for sizes that no buffer has.
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) || product > kUnbounded ? kUnbounded : product;
+}
+
+bool reduces(Collective c) {
+  switch (c) {
+    case Collective::kCombine:
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kScan:
+    case Collective::kExscan:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool rooted(Collective c) {
+  switch (c) {
+    case Collective::kSend:
+    case Collective::kRecv:
+    case Collective::kPut:
+    case Collective::kGet:
+    case Collective::kBcast:
+    case Collective::kReduce:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+    case Collective::kProgram:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool point_to_point(Collective c) { return c == Collective::kSend || c == Collective::kRecv; }
+
+bool local(Collective c) {
+  return c == Collective::kNop || c == Collective::kCopy || c == Collective::kCombine || c == Collective::kPut ||
+         c == Collective::kGet;
+}
+
+bool may_be_in_place(Collective c) {
+  switch (c) {
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kAllgather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+    case Collective::kAllgatherv:
+    case Collective::kAlltoall:
+    case Collective::kAlltoallv:
+    case Collective::kScan:
+    case Collective::kExscan:
+    case Collective::kProgram:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_data(Collective c) {
+  return c != Collective::kNop && c != Collective::kBarrier && c != Collective::kProgram;
+}
+
+/// One rank's admission of one call.
+class Admission {
+ public:
+  Admission(const CallRequest& request, CallState& state)
+      : request_(request), state_(state), communicator_(*state.communicator), call_(state.call) {}
+
+  void run() {
+    fields();
+    vectors();
+    buffers();
+    algorithm();
+    bind();
+  }
+
+ private:
+  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const {
+    throw Error(code, std::string(is_known(call_.collective) ? name_of(call_.collective) : "call") +
+                          " on communicator " + std::to_string(communicator_.number) + ": " + what);
+  }
+
+  void fields() {
+    call_ = request_.call;
+    if (!is_known(call_.collective)) {
+      refuse(ErrorCode::kInvalidArgument,
+             "operation " + std::to_string(static_cast<unsigned>(request_.call.collective)) + " is not known");
+    }
+    const Collective c = call_.collective;
+    call_.rank = communicator_.rank;
+    call_.size = communicator_.size;
+    call_.group_size = communicator_.group_size;
+    if (!is_known(call_.dtype)) {
+      refuse(ErrorCode::kInvalidDatatype,
+             "datatype " + std::to_string(static_cast<unsigned>(call_.dtype)) + " is not known");
+    }
+    if (!is_known(call_.func)) {
+      refuse(ErrorCode::kInvalidOp, "operator " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
+    }
+    if (has_data(c) && call_.dtype == Datatype::kNone) {
+      refuse(ErrorCode::kInvalidDatatype, "datatype none was given; a datatype with elements is needed");
+    }
+    if (reduces(c)) {
+      if (call_.func == Func::kNone) {
+        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are sum, prod, min and max");
+      }
+      if (!is_reducible(call_.dtype)) {
+        refuse(ErrorCode::kInvalidDatatype, std::string("datatype ") + name_of(call_.dtype) +
+                                                " was given, on which operator " + name_of(call_.func) +
+                                                " is not defined; allowed are int32, int64, fp16, bf16, fp32 and fp64");
+      }
+      const bool supported =
+          (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
+          (communicator_.capability.funcs >> static_cast<unsigned>(call_.func) & 1U) != 0;
+      if (!supported) {
+        refuse(ErrorCode::kUnsupported,
+               std::string("the engine of some member lacks ") + name_of(call_.func) + " of " + name_of(call_.dtype));
+      }
+    } else if (c != Collective::kProgram) {
+      call_.func = Func::kNone;
+    }
+    if (!may_be_in_place(c)) call_.in_place = false;
+    if (rooted(c)) {
+      if (call_.root >= call_.size) {
+        refuse(ErrorCode::kInvalidRoot, "root or peer " + std::to_string(call_.root) + " was given; ranks are 0 to " +
+                                            std::to_string(call_.size - 1));
+      }
+    } else {
+      call_.root = 0;
+    }
+    if (c == Collective::kNop || c == Collective::kBarrier) {
+      call_.count = 0;
+      call_.dtype = Datatype::kNone;
+    }
+    if (call_.count > kMaxCount) {
+      refuse(ErrorCode::kInvalidCount,
+             "count " + std::to_string(call_.count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
+    }
+    if (point_to_point(c)) {
+      if (request_.tag > kMaxUserTag) {
+        refuse(ErrorCode::kInvalidArgument,
+               "tag " + std::to_string(request_.tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
+      }
+      state_.tag = request_.tag;
+    }
+    state_.space = point_to_point(c) ? CallState::Space::kPointToPoint
+                   : local(c)        ? CallState::Space::kLocal
+                                     : CallState::Space::kCollective;
+    state_.window_offset = c == Collective::kPut || c == Collective::kGet ? request_.window_offset : 0;
+  }
+
+  /// Elements from the begin of the buffer to the end of the last block.
+  std::uint64_t extent(const std::uint64_t* counts, const std::uint64_t* displacements, const char* what) const {
+    std::uint64_t packed = 0;
+    std::uint64_t end = 0;
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) {
+      if (counts[rank] > kMaxCount) {
+        refuse(ErrorCode::kInvalidCount, std::string(what) + " count of rank " + std::to_string(rank) + " is " +
+                                             std::to_string(counts[rank]) + "; allowed are 0 to " +
+                                             std::to_string(kMaxCount));
+      }
+      const std::uint64_t begin = displacements != nullptr ? displacements[rank] : packed;
+      if (begin > kUnbounded) {
+        refuse(ErrorCode::kInvalidCount, std::string(what) + " displacement of rank " + std::to_string(rank) + " is " +
+                                             std::to_string(begin) + "; allowed are 0 to " + std::to_string(kUnbounded));
+      }
+      packed += counts[rank];
+      if (counts[rank] != 0) end = std::max(end, begin + counts[rank]);
+    }
+    return end;
+  }
+
+  std::uint64_t sum(const std::uint64_t* counts) const {
+    std::uint64_t total = 0;
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) total += counts[rank];
+    return total;
+  }
+
+  const std::uint64_t* needed(const std::uint64_t* counts, const char* what) const {
+    if (counts == nullptr) refuse(ErrorCode::kInvalidArgument, std::string("it needs ") + what + " of every rank");
+    return counts;
+  }
+
+  void vectors() {
+    const Collective c = call_.collective;
+    const bool sends = c == Collective::kScatterv || c == Collective::kAlltoallv;
+    const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv || c == Collective::kAlltoallv;
+    if (!sends && !receives) return;
+    if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
+    const VectorArguments& v = *request_.vectors;
+    const bool root = call_.rank == call_.root;
+    if (sends && !(c == Collective::kAlltoallv && call_.in_place)) {
+      needed(v.send_counts, "send counts");
+      send_extent_ = extent(v.send_counts, c == Collective::kScatterv && !root ? nullptr : v.send_displacements, "send");
+    }
+    if (receives) {
+      needed(v.recv_counts, "receive counts");
+      recv_extent_ =
+          extent(v.recv_counts, c == Collective::kGatherv && !root ? nullptr : v.recv_displacements, "receive");
+    }
+    if (c == Collective::kAlltoallv) {
+      call_.count = 0;
+    } else {
+      call_.count = sum(sends ? v.send_counts : v.recv_counts);
+      own_count_ = sends ? v.send_counts[call_.rank] : v.recv_counts[call_.rank];
+    }
+  }
+
+  /// Elements needed of src and dst; 0 where the region is not bound.
+  void needs(std::uint64_t& src, std::uint64_t& dst) const {
+    const std::uint64_t n = call_.count;
+    const std::uint64_t all = times(n, call_.size);
+    const bool in_place = call_.in_place;
+    const bool root = call_.rank == call_.root;
+    src = dst = 0;
+    switch (call_.collective) {
+      case Collective::kNop:
+      case Collective::kBarrier:
+      case Collective::kProgram:
+        break;
+      case Collective::kCopy:
+      case Collective::kCombine:
+        src = dst = n;
+        break;
+      case Collective::kSend:
+      case Collective::kPut:
+        src = n;
+        break;
+      case Collective::kRecv:
+      case Collective::kGet:
+      case Collective::kBcast:
+        dst = n;
+        break;
+      case Collective::kReduce:
+        src = in_place && root ? 0 : n;
+        dst = root ? n : 0;
+        break;
+      case Collective::kAllreduce:
+      case Collective::kScan:
+      case Collective::kExscan:
+        src = in_place ? 0 : n;
+        dst = n;
+        break;
+      case Collective::kReduceScatter:
+        src = in_place ? 0 : all;
+        dst = in_place ? all : n;
+        break;
+      case Collective::kAllgather:
+        src = in_place ? 0 : n;
+        dst = all;
+        break;
+      case Collective::kGather:
+        src = in_place && root ? 0 : n;
+        dst = root ? all : 0;
+        break;
+      case Collective::kScatter:
+        src = root ? all : 0;
+        dst = in_place && root ? 0 : n;
+        break;
+      case Collective::kAlltoall:
+        src = in_place ? 0 : all;
+        dst = all;
+        break;
+      case Collective::kGatherv:
+        src = in_place && root ? 0 : own_count_;
+        dst = root ? recv_extent_ : 0;
+        break;
+      case Collective::kScatterv:
+        src = root ? send_extent_ : 0;
+        dst = in_place && root ? 0 : own_count_;
+        break;
+      case Collective::kAllgatherv:
+        src = in_place ? 0 : own_count_;
+        dst = recv_extent_;
+        break;
+      case Collective::kAlltoallv:
+        src = in_place ? 0 : send_extent_;
+        dst = recv_extent_;
+        break;
+    }
+  }
+
+  void buffer(const char* name, const Binding& given, std::uint64_t elements) const {
+    const std::uint64_t bytes = times(elements, bytes_of(call_.dtype));
+    if (bytes == 0) return;
+    if (given.data == nullptr) {
+      refuse(ErrorCode::kBufferTooSmall, std::string(name) + " is null; " + std::to_string(elements) + " elements of " +
+                                             name_of(call_.dtype) + " (" + std::to_string(bytes) + " bytes) are needed");
+    }
+    if (given.bytes < bytes) {
+      refuse(ErrorCode::kBufferTooSmall, std::string(name) + " has " + std::to_string(given.bytes) + " bytes; " +
+                                             std::to_string(elements) + " elements of " + name_of(call_.dtype) + " (" +
+                                             std::to_string(bytes) + " bytes) are needed");
+    }
+  }
+
+  void buffers() {
+    if (call_.collective == Collective::kProgram) {
+      state_.regions[static_cast<std::size_t>(Region::kSrc)] = request_.src;
+      state_.regions[static_cast<std::size_t>(Region::kDst)] = request_.dst;
+      distinct(request_.src, request_.src.bytes, request_.dst, request_.dst.bytes);
+      return;
+    }
+    std::uint64_t src = 0;
+    std::uint64_t dst = 0;
+    needs(src, dst);
+    buffer("src", request_.src, src);
+    buffer("dst", request_.dst, dst);
+    const std::uint64_t element = bytes_of(call_.dtype);
+    distinct(request_.src, src * element, request_.dst, dst * element);
+    if (src != 0) state_.regions[static_cast<std::size_t>(Region::kSrc)] = {request_.src.data, src * element};
+    if (dst != 0) state_.regions[static_cast<std::size_t>(Region::kDst)] = {request_.dst.data, dst * element};
+  }
+
+  void distinct(const Binding& src, std::uint64_t src_bytes, const Binding& dst, std::uint64_t dst_bytes) const {
+    if (src_bytes == 0 || dst_bytes == 0 || src.data == nullptr || dst.data == nullptr) return;
+    const auto a = reinterpret_cast<std::uintptr_t>(src.data);
+    const auto b = reinterpret_cast<std::uintptr_t>(dst.data);
+    if (a < b + dst_bytes && b < a + src_bytes) {
+      refuse(ErrorCode::kOverlappingBuffers,
+             "src (" + std::to_string(src_bytes) + " bytes) and dst (" + std::to_string(dst_bytes) +
+                 " bytes) overlap; pass disjoint buffers" +
+                 (may_be_in_place(call_.collective) ? ", or ask for the in-place form" : ""));
+    }
+  }
+
+  void algorithm() {
+    if (call_.collective == Collective::kProgram) {
+      if (request_.program == nullptr) refuse(ErrorCode::kInvalidArgument, "no program was given");
+      if (!communicator_.capability.programs) {
+        refuse(ErrorCode::kUnsupported, "the engine of some member takes no programs of the user");
+      }
+      if (request_.algorithm != -1) refuse(ErrorCode::kInvalidArgument, "an algorithm was given; a program has none");
+      try {
+        state_.program = communicator_.cache->get(request_.program, call_, communicator_.capability);
+      } catch (const Error& error) {
+        refuse(error.code(), error.what());
+      }
+      return;
+    }
+    const std::span<const Algorithm> table = algorithms();
+    int position = request_.algorithm;
+    if (position == -1) {
+      position = choose_algorithm(call_);
+      if (position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
+    }
+    if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||
+        table[static_cast<std::size_t>(position)].collective != call_.collective) {
+      refuse(ErrorCode::kUnknownAlgorithm, "algorithm number " + std::to_string(position) +
+                                               " was given, which is none of this operation's");
+    }
+    const Algorithm& chosen = table[static_cast<std::size_t>(position)];
+    if (chosen.admits != nullptr && !chosen.admits(call_)) {
+      refuse(ErrorCode::kUnsupported,
+             std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);
+    }
+    state_.algorithm = &chosen;
+    number_ = static_cast<std::uint32_t>(position) + 1;
+    try {
+      state_.program = communicator_.cache->get(chosen, call_, communicator_.capability);
+    } catch (const Error& error) {
+      refuse(error.code(), std::string("algorithm ") + chosen.name + ": " + error.what());
+    }
+  }
+
+  void bind() {
+    const CheckedProgram& checked = *state_.program;
+    const Program& program = checked.program;
+    for (const Region region : {Region::kSrc, Region::kDst}) {
+      const std::uint64_t bytes = checked.extents[static_cast<std::size_t>(region)];
+      const Binding& bound = state_.regions[static_cast<std::size_t>(region)];
+      if (bytes > (bound.data == nullptr ? 0 : bound.bytes)) {
+        refuse(ErrorCode::kBufferTooSmall,
+               std::string(name_of(region)) + " has " + std::to_string(bound.bytes) + " bytes; the program uses " +
+                   std::to_string(bytes));
+      }
+    }
+    if (program.params_bytes % 8 != 0) refuse(ErrorCode::kMalformedProgram, "params are not whole words of 8 bytes");
+    try {
+      if (state_.scratch.size() < program.scratch_bytes) state_.scratch.resize(program.scratch_bytes);
+      state_.params.assign(program.params_bytes / 8, 0);
+    } catch (const std::bad_alloc&) {
+      refuse(ErrorCode::kOutOfMemory, std::to_string(program.scratch_bytes) + " bytes of scratch could not be had");
+    }
+    const Algorithm* chosen = state_.algorithm;
+    if (chosen != nullptr && chosen->fill_params != nullptr) {
+      chosen->fill_params(call_, request_.vectors != nullptr ? *request_.vectors : VectorArguments{},
+                          state_.params.data());
+    }
+    state_.regions[static_cast<std::size_t>(Region::kScratch)] = {state_.scratch.data(), program.scratch_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
+                                                                 program.params_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
+    state_.signature =
+        signature_of(call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone});
+  }
+
+  const CallRequest& request_;
+  CallState& state_;
+  Communicator& communicator_;
+  Call& call_;
+  std::uint32_t number_ = 0;  ///< algorithm number
+  std::uint64_t send_extent_ = 0;
+  std::uint64_t recv_extent_ = 0;
+  std::uint64_t own_count_ = 0;
+};
+
+}  // namespace
+
+void admit(const CallRequest& request, CallState& call) { Admission(request, call).run(); }
+
+}  // namespace unisono::cclo

@@ -1,0 +1,28 @@
+// The blocks of one engine, and how they reach one another.
+#pragma once
+
+namespace unisono {
+class Poe;
+}
+
+namespace unisono::cclo {
+
+class Tx;
+class Rx;
+class Rbm;
+class Dmp;
+class CallQueue;
+class Communicators;
+
+/// One engine's blocks. Each block holds a reference to this and uses its neighbours through it.
+struct Blocks {
+  Poe* poe = nullptr;
+  Tx* tx = nullptr;
+  Rx* rx = nullptr;
+  Rbm* rbm = nullptr;
+  Dmp* dmp = nullptr;
+  CallQueue* calls = nullptr;
+  Communicators* communicators = nullptr;
+};
+
+}  // namespace unisono::cclo

@@ -1,0 +1,364 @@
+#include "engine/call_queue.hpp"
+
+#include <algorithm>
+
+#include "engine/communicators.hpp"
+#include "engine/dmp.hpp"
+#include "engine/rbm.hpp"
+#include "engine/tx.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+/// How long a rank that has seen a mismatch waits for the other side to say what it called.
+constexpr std::chrono::milliseconds kMismatchPatience{1000};
+
+std::string milliseconds(std::chrono::microseconds time) {
+  const auto text = std::to_string(time.count() / 1000);
+  return time.count() % 1000 == 0 ? text + " ms" : std::to_string(time.count()) + " us";
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------- numbering
+
+CallState& CallQueue::create() {
+  if (free_records_.empty()) {
+    if (records_.size() == std::size_t{1} << kSlotBits) {
+      throw Error(ErrorCode::kCapacity, std::to_string(records_.size()) +
+                                            " calls were submitted and not forgotten; that is the limit");
+    }
+    records_.emplace_back();
+    free_records_.push_back(static_cast<std::uint32_t>(records_.size() - 1));
+  }
+  if (free_calls_.empty()) {
+    storage_.push_back(std::make_unique<CallState>());
+    free_calls_.push_back(storage_.back().get());
+  }
+  CallState& call = *free_calls_.back();
+  free_calls_.pop_back();
+  const std::uint32_t slot = free_records_.back();
+  free_records_.pop_back();
+  Record& entry = records_[slot];
+  entry.id = (++counter_ << kSlotBits) | slot;
+  entry.call = &call;
+  entry.result = CallResult{};
+
+  call.id = entry.id;
+  call.communicator = nullptr;
+  call.algorithm = nullptr;
+  call.program.reset();
+  call.regions = {};
+  call.wait_for.clear();
+  call.sequence = call.signature = call.tag = 0;
+  call.started = call.probed = call.finished = call.mismatch_waits = false;
+  call.entered = call.retired = 0;
+  call.received_bytes = call.window_offset = 0;
+  return call;
+}
+
+void CallQueue::abandon(CallState& call) {
+  free_records_.push_back(static_cast<std::uint32_t>(call.id & ((CallId{1} << kSlotBits) - 1)));
+  record(call.id).id = 0;
+  free_calls_.push_back(&call);
+}
+
+void CallQueue::submit(CallState& call) {
+  Communicator& communicator = *call.communicator;
+  active_.push_back(&call);
+  communicator.calls.push_back(&call);
+  call.pairs.resize(call.program->messages || call.space == CallState::Space::kCollective ? communicator.size : 0);
+  for (Pair& pair : call.pairs) {
+    std::vector<Message*> eager = std::move(pair.eager);
+    pair = Pair{};
+    pair.eager = std::move(eager);
+  }
+  if (call.space != CallState::Space::kCollective) return;
+  call.sequence = communicator.next_sequence++;
+  communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
+  guard(call, [&] { blocks_.rbm->adopt(call); });
+}
+
+bool CallQueue::known(CallId id) const {
+  const CallId slot = id & ((CallId{1} << kSlotBits) - 1);
+  return id >> kSlotBits != 0 && id >> kSlotBits <= counter_ && slot < records_.size();
+}
+
+const CallResult& CallQueue::result(CallId id) const {
+  if (!known(id)) throw Error(ErrorCode::kInvalidArgument, "no call of this endpoint has number " + std::to_string(id));
+  const Record& entry = record(id);
+  return entry.id == id ? entry.result : forgotten_;
+}
+
+void CallQueue::forget(CallId id) {
+  if (!result(id).complete) {
+    throw Error(ErrorCode::kInvalidArgument, "call " + std::to_string(id) + " is in flight; wait for it first");
+  }
+  if (record(id).id != id) return;
+  record(id).id = 0;
+  free_records_.push_back(static_cast<std::uint32_t>(id & ((CallId{1} << kSlotBits) - 1)));
+}
+
+CallState* CallQueue::find(Communicator& communicator, std::uint32_t sequence) {
+  for (CallState* call : communicator.calls) {
+    if (call->space == CallState::Space::kCollective && call->sequence == sequence) return call;
+  }
+  return nullptr;
+}
+
+CallState* CallQueue::find_send(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence) {
+  for (CallState* call : communicator.calls) {
+    if (call->call.collective == Collective::kSend && call->started && call->call.root == peer &&
+        call->sequence == sequence) {
+      return call;
+    }
+  }
+  return nullptr;
+}
+
+// -------------------------------------------------------------------------------------------- progress
+
+bool CallQueue::ready(CallState& call) {
+  for (const CallId id : call.wait_for) {
+    const CallResult& before = result(id);
+    if (!before.complete) return false;
+    if (before.code != ErrorCode::kOk) {
+      throw Error(before.code, "it follows call " + std::to_string(id) + ", which failed: " + before.message);
+    }
+  }
+  return true;
+}
+
+bool CallQueue::start(CallState& call) {
+  bool starts = false;
+  guard(call, [&] { starts = ready(call); });
+  if (!starts) return call.finished;
+  call.started = true;
+  if (call.call.collective == Collective::kSend) {
+    call.sequence = call.communicator->peers[call.call.root].next_send++;
+  }
+  return true;
+}
+
+bool CallQueue::progress() {
+  bool any = false;
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    CallState& call = *active_[i];
+    if (call.finished || call.mismatch_waits) continue;
+    if (!call.started) any = start(call) || any;
+    if (!call.started || call.finished) continue;
+    guard(call, [&] { any = blocks_.dmp->step(call) || any; });
+    if (!call.finished && Dmp::finished(call)) {
+      finish(call, ErrorCode::kOk, {});
+      any = true;
+    }
+  }
+  sweep();
+  return any;
+}
+
+void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
+  Communicator& communicator = *call.communicator;
+  blocks_.rbm->release(call);
+  communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
+  auto& puts = communicator.puts;
+  puts.erase(std::remove_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.call == &call; }),
+             puts.end());
+  Record& entry = record(call.id);
+  entry.call = nullptr;
+  entry.result.code = code;
+  entry.result.message = std::move(message);
+  entry.result.received_bytes = call.received_bytes;
+  entry.result.complete = true;
+  call.finished = true;
+  ended_ = true;
+  swept_ = false;
+}
+
+void CallQueue::sweep() {
+  if (swept_) return;
+  swept_ = true;
+  active_.erase(std::remove_if(active_.begin(), active_.end(),
+                               [&](CallState* call) {
+                                 if (call->finished) free_calls_.push_back(call);
+                                 return call->finished;
+                               }),
+                active_.end());
+}
+
+bool CallQueue::take_ended() {
+  const bool ended = ended_;
+  ended_ = false;
+  return ended;
+}
+
+// --------------------------------------------------------------------------------------------- failure
+
+void CallQueue::fail(CallState& call, ErrorCode code, const std::string& what, bool revoke) {
+  if (call.finished) return;
+  const std::string message = describe(call) + ": " + what;
+  Communicator& communicator = *call.communicator;
+  const bool shared = call.program->messages || call.program->remote_memory ||
+                      call.space == CallState::Space::kCollective;
+  // A receive that took too long a message concerns its sender alone, which has been told.
+  const bool own = call.space == CallState::Space::kPointToPoint &&
+                   (code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);
+  finish(call, code, message);
+  if (revoke && shared && !own) blocks_.communicators->revoke(communicator, ErrorCode::kRevoked, message, true);
+}
+
+void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::string& what) {
+  const std::vector<CallState*> calls = communicator.calls;
+  for (CallState* call : calls) {
+    const std::string text = describe(*call) + ": ";
+    if (call->mismatch_waits) {
+      finish(*call, ErrorCode::kMismatchedCall, text + call->mismatch_text);
+    } else {
+      finish(*call, code, text + (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + what);
+    }
+  }
+}
+
+void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
+  if (call.finished || call.mismatch_waits) return;
+  Communicator& communicator = *call.communicator;
+  const std::string own = arguments(call.call, call.algorithm);
+  call.mismatch_waits = true;
+  call.mismatch_text = "rank " + std::to_string(peer) + " called something else; this rank (" +
+                       std::to_string(communicator.rank) + ") called " + own;
+  call.mismatch_until = Clock::now() + kMismatchPatience;
+  Header header = blocks_.tx->header(call, peer, MessageType::kControl);
+  header.tag = static_cast<std::uint32_t>(Control::kMismatch);
+  header.offset = 1;
+  blocks_.tx->control(communicator, peer, header, own);
+}
+
+void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header,
+                            const std::string& text) {
+  const PastCall& past = communicator.history[header.sequence % communicator.history.size()];
+  const bool made = past.valid && past.sequence == header.sequence;
+  const std::string own = made ? arguments(past.call, past.algorithm) : "something that is no longer known";
+  const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence) < 0;
+  if (header.offset == 1 && entered) {
+    Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
+    answer.tag = static_cast<std::uint32_t>(Control::kMismatch);
+    answer.sequence = header.sequence;
+    blocks_.tx->control(communicator, peer, answer, own);
+  }
+  CallState* call = find(communicator, header.sequence);
+  if (call == nullptr) return;
+  fail(*call, ErrorCode::kMismatchedCall,
+       "rank " + std::to_string(peer) + " called " + text + "; this rank (" + std::to_string(communicator.rank) +
+           ") called " + own);
+}
+
+// ------------------------------------------------------------------------------------------------ time
+
+Clock::time_point CallQueue::next_deadline() const {
+  Clock::time_point next = Clock::time_point::max();
+  for (const CallState* call : active_) {
+    next = std::min(next, call->deadline);
+    if (call->mismatch_waits) next = std::min(next, call->mismatch_until);
+  }
+  return next;
+}
+
+bool CallQueue::examine(Clock::time_point now) {
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    CallState& call = *active_[i];
+    if (call.finished) continue;
+    if (call.mismatch_waits && now >= call.mismatch_until) {
+      fail(call, ErrorCode::kMismatchedCall, call.mismatch_text);
+    } else if (now >= call.deadline) {
+      fail(call, ErrorCode::kTimeout, phase(call));
+    } else {
+      if (!call.probed && now - call.submitted > call.timeout / 2) probe(call);
+      look_for_dead(call);
+    }
+  }
+  const bool ended = !swept_;
+  sweep();
+  return ended;
+}
+
+/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not.
+void CallQueue::probe(CallState& call) {
+  call.probed = true;
+  if (call.space != CallState::Space::kCollective) return;
+  Communicator& communicator = *call.communicator;
+  for (std::uint32_t peer = 0; peer < communicator.size; ++peer) {
+    if (peer == communicator.rank || call.pairs[peer].heard) continue;
+    Header header = blocks_.tx->header(call, peer, MessageType::kControl);
+    header.tag = static_cast<std::uint32_t>(Control::kProbe);
+    blocks_.tx->control(communicator, peer, header);
+  }
+}
+
+bool CallQueue::look_for_dead(CallState& call) {
+  if (!call.started) return false;
+  Communicator& communicator = *call.communicator;
+  std::string text;
+  Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string& what) {
+    Peer& peer = communicator.peers[rank];
+    const Poe::Liveness liveness = blocks_.poe->liveness(peer.endpoint);
+    if (liveness == Poe::Liveness::kAlive || !text.empty()) return;
+    // What it sent before it ended is still taken: only when nothing has come since is it missed.
+    if (!peer.gone) {
+      peer.gone = true;
+      return;
+    }
+    text = "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint) +
+           (liveness == Poe::Liveness::kDead ? ", has died; " : ", has left the job; ") + what;
+  });
+  if (text.empty()) return false;
+  fail(call, ErrorCode::kPeerDead, text);
+  return true;
+}
+
+std::string CallQueue::phase(const CallState& call) const {
+  std::string text = "timed out after " + milliseconds(call.timeout);
+  if (!call.started) {
+    text += " before it began: it follows call";
+    for (const CallId id : call.wait_for) text += " " + std::to_string(id);
+    return text + " of this rank";
+  }
+  int listed = 0;
+  std::string missing;
+  Dmp::waiting_for(call, [&](std::uint32_t, const std::string& what) {
+    if (++listed <= 4) text += (listed == 1 ? ": " : "; ") + what;
+  });
+  if (listed > 4) text += "; and " + std::to_string(listed - 4) + " more";
+  if (call.space == CallState::Space::kCollective) {
+    for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {
+      if (peer == call.communicator->rank || call.pairs[peer].heard) continue;
+      missing += (missing.empty() ? "" : ", ") + std::to_string(peer);
+    }
+    text += missing.empty() ? ". All ranks have entered the call" : ". Not arrived: rank " + missing;
+  }
+  return text;
+}
+
+// ------------------------------------------------------------------------------------------------ words
+
+std::string CallQueue::describe(const CallState& call) {
+  std::string text = std::string(name_of(call.call.collective)) + " (communicator " +
+                     std::to_string(call.communicator->number) + ", rank " + std::to_string(call.communicator->rank);
+  if (call.space == CallState::Space::kCollective) text += ", sequence " + std::to_string(call.sequence);
+  if (call.space == CallState::Space::kPointToPoint) {
+    text += ", peer " + std::to_string(call.call.root) + ", tag " + std::to_string(call.tag);
+  }
+  if (call.algorithm != nullptr) text += std::string(", algorithm ") + call.algorithm->name;
+  return text + ")";
+}
+
+std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm) {
+  std::string text = name_of(call.collective);
+  text += "(" + std::to_string(call.count) + " " + name_of(call.dtype);
+  if (call.func != Func::kNone) text += std::string(", ") + name_of(call.func);
+  text += ", root " + std::to_string(call.root);
+  if (call.in_place) text += ", in place";
+  if (algorithm != nullptr) text += std::string(", ") + algorithm->name;
+  return text + ")";
+}
+
+}  // namespace unisono::cclo

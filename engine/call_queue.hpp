@@ -1,0 +1,104 @@
+// Call queue: admits calls, chains them, watches their deadlines, and keeps their results.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.hpp"
+#include "engine/blocks.hpp"
+#include "engine/state.hpp"
+
+namespace unisono::cclo {
+
+class CallQueue {
+ public:
+  explicit CallQueue(const Blocks& blocks) : blocks_(blocks) {}
+
+  /// An empty call with a number of its own, not yet in the queue. Throws Error(kCapacity).
+  CallState& create();
+  /// Gives an empty call back after an argument was refused.
+  void abandon(CallState& call);
+  /// Enters the call. Collective calls take their sequence number here; point-to-point ones when they start.
+  void submit(CallState& call);
+
+  /// Whether `id` was ever given out.
+  bool known(CallId id) const;
+  /// The result; complete with success if it was forgotten. Throws Error(kInvalidArgument) if never given out.
+  const CallResult& result(CallId id) const;
+  void forget(CallId id);
+
+  /// Starts and steps calls. Returns whether anything was done.
+  bool progress();
+  /// Deadlines, dead peers and what else time brings. Returns whether a call ended.
+  bool examine(Clock::time_point now);
+  /// When `examine` must run again at the latest.
+  Clock::time_point next_deadline() const;
+
+  /// Runs `work`, an activity for a call; what it throws becomes the call's result.
+  template <class Work>
+  void guard(CallState& call, Work&& work) {
+    if (call.finished) return;
+    try {
+      work();
+    } catch (const Error& error) {
+      fail(call, error.code(), error.what());
+    }
+  }
+  /// Ends a call in error and, unless it concerns this rank alone, revokes its communicator. `what` is
+  /// completed by the call's description.
+  void fail(CallState& call, ErrorCode code, const std::string& what, bool revoke = true);
+  /// Ends all calls of a communicator.
+  void fail_all(Communicator& communicator, ErrorCode code, const std::string& what);
+  /// Notes what another rank called instead of `call`, and answers it if `answer`.
+  void on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
+  /// A peer's signature differs from ours. The call ends when the peer has said what it called.
+  void mismatch(CallState& call, std::uint32_t peer);
+
+  /// The collective call of a sequence number, or null.
+  static CallState* find(Communicator& communicator, std::uint32_t sequence);
+  /// The send of a pair sequence number to a peer, or null.
+  static CallState* find_send(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence);
+  /// "allreduce (communicator 0, sequence 5, algorithm ring)"
+  static std::string describe(const CallState& call);
+  /// "allreduce of 17 fp32 by sum"
+  static std::string arguments(const Call& call, const Algorithm* algorithm);
+
+  /// Calls that ended since the last look, so that waiting threads can be told.
+  bool take_ended();
+
+ private:
+  struct Record {
+    CallId id = 0;
+    CallState* call = nullptr;  ///< null once it has ended
+    CallResult result;
+  };
+
+  static constexpr unsigned kSlotBits = 20;
+
+  bool ready(CallState& call);
+  bool start(CallState& call);
+  void finish(CallState& call, ErrorCode code, std::string message);
+  void sweep();
+  void probe(CallState& call);
+  bool look_for_dead(CallState& call);
+  std::string phase(const CallState& call) const;
+  Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }
+  const Record& record(CallId id) const { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }
+
+  const Blocks& blocks_;
+  std::vector<Record> records_;
+  std::vector<std::uint32_t> free_records_;
+  CallId counter_ = 0;
+  std::vector<std::unique_ptr<CallState>> storage_;
+  std::vector<CallState*> free_calls_;
+  std::vector<CallState*> active_;
+  bool ended_ = false;
+  bool swept_ = true;
+  CallResult forgotten_{true, ErrorCode::kOk, {}, 0};
+};
+
+}  // namespace unisono::cclo

@@ -1,0 +1,123 @@
+#include "engine/communicators.hpp"
+
+#include <algorithm>
+
+#include "engine/call_queue.hpp"
+#include "engine/program_cache.hpp"
+#include "engine/rbm.hpp"
+#include "engine/rx.hpp"
+#include "engine/tx.hpp"
+
+namespace unisono::cclo {
+
+void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                           const Agreement& agreed, std::uint32_t group_size) {
+  if (all_.count(number) != 0) {
+    throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " exists already");
+  }
+  const auto capability = decode_capability({agreed.capability});
+  if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "agreed were segments of " + std::to_string(agreed.segment_bytes) + " bytes and " +
+                    std::to_string(agreed.rx_buffer_count) + " receive buffers; allowed are at least 64 and 1");
+  }
+  auto made = std::make_unique<Communicator>();
+  made->number = number;
+  made->epoch = epoch;
+  made->size = static_cast<std::uint32_t>(endpoints.size());
+  made->rank = made->size;
+  made->group_size = group_size;
+  made->agreed = agreed;
+  made->capability = capability;
+  made->timeout = settings_.timeout;
+  made->segment_bytes = std::min(agreed.segment_bytes, blocks_.poe->max_payload(Lane::kData)) / 64 * 64;
+  made->cache = std::make_shared<ProgramCache>();
+  std::vector<bool> seen(blocks_.poe->size(), false);
+  for (std::uint32_t rank = 0; rank < made->size; ++rank) {
+    const std::uint32_t endpoint = endpoints[rank];
+    if (endpoint >= blocks_.poe->size() || seen[endpoint]) {
+      throw Error(ErrorCode::kInvalidArgument, "rank " + std::to_string(rank) + " is endpoint " +
+                                                   std::to_string(endpoint) + "; allowed are 0 to " +
+                                                   std::to_string(blocks_.poe->size() - 1) + ", each once");
+    }
+    seen[endpoint] = true;
+    if (endpoint == blocks_.poe->self()) made->rank = rank;
+    Peer& peer = made->peers.emplace_back();
+    peer.endpoint = endpoint;
+    peer.credits = agreed.rx_buffer_count;
+  }
+  if (made->rank == made->size) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "endpoint " + std::to_string(blocks_.poe->self()) + " is not among the members it names");
+  }
+  Communicator& communicator = *made;
+  all_[number] = std::move(made);
+
+  std::vector<Held> held;
+  held.swap(held_);
+  for (Held& message : held) {
+    if (message.header.communicator != number || message.header.epoch != epoch) {
+      held_.push_back(std::move(message));
+      continue;
+    }
+    held_bytes_ -= message.payload.size();
+    const std::uint32_t source = message.header.source;
+    if (source >= communicator.size || communicator.peers[source].endpoint != message.endpoint ||
+        message.header.destination != communicator.rank) {
+      continue;
+    }
+    blocks_.rx->accept(communicator, {message.header, message.payload});
+  }
+}
+
+void Communicators::free(std::uint32_t number) {
+  Communicator& communicator = get(number);
+  blocks_.calls->fail_all(communicator, ErrorCode::kFreedCommunicator,
+                          "communicator " + std::to_string(number) + " was freed by this rank");
+  blocks_.rbm->drop(communicator);
+  freed_[number] = communicator.epoch;
+  all_.erase(number);
+}
+
+Communicator* Communicators::find(std::uint32_t number, std::uint16_t epoch) {
+  const auto found = all_.find(number);
+  return found == all_.end() || found->second->epoch != epoch ? nullptr : found->second.get();
+}
+
+Communicator& Communicators::get(std::uint32_t number) {
+  const auto found = all_.find(number);
+  if (found != all_.end()) return *found->second;
+  if (freed_.count(number) != 0) {
+    throw Error(ErrorCode::kFreedCommunicator, "communicator " + std::to_string(number) + " was freed");
+  }
+  throw Error(ErrorCode::kInvalidArgument, "there is no communicator " + std::to_string(number));
+}
+
+void Communicators::hold(std::uint32_t endpoint, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  const auto freed = freed_.find(header.communicator);
+  if (freed != freed_.end() && header.epoch <= freed->second) return;
+  const auto present = all_.find(header.communicator);
+  if (present != all_.end() && header.epoch <= present->second->epoch) return;
+  held_bytes_ += incoming.payload.size();
+  if (held_bytes_ > kHeldBytes) {
+    throw Error(ErrorCode::kCapacity, "more than " + std::to_string(kHeldBytes) +
+                                          " bytes have come for communicators that were not created here");
+  }
+  held_.push_back({endpoint, header, {incoming.payload.begin(), incoming.payload.end()}});
+}
+
+void Communicators::revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell) {
+  if (communicator.revoked) return;
+  communicator.revoked = true;
+  communicator.reason = reason;
+  blocks_.calls->fail_all(communicator, code, reason);
+  communicator.gets.clear();
+  blocks_.rbm->drop(communicator);
+  if (!tell) return;
+  for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+    if (rank != communicator.rank) blocks_.tx->control(communicator, rank, Control::kRevoke, reason);
+  }
+}
+
+}  // namespace unisono::cclo

@@ -1,0 +1,375 @@
+#include "engine/dmp.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/plugins.hpp"
+#include "engine/rbm.hpp"
+#include "engine/tx.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+/// The ranks of a peer field: one, or a list of the constant pool.
+std::span<const std::uint32_t> ranks_of(const Program& program, const std::uint32_t& peer, PeerMode mode) {
+  if (mode == PeerMode::kRank) return {&peer, 1};
+  return {program.pool.data() + peer + 1, program.pool[peer]};
+}
+
+std::string move_name(const MoveState& move) { return "move " + std::to_string(move.index); }
+
+std::uint64_t param(const CallState& call, std::uint64_t offset) { return call.params[offset / 8]; }
+
+}  // namespace
+
+bool Dmp::exists(const CallState& call, const MoveState& move) {
+  // Point to point, neither end knows the count of the other, so there is always a message.
+  return move.count != 0 || move.move->signal || call.space == CallState::Space::kPointToPoint;
+}
+
+void Dmp::resolve(const CallState& call, MoveState& state) {
+  const Move& m = *state.move;
+  state.count = m.count_indirect ? param(call, m.count) : m.count;
+  const std::uint64_t element = bytes_of(m.dtype);
+  if (state.count > kMaxCount) {
+    throw Error(ErrorCode::kInvalidCount, move_name(state) + " has an indirect count of " +
+                                              std::to_string(state.count) + "; the largest is " +
+                                              std::to_string(kMaxCount));
+  }
+  state.bytes = state.count * element;
+  const auto place = [&](const Operand& operand, const char* what) -> std::byte* {
+    const Binding& region = call.regions[static_cast<std::size_t>(operand.region)];
+    const std::uint64_t offset = operand.indirect ? param(call, operand.offset) : operand.offset;
+    if (state.bytes == 0) return nullptr;
+    if (offset > region.bytes || state.bytes > region.bytes - offset) {
+      throw Error(operand.indirect || m.count_indirect ? ErrorCode::kInvalidCount : ErrorCode::kBufferTooSmall,
+                  move_name(state) + ": " + what + " is " + std::to_string(state.bytes) + " bytes at byte " +
+                      std::to_string(offset) + " of " + name_of(operand.region) + ", which has " +
+                      std::to_string(region.bytes) + " bytes");
+    }
+    return region.data + offset;
+  };
+  state.op0 = m.op0.kind == OperandKind::kMemory ? place(m.op0, "op0") : nullptr;
+  state.op1 = m.op1.kind == OperandKind::kMemory ? place(m.op1, "op1") : nullptr;
+  state.local = m.local.kind == OperandKind::kMemory ? place(m.local, "the local result") : nullptr;
+  for (const std::byte* operand : {state.op0, state.op1}) {
+    if (operand == nullptr || state.local == nullptr || operand == state.local) continue;
+    if (operand < state.local + state.bytes && state.local < operand + state.bytes) {
+      throw Error(ErrorCode::kMalformedProgram,
+                  move_name(state) + ": an operand and the local result overlap without being the same");
+    }
+  }
+}
+
+void Dmp::enter(CallState& call) {
+  const Program& program = call.program->program;
+  MoveState& state = call.move(call.entered);
+  const Move& m = program.moves[call.entered];
+  state.state = MoveState::State::kEntered;
+  state.put_pending = false;
+  state.index = call.entered++;
+  state.move = &m;
+  state.count = state.bytes = state.done = 0;
+  state.op0 = state.op1 = nullptr;
+  state.local = nullptr;
+  state.ports.clear();
+  state.parts.clear();
+  if (m.kind != MoveKind::kMove) return;
+  // What no move can change is looked up now, so that messages known not to exist take no turn.
+  const bool known = !call.program->writes_params;
+  if (known) resolve(call, state);
+  if (known && !exists(call, state)) return;
+  if (m.op1.kind == OperandKind::kArrival) {
+    for (const std::uint32_t peer : ranks_of(program, m.arrival.peer, m.arrival.mode)) {
+      Port& port = state.ports.emplace_back();
+      port.peer = peer;
+      port.ordinal = call.pairs[peer].arrivals_entered++;
+    }
+  } else if (m.op1.kind == OperandKind::kRemoteMemory) {
+    Port& port = state.ports.emplace_back();
+    port.peer = m.arrival.peer;
+    port.remote_memory = true;
+  }
+  if (m.remote.kind == RemoteKind::kMessage) {
+    for (const std::uint32_t peer : ranks_of(program, m.remote.peer, m.remote.mode)) {
+      Part& part = state.parts.emplace_back();
+      part.peer = peer;
+      part.ordinal = call.pairs[peer].sends_entered++;
+    }
+  }
+}
+
+bool Dmp::try_start(CallState& call, MoveState& state) {
+  const Move& m = *state.move;
+  for (std::uint32_t bits = m.dependencies; bits != 0; bits &= bits - 1) {
+    const std::uint32_t producer = state.index - 1 - static_cast<std::uint32_t>(__builtin_ctz(bits));
+    // Signed distance, for a bit may reach before what is still in the window.
+    if (producer >= call.retired && call.move(producer).state != MoveState::State::kComplete) return false;
+  }
+  if (m.kind != MoveKind::kMove) {
+    state.state = MoveState::State::kComplete;
+    return true;
+  }
+  if (call.program->writes_params) {
+    resolve(call, state);
+    if (!exists(call, state)) {
+      for (const Port& port : state.ports) {
+        if (port.remote_memory) continue;
+        Pair& pair = call.pairs[port.peer];
+        end_ordinal(port.ordinal, pair.arrivals_done, pair.arrivals_skipped);
+      }
+      for (const Part& part : state.parts) {
+        Pair& pair = call.pairs[part.peer];
+        end_ordinal(part.ordinal, pair.sends_done, pair.sends_skipped);
+      }
+      state.ports.clear();
+      state.parts.clear();
+    }
+  }
+  for (Port& port : state.ports) port.total = state.bytes;
+  state.state = MoveState::State::kStarted;
+  if (m.remote.kind == RemoteKind::kMemory && state.bytes != 0) {
+    Communicator& communicator = *call.communicator;
+    state.put_pending = true;
+    state.operation = communicator.next_operation++;
+    communicator.puts.push_back({state.operation, &call, &state});
+  }
+  return true;
+}
+
+std::uint64_t Dmp::visible(CallState& call, std::uint32_t index, std::uint64_t all) {
+  if (index < call.retired) return all;
+  const MoveState& producer = call.move(index);
+  return producer.state == MoveState::State::kComplete ? all : producer.done;
+}
+
+bool Dmp::issue_ports(CallState& call, MoveState& state) {
+  bool any = false;
+  for (Port& port : state.ports) {
+    if (port.state != Port::State::kTurn) continue;
+    const bool turn = port.remote_memory || port.ordinal == call.pairs[port.peer].arrivals_done;
+    if (!turn) continue;
+    // The data may land in its final place if nothing is computed and nothing else must happen first.
+    const Move& m = *state.move;
+    std::byte* place = state.ports.size() == 1 && m.op0.kind == OperandKind::kNone ? state.local : nullptr;
+    for (const std::uint32_t distance : {std::uint32_t{m.segment_dependency0}, std::uint32_t{m.segment_dependency1}}) {
+      if (distance != 0 && visible(call, state.index - distance, state.bytes) < state.bytes) place = nullptr;
+    }
+    any = blocks_.rbm->issue(call, state, port, place) || any;
+  }
+  return any;
+}
+
+std::optional<std::uint64_t> Dmp::secure(CallState& call, MoveState& state, Part& part) {
+  Pair& pair = call.pairs[part.peer];
+  if (part.ordinal != pair.sends_done) return std::nullopt;
+  if (part.eager) return state.bytes - state.done;
+  if (pair.granted && pair.grant_ordinal == part.ordinal) return pair.grant_limit - std::min(pair.grant_limit, state.done);
+  if (part.requested) return std::nullopt;
+  Communicator& communicator = *call.communicator;
+  const bool small = state.bytes <= communicator.agreed.eager_limit;
+  if (small && state.move->protocol != Protocol::kRendezvous && communicator.peers[part.peer].credits > 0) {
+    --communicator.peers[part.peer].credits;
+    part.eager = true;
+    return state.bytes - state.done;
+  }
+  // A long message of a collective is granted unasked: its receiver knows that it comes.
+  if (small || call.space == CallState::Space::kPointToPoint) {
+    part.requested = true;
+    blocks_.tx->request(call, part.peer, part.ordinal, state.bytes, state.move->dtype);
+  }
+  return std::nullopt;
+}
+
+bool Dmp::reserve(CallState& call, MoveState& state, std::uint64_t bytes) {
+  const Communicator& communicator = *call.communicator;
+  for (Part& part : state.parts) {
+    part.reserved = blocks_.tx->reserve(communicator, part.peer, bytes);
+    if (part.reserved == nullptr) return false;
+  }
+  if (state.move->remote.kind == RemoteKind::kMemory) {
+    put_space_ = blocks_.tx->reserve(communicator, state.move->remote.peer, bytes);
+    if (put_space_ == nullptr) return false;
+  }
+  return true;
+}
+
+void Dmp::compute(MoveState& state, std::uint64_t bytes) {
+  const Move& m = *state.move;
+  const std::byte* a = state.op0 != nullptr ? state.op0 + state.done : nullptr;
+  const std::byte* b = state.op1 != nullptr ? state.op1 + state.done : nullptr;
+  std::byte* local = state.local != nullptr ? state.local + state.done : nullptr;
+  std::byte* put = m.remote.kind == RemoteKind::kMemory ? put_space_ : nullptr;
+  std::byte* first = local != nullptr ? local : !state.parts.empty() ? state.parts.front().reserved : put;
+
+  const std::byte* result = first;
+  const bool fan_in = m.op1.kind == OperandKind::kArrival && m.arrival.mode != PeerMode::kRank;
+  if (!fan_in && !state.ports.empty()) b = Rbm::readable(state.ports.front()).data();
+  if (fan_in) {
+    inputs_.clear();
+    for (const Port& port : state.ports) inputs_.push_back(Rbm::readable(port).data());
+    if (first != nullptr) plugin_fold(m.func, m.dtype, m.swap, a, inputs_, first, bytes);
+  } else if (a != nullptr && b != nullptr) {
+    if (first != nullptr) plugin_combine(m.func, m.dtype, m.swap, a, b, first, bytes);
+  } else {
+    result = a != nullptr ? a : b;  // passes through: every result is copied from the operand itself
+    if (local != nullptr && local != result) std::memmove(local, result, bytes);
+  }
+  for (const Part& part : state.parts) {
+    if (part.reserved != result) std::memcpy(part.reserved, result, bytes);
+  }
+  if (put != nullptr && put != result) std::memcpy(put, result, bytes);
+}
+
+void Dmp::commit(CallState& call, MoveState& state, std::uint64_t bytes) {
+  const Move& m = *state.move;
+  Communicator& communicator = *call.communicator;
+  for (const Part& part : state.parts) {
+    Header header = blocks_.tx->header(call, part.peer, part.eager ? MessageType::kEager : MessageType::kWrite);
+    if (call.space == CallState::Space::kCollective) header.tag = m.remote.tag;
+    header.dtype = m.dtype;
+    header.first = state.done == 0;
+    header.last = state.done + bytes == state.bytes;
+    header.segment_bytes = static_cast<std::uint32_t>(bytes);
+    header.message_bytes = state.bytes;
+    header.offset = state.done;
+    if (!part.eager) {
+      header.token_slot = call.pairs[part.peer].token_slot;
+      header.token_generation = call.pairs[part.peer].token_generation;
+    }
+    blocks_.tx->commit(communicator, part.peer, header);
+  }
+  if (m.remote.kind == RemoteKind::kMemory) {
+    Header header = blocks_.tx->header(communicator, m.remote.peer, MessageType::kWrite);
+    header.dtype = m.dtype;
+    header.sequence = state.operation;
+    header.token_slot = kWindowSlot;
+    header.first = state.done == 0;
+    header.last = state.done + bytes == state.bytes;
+    header.segment_bytes = static_cast<std::uint32_t>(bytes);
+    header.message_bytes = state.bytes;
+    header.offset = call.window_offset + m.remote_address.offset + state.done;
+    blocks_.tx->commit(communicator, m.remote.peer, header);
+  }
+}
+
+bool Dmp::advance(CallState& call, MoveState& state) {
+  bool any = issue_ports(call, state);
+  const Move& m = *state.move;
+  if (state.bytes == 0) return advance_empty(call, state) || any;
+  const std::uint64_t element = bytes_of(m.dtype);
+  const bool remote = !state.parts.empty() || m.remote.kind == RemoteKind::kMemory;
+  while (state.done < state.bytes) {
+    std::uint64_t bytes = state.bytes - state.done;
+    bool secured = true;
+    for (Part& part : state.parts) {
+      const std::optional<std::uint64_t> allowed = secure(call, state, part);
+      secured = secured && allowed.has_value();
+      if (allowed) bytes = std::min(bytes, *allowed);
+    }
+    if (!secured) return any;
+    for (const std::uint32_t distance : {std::uint32_t{m.segment_dependency0}, std::uint32_t{m.segment_dependency1}}) {
+      if (distance == 0) continue;
+      const std::uint64_t done = visible(call, state.index - distance, state.bytes);
+      bytes = std::min(bytes, done - std::min(done, state.done));
+    }
+    for (const Port& port : state.ports) bytes = std::min<std::uint64_t>(bytes, Rbm::readable(port).size());
+    if (remote) {
+      std::uint64_t segment = call.communicator->segment_bytes;
+      if (m.log2_segment != 0) segment = std::min(segment, std::max(element, std::uint64_t{1} << m.log2_segment));
+      bytes = std::min(bytes, segment);
+    }
+    bytes -= bytes % element;
+    if (bytes == 0 || !reserve(call, state, bytes)) return any;
+    compute(state, bytes);
+    commit(call, state, bytes);
+    state.done += bytes;
+    for (Port& port : state.ports) blocks_.rbm->consume(call, port, bytes);
+    any = true;
+  }
+  if (!state.put_pending) complete(call, state);
+  return any;
+}
+
+bool Dmp::advance_empty(CallState& call, MoveState& state) {
+  bool ready = true;
+  for (Part& part : state.parts) ready = secure(call, state, part).has_value() && ready;
+  for (const Port& port : state.ports) ready = ready && (port.arrived || port.remote_memory);
+  if (!ready || (!state.parts.empty() && !reserve(call, state, 0))) return false;
+  if (!state.parts.empty()) commit(call, state, 0);
+  for (Port& port : state.ports) {
+    if (port.state != Port::State::kDone) blocks_.rbm->finish(call, port);
+  }
+  complete(call, state);
+  return true;
+}
+
+void Dmp::complete(CallState& call, MoveState& state) {
+  for (const Part& part : state.parts) {
+    Pair& pair = call.pairs[part.peer];
+    if (pair.grant_ordinal == part.ordinal) pair.granted = false;
+    end_ordinal(part.ordinal, pair.sends_done, pair.sends_skipped);
+  }
+  state.parts.clear();
+  state.state = MoveState::State::kComplete;
+}
+
+bool Dmp::step(CallState& call) {
+  const std::size_t size = call.program->program.moves.size();
+  bool any = false;
+  for (bool worked = true; worked;) {
+    worked = false;
+    while (call.entered < size && call.entered - call.retired < kWindow) {
+      enter(call);
+      worked = true;
+    }
+    for (std::uint32_t index = call.retired; index < call.entered; ++index) {
+      MoveState& state = call.move(index);
+      if (state.state == MoveState::State::kEntered) worked = try_start(call, state) || worked;
+      if (state.state == MoveState::State::kStarted) worked = advance(call, state) || worked;
+    }
+    while (call.retired < call.entered && call.move(call.retired).state == MoveState::State::kComplete) {
+      ++call.retired;
+      worked = true;
+    }
+    any = any || worked;
+  }
+  return any;
+}
+
+void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint32_t, const std::string&)>& report) {
+  for (std::uint32_t index = call.retired; index < call.entered; ++index) {
+    const MoveState& state = call.window[index % kWindow];
+    if (state.state != MoveState::State::kStarted) continue;
+    const std::string move = move_name(state) + " of " + std::to_string(call.program->program.moves.size());
+    for (const Port& port : state.ports) {
+      if (port.state == Port::State::kTurn || port.state == Port::State::kDone) continue;
+      if (port.arrived && port.received == port.total) continue;
+      const std::string what =
+          port.remote_memory ? "the window"
+          : call.space == CallState::Space::kPointToPoint ? "a message (tag " + std::to_string(call.tag) + ")"
+                                                          : "a message (step tag " + std::to_string(state.move->arrival.tag) + ")";
+      std::string text = move + " waits for " + what + " of rank " + std::to_string(port.peer);
+      if (port.arrived) {
+        text += ", of which " + std::to_string(port.received) + " of " + std::to_string(port.total) + " bytes have come";
+      }
+      report(port.peer, text);
+    }
+    for (const Part& part : state.parts) {
+      const Pair& pair = call.pairs[part.peer];
+      if (part.ordinal != pair.sends_done) continue;
+      if (!part.eager && !(pair.granted && pair.grant_ordinal == part.ordinal && pair.grant_limit > state.done)) {
+        report(part.peer, move + " waits for rank " + std::to_string(part.peer) + " to grant " +
+                              std::to_string(state.bytes - state.done) + " bytes");
+      } else if (state.ports.empty()) {
+        report(part.peer, move + " waits for rank " + std::to_string(part.peer) + " to take what was sent to it");
+      }
+    }
+    if (state.put_pending) {
+      report(state.move->remote.peer,
+             move + " waits for rank " + std::to_string(state.move->remote.peer) + " to acknowledge a put");
+    }
+  }
+}
+
+}  // namespace unisono::cclo

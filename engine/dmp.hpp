@@ -1,0 +1,58 @@
+// Data-movement processor: runs the moves of a call, 32 in flight, segment by segment.
+//
+// A segment starts only when all its inputs are there and all its outputs have space, so nothing in
+// the data path ever waits. Moves start when their dependencies allow, and retire in order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/blocks.hpp"
+#include "engine/state.hpp"
+
+namespace unisono::cclo {
+
+class Dmp {
+ public:
+  explicit Dmp(const Blocks& blocks) : blocks_(blocks) {}
+
+  /// Does everything of the call that can be done now. Returns whether anything was done. Throws Error
+  /// if a move cannot be executed.
+  bool step(CallState& call);
+  static bool finished(const CallState& call) { return call.retired == call.program->program.moves.size(); }
+  /// Advances one move that has started, as far as inputs and outputs allow.
+  bool advance(CallState& call, MoveState& move);
+  /// Called for everything the call waits for: rank, and what of it.
+  static void waiting_for(const CallState& call, const std::function<void(std::uint32_t, const std::string&)>& report);
+
+ private:
+  void enter(CallState& call);
+  bool try_start(CallState& call, MoveState& move);
+  static void resolve(const CallState& call, MoveState& move);
+  static bool exists(const CallState& call, const MoveState& move);
+  static std::uint64_t visible(CallState& call, std::uint32_t index, std::uint64_t all);
+  bool issue_ports(CallState& call, MoveState& move);
+  /// Bytes from `done` on that may be sent now; nothing if the message may not begin yet.
+  std::optional<std::uint64_t> secure(CallState& call, MoveState& move, Part& part);
+  bool reserve(CallState& call, MoveState& move, std::uint64_t bytes);
+  void compute(MoveState& move, std::uint64_t bytes);
+  void commit(CallState& call, MoveState& move, std::uint64_t bytes);
+  bool advance_empty(CallState& call, MoveState& move);
+  void complete(CallState& call, MoveState& move);
+
+  const Blocks& blocks_;
+  std::byte* put_space_ = nullptr;
+  std::vector<const std::byte*> inputs_;  ///< of the segment being computed
+};
+
+/// Ends message `ordinal` of one direction of a pair (or finds that it does not exist). `done` is the
+/// ordinal whose turn it is; bit i of `ended` says that message done + i has ended before its turn.
+inline void end_ordinal(std::uint32_t ordinal, std::uint32_t& done, std::uint32_t& ended) {
+  ended |= std::uint32_t{1} << (ordinal - done);
+  for (; (ended & 1U) != 0; ended >>= 1U) ++done;
+}
+
+}  // namespace unisono::cclo

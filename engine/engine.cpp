@@ -1,0 +1,302 @@
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/crc32c.hpp"
+#include "engine/arguments.hpp"
+#include "engine/call_queue.hpp"
+#include "engine/communicators.hpp"
+#include "engine/dmp.hpp"
+#include "engine/rbm.hpp"
+#include "engine/rx.hpp"
+#include "engine/tx.hpp"
+
+namespace unisono {
+namespace {
+
+using namespace cclo;  // NOLINT(google-build-using-namespace): this file is the blocks' outer shell
+
+/// Longest sleep of a waiting thread: how late a dead peer may be noticed.
+constexpr std::chrono::microseconds kLongestSleep{10'000};
+/// A busy engine looks at the clock once in so many rounds.
+constexpr std::uint32_t kRoundsPerLook = 256;
+/// How often peers' liveness and deadlines are examined while idle, at most.
+constexpr std::chrono::microseconds kLookInterval{2'000};
+
+std::uint32_t hash_of_algorithms() {
+  std::string text;
+  for (const Algorithm& algorithm : algorithms()) {
+    text += name_of(algorithm.collective);
+    text += ':';
+    text += algorithm.name;
+    text += ';';
+  }
+  return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+Capability capability_of_engine() {
+  Capability capability;
+  capability.version = 1;
+  for (const Datatype dtype : kAllDatatype) {
+    if (bytes_of(dtype) > 1) {
+      capability.datatypes = static_cast<std::uint16_t>(capability.datatypes | 1U << static_cast<unsigned>(dtype));
+    }
+  }
+  for (const Func func : kAllFunc) {
+    if (func != Func::kNone) {
+      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << static_cast<unsigned>(func));
+    }
+  }
+  capability.lists = true;
+  capability.fan_in = true;
+  capability.remote_memory = true;
+  capability.rendezvous = true;
+  capability.programs = true;
+  return capability;
+}
+
+void check_settings(const EngineSettings& settings) {
+  const auto refuse = [](const char* name, std::uint64_t given, const char* allowed) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(name) + " is " + std::to_string(given) + "; allowed are " + allowed);
+  };
+  if (settings.segment_bytes < 64 || settings.segment_bytes > (1U << 30U)) {
+    refuse("segment_bytes", settings.segment_bytes, "64 to 2^30");
+  }
+  if (settings.eager_limit > (1U << 30U)) refuse("eager_limit", settings.eager_limit, "0 to 2^30");
+  if (settings.rx_buffer_count < 1 || settings.rx_buffer_count > 65536) {
+    refuse("rx_buffer_count", settings.rx_buffer_count, "1 to 65536");
+  }
+  if (settings.timeout.count() <= 0) {
+    throw Error(ErrorCode::kInvalidArgument, "timeout is " + std::to_string(settings.timeout.count()) +
+                                                 " us; every call has a deadline, so it must be positive");
+  }
+}
+
+}  // namespace
+
+class Engine::Impl {
+ public:
+  Impl(Poe& poe, const EngineSettings& given)
+      : settings(given), tx(blocks, poe.size()), rx(blocks), rbm(blocks), dmp(blocks), calls(blocks),
+        communicators(blocks, given) {
+    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators};
+  }
+
+  /// One round of everything. Returns whether anything was done.
+  bool progress() {
+    bool any = rx.drain();
+    any = tx.flush() || any;
+    any = calls.progress() || any;
+    communicators.for_each([&](Communicator& c) {
+      if (!c.gets.empty()) any = rx.serve(c) || any;
+    });
+    if (!any || ++rounds % kRoundsPerLook == 0) {
+      const Clock::time_point now = Clock::now();
+      if (now >= next_look || now >= calls.next_deadline()) {
+        next_look = now + kLookInterval;
+        any = calls.examine(now) || any;
+      }
+    }
+    if (calls.take_ended()) ended.notify_all();
+    return any;
+  }
+
+  Blocks blocks;
+  EngineSettings settings;
+  Tx tx;
+  Rx rx;
+  Rbm rbm;
+  Dmp dmp;
+  CallQueue calls;
+  Communicators communicators;
+
+  std::mutex mutex;                ///< guards everything here
+  std::condition_variable ended;   ///< a call has ended, or nobody drives
+  bool driven = false;             ///< a waiting thread makes progress, or sleeps in the network for all
+  std::uint32_t rounds = 0;
+  Clock::time_point next_look{};
+};
+
+Engine::Engine(Poe& poe, const EngineSettings& settings) {
+  check_settings(settings);
+  impl_ = std::make_unique<Impl>(poe, settings);
+}
+
+Engine::~Engine() = default;
+
+Agreement Engine::offer() const {
+  Agreement offer;
+  Capability capability = capability_of_engine();
+  const std::uint32_t segment =
+      std::min(impl_->settings.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
+  capability.log2_max_segment = static_cast<std::uint8_t>(31 - __builtin_clz(segment));
+  offer.capability = encode(capability)[0];
+  offer.eager_limit = impl_->settings.eager_limit;
+  offer.segment_bytes = segment;
+  offer.rx_buffer_count = impl_->settings.rx_buffer_count;
+  offer.algorithm_hash = hash_of_algorithms();
+  return offer;
+}
+
+void Engine::create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                                 const Agreement& agreed, std::uint32_t group_size) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->communicators.create(number, epoch, endpoints, agreed, group_size);
+}
+
+void Engine::free_communicator(std::uint32_t number) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->communicators.free(number);
+  impl_->ended.notify_all();
+}
+
+void Engine::set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) {
+  const std::lock_guard lock(impl_->mutex);
+  if (timeout.count() <= 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a timeout of " + std::to_string(timeout.count()) + " us was given; it must be positive");
+  }
+  impl_->communicators.get(communicator).timeout = timeout;
+}
+
+std::uint32_t Engine::rank(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->communicators.get(communicator).rank;
+}
+
+std::uint32_t Engine::size(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->communicators.get(communicator).size;
+}
+
+void Engine::bind_window(std::uint32_t communicator, Binding window) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->communicators.get(communicator).window = window.data == nullptr ? Binding{} : window;
+}
+
+CallId Engine::submit(const CallRequest& request) {
+  const std::lock_guard lock(impl_->mutex);
+  Impl& engine = *impl_;
+  Communicator& communicator = engine.communicators.get(request.communicator);
+  engine.rx.drain();  // a revocation may have come
+  if (communicator.revoked) {
+    throw Error(ErrorCode::kRevoked, "communicator " + std::to_string(communicator.number) +
+                                         " was revoked: " + communicator.reason);
+  }
+  for (const CallId id : request.wait_for) {
+    if (!engine.calls.known(id)) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "it is to follow call " + std::to_string(id) + ", but no call of this endpoint has that number");
+    }
+  }
+  if (request.timeout.count() < 0) {
+    throw Error(ErrorCode::kInvalidArgument, "a timeout of " + std::to_string(request.timeout.count()) +
+                                                 " us was given; 0 is the communicator's, else it is positive");
+  }
+  CallState& call = engine.calls.create();
+  const CallId id = call.id;
+  try {
+    call.communicator = &communicator;
+    admit(request, call);
+    call.wait_for.assign(request.wait_for.begin(), request.wait_for.end());
+  } catch (...) {
+    engine.calls.abandon(call);
+    throw;
+  }
+  call.submitted = Clock::now();
+  call.timeout = request.timeout.count() > 0 ? request.timeout : communicator.timeout;
+  // A deadline beyond what the clock can hold is none.
+  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - call.submitted);
+  call.deadline = call.timeout >= left ? Clock::time_point::max() : call.submitted + call.timeout;
+  engine.calls.submit(call);
+  engine.progress();
+  return id;
+}
+
+CallResult Engine::test(CallId id) {
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->calls.result(id).complete) impl_->progress();
+  return impl_->calls.result(id);
+}
+
+CallResult Engine::wait(CallId id) {
+  Impl& engine = *impl_;
+  std::unique_lock lock(engine.mutex);
+  while (!engine.calls.result(id).complete) {
+    if (engine.driven) {
+      // Another thread drives: it is told of every end, and wakes one of the others when it leaves.
+      engine.ended.wait_for(lock, kLongestSleep);
+      continue;
+    }
+    const std::uint32_t seen = engine.blocks.poe->activity();
+    if (engine.progress()) continue;
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(engine.calls.next_deadline() - Clock::now());
+    engine.driven = true;
+    lock.unlock();
+    try {
+      engine.blocks.poe->wait(seen, std::clamp(left, std::chrono::microseconds{1}, kLongestSleep));
+    } catch (...) {
+      lock.lock();
+      engine.driven = false;
+      throw;
+    }
+    lock.lock();
+    engine.driven = false;
+  }
+  if (!engine.driven) engine.ended.notify_all();
+  return engine.calls.result(id);
+}
+
+void Engine::forget(CallId id) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->calls.forget(id);
+}
+
+void Engine::progress() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->progress();
+}
+
+void Engine::revoke(std::uint32_t communicator, const std::string& reason) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->communicators.revoke(impl_->communicators.get(communicator), ErrorCode::kRevoked, reason, true);
+  impl_->ended.notify_all();
+}
+
+Agreement agree(std::span<const Agreement> offers) {
+  if (offers.empty()) throw Error(ErrorCode::kInvalidArgument, "an agreement of no members was asked for");
+  Agreement agreed = offers.front();
+  Capability common = decode_capability({agreed.capability});
+  for (std::size_t i = 1; i < offers.size(); ++i) {
+    const Agreement& offer = offers[i];
+    if (offer.algorithm_hash != agreed.algorithm_hash) {
+      throw Error(ErrorCode::kUnsupported, "member " + std::to_string(i) + " has another table of algorithms (hash " +
+                                               std::to_string(offer.algorithm_hash) + ") than member 0 (hash " +
+                                               std::to_string(agreed.algorithm_hash) +
+                                               "): use one version of Unisono on all ranks");
+    }
+    const Capability other = decode_capability({offer.capability});
+    common.version = std::min(common.version, other.version);
+    common.datatypes &= other.datatypes;
+    common.funcs &= other.funcs;
+    common.lists = common.lists && other.lists;
+    common.fan_in = common.fan_in && other.fan_in;
+    common.streams = common.streams && other.streams;
+    common.remote_memory = common.remote_memory && other.remote_memory;
+    common.strides = common.strides && other.strides;
+    common.casts = common.casts && other.casts;
+    common.rendezvous = common.rendezvous && other.rendezvous;
+    common.programs = common.programs && other.programs;
+    common.log2_max_segment = std::min(common.log2_max_segment, other.log2_max_segment);
+    agreed.eager_limit = std::min(agreed.eager_limit, offer.eager_limit);
+    agreed.segment_bytes = std::min(agreed.segment_bytes, offer.segment_bytes);
+    agreed.rx_buffer_count = std::min(agreed.rx_buffer_count, offer.rx_buffer_count);
+  }
+  agreed.capability = encode(common)[0];
+  return agreed;
+}
+
+}  // namespace unisono

@@ -1,0 +1,663 @@
+#include "engine/rbm.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/signature.hpp"
+#include "engine/call_queue.hpp"
+#include "engine/dmp.hpp"
+#include "engine/tx.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+/// Whether sequence number a comes before b.
+bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+
+/// Segments that a landing ring holds: one to receive while others are used.
+constexpr std::uint64_t kLandingSegments = 4;
+
+template <class T>
+void erase(std::vector<T*>& list, T* item) {
+  list.erase(std::remove(list.begin(), list.end(), item), list.end());
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------- memory
+
+std::byte* Rbm::allocate(std::uint64_t bytes) {
+  for (Pool& pool : pools_) {
+    if (pool.bytes != bytes || pool.free.empty()) continue;
+    std::byte* buffer = pool.free.back();
+    pool.free.pop_back();
+    return buffer;
+  }
+  memory_.push_back(std::make_unique<std::byte[]>(std::max<std::uint64_t>(bytes, 1)));
+  return memory_.back().get();
+}
+
+void Rbm::recycle(std::byte* buffer, std::uint64_t bytes) {
+  for (Pool& pool : pools_) {
+    if (pool.bytes == bytes) {
+      pool.free.push_back(buffer);
+      return;
+    }
+  }
+  pools_.push_back({bytes, {buffer}});
+}
+
+Message* Rbm::new_message(const Header& header) {
+  if (free_messages_.empty()) {
+    messages_.push_back(std::make_unique<Message>());
+    free_messages_.push_back(messages_.back().get());
+  }
+  Message* message = free_messages_.back();
+  free_messages_.pop_back();
+  *message = Message{};
+  message->header = header;
+  return message;
+}
+
+void Rbm::free_message(Message* message) {
+  if (message->buffer != nullptr) recycle(message->buffer, message->buffer_bytes);
+  message->buffer = nullptr;
+  free_messages_.push_back(message);
+}
+
+void Rbm::return_credit(Communicator& communicator, std::uint32_t peer) {
+  Peer& state = communicator.peers[peer];
+  --state.held;
+  ++state.owed;
+  blocks_.tx->return_credits(communicator, peer);
+}
+
+// ------------------------------------------------------------------------------------- arrivals issued
+
+bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) {
+  Communicator& communicator = *call.communicator;
+  if (port.remote_memory) return open(call, move, port, place);
+  Pair& pair = call.pairs[port.peer];
+  port.sequence = call.sequence;
+  pair.head_move = &move;
+  pair.head_port = &port;
+  if (call.space == CallState::Space::kPointToPoint) {
+    Peer& peer = communicator.peers[port.peer];
+    port.state = Port::State::kOpen;
+    for (Message* message : peer.announced) {
+      if (!before(message->header.sequence, peer.next_announced)) break;
+      if (message->header.tag != call.tag) continue;
+      erase(peer.announced, message);
+      bind(call, move, port, message);
+      return true;
+    }
+    peer.posted.push_back({&call, &move, &port});
+    return true;
+  }
+  if (port.total > communicator.agreed.eager_limit || (pair.requested && pair.request_ordinal == port.ordinal)) {
+    if (port.total <= communicator.agreed.eager_limit && pair.request_bytes != port.total) {
+      throw Error(ErrorCode::kMalformedProgram,
+                  "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) + " bytes of rank " +
+                      std::to_string(port.peer) + ", which sends " + std::to_string(pair.request_bytes));
+    }
+    pair.requested = false;
+    return open(call, move, port, place);
+  }
+  port.state = Port::State::kOpen;
+  if (!pair.eager.empty()) {
+    Message* message = pair.eager.front();
+    pair.eager.erase(pair.eager.begin());
+    take(call, move, port, message);
+  }
+  return true;
+}
+
+bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
+  if (free_begin_ == free_slots_.size()) {
+    if (slots_.size() == kWindowSlot) return false;
+    slots_.emplace_back();
+    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
+  }
+  const std::uint32_t index = free_slots_[free_begin_++];
+  if (free_begin_ >= 1024) {
+    free_slots_.erase(free_slots_.begin(), free_slots_.begin() + static_cast<std::ptrdiff_t>(free_begin_));
+    free_begin_ = 0;
+  }
+  Slot& slot = slots_[index];
+  slot.call = &call;
+  slot.move = &move;
+  slot.port = &port;
+  port.slot = index;
+  if (place != nullptr || port.total == 0) {
+    port.state = Port::State::kDirect;
+    port.landing = place;
+    port.landing_bytes = port.total;
+  } else {
+    port.state = Port::State::kLanding;
+    port.landing_bytes = kLandingSegments * call.communicator->segment_bytes;
+    port.landing = allocate(port.landing_bytes);
+  }
+  port.limit = std::min(port.total, port.landing_bytes);
+  if (!port.remote_memory) {
+    blocks_.tx->grant(call, port, slot.generation);
+    return true;
+  }
+  Header header = blocks_.tx->header(*call.communicator, port.peer, MessageType::kControl);
+  header.tag = static_cast<std::uint32_t>(Control::kGet);
+  header.dtype = move.move->dtype;
+  header.offset = call.window_offset + move.move->remote_address.offset;
+  header.message_bytes = port.total;
+  header.token_slot = static_cast<std::uint16_t>(index);
+  header.token_generation = slot.generation;
+  // The limit has a field of its own in no header; it is the payload.
+  std::array<char, 8> limit;
+  std::memcpy(limit.data(), &port.limit, sizeof port.limit);
+  blocks_.tx->control(*call.communicator, port.peer, header, {limit.data(), limit.size()});
+  return true;
+}
+
+void Rbm::close(Port& port) {
+  Slot& slot = slots_[port.slot];
+  ++slot.generation;
+  slot.call = nullptr;
+  free_slots_.push_back(port.slot);
+  if (port.state == Port::State::kLanding) recycle(port.landing, port.landing_bytes);
+  port.landing = nullptr;
+}
+
+std::span<const std::byte> Rbm::readable(const Port& port) {
+  if (port.view_bytes != 0) return {port.view, port.view_bytes};
+  const std::uint64_t bytes = port.received - port.consumed;
+  switch (port.state) {
+    case Port::State::kEager:
+      return {port.message != nullptr ? port.message->buffer + port.consumed : nullptr, bytes};
+    case Port::State::kDirect:
+      return {port.landing + port.consumed, bytes};
+    case Port::State::kLanding: {
+      const std::uint64_t at = port.consumed % port.landing_bytes;
+      return {port.landing + at, std::min(bytes, port.landing_bytes - at)};
+    }
+    default:
+      return {};
+  }
+}
+
+void Rbm::consume(CallState& call, Port& port, std::uint64_t bytes) {
+  port.consumed += bytes;
+  if (port.view_bytes != 0) {
+    port.view += bytes;
+    port.view_bytes -= bytes;
+  }
+  if (port.consumed == port.total) {
+    finish(call, port);
+    return;
+  }
+  // Half a ring of new space is worth a message.
+  if (port.state == Port::State::kLanding && port.limit < port.total &&
+      port.consumed + port.landing_bytes - port.limit >= port.landing_bytes / 2) {
+    port.limit = std::min(port.total, port.consumed + port.landing_bytes);
+    blocks_.tx->grant(call, port, slots_[port.slot].generation);
+  }
+}
+
+void Rbm::finish(CallState& call, Port& port) {
+  Communicator& communicator = *call.communicator;
+  if (port.state == Port::State::kEager) {
+    if (port.message != nullptr && port.received == port.total) {
+      erase(communicator.peers[port.peer].incoming, port.message);
+      if (call.pairs[port.peer].incoming == port.message) call.pairs[port.peer].incoming = nullptr;
+      free_message(port.message);
+    }
+    port.message = nullptr;
+    return_credit(communicator, port.peer);
+  } else if (port.state == Port::State::kLanding || port.state == Port::State::kDirect) {
+    close(port);
+  }
+  port.state = Port::State::kDone;
+  if (port.remote_memory) return;
+  Pair& pair = call.pairs[port.peer];
+  if (pair.head_port == &port) pair.head_port = nullptr;
+  end_ordinal(port.ordinal, pair.arrivals_done, pair.arrivals_skipped);
+}
+
+// ----------------------------------------------------------------------------------------- messages in
+
+void Rbm::check(const CallState& call, const MoveState& move, const Port& port, const Header& header) const {
+  if (call.space == CallState::Space::kPointToPoint) return;
+  if (header.tag != move.move->arrival.tag || header.message_bytes != port.total) {
+    throw Error(ErrorCode::kMalformedProgram,
+                "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) +
+                    " bytes with step tag " + std::to_string(move.move->arrival.tag) + " of rank " +
+                    std::to_string(port.peer) + ", which sends " + std::to_string(header.message_bytes) +
+                    " bytes with step tag " + std::to_string(header.tag));
+  }
+}
+
+void Rbm::keep(const Communicator& communicator, Message& message, std::uint64_t offset,
+               std::span<const std::byte> payload) {
+  if (payload.empty()) return;
+  if (message.buffer == nullptr) {
+    message.buffer_bytes = communicator.agreed.eager_limit;
+    message.buffer = allocate(message.buffer_bytes);
+  }
+  std::memcpy(message.buffer + offset, payload.data(), payload.size());
+}
+
+void Rbm::take(CallState& call, MoveState& move, Port& port, Message* message) {
+  check(call, move, port, message->header);
+  port.state = Port::State::kEager;
+  port.arrived = true;
+  port.message = message;
+  port.received = message->received;
+  message->call = &call;
+  message->move = &move;
+  message->port = &port;
+}
+
+void Rbm::feed(CallState& call, MoveState& move, Port& port, std::span<const std::byte> payload) {
+  const std::uint64_t offset = port.received;
+  port.arrived = true;
+  port.received += payload.size();
+  if (port.consumed == offset) {
+    port.view = payload.data();
+    port.view_bytes = payload.size();
+  }
+  if (move.state == MoveState::State::kStarted) blocks_.dmp->advance(call, move);
+  port.view_bytes = 0;
+  if (port.state == Port::State::kDone || port.consumed >= port.received) return;
+  const std::uint64_t begin = std::max(port.consumed, offset);
+  std::span<const std::byte> rest = payload.subspan(begin - offset);
+  if (port.state == Port::State::kEager) {
+    keep(*call.communicator, *port.message, begin, rest);
+    return;
+  }
+  for (std::uint64_t at = begin; !rest.empty();) {
+    const std::uint64_t place = at % port.landing_bytes;
+    const std::uint64_t bytes = std::min<std::uint64_t>(rest.size(), port.landing_bytes - place);
+    std::memcpy(port.landing + place, rest.data(), bytes);
+    rest = rest.subspan(bytes);
+    at += bytes;
+  }
+}
+
+void Rbm::on_eager(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  const std::uint64_t end = header.offset + incoming.payload.size();
+  if (header.message_bytes > communicator.agreed.eager_limit || end > header.message_bytes ||
+      header.first != (header.offset == 0) || header.last != (end == header.message_bytes)) {
+    throw Error(ErrorCode::kCorruptMessage,
+                "an eager segment of rank " + std::to_string(peer) + " has bytes " + std::to_string(header.offset) +
+                    " to " + std::to_string(end) + " of " + std::to_string(header.message_bytes) +
+                    "; the eager limit is " + std::to_string(communicator.agreed.eager_limit));
+  }
+  if (header.first) {
+    Peer& state = communicator.peers[peer];
+    if (state.held >= communicator.agreed.rx_buffer_count) {
+      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager message without credit");
+    }
+    ++state.held;
+  }
+  if (header.point_to_point) {
+    eager_point_to_point(communicator, peer, incoming);
+  } else {
+    eager_collective(communicator, peer, incoming);
+  }
+}
+
+void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  CallState* call = CallQueue::find(communicator, header.sequence);
+  Peer& state = communicator.peers[peer];
+  if (call == nullptr) {
+    if (before(header.sequence, communicator.next_sequence)) {  // of a call that has ended here
+      if (header.last) return_credit(communicator, peer);
+      return;
+    }
+    Message* message = nullptr;
+    if (header.first) {
+      message = new_message(header);
+      state.early.push_back(message);
+    } else if (!state.early.empty()) {
+      message = state.early.back();
+    }
+    if (message == nullptr || message->header.sequence != header.sequence || message->received != header.offset) {
+      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
+    }
+    keep(communicator, *message, header.offset, incoming.payload);
+    message->received += incoming.payload.size();
+    return;
+  }
+  Pair& pair = call->pairs[peer];
+  blocks_.calls->guard(*call, [&] {
+    pair.heard = true;
+    if (header.first) {
+      check_signature(*call, peer, header);
+      if (call->mismatch_waits) return;
+      Message* message = nullptr;
+      // A message that comes and goes in one segment needs no record.
+      Port* port = pair.head_port;
+      const bool direct = port != nullptr && port->state == Port::State::kOpen && pair.eager.empty();
+      if (!direct && port != nullptr && !port->arrived &&
+          (port->state == Port::State::kLanding || port->state == Port::State::kDirect)) {
+        check(*call, *pair.head_move, *port, header);  // sent eagerly where a grant was awaited: the lengths differ
+      }
+      message = new_message(header);
+      if (!header.last) pair.incoming = message;
+      if (!direct) {
+        keep(communicator, *message, 0, incoming.payload);
+        message->received = incoming.payload.size();
+        pair.eager.push_back(message);
+        return;
+      }
+      MoveState& move = *pair.head_move;
+      take(*call, move, *port, message);
+      feed(*call, move, *port, incoming.payload);
+      return;
+    }
+    Message* message = pair.incoming;
+    if (message == nullptr || message->header.message_bytes != header.message_bytes) {
+      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
+    }
+    if (header.last) pair.incoming = nullptr;
+    if (message->port != nullptr) {
+      feed(*call, *message->move, *message->port, incoming.payload);
+    } else {
+      keep(communicator, *message, header.offset, incoming.payload);
+      message->received += incoming.payload.size();
+    }
+  });
+}
+
+void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  Peer& state = communicator.peers[peer];
+  if (header.first) {
+    Message* message = new_message(header);
+    if (!header.last) state.incoming.push_back(message);
+    keep(communicator, *message, 0, incoming.payload);
+    message->received = incoming.payload.size();
+    announce(communicator, peer, message);
+    return;
+  }
+  const auto found = std::find_if(state.incoming.begin(), state.incoming.end(),
+                                  [&](const Message* m) { return m->header.sequence == header.sequence; });
+  if (found == state.incoming.end() || (*found)->header.message_bytes != header.message_bytes) {
+    throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
+  }
+  Message* message = *found;
+  if (header.last) state.incoming.erase(found);
+  if (message->discarded) {
+    if (!header.last) return;
+    free_message(message);
+    return_credit(communicator, peer);
+  } else if (message->port != nullptr) {
+    blocks_.calls->guard(*message->call, [&] { feed(*message->call, *message->move, *message->port, incoming.payload); });
+  } else {
+    keep(communicator, *message, header.offset, incoming.payload);
+    message->received += incoming.payload.size();
+  }
+}
+
+/// Announcements come on two lanes; the pair sequence puts them in the order in which the sends began.
+void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* message) {
+  Peer& state = communicator.peers[peer];
+  const auto place = std::find_if(state.announced.begin(), state.announced.end(), [&](const Message* other) {
+    return before(message->header.sequence, other->header.sequence);
+  });
+  state.announced.insert(place, message);
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < state.announced.size(); ++i) {
+      Message* next = state.announced[i];
+      if (next->header.sequence != state.next_announced) continue;
+      ++state.next_announced;
+      again = true;
+      const auto posted = std::find_if(state.posted.begin(), state.posted.end(),
+                                       [&](const Posted& p) { return p.call->tag == next->header.tag; });
+      if (posted == state.posted.end()) break;
+      const Posted taken = *posted;
+      state.posted.erase(posted);
+      state.announced.erase(state.announced.begin() + static_cast<std::ptrdiff_t>(i));
+      blocks_.calls->guard(*taken.call, [&] {
+        bind(*taken.call, *taken.move, *taken.port, next);
+        blocks_.dmp->advance(*taken.call, *taken.move);
+      });
+      break;
+    }
+  }
+}
+
+/// A receive and its message have met.
+bool Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
+  Communicator& communicator = *call.communicator;
+  const std::uint32_t peer = port.peer;
+  const std::uint64_t bytes = message->header.message_bytes;
+  call.pairs[peer].heard = true;
+  const bool same = signatures_agree(message->header.signature, call.signature);
+  if (bytes > port.total || !same) {
+    const ErrorCode code = same ? ErrorCode::kTruncated : ErrorCode::kMismatchedCall;
+    const std::string text =
+        same ? "the message of rank " + std::to_string(peer) + " has " + std::to_string(bytes) +
+                   " bytes, the receive takes at most " + std::to_string(port.total)
+             : "the message of rank " + std::to_string(peer) + " has datatype " + name_of(message->header.dtype) +
+                   ", the receive " + name_of(call.call.dtype);
+    if (message->request) {
+      Header header = blocks_.tx->header(call, peer, MessageType::kControl);
+      header.tag = static_cast<std::uint32_t>(Control::kReject);
+      header.sequence = message->header.sequence;
+      header.token_generation = static_cast<std::uint16_t>(code);
+      blocks_.tx->control(communicator, peer, header, text);
+      free_message(message);
+    } else if (message->received == bytes) {
+      free_message(message);
+      return_credit(communicator, peer);
+    } else {
+      message->discarded = true;
+    }
+    throw Error(code, text);
+  }
+  port.total = bytes;
+  move.bytes = bytes;
+  move.count = bytes_of(move.move->dtype) == 0 ? 0 : bytes / bytes_of(move.move->dtype);
+  call.received_bytes = bytes;
+  if (!message->request) {
+    take(call, move, port, message);
+    return true;
+  }
+  port.sequence = message->header.sequence;
+  free_message(message);
+  if (!open(call, move, port, move.local)) {
+    throw Error(ErrorCode::kCapacity, "all " + std::to_string(kWindowSlot) + " landing areas of this engine are in use");
+  }
+  return true;
+}
+
+void Rbm::on_write(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  if (header.token_slot >= slots_.size()) return;
+  const Slot slot = slots_[header.token_slot];
+  // A token that is no longer valid belongs to a call that has ended: the data has no place any more.
+  if (slot.call == nullptr || slot.generation != header.token_generation || slot.call->communicator != &communicator ||
+      slot.port->peer != peer) {
+    return;
+  }
+  blocks_.calls->guard(*slot.call, [&] {
+    Port& port = *slot.port;
+    if (!slot.port->remote_memory) {
+      slot.call->pairs[peer].heard = true;
+      if (header.first) check(*slot.call, *slot.move, port, header);
+    }
+    const std::uint64_t bytes = incoming.payload.size();
+    const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(slot.move->move->dtype));
+    if (header.offset != port.received || bytes > port.limit - port.received || bytes % element != 0) {
+      throw Error(ErrorCode::kCorruptMessage,
+                  "rank " + std::to_string(peer) + " wrote " + std::to_string(bytes) + " bytes at byte " +
+                      std::to_string(header.offset) + "; allowed are whole elements from byte " +
+                      std::to_string(port.received) + " to " + std::to_string(port.limit));
+    }
+    if (port.state != Port::State::kDirect) {
+      feed(*slot.call, *slot.move, port, incoming.payload);
+      return;
+    }
+    if (bytes != 0) std::memcpy(port.landing + port.received, incoming.payload.data(), bytes);
+    port.arrived = true;
+    port.received += bytes;
+    if (slot.move->state == MoveState::State::kStarted) blocks_.dmp->advance(*slot.call, *slot.move);
+  });
+}
+
+void Rbm::on_get_failed(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
+  if (header.token_slot >= slots_.size()) return;
+  const Slot slot = slots_[header.token_slot];
+  if (slot.call == nullptr || slot.generation != header.token_generation || slot.call->communicator != &communicator ||
+      slot.port->peer != peer) {
+    return;
+  }
+  const auto code = static_cast<ErrorCode>(header.offset);
+  blocks_.calls->fail(*slot.call, code, text, false);
+}
+
+// ------------------------------------------------------------------------------------ requests, grants
+
+void Rbm::check_signature(CallState& call, std::uint32_t peer, const Header& header) {
+  if (!signatures_agree(header.signature, call.signature)) blocks_.calls->mismatch(call, peer);
+}
+
+void Rbm::on_request(Communicator& communicator, std::uint32_t peer, const Header& header) {
+  Peer& state = communicator.peers[peer];
+  if (header.point_to_point) {
+    Message* message = new_message(header);
+    message->request = true;
+    announce(communicator, peer, message);
+    return;
+  }
+  CallState* call = CallQueue::find(communicator, header.sequence);
+  if (call != nullptr) {
+    blocks_.calls->guard(*call, [&] { apply_request(*call, peer, header); });
+  } else if (!before(header.sequence, communicator.next_sequence)) {
+    state.early_control.push_back(header);
+  }
+}
+
+void Rbm::apply_request(CallState& call, std::uint32_t peer, const Header& header) {
+  Pair& pair = call.pairs[peer];
+  pair.heard = true;
+  check_signature(call, peer, header);
+  if (call.mismatch_waits) return;
+  pair.requested = true;
+  pair.request_ordinal = static_cast<std::uint32_t>(header.offset);
+  pair.request_bytes = header.message_bytes;
+  // The arrival may have issued before; then it has been waiting for this.
+  Port* port = pair.head_port;
+  if (port == nullptr || port->ordinal != pair.request_ordinal || port->state != Port::State::kOpen) return;
+  port->state = Port::State::kTurn;
+  MoveState& move = *pair.head_move;
+  if (move.state == MoveState::State::kStarted) blocks_.dmp->advance(call, move);
+}
+
+void Rbm::on_grant(Communicator& communicator, std::uint32_t peer, const Header& header) {
+  CallState* call = header.point_to_point ? CallQueue::find_send(communicator, peer, header.sequence)
+                                          : CallQueue::find(communicator, header.sequence);
+  if (call != nullptr) {
+    blocks_.calls->guard(*call, [&] { apply_grant(*call, peer, header); });
+  } else if (!header.point_to_point && !before(header.sequence, communicator.next_sequence)) {
+    communicator.peers[peer].early_control.push_back(header);
+  }
+}
+
+void Rbm::apply_grant(CallState& call, std::uint32_t peer, const Header& header) {
+  Pair& pair = call.pairs[peer];
+  pair.heard = true;
+  if (!header.point_to_point) check_signature(call, peer, header);
+  if (call.mismatch_waits) return;
+  pair.granted = true;
+  pair.grant_ordinal = static_cast<std::uint32_t>(header.offset);
+  pair.grant_limit = header.message_bytes;
+  pair.token_slot = header.token_slot;
+  pair.token_generation = header.token_generation;
+}
+
+void Rbm::adopt(CallState& call) {
+  Communicator& communicator = *call.communicator;
+  for (std::uint32_t peer = 0; peer < communicator.size; ++peer) {
+    Peer& state = communicator.peers[peer];
+    Pair& pair = call.pairs[peer];
+    for (std::size_t i = 0; i < state.early.size();) {
+      Message* message = state.early[i];
+      if (message->header.sequence != call.sequence) {
+        ++i;
+        continue;
+      }
+      state.early.erase(state.early.begin() + static_cast<std::ptrdiff_t>(i));
+      pair.heard = true;
+      pair.eager.push_back(message);
+      if (message->received < message->header.message_bytes) pair.incoming = message;
+      check_signature(call, peer, message->header);
+    }
+    for (std::size_t i = 0; i < state.early_control.size();) {
+      const Header header = state.early_control[i];
+      if (header.sequence != call.sequence) {
+        ++i;
+        continue;
+      }
+      state.early_control.erase(state.early_control.begin() + static_cast<std::ptrdiff_t>(i));
+      if (header.type == MessageType::kGrant) {
+        apply_grant(call, peer, header);
+      } else {
+        apply_request(call, peer, header);
+      }
+    }
+  }
+}
+
+// ----------------------------------------------------------------------------------------- end of calls
+
+void Rbm::release(CallState& call) {
+  Communicator& communicator = *call.communicator;
+  for (std::uint32_t index = call.retired; index < call.entered; ++index) {
+    MoveState& move = call.move(index);
+    for (Port& port : move.ports) {
+      if (port.state == Port::State::kLanding || port.state == Port::State::kDirect) close(port);
+      if (port.state == Port::State::kEager) {
+        Message* message = port.message;
+        message->port = nullptr;
+        // Of a collective nothing more is taken after an error: the communicator is revoked.
+        if (port.received == port.total || call.space == CallState::Space::kCollective) {
+          free_message(message);
+          return_credit(communicator, port.peer);
+        } else {
+          message->discarded = true;  // its last segment returns the credit
+        }
+      }
+      port.state = Port::State::kDone;
+    }
+  }
+  for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {
+    for (Message* message : call.pairs[peer].eager) {
+      free_message(message);
+      return_credit(communicator, peer);
+    }
+    call.pairs[peer].eager.clear();
+    auto& posted = communicator.peers[peer].posted;
+    posted.erase(std::remove_if(posted.begin(), posted.end(), [&](const Posted& p) { return p.call == &call; }),
+                 posted.end());
+  }
+}
+
+void Rbm::drop(Communicator& communicator) {
+  for (Peer& peer : communicator.peers) {
+    for (Message* message : peer.early) free_message(message);
+    for (Message* message : peer.announced) {
+      erase(peer.incoming, message);
+      free_message(message);
+    }
+    for (Message* message : peer.incoming) free_message(message);
+    peer.early.clear();
+    peer.announced.clear();
+    peer.incoming.clear();
+    peer.early_control.clear();
+    peer.posted.clear();
+  }
+}
+
+}  // namespace unisono::cclo

@@ -1,0 +1,93 @@
+// Rx-buffer manager: brings every incoming message to the arrival that waits for it.
+//
+// Eager messages that come before their arrival stand in receive buffers; the sender held a credit for
+// each, so there is always one. Rendezvous data comes into landing areas that were granted before, so
+// there is always space as well. Hence whatever heads the data lane can be taken at once, and the lane
+// never waits for anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/blocks.hpp"
+#include "engine/state.hpp"
+#include "network/poe.hpp"
+
+namespace unisono::cclo {
+
+class Rbm {
+ public:
+  explicit Rbm(const Blocks& blocks) : blocks_(blocks) {}
+
+  /// The arrival's turn has come: takes its message if it is there, or grants a landing area, or waits.
+  /// `place` is where the data may land for good, or null. Returns false if it must be tried again.
+  bool issue(CallState& call, MoveState& move, Port& port, std::byte* place);
+  /// Bytes of the arrival that can be used now, from `consumed` on.
+  static std::span<const std::byte> readable(const Port& port);
+  /// The move has used `bytes` more. Raises the sender's limit; ends the arrival with its last byte.
+  void consume(CallState& call, Port& port, std::uint64_t bytes);
+  /// Ends an arrival: gives back its buffer, token and credit, and lets the pair's next one have its turn.
+  void finish(CallState& call, Port& port);
+
+  /// Messages from the network. The header has been checked to be of `communicator` and `peer`.
+  void on_eager(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void on_write(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void on_request(Communicator& communicator, std::uint32_t peer, const Header& header);
+  void on_grant(Communicator& communicator, std::uint32_t peer, const Header& header);
+  void on_get_failed(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
+
+  /// Gives a new collective call what came for it before.
+  void adopt(CallState& call);
+  /// After this no peer can write memory of the call: its tokens are void.
+  void release(CallState& call);
+  /// Drops everything that waits on a communicator.
+  void drop(Communicator& communicator);
+
+ private:
+  struct Slot {
+    std::uint16_t generation = 0;
+    CallState* call = nullptr;  ///< null: free
+    MoveState* move = nullptr;
+    Port* port = nullptr;
+  };
+
+  static constexpr std::uint32_t kNoSlot = 0xffffffff;
+
+  bool open(CallState& call, MoveState& move, Port& port, std::byte* place);
+  void close(Port& port);
+  void feed(CallState& call, MoveState& move, Port& port, std::span<const std::byte> payload);
+  void keep(const Communicator& communicator, Message& message, std::uint64_t offset,
+            std::span<const std::byte> payload);
+  void take(CallState& call, MoveState& move, Port& port, Message* message);
+  void check(const CallState& call, const MoveState& move, const Port& port, const Header& header) const;
+  void check_signature(CallState& call, std::uint32_t peer, const Header& header);
+  void eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void announce(Communicator& communicator, std::uint32_t peer, Message* message);
+  bool bind(CallState& call, MoveState& move, Port& port, Message* message);
+  void apply_grant(CallState& call, std::uint32_t peer, const Header& header);
+  void apply_request(CallState& call, std::uint32_t peer, const Header& header);
+  Message* new_message(const Header& header);
+  void free_message(Message* message);
+  void return_credit(Communicator& communicator, std::uint32_t peer);
+  std::byte* allocate(std::uint64_t bytes);
+  void recycle(std::byte* buffer, std::uint64_t bytes);
+
+  const Blocks& blocks_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_slots_;  ///< used first in, first out, so that generations last
+  std::size_t free_begin_ = 0;
+  std::vector<std::unique_ptr<Message>> messages_;
+  std::vector<Message*> free_messages_;
+  struct Pool {
+    std::uint64_t bytes = 0;
+    std::vector<std::byte*> free;
+  };
+  std::vector<Pool> pools_;  ///< by buffer size
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+};
+
+}  // namespace unisono::cclo

@@ -1,0 +1,269 @@
+#include "engine/rx.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/call_queue.hpp"
+#include "engine/communicators.hpp"
+#include "engine/dmp.hpp"
+#include "engine/rbm.hpp"
+#include "engine/tx.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+/// Messages of one lane taken before the next peer has its turn.
+constexpr int kBurst = 32;
+
+bool inside(const Binding& window, std::uint64_t offset, std::uint64_t bytes) {
+  return offset <= window.bytes && bytes <= window.bytes - offset;
+}
+
+}  // namespace
+
+bool Rx::drain() {
+  bool any = false;
+  Incoming incoming;
+  for (std::uint32_t endpoint = 0; endpoint < blocks_.poe->size(); ++endpoint) {
+    for (const Lane lane : {Lane::kControl, Lane::kData}) {
+      for (int i = 0; i < kBurst && blocks_.poe->peek(endpoint, lane, incoming); ++i) {
+        dispatch(endpoint, incoming);
+        blocks_.poe->release(endpoint, lane);
+        any = true;
+      }
+    }
+  }
+  return any;
+}
+
+void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  if (header.magic != kMagic || header.version != kWireVersion || header.segment_bytes != incoming.payload.size()) {
+    throw Error(ErrorCode::kCorruptMessage,
+                "a message of " + blocks_.poe->describe(endpoint) + " has magic " + std::to_string(header.magic) +
+                    ", version " + std::to_string(header.version) + " and " + std::to_string(header.segment_bytes) +
+                    " bytes in a payload of " + std::to_string(incoming.payload.size()));
+  }
+  Communicator* communicator = blocks_.communicators->find(header.communicator, header.epoch);
+  if (communicator == nullptr) {
+    blocks_.communicators->hold(endpoint, incoming);
+    return;
+  }
+  const bool member = header.source < communicator->size && header.destination == communicator->rank &&
+                      communicator->peers[header.source].endpoint == endpoint;
+  if (!member) {
+    const std::string text = blocks_.poe->describe(endpoint) + " sent a message of rank " +
+                             std::to_string(header.source) + " to rank " + std::to_string(header.destination) +
+                             ", which are not the two ends' ranks";
+    blocks_.communicators->revoke(*communicator, ErrorCode::kCorruptMessage, text, true);
+    return;
+  }
+  accept(*communicator, incoming);
+}
+
+void Rx::accept(Communicator& communicator, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  const std::uint32_t peer = header.source;
+  communicator.peers[peer].credits += header.credits;
+  if (communicator.revoked) return;
+  try {
+    switch (header.type) {
+      case MessageType::kEager:
+        blocks_.rbm->on_eager(communicator, peer, incoming);
+        break;
+      case MessageType::kWrite:
+        if (header.token_slot == kWindowSlot) {
+          on_put(communicator, peer, incoming);
+        } else {
+          blocks_.rbm->on_write(communicator, peer, incoming);
+        }
+        break;
+      case MessageType::kRequest:
+        blocks_.rbm->on_request(communicator, peer, header);
+        break;
+      case MessageType::kGrant:
+        blocks_.rbm->on_grant(communicator, peer, header);
+        break;
+      case MessageType::kCredit:
+        break;
+      case MessageType::kControl:
+        on_control(communicator, peer, incoming);
+        break;
+      default:
+        throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a message of type " +
+                                                    name_of(header.type) + ", which this engine does not take");
+    }
+  } catch (const Error& error) {
+    blocks_.communicators->revoke(communicator, error.code(), error.what(), true);
+  }
+}
+
+void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  const std::string text(reinterpret_cast<const char*>(incoming.payload.data()), incoming.payload.size());
+  switch (static_cast<Control>(header.tag)) {
+    case Control::kRevoke:
+      blocks_.communicators->revoke(communicator, ErrorCode::kRevoked,
+                                    "rank " + std::to_string(peer) + " reported: " + text, false);
+      break;
+    case Control::kReject: {
+      CallState* call = CallQueue::find_send(communicator, peer, header.sequence);
+      if (call != nullptr) {
+        blocks_.calls->fail(*call, static_cast<ErrorCode>(header.token_generation),
+                            "rank " + std::to_string(peer) + " refused it: " + text, false);
+      }
+      break;
+    }
+    case Control::kGet:
+      on_get(communicator, peer, incoming);
+      break;
+    case Control::kGetMore:
+      for (GetJob& job : communicator.gets) {
+        if (job.peer == peer && job.token_slot == header.token_slot &&
+            job.token_generation == header.token_generation) {
+          job.limit = std::min(job.total, header.message_bytes);
+        }
+      }
+      break;
+    case Control::kGetFailed:
+      blocks_.rbm->on_get_failed(communicator, peer, header, text);
+      break;
+    case Control::kPutDone:
+      on_put_done(communicator, peer, header, text);
+      break;
+    case Control::kProbe: {
+      const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence) < 0;
+      if (!entered) break;
+      Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
+      answer.tag = static_cast<std::uint32_t>(Control::kEntered);
+      answer.sequence = header.sequence;
+      blocks_.tx->control(communicator, peer, answer);
+      break;
+    }
+    case Control::kEntered: {
+      CallState* call = CallQueue::find(communicator, header.sequence);
+      if (call != nullptr) call->pairs[peer].heard = true;
+      break;
+    }
+    case Control::kMismatch:
+      blocks_.calls->on_mismatch(communicator, peer, header, text);
+      break;
+    default:
+      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a control message of kind " +
+                                                  std::to_string(header.tag) + "; known are 1 to 9");
+  }
+}
+
+// ------------------------------------------------------------------------------------------- the window
+
+std::string Rx::outside(const Communicator& communicator, std::uint64_t offset, std::uint64_t bytes) {
+  const std::string window = communicator.window.data == nullptr
+                                 ? "which has no window bound"
+                                 : "whose window has " + std::to_string(communicator.window.bytes) + " bytes";
+  return std::to_string(bytes) + " bytes at byte " + std::to_string(offset) + " of the window of rank " +
+         std::to_string(communicator.rank) + ", " + window;
+}
+
+void Rx::on_put(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  const std::uint64_t bytes = incoming.payload.size();
+  const bool fits = inside(communicator.window, header.offset, bytes);
+  if (fits && bytes != 0) std::memcpy(communicator.window.data + header.offset, incoming.payload.data(), bytes);
+  // The first segment that does not fit is answered; the origin ends its call then.
+  if (fits && !header.last) return;
+  Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
+  answer.tag = static_cast<std::uint32_t>(Control::kPutDone);
+  answer.sequence = header.sequence;
+  answer.token_generation = static_cast<std::uint16_t>(fits ? ErrorCode::kOk : ErrorCode::kBufferTooSmall);
+  blocks_.tx->control(communicator, peer, answer, fits ? "" : outside(communicator, header.offset, bytes));
+}
+
+void Rx::on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
+  auto& puts = communicator.puts;
+  const auto put = std::find_if(puts.begin(), puts.end(),
+                                [&](const PutOperation& p) { return p.operation == header.sequence; });
+  if (put == puts.end() || put->move->move->remote.peer != peer) return;  // its call has ended
+  CallState& call = *put->call;
+  MoveState& move = *put->move;
+  puts.erase(put);
+  const auto code = static_cast<ErrorCode>(header.token_generation);
+  if (code != ErrorCode::kOk) {
+    blocks_.calls->fail(call, code, "rank " + std::to_string(peer) + " refused it: " + text, false);
+    return;
+  }
+  move.put_pending = false;
+}
+
+void Rx::refuse_get(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
+  Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
+  answer.tag = static_cast<std::uint32_t>(Control::kGetFailed);
+  answer.token_slot = header.token_slot;
+  answer.token_generation = header.token_generation;
+  answer.offset = static_cast<std::uint64_t>(ErrorCode::kBufferTooSmall);
+  blocks_.tx->control(communicator, peer, answer, "rank " + std::to_string(communicator.rank) + " refused it: " + text);
+}
+
+void Rx::on_get(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
+  const Header& header = incoming.header;
+  GetJob job;
+  if (incoming.payload.size() != sizeof job.limit) {
+    throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a get of " +
+                                                std::to_string(incoming.payload.size()) + " payload bytes; it has 8");
+  }
+  std::memcpy(&job.limit, incoming.payload.data(), sizeof job.limit);
+  if (!inside(communicator.window, header.offset, header.message_bytes)) {
+    refuse_get(communicator, peer, header, outside(communicator, header.offset, header.message_bytes));
+    return;
+  }
+  job.peer = peer;
+  job.token_slot = header.token_slot;
+  job.token_generation = header.token_generation;
+  job.dtype = header.dtype;
+  job.offset = header.offset;
+  job.total = header.message_bytes;
+  job.limit = std::min(job.limit, job.total);
+  communicator.gets.push_back(job);
+}
+
+bool Rx::serve(Communicator& communicator) {
+  bool any = false;
+  for (std::size_t i = 0; i < communicator.gets.size();) {
+    GetJob& job = communicator.gets[i];
+    const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
+    bool refused = false;
+    while (job.sent < job.limit) {
+      std::uint64_t bytes = std::min<std::uint64_t>(job.limit - job.sent, communicator.segment_bytes);
+      bytes -= bytes % element;
+      if (bytes == 0) break;
+      Header header = blocks_.tx->header(communicator, job.peer, MessageType::kWrite);
+      header.token_slot = job.token_slot;
+      header.token_generation = job.token_generation;
+      // The window may have been bound anew since the last segment.
+      refused = !inside(communicator.window, job.offset + job.sent, bytes);
+      if (refused) {
+        refuse_get(communicator, job.peer, header, outside(communicator, job.offset + job.sent, bytes));
+        break;
+      }
+      std::byte* space = blocks_.tx->reserve(communicator, job.peer, bytes);
+      if (space == nullptr) break;
+      std::memcpy(space, communicator.window.data + job.offset + job.sent, bytes);
+      header.dtype = job.dtype;
+      header.first = job.sent == 0;
+      header.last = job.sent + bytes == job.total;
+      header.segment_bytes = static_cast<std::uint32_t>(bytes);
+      header.message_bytes = job.total;
+      header.offset = job.sent;
+      blocks_.tx->commit(communicator, job.peer, header);
+      job.sent += bytes;
+      any = true;
+    }
+    if (refused || job.sent == job.total) {
+      communicator.gets.erase(communicator.gets.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  return any;
+}
+
+}  // namespace unisono::cclo

@@ -1,0 +1,36 @@
+// Rx: drains both lanes of every peer, checks each header once, and hands the message to its block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/blocks.hpp"
+#include "engine/state.hpp"
+#include "network/poe.hpp"
+
+namespace unisono::cclo {
+
+class Rx {
+ public:
+  explicit Rx(const Blocks& blocks) : blocks_(blocks) {}
+
+  /// Takes what has arrived, a bounded number of messages of each peer. Returns whether there was any.
+  bool drain();
+  /// Takes one message of an endpoint, for a communicator that exists.
+  void accept(Communicator& communicator, const Incoming& incoming);
+  /// Sends data of gets that peers have asked for. Returns whether any was sent.
+  bool serve(Communicator& communicator);
+
+ private:
+  void dispatch(std::uint32_t endpoint, const Incoming& incoming);
+  void on_control(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void on_put(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
+  void on_get(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  void refuse_get(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
+  static std::string outside(const Communicator& communicator, std::uint64_t offset, std::uint64_t bytes);
+
+  const Blocks& blocks_;
+};
+
+}  // namespace unisono::cclo

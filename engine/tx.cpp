@@ -1,0 +1,120 @@
+#include "engine/tx.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/rbm.hpp"
+
+namespace unisono::cclo {
+
+Tx::Tx(const Blocks& blocks, std::uint32_t endpoints) : blocks_(blocks), waiting_(endpoints) {}
+
+Header Tx::header(Communicator& communicator, std::uint32_t peer, MessageType type) const {
+  Header header;
+  header.magic = static_cast<std::uint16_t>(kMagic);
+  header.version = static_cast<std::uint8_t>(kWireVersion);
+  header.type = type;
+  header.communicator = communicator.number;
+  header.epoch = communicator.epoch;
+  header.source = communicator.rank;
+  header.destination = peer;
+  return header;
+}
+
+Header Tx::header(CallState& call, std::uint32_t peer, MessageType type) const {
+  Header result = header(*call.communicator, peer, type);
+  result.point_to_point = call.space == CallState::Space::kPointToPoint;
+  result.sequence = call.sequence;
+  result.tag = call.tag;
+  result.signature = call.signature;
+  return result;
+}
+
+void Tx::take_credits(Communicator& communicator, std::uint32_t peer, Header& header) {
+  Peer& state = communicator.peers[peer];
+  header.credits = static_cast<std::uint16_t>(std::min<std::uint32_t>(state.owed, 0xffff));
+  state.owed -= header.credits;
+}
+
+std::byte* Tx::reserve(const Communicator& communicator, std::uint32_t peer, std::uint64_t bytes) {
+  return blocks_.poe->reserve(communicator.peers[peer].endpoint, Lane::kData, static_cast<std::uint32_t>(bytes));
+}
+
+void Tx::commit(Communicator& communicator, std::uint32_t peer, Header& header) {
+  take_credits(communicator, peer, header);
+  blocks_.poe->commit(communicator.peers[peer].endpoint, Lane::kData, header);
+}
+
+void Tx::control(Communicator& communicator, std::uint32_t peer, Header header, std::string_view payload) {
+  payload = payload.substr(0, blocks_.poe->max_payload(Lane::kControl));
+  header.segment_bytes = static_cast<std::uint32_t>(payload.size());
+  header.first = true;
+  header.last = true;
+  take_credits(communicator, peer, header);
+  const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+  auto& queue = waiting_[endpoint];
+  if (queue.empty() && send_control(endpoint, header, payload)) return;
+  queue.push_back({header, {payload.begin(), payload.end()}});
+  ++waiting_count_;
+}
+
+void Tx::control(Communicator& communicator, std::uint32_t peer, Control kind, std::string_view payload) {
+  Header message = header(communicator, peer, MessageType::kControl);
+  message.tag = static_cast<std::uint32_t>(kind);
+  control(communicator, peer, message, payload);
+}
+
+void Tx::grant(CallState& call, const Port& port, std::uint16_t generation) {
+  Header message = header(call, port.peer, MessageType::kGrant);
+  if (port.remote_memory) {
+    message.type = MessageType::kControl;
+    message.tag = static_cast<std::uint32_t>(Control::kGetMore);
+  }
+  message.sequence = port.sequence;
+  message.offset = port.ordinal;
+  message.message_bytes = port.limit;
+  message.token_slot = static_cast<std::uint16_t>(port.slot);
+  message.token_generation = generation;
+  control(*call.communicator, port.peer, message);
+}
+
+void Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype) {
+  Header message = header(call, peer, MessageType::kRequest);
+  message.dtype = dtype;
+  message.offset = ordinal;
+  message.message_bytes = bytes;
+  control(*call.communicator, peer, message);
+}
+
+void Tx::return_credits(Communicator& communicator, std::uint32_t peer) {
+  const std::uint32_t worth_it = std::max<std::uint32_t>(1, communicator.agreed.rx_buffer_count / 2);
+  if (communicator.peers[peer].owed < worth_it || communicator.revoked) return;
+  control(communicator, peer, header(communicator, peer, MessageType::kCredit));
+}
+
+bool Tx::send_control(std::uint32_t endpoint, const Header& header, std::string_view payload) {
+  std::byte* space =
+      blocks_.poe->reserve(endpoint, Lane::kControl, static_cast<std::uint32_t>(payload.size()));
+  if (space == nullptr) return false;
+  if (!payload.empty()) std::memcpy(space, payload.data(), payload.size());
+  blocks_.poe->commit(endpoint, Lane::kControl, header);
+  return true;
+}
+
+bool Tx::flush() {
+  if (waiting_count_ == 0) return false;
+  bool any = false;
+  for (std::uint32_t endpoint = 0; endpoint < waiting_.size(); ++endpoint) {
+    auto& queue = waiting_[endpoint];
+    while (!queue.empty()) {
+      const Waiting& oldest = queue.front();
+      if (!send_control(endpoint, oldest.header, {oldest.payload.data(), oldest.payload.size()})) break;
+      queue.pop_front();
+      --waiting_count_;
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace unisono::cclo

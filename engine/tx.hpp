@@ -1,0 +1,58 @@
+// Tx: builds headers, cuts segments, and hands messages to the network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "engine/blocks.hpp"
+#include "engine/state.hpp"
+
+namespace unisono::cclo {
+
+class Tx {
+ public:
+  Tx(const Blocks& blocks, std::uint32_t endpoints);
+
+  /// Header for a message of a communicator to a rank, all but type and matching filled in. Takes along
+  /// the credits owed to that rank.
+  Header header(Communicator& communicator, std::uint32_t peer, MessageType type) const;
+  /// Header for a message of a call's pair.
+  Header header(CallState& call, std::uint32_t peer, MessageType type) const;
+
+  /// Memory for a data segment, or null if the session has no space now.
+  std::byte* reserve(const Communicator& communicator, std::uint32_t peer, std::uint64_t bytes);
+  /// Sends the segment reserved last for `peer`.
+  void commit(Communicator& communicator, std::uint32_t peer, Header& header);
+
+  /// Sends on the control lane, in order; waits in a queue here while the lane is full.
+  void control(Communicator& communicator, std::uint32_t peer, Header header, std::string_view payload = {});
+  /// A control message of one kind.
+  void control(Communicator& communicator, std::uint32_t peer, Control kind, std::string_view payload = {});
+
+  /// A landing area's token and how far the sender may write.
+  void grant(CallState& call, const Port& port, std::uint16_t generation);
+  /// Asks for a grant of the n-th message of a pair.
+  void request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype);
+  /// Returns owed credits in a message of their own when it is worth one.
+  void return_credits(Communicator& communicator, std::uint32_t peer);
+
+  /// Moves waiting control messages on. Returns whether any left.
+  bool flush();
+
+ private:
+  struct Waiting {
+    Header header;
+    std::vector<char> payload;
+  };
+  bool send_control(std::uint32_t endpoint, const Header& header, std::string_view payload);
+  static void take_credits(Communicator& communicator, std::uint32_t peer, Header& header);
+
+  const Blocks& blocks_;
+  std::vector<std::deque<Waiting>> waiting_;  ///< by endpoint
+  std::size_t waiting_count_ = 0;
+};
+
+}  // namespace unisono::cclo

@@ -1,0 +1,27 @@
+// Examination of a program before it runs: everything that can be seen without its data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/error.hpp"
+#include "core/program.hpp"
+
+namespace unisono::cclo {
+
+/// A program that keeps the rules of docs/model.md, as far as they can be seen on one rank.
+struct CheckedProgram {
+  Program program;
+  std::array<std::uint64_t, 5> extents{};  ///< bytes it touches of each Region at fixed offsets
+  bool writes_params = false;              ///< indirect values are known only when a move starts
+  bool messages = false;                   ///< it exchanges messages
+  bool remote_memory = false;              ///< it puts or gets
+};
+
+/// Examines `program` for a communicator of `size` ranks. Throws Error(kMalformedProgram) naming the move and
+/// the rule, or Error(kUnsupported) for what this engine or a member (`capability`, agreed) lacks.
+std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size,
+                                                    const Capability& capability);
+
+}  // namespace unisono::cclo
