@@ -64,6 +64,8 @@ def emit(spec: Specification) -> str:
         "module `unisono._spec` are generated from the files in `spec/`. What the numbers mean in motion is in",
         "[Moves, programs and calls](../model.md); errors have a [page of their own](errors.md).",
         "",
+        "To change it, edit the files in `spec/` and run `python -m spec.generator`; `--check` names stale files.",
+        "",
         "- [Enumerations](#enumerations): " + ", ".join(f"[{name}](#{name})" for name in spec.enumerations),
         "- [Records](#records): " + ", ".join(f"[{name}](#{name})" for name in spec.records),
         "- [Exchange memory](#exchange-memory)",

@@ -37,6 +37,14 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Simulation:
+    """What SystemVerilog makes of every value, and the constants of the package."""
+
+    readings: list[Reading]
+    constants: dict[str, int]
+
+
+@dataclass(frozen=True)
 class Sample:
     """One value: number of its record, and its bits."""
 
@@ -104,11 +112,21 @@ def _cpp_program() -> str:
     return "\n".join([*lines, "      default: return 2;", "    }", "  }", "}", ""])
 
 
+def _constants() -> list[str]:
+    """Every constant of the package, and the width of every record, as expressions."""
+    names = [pascal(e.name) + pascal(v.name) for e in SPEC.enumerations.values() for v in e.values]
+    names += [f"ErrorCode{pascal(v.name)}" for v in SPEC.errors] + [pascal(v.name) for v in SPEC.limits]
+    names += [f"Exchange{pascal(r.name)}{part}" for r in SPEC.registers for part in ("Offset", "Bytes")]
+    names += [f"$bits({r.name}_t)" for r in RECORDS] + [f"{pascal(r.name)}Width" for r in RECORDS]
+    return names + [f"datatype_bytes(Datatype{pascal(v.name)})" for v in SPEC.enumerations["datatype"].values]
+
+
 def _testbench() -> str:
     lines = ["module tb;", "  import unisono_spec_pkg::*;", "  int fd, code, number;", "  string path;"]
     lines += [f"  logic [{WIDEST - 1}:0] raw;"]
     lines += [f"  {r.name}_t v{n}, w{n};" for n, r in enumerate(RECORDS)]
     lines += ["  initial begin", '    if (!$value$plusargs("vectors=%s", path)) $fatal(1, "no +vectors");']
+    lines += [f'    $display("# {name} %0d", {name});' for name in _constants()]
     lines += ['    fd = $fopen(path, "r");', '    if (fd == 0) $fatal(1, "cannot open the vectors");']
     lines += ['    code = $fscanf(fd, "%d %h", number, raw);', "    while (code == 2) begin", "      case (number)"]
     for number, record in enumerate(RECORDS):
@@ -149,14 +167,16 @@ def cpp(samples: tuple[list[Sample], Path], tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def systemverilog(samples: tuple[list[Sample], Path], tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
+def systemverilog(samples: tuple[list[Sample], Path], tmp_path_factory: pytest.TempPathFactory) -> Simulation:
     """What SystemVerilog makes of the values."""
     folder = tmp_path_factory.mktemp("sv")
     (folder / "tb.sv").write_text(_testbench(), encoding="utf-8")
     package = str(ROOT / "rtl/generated/unisono_spec_pkg.sv")
     command = ["verilator", "--binary", "-O0", "-CFLAGS", "-O0", "-sv", "--top-module", "tb", package, "tb.sv"]
     _run(command, folder, BUILD_TIMEOUT_S)
-    return _parse(_run(["obj_dir/Vtb", f"+vectors={samples[1]}"], folder, RUN_TIMEOUT_S))
+    text = _run(["obj_dir/Vtb", f"+vectors={samples[1]}"], folder, RUN_TIMEOUT_S)
+    constants = dict(line[2:].rsplit(maxsplit=1) for line in text.splitlines() if line.startswith("# "))
+    return Simulation(_parse(text), {name: int(number) for name, number in constants.items()})
 
 
 def _python(sample: Sample) -> Reading | None:
@@ -197,14 +217,14 @@ def test_cpp_agrees_with_python(samples: tuple[list[Sample], Path], cpp: list[Re
     _compare(samples[0], cpp, "C++")
 
 
-def test_systemverilog_agrees_with_python(samples: tuple[list[Sample], Path], systemverilog: list[Reading]) -> None:
-    _compare(samples[0], systemverilog, "SystemVerilog")
+def test_systemverilog_agrees_with_python(samples: tuple[list[Sample], Path], systemverilog: Simulation) -> None:
+    _compare(samples[0], systemverilog.readings, "SystemVerilog")
 
 
 def test_cpp_and_systemverilog_agree_on_illegal_values_too(
-    samples: tuple[list[Sample], Path], cpp: list[Reading], systemverilog: list[Reading]
+    samples: tuple[list[Sample], Path], cpp: list[Reading], systemverilog: Simulation
 ) -> None:
-    for sample, one, other in zip(samples[0], cpp, systemverilog, strict=True):
+    for sample, one, other in zip(samples[0], cpp, systemverilog.readings, strict=True):
         assert one == other, f"{RECORDS[sample.record].name} {sample.raw:#x}"
 
 
@@ -222,34 +242,7 @@ def test_the_package_lints_without_a_warning() -> None:
     assert not done.stderr
 
 
-def _constants_bench() -> str:
-    """Prints every constant of the package, and the width of every record."""
-    lines = ["module tb;", "  import unisono_spec_pkg::*;", "  initial begin"]
-    for enumeration in SPEC.enumerations.values():
-        for value in enumeration.values:
-            name = pascal(enumeration.name) + pascal(value.name)
-            lines += [f'    $display("{name} %0d", {name});']
-    lines += [f'    $display("ErrorCode{pascal(v.name)} %0d", ErrorCode{pascal(v.name)});' for v in SPEC.errors]
-    lines += [f'    $display("{pascal(v.name)} %0d", {pascal(v.name)});' for v in SPEC.limits]
-    for register in SPEC.registers:
-        for part in ("Offset", "Bytes"):
-            name = f"Exchange{pascal(register.name)}{part}"
-            lines += [f'    $display("{name} %0d", {name});']
-    for record in RECORDS:
-        lines += [f'    $display("{record.name}_t %0d", $bits({record.name}_t));']
-        lines += [f'    $display("{pascal(record.name)}Width %0d", {pascal(record.name)}Width);']
-    for value in SPEC.enumerations["datatype"].values:
-        name = f"Datatype{pascal(value.name)}"
-        lines += [f'    $display("bytes.{name} %0d", datatype_bytes({name}));']
-    return "\n".join([*lines, "    $finish;", "  end", "endmodule", ""])
-
-
-def test_constants_of_the_package_are_those_of_the_specification(tmp_path: Path) -> None:
-    (tmp_path / "tb.sv").write_text(_constants_bench(), encoding="utf-8")
-    package = str(ROOT / "rtl/generated/unisono_spec_pkg.sv")
-    _run(["verilator", "--binary", "-O0", "-sv", "--top-module", "tb", package, "tb.sv"], tmp_path, BUILD_TIMEOUT_S)
-    text = _run(["obj_dir/Vtb"], tmp_path, RUN_TIMEOUT_S)
-    printed = dict(line.rsplit(maxsplit=1) for line in text.splitlines() if not line.startswith("-"))
+def test_constants_of_the_package_are_those_of_the_specification(systemverilog: Simulation) -> None:
     expected: dict[str, int] = {}
     for enumeration in SPEC.enumerations.values():
         expected |= {pascal(enumeration.name) + pascal(v.name): v.value for v in enumeration.values}
@@ -259,10 +252,10 @@ def test_constants_of_the_package_are_those_of_the_specification(tmp_path: Path)
         expected[f"Exchange{pascal(register.name)}Offset"] = register.offset
         expected[f"Exchange{pascal(register.name)}Bytes"] = register.bytes
     for record in RECORDS:
-        expected |= {f"{record.name}_t": record.bits, f"{pascal(record.name)}Width": record.bits}
+        expected |= {f"$bits({record.name}_t)": record.bits, f"{pascal(record.name)}Width": record.bits}
     for value in SPEC.enumerations["datatype"].values:
-        expected[f"bytes.Datatype{pascal(value.name)}"] = value.attributes["bytes"]
-    assert {name: int(number) for name, number in printed.items()} == expected
+        expected[f"datatype_bytes(Datatype{pascal(value.name)})"] = value.attributes["bytes"]
+    assert systemverilog.constants == expected
 
 
 def test_fields_as_wide_as_their_enumeration_have_its_type() -> None:
