@@ -355,6 +355,13 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                             checked.recv_displacements, true);
       dst = received.extent();
       if (call.in_place) {
+        call.count = static_cast<std::uint64_t>(given.count);
+        const std::uint64_t largest = *std::max_element(checked.recv_counts.begin(), checked.recv_counts.end());
+        if (given.count != 0 && largest > call.count) {
+          throw Error(ErrorCode::kInvalidCount, operation + ": a block has " + std::to_string(largest) +
+                                                    " elements, but count, the bound of all blocks, is " +
+                                                    std::to_string(call.count) + "; give at least the largest, or 0");
+        }
         checked.send_counts = checked.recv_counts;
         checked.send_displacements = checked.recv_displacements;
       } else {

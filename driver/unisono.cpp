@@ -161,9 +161,25 @@ void throw_if_failed(const CallResult& result) {
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
 }
 
-CallId submit(const std::shared_ptr<Communicator>& communicator, const unisono_call& given, CheckedCall& checked) {
-  check_call(*communicator, given, checked);
-  return communicator->context->endpoint()->engine->submit(checked.request);
+/// Checks a call, and what of it the ranks must have agreed on beforehand.
+void prepare(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
+  check_call(communicator, given, checked);
+  Call& call = checked.request.call;
+  if (call.collective != Collective::kAlltoallv || !call.in_place || call.count != 0) return;
+  // An in-place exchange needs a bound of all blocks that is equal on all ranks.
+  std::int64_t largest = 0;
+  for (const std::uint64_t count : checked.recv_counts) largest = std::max(largest, static_cast<std::int64_t>(count));
+  CallRequest agreement;
+  agreement.communicator = communicator.number;
+  agreement.call.collective = Collective::kAllreduce;
+  agreement.call.func = Func::kMax;
+  agreement.call.dtype = Datatype::kInt64;
+  agreement.call.in_place = true;
+  agreement.call.count = 1;
+  agreement.dst = {reinterpret_cast<std::byte*>(&largest), sizeof largest};
+  agreement.timeout = checked.request.timeout;
+  run_to_end(communicator, agreement);
+  call.count = static_cast<std::uint64_t>(largest);
 }
 
 }  // namespace
@@ -318,7 +334,8 @@ unisono_result unisono_start(unisono_communicator* communicator, const unisono_c
     const auto own = communicator_of(communicator);
     const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
     CheckedCall checked;
-    const CallId id = submit(own, given, checked);
+    prepare(*own, given, checked);
+    const CallId id = own->context->endpoint()->engine->submit(checked.request);
     result = handle_of<unisono_request>(Requests::instance().add(
         std::make_shared<Request>(own, id, std::max<std::uint64_t>(1, bytes_of(checked.request.call.dtype)),
                                   checked.request.call.collective == Collective::kRecv)));
@@ -330,7 +347,7 @@ unisono_result unisono_run(unisono_communicator* communicator, const unisono_cal
     const auto own = communicator_of(communicator);
     const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
     CheckedCall checked;
-    check_call(*own, given, checked);
+    prepare(*own, given, checked);
     run_to_end(*own, checked.request);
   });
 }

@@ -99,6 +99,9 @@ typedef struct {
  * In place, the input stands in dst and src is not used; all ranks say so, though for reduce, gather
  * and gatherv only the root's buffers differ (docs/model.md, "In place"). Broadcast is always in place.
  *
+ * For alltoallv in place, `count` is a bound of all blocks that is equal on all ranks; if it is 0 the
+ * ranks agree on one first, so that even unisono_start waits for all of them.
+ *
  * v-collectives: every rank gives the counts of all ranks: recv_counts for gatherv and allgatherv (a
  * rank contributes recv_counts[rank] elements), send_counts for scatterv, both for alltoallv. */
 typedef struct {

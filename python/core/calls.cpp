@@ -1,0 +1,409 @@
+// Contexts, communicators and calls: the C interface as Python objects.
+#include "python/core/module.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cmath>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "python/core/memory.hpp"
+#include "unisono/unisono.h"
+
+namespace unisono::python {
+
+namespace {
+
+void check(unisono_result result) {
+  if (result != 0) raise(result, unisono_last_error());
+}
+
+/// A result with its text, taken before another call of this thread replaces the text.
+struct Outcome {
+  unisono_result code = 0;
+  int complete = 0;
+  std::string text;
+};
+
+/// How long a thread waits before it looks for signals.
+constexpr double kSlice = 0.05;
+
+Outcome wait_slice(unisono_request* request, double seconds) {
+  const nb::gil_scoped_release released;
+  Outcome outcome;
+  outcome.code = unisono_wait_at_most(request, seconds, &outcome.complete);
+  if (outcome.code != 0) {
+    outcome.complete = 1;
+    outcome.text = unisono_last_error();
+  }
+  return outcome;
+}
+
+/// A call in flight, with everything it uses.
+struct InFlight {
+  unisono_request* request = nullptr;
+  Memory src;
+  Memory dst;
+};
+
+/// Calls that nobody waits for any more but that still use their memory. Guarded by the GIL.
+std::list<InFlight>& abandoned() {
+  static auto* list = new std::list<InFlight>;
+  return *list;
+}
+
+void release_completed() {
+  for (auto call = abandoned().begin(); call != abandoned().end();) {
+    int complete = 0;
+    const unisono_result result = unisono_test(call->request, &complete);
+    if (complete != 0 || result != 0) {
+      unisono_request_free(call->request);
+      call = abandoned().erase(call);
+    } else {
+      ++call;
+    }
+  }
+}
+
+class Request {
+ public:
+  explicit Request(InFlight call) : call_(std::move(call)) {}
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() {
+    if (call_.request == nullptr) return;
+    abandoned().push_back(std::move(call_));
+    release_completed();
+  }
+
+  unisono_request* handle() const { return call_.request; }
+
+  /// Waits up to `seconds` (negative: until the call's deadline); whether the call has completed.
+  bool wait(double seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+      double slice = kSlice;
+      bool last = false;
+      if (seconds >= 0) {
+        const double rest = seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        last = rest <= slice;
+        slice = std::fmin(slice, std::fmax(rest, 0));
+      }
+      const Outcome outcome = wait_slice(call_.request, slice);
+      if (outcome.code != 0) raise(outcome.code, outcome.text);
+      if (outcome.complete != 0) return true;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (last) return false;
+    }
+  }
+
+  bool test() {
+    int complete = 0;
+    check(unisono_test(call_.request, &complete));
+    return complete != 0;
+  }
+
+  std::int64_t received() const {
+    std::int64_t count = 0;
+    check(unisono_request_count(call_.request, &count));
+    return count;
+  }
+
+ private:
+  InFlight call_;
+};
+
+struct Program {
+  explicit Program(unisono_program* program) : handle(program) {}
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() { unisono_program_free(handle); }
+  unisono_program* handle;
+};
+
+using Counts = std::optional<std::vector<std::int64_t>>;
+
+const std::int64_t* counts_of(const Counts& counts, std::uint32_t size, const char* name) {
+  if (!counts) return nullptr;
+  if (counts->size() != size) {
+    raise(ErrorCode::kInvalidCount, std::string(name) + " has " + std::to_string(counts->size()) +
+                                        " entries; needed is one for each of the " + std::to_string(size) + " ranks");
+  }
+  return counts->data();
+}
+
+class Communicator {
+ public:
+  explicit Communicator(unisono_communicator* handle) : handle_(handle) {
+    check(unisono_communicator_rank(handle, &rank_));
+    check(unisono_communicator_size(handle, &size_));
+  }
+
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t size() const { return size_; }
+
+  std::optional<Communicator> split(std::int64_t colour, std::int64_t key, std::uint32_t group_size) const {
+    unisono_communicator* made = nullptr;
+    Outcome outcome;
+    {
+      const nb::gil_scoped_release released;
+      outcome.code = unisono_split(handle_, colour, key, group_size, &made);
+      if (outcome.code != 0) outcome.text = unisono_last_error();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
+    if (made == nullptr) return std::nullopt;
+    return Communicator(made);
+  }
+
+  void free() const { check(unisono_communicator_free(handle_)); }
+  void set_timeout(double seconds) const { check(unisono_communicator_set_timeout(handle_, seconds)); }
+  void revoke(const std::string& reason) const { check(unisono_communicator_revoke(handle_, reason.c_str())); }
+
+  nb::object window(nb::object buffer) const {
+    auto memory = std::make_unique<Memory>(buffer, "the window", true);
+    Outcome outcome;
+    {
+      const nb::gil_scoped_release released;
+      outcome.code = unisono_window(handle_, memory->data(), memory->bytes());
+      if (outcome.code != 0) outcome.text = unisono_last_error();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
+    return nb::capsule(memory.release(), [](void* held) noexcept { delete static_cast<Memory*>(held); });
+  }
+
+  InFlight start(int collective, int datatype, int op, bool in_place, std::int64_t root, std::int64_t tag,
+                 std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
+                 const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
+                 const std::optional<std::string>& algorithm, std::uint64_t window_offset,
+                 const std::vector<const Request*>& wait_for, double timeout, const Program* program) const {
+    if (!abandoned().empty()) release_completed();
+    InFlight made{nullptr, Memory(src, "src", false), Memory(dst, "dst", true)};
+    unisono_call call{};
+    call.struct_size = sizeof call;
+    call.collective = collective;
+    call.datatype = datatype;
+    call.op = op;
+    call.in_place = in_place ? 1 : 0;
+    call.root = root;
+    call.tag = tag;
+    call.count = count;
+    call.src = made.src.data();
+    call.src_bytes = made.src.bytes();
+    call.dst = made.dst.data();
+    call.dst_bytes = made.dst.bytes();
+    call.send_counts = counts_of(send_counts, size_, "send_counts");
+    call.send_displacements = counts_of(send_displacements, size_, "send_displacements");
+    call.recv_counts = counts_of(recv_counts, size_, "recv_counts");
+    call.recv_displacements = counts_of(recv_displacements, size_, "recv_displacements");
+    call.algorithm = algorithm ? algorithm->c_str() : nullptr;
+    call.window_offset = window_offset;
+    std::vector<unisono_request*> before;
+    for (const Request* request : wait_for) before.push_back(request->handle());
+    call.wait_for = before.data();
+    call.wait_for_count = before.size();
+    call.timeout_seconds = timeout;
+    call.program = program == nullptr ? nullptr : program->handle;
+    check(unisono_start(handle_, &call, &made.request));
+    return made;
+  }
+
+  /// Waits for a blocking call. A signal whose handler raises ends the wait: the communicator is revoked
+  /// then, since the other ranks' calls cannot complete and peers must not write memory given back.
+  void finish(InFlight call) const {
+    for (;;) {
+      const Outcome outcome = wait_slice(call.request, kSlice);
+      if (outcome.complete != 0) {
+        unisono_request_free(call.request);
+        if (outcome.code != 0) raise(outcome.code, outcome.text);
+        return;
+      }
+      if (PyErr_CheckSignals() == 0) continue;
+      nb::python_error interruption;
+      unisono_communicator_revoke(handle_, ("rank " + std::to_string(rank_) + " was interrupted by a signal").c_str());
+      abandoned().push_back(std::move(call));
+      release_completed();
+      throw interruption;
+    }
+  }
+
+ private:
+  unisono_communicator* handle_;
+  std::uint32_t rank_ = 0;
+  std::uint32_t size_ = 0;
+};
+
+class Context {
+ public:
+  explicit Context(unisono_context* handle) : handle_(handle) {}
+
+  Communicator world() const {
+    unisono_communicator* world = nullptr;
+    check(unisono_world(handle_, &world));
+    return Communicator(world);
+  }
+  void close() const {
+    Outcome outcome;
+    {
+      const nb::gil_scoped_release released;
+      outcome.code = unisono_finalize(handle_);
+      if (outcome.code != 0) outcome.text = unisono_last_error();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
+    release_completed();
+  }
+
+ private:
+  unisono_context* handle_;
+};
+
+struct ThreadJob {
+  explicit ThreadJob(std::uint32_t size) { check(unisono_thread_job_create(size, &handle)); }
+  ThreadJob(const ThreadJob&) = delete;
+  ThreadJob& operator=(const ThreadJob&) = delete;
+  ~ThreadJob() { unisono_thread_job_free(handle); }
+  unisono_thread_job* handle = nullptr;
+};
+
+unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
+                             double timeout) {
+  return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout};
+}
+
+/// Runs a joining function without the GIL.
+template <class Join>
+Context joined(Join&& join) {
+  unisono_context* context = nullptr;
+  Outcome outcome;
+  {
+    const nb::gil_scoped_release released;
+    outcome.code = join(&context);
+    if (outcome.code != 0) outcome.text = unisono_last_error();
+  }
+  if (outcome.code != 0) raise(outcome.code, outcome.text);
+  return Context(context);
+}
+
+}  // namespace
+
+void bind_calls(nb::module_& module) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace): argument names
+
+  nb::class_<Program>(module, "Program", "Programs of the user, one for each rank.")
+      .def_prop_ro("size", [](const Program& program) {
+        std::uint32_t ranks = 0;
+        check(unisono_program_size(program.handle, &ranks));
+        return ranks;
+      });
+  module.def(
+      "load_program",
+      [](const std::string& path) {
+        unisono_program* handle = nullptr;
+        check(unisono_program_load(path.c_str(), &handle));
+        return std::make_unique<Program>(handle);
+      },
+      "path"_a, "Reads a program file.");
+  module.def(
+      "parse_program",
+      [](nb::bytes text) {
+        unisono_program* handle = nullptr;
+        check(unisono_program_parse(text.c_str(), text.size(), &handle));
+        return std::make_unique<Program>(handle);
+      },
+      "text"_a, "Reads the text of a program file.");
+
+  nb::class_<Request>(module, "Request", "A call in flight.")
+      .def("wait", &Request::wait, "seconds"_a, "Waits; whether the call has completed. Negative: its deadline bounds it.")
+      .def("test", &Request::test, "Makes progress; whether the call has completed.")
+      .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
+
+  nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
+      .def_prop_ro("rank", &Communicator::rank)
+      .def_prop_ro("size", &Communicator::size)
+      .def("split", &Communicator::split, "colour"_a, "key"_a, "group_size"_a)
+      .def("free", &Communicator::free)
+      .def("set_timeout", &Communicator::set_timeout, "seconds"_a)
+      .def("revoke", &Communicator::revoke, "reason"_a)
+      .def("window", &Communicator::window, "buffer"_a.none())
+      .def(
+          "start",
+          [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
+             std::int64_t tag, std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
+             const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
+             const std::optional<std::string>& algorithm, std::uint64_t window_offset,
+             const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
+            return std::make_unique<Request>(self.start(collective, datatype, op, in_place, root, tag, count, src, dst,
+                                                        send_counts, send_displacements, recv_counts,
+                                                        recv_displacements, algorithm, window_offset, wait_for, timeout,
+                                                        program));
+          },
+          "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
+          "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
+          "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
+          "program"_a.none())
+      .def(
+          "run",
+          [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
+             std::int64_t tag, std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
+             const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
+             const std::optional<std::string>& algorithm, std::uint64_t window_offset,
+             const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
+            self.finish(self.start(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
+                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
+                                   wait_for, timeout, program));
+          },
+          "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
+          "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
+          "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
+          "program"_a.none());
+
+  nb::class_<Context>(module, "Context", "One endpoint of a job.")
+      .def_prop_ro("world", &Context::world)
+      .def("close", &Context::close);
+  nb::class_<ThreadJob>(module, "ThreadJob", "A job whose ranks are threads.").def(nb::init<std::uint32_t>(), "size"_a);
+
+  module.def(
+      "init",
+      [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout);
+        return joined([&](unisono_context** context) { return unisono_init(&settings, context); });
+      },
+      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a);
+  module.def(
+      "thread_context",
+      [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,
+         std::uint32_t rx_buffer_count, double timeout) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout);
+        return joined(
+            [&](unisono_context** context) { return unisono_thread_context(job.handle, rank, &settings, context); });
+      },
+      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a);
+
+  module.def("version", [] { return unisono_version(); });
+  module.def(
+      "algorithms",
+      [] {
+        nb::list table;
+        for (std::size_t i = 0; i < unisono_algorithms(0, nullptr); ++i) {
+          unisono_algorithm_info info{};
+          unisono_algorithms(i, &info);
+          nb::dict entry;
+          entry["collective"] = info.collective;
+          entry["name"] = info.name;
+          entry["source"] = info.source;
+          entry["restriction"] = info.restriction;
+          entry["cost"] = info.cost;
+          entry["summary"] = info.summary;
+          entry["ordered"] = info.ordered != 0;
+          table.append(entry);
+        }
+        return table;
+      },
+      "The table of algorithms, as dictionaries.");
+}
+
+}  // namespace unisono::python

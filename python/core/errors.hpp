@@ -1,0 +1,23 @@
+// Failures as Python exceptions: unisono.errors has a class for each code.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace unisono::python {
+
+namespace nb = nanobind;
+
+/// Throws the Python exception of an error code. Holds the GIL.
+[[noreturn]] inline void raise(int code, const std::string& text) {
+  const nb::object exception = nb::module_::import_("unisono.errors").attr("error_for")(code, text);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+[[noreturn]] inline void raise(ErrorCode code, const std::string& text) { raise(static_cast<int>(code), text); }
+
+}  // namespace unisono::python

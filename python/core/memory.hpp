@@ -1,0 +1,54 @@
+// The memory of a Python buffer, held as long as a call uses it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "python/core/errors.hpp"
+
+namespace unisono::python {
+
+/// Bytes of an object with the buffer protocol. Python keeps the memory in place while this lives. To be
+/// made and destroyed with the GIL.
+class Memory {
+ public:
+  Memory() = default;
+  /// `name` is the argument's, for messages. None gives no memory.
+  Memory(nb::handle object, const char* name, bool writable) {
+    if (object.is_none()) return;
+    if (acquire(object, writable)) return;
+    PyErr_Clear();
+    // NumPy offers no buffer for element types that the struct module does not know, such as bfloat16.
+    if (nb::hasattr(object, "view")) {
+      const nb::object raw = object.attr("view")("u1");
+      if (acquire(raw, writable)) return;
+      PyErr_Clear();
+    }
+    raise(ErrorCode::kInvalidArgument, std::string(name) + " is a " + Py_TYPE(object.ptr())->tp_name +
+                                           "; needed is a C-contiguous" + (writable ? ", writable" : "") +
+                                           " object with the buffer protocol");
+  }
+  Memory(Memory&& other) noexcept : view_(other.view_), held_(std::exchange(other.held_, false)) {}
+  Memory& operator=(Memory&&) = delete;
+  ~Memory() {
+    if (held_) PyBuffer_Release(&view_);
+  }
+
+  void* data() const { return held_ ? view_.buf : nullptr; }
+  std::uint64_t bytes() const { return held_ ? static_cast<std::uint64_t>(view_.len) : 0; }
+
+ private:
+  bool acquire(nb::handle object, bool writable) {
+    held_ = PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) == 0 &&
+            PyBuffer_IsContiguous(&view_, 'C') != 0;
+    return held_;
+  }
+
+  Py_buffer view_{};
+  bool held_ = false;
+};
+
+}  // namespace unisono::python

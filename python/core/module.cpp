@@ -1,0 +1,9 @@
+#include "python/core/module.hpp"
+
+NB_MODULE(_core, module) {
+  module.doc() = "Unisono's engine and interpreter. Use the package `unisono`; this module is its inside.";
+  // Threads of a job may outlive the interpreter's last look at their objects.
+  nanobind::set_leak_warnings(false);
+  unisono::python::bind_calls(module);
+  unisono::python::bind_reference(module);
+}

@@ -1,0 +1,13 @@
+// Parts of the extension module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace unisono::python {
+
+namespace nb = nanobind;
+
+void bind_calls(nb::module_& module);
+void bind_reference(nb::module_& module);
+
+}  // namespace unisono::python

@@ -1,0 +1,85 @@
+"""Unisono: collective communication whose programs can be read, checked and priced before they run.
+
+>>> import numpy as np
+>>> import unisono
+>>> with unisono.init() as context:
+...     world = context.world
+...     total = world.allreduce(np.arange(4.0))
+
+Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is the introduction.
+"""
+
+from ._spec import Collective, Datatype, ErrorCode, Func
+from .algorithms import Algorithm, algorithms
+from .communicator import IN_PLACE, Communicator
+from .context import Context, ThreadJob, init
+from .errors import (
+    BootstrapError,
+    BufferTooSmallError,
+    CapacityError,
+    CorruptMessageError,
+    DeadlineError,
+    FreedCommunicatorError,
+    InternalError,
+    InvalidArgumentError,
+    InvalidCountError,
+    InvalidDatatypeError,
+    InvalidOpError,
+    InvalidRootError,
+    MalformedProgramError,
+    MismatchedCallError,
+    NoMemoryError,
+    OverlappingBuffersError,
+    PeerDeadError,
+    ReadOnlyBufferError,
+    RevokedError,
+    TruncatedError,
+    UnisonoError,
+    UnknownAlgorithmError,
+    UnsupportedError,
+    WrongProcessError,
+)
+from .program import Program
+from .request import Request
+from .version import __version__
+
+__all__ = [
+    "Algorithm",
+    "BootstrapError",
+    "BufferTooSmallError",
+    "CapacityError",
+    "Collective",
+    "Communicator",
+    "Context",
+    "CorruptMessageError",
+    "Datatype",
+    "DeadlineError",
+    "ErrorCode",
+    "FreedCommunicatorError",
+    "Func",
+    "IN_PLACE",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidCountError",
+    "InvalidDatatypeError",
+    "InvalidOpError",
+    "InvalidRootError",
+    "MalformedProgramError",
+    "MismatchedCallError",
+    "NoMemoryError",
+    "OverlappingBuffersError",
+    "PeerDeadError",
+    "Program",
+    "ReadOnlyBufferError",
+    "Request",
+    "RevokedError",
+    "ThreadJob",
+    "TruncatedError",
+    "UnisonoError",
+    "UnknownAlgorithmError",
+    "UnsupportedError",
+    "WrongProcessError",
+    "__version__",
+    "algorithms",
+    "init",
+]

@@ -1,0 +1,92 @@
+"""Buffers of the user as NumPy arrays that a call can use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ._spec import Datatype
+from .errors import InvalidArgumentError, InvalidDatatypeError, ReadOnlyBufferError
+
+Array = npt.NDArray[Any]
+
+_DATATYPES: dict[np.dtype[Any], Datatype] = {
+    np.dtype(np.int32): Datatype.INT32,
+    np.dtype(np.int64): Datatype.INT64,
+    np.dtype(np.float16): Datatype.FP16,
+    np.dtype(ml_dtypes.bfloat16): Datatype.BF16,
+    np.dtype(np.float32): Datatype.FP32,
+    np.dtype(np.float64): Datatype.FP64,
+    np.dtype(np.uint8): Datatype.BYTE,
+    np.dtype(np.int8): Datatype.BYTE,
+    np.dtype(np.bool_): Datatype.BYTE,
+}
+_ALLOWED = "int32, int64, float16, bfloat16 (ml_dtypes), float32, float64, and to be moved but not reduced uint8, int8, bool"
+
+
+def datatype_of(operation: str, name: str, array: Array) -> Datatype:
+    """The datatype of an array's elements."""
+    try:
+        return _DATATYPES[array.dtype]
+    except KeyError:
+        raise InvalidDatatypeError(
+            f"{operation}: {name} has dtype {array.dtype}; allowed are {_ALLOWED}. "
+            "To move other elements, pass array.view('u1')"
+        ) from None
+
+
+def dtype_for(datatype: Datatype) -> np.dtype[Any]:
+    """The NumPy type of a datatype's elements."""
+    for dtype, known in _DATATYPES.items():
+        if known == datatype:
+            return dtype
+    raise ValueError(f"{datatype!r} has no elements")
+
+
+def as_array(operation: str, name: str, given: Any) -> Array:
+    """`given` as an array that shares its memory."""
+    if isinstance(given, np.ndarray):
+        return given
+    if isinstance(given, str | int | float | complex | list | tuple) or given is None:
+        raise InvalidArgumentError(
+            f"{operation}: {name} is {'None' if given is None else 'a ' + type(given).__name__}; "
+            "pass a NumPy array or an object with the buffer protocol or DLPack"
+        )
+    try:
+        return np.asarray(memoryview(given))
+    except (TypeError, ValueError):
+        pass
+    try:
+        return np.from_dlpack(given)
+    except (TypeError, AttributeError, BufferError, RuntimeError) as failure:
+        raise InvalidArgumentError(
+            f"{operation}: {name} is a {type(given).__name__}; pass a NumPy array or an object with the buffer "
+            f"protocol or DLPack (in host memory)"
+        ) from failure
+
+
+def readable(operation: str, name: str, given: Any) -> Array:
+    """An array that a call can read."""
+    array = as_array(operation, name, given)
+    if not array.flags.c_contiguous:
+        raise InvalidArgumentError(
+            f"{operation}: {name} (shape {array.shape}, strides {array.strides}) is not contiguous; "
+            "pass np.ascontiguousarray(...) of it"
+        )
+    return array
+
+
+def writable(operation: str, name: str, given: Any) -> Array:
+    """An array that a call can write."""
+    array = as_array(operation, name, given)
+    if not array.flags.writeable:
+        raise ReadOnlyBufferError(f"{operation}: {name} is read-only, and the call writes it; pass a writable array")
+    if not array.flags.c_contiguous:
+        raise InvalidArgumentError(
+            f"{operation}: {name} (shape {array.shape}, strides {array.strides}) is not contiguous; "
+            "the call writes it, so pass a contiguous array and copy from that"
+        )
+    return array

@@ -1,0 +1,759 @@
+"""Communicators: primitives and collectives on NumPy arrays and other buffers.
+
+Buffers are NumPy arrays, or anything with the buffer protocol or DLPack in host memory; they must be contiguous.
+The datatype follows from the array's. Where a destination may be None it is allocated and returned. All arguments
+are checked before anything is sent. Every operation has an `_async` form that returns a `Request`.
+
+Options of every operation, by keyword: `algorithm` (a name from `unisono algorithms`, default automatic), `timeout`
+(deadline in seconds, default the communicator's), `wait_for` (requests that must complete first), `count` (elements,
+where it is not to follow from the buffers; docs/model.md says of what).
+
+In place, the input stands in the destination: pass `IN_PLACE` for the source, or one array as both. For rooted
+collectives every rank must say so (`in_place=True`), though only the root's buffers differ.
+
+Thread-safety: a communicator may be used by several threads; collectives must be started in the same order on all
+ranks. The GIL is released while waiting, and signals are handled.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, datatype_of, readable, writable
+from ._spec import Collective, Datatype, Func
+from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
+from .program import Program
+from .request import Request
+
+
+class InPlace(enum.Enum):
+    """Type of `IN_PLACE`."""
+
+    IN_PLACE = enum.auto()
+
+    def __repr__(self) -> str:
+        return "unisono.IN_PLACE"
+
+
+#: Stands for the buffer that an in-place call does not use.
+IN_PLACE: Final = InPlace.IN_PLACE
+
+
+class Options(TypedDict, total=False):
+    """Rarely used arguments of an operation; see the module's text."""
+
+    algorithm: str | None
+    timeout: float | None
+    wait_for: Iterable[Request]
+    count: int | None
+
+
+_OPS = {op.name.lower(): op for op in Func if op != Func.NONE}
+
+
+def _op(operation: str, op: str | Func) -> Func:
+    found = op if isinstance(op, Func) else _OPS.get(op) if isinstance(op, str) else None
+    if found is None or found == Func.NONE:
+        raise InvalidOpError(f"{operation}: op is {op!r}; allowed are {', '.join(_OPS)}")
+    return found
+
+
+def _integers(operation: str, name: str, values: Sequence[int] | Array | None) -> list[int] | None:
+    if values is None:
+        return None
+    try:
+        return [index(value) for value in values]
+    except TypeError:
+        raise InvalidCountError(f"{operation}: {name} is {values!r}; pass a sequence of integers, one per rank") from None
+
+
+class _Layout(NamedTuple):
+    counts: list[int] | None = None
+    displacements: list[int] | None = None
+
+    def extent(self) -> int:
+        """Elements up to the end of the last block."""
+        counts = self.counts or []
+        if self.displacements is None:
+            return sum(counts)
+        return max((c + d for c, d in zip(counts, self.displacements, strict=False) if c > 0), default=0)
+
+
+_NO_LAYOUT = _Layout()
+
+
+class _Buffers:
+    """The arrays of one call, with its datatype."""
+
+    __slots__ = ("datatype", "dst", "in_place", "operation", "src")
+
+    def __init__(self, operation: str, src: Any, dst: Any, *, in_place: bool = False) -> None:
+        self.operation = operation
+        self.in_place = in_place or src is IN_PLACE or dst is IN_PLACE or (src is dst and src is not None)
+        self.src: Array | None = None
+        self.dst: Array | None = None
+        self.datatype = Datatype.NONE
+        if dst is not None and dst is not IN_PLACE:
+            self.dst = writable(operation, "dst", dst)
+            self.datatype = datatype_of(operation, "dst", self.dst)
+        if src is not None and src is not IN_PLACE and src is not dst:
+            self.src = readable(operation, "src", src)
+            datatype = datatype_of(operation, "src", self.src)
+            if self.dst is not None and self.src.dtype != self.dst.dtype:
+                raise InvalidDatatypeError(
+                    f"{operation}: src has dtype {self.src.dtype} and dst {self.dst.dtype}; they must be equal"
+                )
+            self.datatype = datatype
+
+    def need(self, name: str, why: str = "") -> Array:
+        """The buffer of that name, which the call cannot do without."""
+        array: Array | None = getattr(self, name)
+        if array is None:
+            raise InvalidArgumentError(f"{self.operation}: {name} is missing; pass a buffer{why}")
+        return array
+
+    def allocate(self, shape: tuple[int, ...]) -> None:
+        """Makes dst, if there is none."""
+        if self.dst is None:
+            self.dst = np.empty(shape, self.need("src").dtype)
+
+
+class Communicator:
+    """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
+
+    def __init__(self, core: _core.Communicator) -> None:
+        self._core = core
+        self._window: object = None
+        #: This process's number in the communicator, 0 .. size-1.
+        self.rank: Final = core.rank
+        #: Number of ranks.
+        self.size: Final = core.size
+
+    def __repr__(self) -> str:
+        return f"<unisono.Communicator rank {self.rank} of {self.size}>"
+
+    # ------------------------------------------------------------------------------------------ the communicator
+
+    def split(self, colour: int | None, key: int = 0, *, group_size: int = 0) -> Communicator | None:
+        """Collective. Ranks of equal `colour` (0 and more) get a new communicator, ordered by `key`, then by rank.
+
+        None as colour gets None. `group_size`: ranks of a group for two-level algorithms; 0 means one level.
+        """
+        if colour is not None and colour < 0:
+            raise InvalidArgumentError(f"split: colour is {colour}; allowed are 0 and more, or None for no communicator")
+        made = self._core.split(-1 if colour is None else colour, key, group_size)
+        return None if made is None else Communicator(made)
+
+    def free(self) -> None:
+        """Frees a communicator made by `split`. Calls in flight on it fail."""
+        self._core.free()
+
+    def set_timeout(self, seconds: float) -> None:
+        """Default deadline of operations."""
+        self._core.set_timeout(seconds)
+
+    def revoke(self, reason: str) -> None:
+        """Fails the communicator on all reachable members: calls in flight and later ones raise `RevokedError`."""
+        self._core.revoke(reason)
+
+    def window(self, buffer: Any) -> None:
+        """Collective. Exposes `buffer` to the peers' `put` and `get`; None exposes nothing."""
+        array = None if buffer is None else writable("window", "the window", buffer)
+        self._window = self._core.window(array)
+
+    # ---------------------------------------------------------------------------------------------- primitives
+
+    def copy(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
+        """dst = src, on this rank, by the engine."""
+        return self._result(self._local(Collective.COPY, src, dst, None, options))
+
+    def copy_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
+        """As `copy`."""
+        return self._start(self._local(Collective.COPY, src, dst, None, options))
+
+    def combine(self, src: Any, dst: Any, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+        """dst = op(src, dst), on this rank, by the engine."""
+        return self._result(self._local(Collective.COMBINE, src, dst, op, options))
+
+    def combine_async(self, src: Any, dst: Any, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+        """As `combine`."""
+        return self._start(self._local(Collective.COMBINE, src, dst, op, options))
+
+    def send(self, src: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> None:
+        """Sends src to `peer`. Returns when src may be reused."""
+        self._run(self._to_peer(Collective.SEND, src, None, peer, tag, 0, options))
+
+    def send_async(self, src: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
+        """As `send`."""
+        return self._start(self._to_peer(Collective.SEND, src, None, peer, tag, 0, options))
+
+    def recv(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Array:
+        """Receives into dst from `peer`, and returns dst, or the part of it that a shorter message fills (flat)."""
+        request = self.recv_async(dst, peer, tag, **options)
+        result = request.wait()
+        assert result is not None
+        received = request.received
+        return result if received == result.size else result.reshape(-1)[:received]
+
+    def recv_async(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
+        """As `recv`; `Request.received` gives the number of elements."""
+        return self._start(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
+
+    def put(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> None:
+        """Writes src into the window of `peer`, `offset` bytes from its begin. Returns when it is written."""
+        self._run(self._to_peer(Collective.PUT, src, None, peer, 0, offset, options))
+
+    def put_async(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
+        """As `put`."""
+        return self._start(self._to_peer(Collective.PUT, src, None, peer, 0, offset, options))
+
+    def get(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Array:
+        """Reads dst's length from the window of `peer`, from byte `offset` on."""
+        return self._result(self._to_peer(Collective.GET, None, dst, peer, 0, offset, options))
+
+    def get_async(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
+        """As `get`."""
+        return self._start(self._to_peer(Collective.GET, None, dst, peer, 0, offset, options))
+
+    # --------------------------------------------------------------------------------------------- collectives
+
+    def barrier(self, **options: Unpack[Options]) -> None:
+        """No rank returns before every rank has called."""
+        self._run(self._call(Collective.BARRIER, _Buffers("barrier", None, None), 0, options))
+
+    def barrier_async(self, **options: Unpack[Options]) -> Request:
+        """As `barrier`."""
+        return self._start(self._call(Collective.BARRIER, _Buffers("barrier", None, None), 0, options))
+
+    def bcast(self, buffer: Any, root: int = 0, **options: Unpack[Options]) -> Array:
+        """The root's buffer to every rank's buffer, which it returns."""
+        return self._result(self._bcast(buffer, root, options))
+
+    def bcast_async(self, buffer: Any, root: int = 0, **options: Unpack[Options]) -> Request:
+        """As `bcast`."""
+        return self._start(self._bcast(buffer, root, options))
+
+    def allreduce(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+        """`op` over all ranks' src, into every rank's dst. All have the same number of elements."""
+        return self._result(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
+
+    def allreduce_async(
+        self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]
+    ) -> Request:
+        """As `allreduce`."""
+        return self._start(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
+
+    def scan(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+        """`op` over src of ranks 0 .. rank, into dst."""
+        return self._result(self._reduction(Collective.SCAN, src, dst, op, options))
+
+    def scan_async(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+        """As `scan`."""
+        return self._start(self._reduction(Collective.SCAN, src, dst, op, options))
+
+    def exscan(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+        """`op` over src of ranks 0 .. rank-1, into dst; rank 0's dst stays as it is (zeros if allocated here)."""
+        return self._result(self._reduction(Collective.EXSCAN, src, dst, op, options))
+
+    def exscan_async(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+        """As `exscan`."""
+        return self._start(self._reduction(Collective.EXSCAN, src, dst, op, options))
+
+    def reduce(
+        self,
+        src: Any,
+        dst: Any = None,
+        op: str | Func = "sum",
+        root: int = 0,
+        *,
+        in_place: bool = False,
+        **options: Unpack[Options],
+    ) -> Array | None:
+        """`op` over all ranks' src, into the root's dst; returns None on the other ranks."""
+        return self._run(self._reduce(src, dst, op, root, in_place, options))
+
+    def reduce_async(
+        self,
+        src: Any,
+        dst: Any = None,
+        op: str | Func = "sum",
+        root: int = 0,
+        *,
+        in_place: bool = False,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `reduce`."""
+        return self._start(self._reduce(src, dst, op, root, in_place, options))
+
+    def reduce_scatter(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+        """`op` over all ranks' src, which has `size` blocks of n; block r into rank r's dst (n).
+
+        In place, dst has `size` blocks and receives the result at its begin.
+        """
+        return self._result(self._reduce_scatter(src, dst, op, options))
+
+    def reduce_scatter_async(
+        self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]
+    ) -> Request:
+        """As `reduce_scatter`."""
+        return self._start(self._reduce_scatter(src, dst, op, options))
+
+    def allgather(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
+        """Every rank's src (n) into every rank's dst (size * n), by rank. Allocated as (size, *src.shape).
+
+        In place, the input is block `rank` of dst.
+        """
+        return self._result(self._allgather(src, dst, options))
+
+    def allgather_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
+        """As `allgather`."""
+        return self._start(self._allgather(src, dst, options))
+
+    def gather(
+        self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
+    ) -> Array | None:
+        """Every rank's src (n) into the root's dst (size * n), by rank; returns None on the other ranks.
+
+        In place, the root's input is its own block of dst.
+        """
+        return self._run(self._gather(src, dst, root, in_place, options))
+
+    def gather_async(
+        self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
+    ) -> Request:
+        """As `gather`."""
+        return self._start(self._gather(src, dst, root, in_place, options))
+
+    def scatter(
+        self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
+    ) -> Array | None:
+        """Block r of the root's src (size * n) into rank r's dst (n).
+
+        Ranks other than the root pass None as src, and must pass dst. In place (dst=IN_PLACE), the root's block
+        stays where it is, and None is returned there.
+        """
+        return self._run(self._scatter(src, dst, root, in_place, options))
+
+    def scatter_async(
+        self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
+    ) -> Request:
+        """As `scatter`."""
+        return self._start(self._scatter(src, dst, root, in_place, options))
+
+    def alltoall(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
+        """Block j of rank i's src into block i of rank j's dst; both have `size` blocks."""
+        return self._result(self._alltoall(src, dst, options))
+
+    def alltoall_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
+        """As `alltoall`."""
+        return self._start(self._alltoall(src, dst, options))
+
+    def gatherv(
+        self,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        root: int = 0,
+        *,
+        displacements: Sequence[int] | None = None,
+        in_place: bool = False,
+        **options: Unpack[Options],
+    ) -> Array | None:
+        """Gathers counts[r] elements of rank r to displacements[r] of the root's dst (packed if None).
+
+        Every rank gives all counts; displacements matter on the root.
+        """
+        return self._run(self._gatherv(src, dst, counts, root, displacements, in_place, options))
+
+    def gatherv_async(
+        self,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        root: int = 0,
+        *,
+        displacements: Sequence[int] | None = None,
+        in_place: bool = False,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `gatherv`."""
+        return self._start(self._gatherv(src, dst, counts, root, displacements, in_place, options))
+
+    def scatterv(
+        self,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        root: int = 0,
+        *,
+        displacements: Sequence[int] | None = None,
+        in_place: bool = False,
+        **options: Unpack[Options],
+    ) -> Array | None:
+        """Scatters counts[r] elements from displacements[r] of the root's src (packed if None) to rank r.
+
+        Every rank gives all counts; displacements matter on the root.
+        """
+        return self._run(self._scatterv(src, dst, counts, root, displacements, in_place, options))
+
+    def scatterv_async(
+        self,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        root: int = 0,
+        *,
+        displacements: Sequence[int] | None = None,
+        in_place: bool = False,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `scatterv`."""
+        return self._start(self._scatterv(src, dst, counts, root, displacements, in_place, options))
+
+    def allgatherv(
+        self,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        *,
+        displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """As `gatherv`, into every rank's dst."""
+        return self._result(self._allgatherv(src, dst, counts, displacements, options))
+
+    def allgatherv_async(
+        self,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        *,
+        displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `allgatherv`."""
+        return self._start(self._allgatherv(src, dst, counts, displacements, options))
+
+    def alltoallv(
+        self,
+        src: Any,
+        send_counts: Sequence[int] | None,
+        dst: Any,
+        recv_counts: Sequence[int],
+        *,
+        send_displacements: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """Sends send_counts[j] elements to rank j and receives recv_counts[i] from rank i.
+
+        In place, what a pair exchanges has one size, given by the recv_ arguments, and send_counts is None. The
+        ranks then first agree on their largest block, so that even the start waits for all of them, unless every
+        rank gives the same bound of all blocks as `count`.
+        """
+        return self._result(
+            self._alltoallv(src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options)
+        )
+
+    def alltoallv_async(
+        self,
+        src: Any,
+        send_counts: Sequence[int] | None,
+        dst: Any,
+        recv_counts: Sequence[int],
+        *,
+        send_displacements: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `alltoallv`."""
+        return self._start(
+            self._alltoallv(src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options)
+        )
+
+    def run_program(
+        self, program: Program | str | os.PathLike[str], src: Any = None, dst: Any = None, **options: Unpack[Options]
+    ) -> Array | None:
+        """Collective. Runs a user's program (or a program file), bound to src and dst; returns dst."""
+        return self._run(self._program(program, src, dst, options))
+
+    def run_program_async(
+        self, program: Program | str | os.PathLike[str], src: Any = None, dst: Any = None, **options: Unpack[Options]
+    ) -> Request:
+        """As `run_program`."""
+        return self._start(self._program(program, src, dst, options))
+
+    # ------------------------------------------------------------------------------------------------- insides
+
+    def _local(self, collective: Collective, src: Any, dst: Any, op: str | Func | None, options: Options) -> _Call:
+        name = collective.name.lower()
+        buffers = _Buffers(name, src, dst)
+        source = buffers.need("src")
+        if collective == Collective.COMBINE:
+            buffers.need("dst")
+        buffers.allocate(source.shape)
+        return self._call(collective, buffers, source.size, options, op=Func.NONE if op is None else _op(name, op))
+
+    def _to_peer(
+        self, collective: Collective, src: Any, dst: Any, peer: int, tag: int, offset: int, options: Options
+    ) -> _Call:
+        name = collective.name.lower()
+        buffers = _Buffers(name, src, dst)
+        array = buffers.need("dst" if collective in (Collective.RECV, Collective.GET) else "src")
+        if offset < 0:
+            raise InvalidArgumentError(f"{name}: offset is {offset}; allowed are 0 and more bytes")
+        return self._call(collective, buffers, array.size, options, root=peer, tag=tag, offset=offset)
+
+    def _bcast(self, buffer: Any, root: int, options: Options) -> _Call:
+        buffers = _Buffers("bcast", None, buffer)
+        return self._call(Collective.BCAST, buffers, buffers.need("dst").size, options, root=root)
+
+    def _reduction(self, collective: Collective, src: Any, dst: Any, op: str | Func, options: Options) -> _Call:
+        name = collective.name.lower()
+        buffers = _Buffers(name, src, dst)
+        array = buffers.need("dst" if buffers.in_place else "src")
+        if buffers.dst is None and collective == Collective.EXSCAN:
+            buffers.dst = np.zeros_like(array)
+        buffers.allocate(array.shape)
+        return self._call(collective, buffers, array.size, options, op=_op(name, op))
+
+    def _reduce(self, src: Any, dst: Any, op: str | Func, root: int, in_place: bool, options: Options) -> _Call:
+        is_root = self.rank == root
+        buffers = _Buffers("reduce", src, dst if is_root else None, in_place=in_place)
+        array = buffers.need("dst" if buffers.in_place and is_root else "src")
+        if is_root:
+            buffers.allocate(array.shape)
+        return self._call(Collective.REDUCE, buffers, array.size, options, op=_op("reduce", op), root=root)
+
+    def _blocks(self, operation: str, name: str, array: Array) -> int:
+        """Elements of one of `size` blocks of an array."""
+        if array.size % self.size:
+            raise InvalidCountError(
+                f"{operation}: {name} has {array.size} elements; needed is a multiple of the {self.size} ranks"
+            )
+        return array.size // self.size
+
+    def _block_shape(self, array: Array) -> tuple[int, ...]:
+        """Shape of one block: the leading axis is cut, or else the block is flat."""
+        if array.ndim > 1 and array.shape[0] == self.size:
+            return array.shape[1:]
+        if array.ndim >= 1 and array.shape[0] % self.size == 0:
+            return (array.shape[0] // self.size, *array.shape[1:])
+        return (array.size // self.size,)
+
+    def _reduce_scatter(self, src: Any, dst: Any, op: str | Func, options: Options) -> _Call:
+        buffers = _Buffers("reduce_scatter", src, dst)
+        name = "dst" if buffers.in_place else "src"
+        array = buffers.need(name)
+        count = self._blocks("reduce_scatter", name, array)
+        buffers.allocate(self._block_shape(array))
+        return self._call(Collective.REDUCE_SCATTER, buffers, count, options, op=_op("reduce_scatter", op))
+
+    def _allgather(self, src: Any, dst: Any, options: Options) -> _Call:
+        buffers = _Buffers("allgather", src, dst)
+        if buffers.in_place:
+            count = self._blocks("allgather", "dst", buffers.need("dst"))
+        else:
+            source = buffers.need("src")
+            count = source.size
+            buffers.allocate((self.size, *source.shape))
+        return self._call(Collective.ALLGATHER, buffers, count, options)
+
+    def _gather(self, src: Any, dst: Any, root: int, in_place: bool, options: Options) -> _Call:
+        is_root = self.rank == root
+        buffers = _Buffers("gather", src, dst if is_root else None, in_place=in_place)
+        if buffers.in_place and is_root:
+            count = self._blocks("gather", "dst", buffers.need("dst"))
+        else:
+            source = buffers.need("src")
+            count = source.size
+            if is_root:
+                buffers.allocate((self.size, *source.shape))
+        return self._call(Collective.GATHER, buffers, count, options, root=root)
+
+    def _scatter(self, src: Any, dst: Any, root: int, in_place: bool, options: Options) -> _Call:
+        is_root = self.rank == root
+        buffers = _Buffers("scatter", src if is_root else None, dst, in_place=in_place)
+        if is_root:
+            source = buffers.need("src")
+            count = self._blocks("scatter", "src", source)
+            if not buffers.in_place:
+                buffers.allocate(self._block_shape(source))
+        else:
+            count = buffers.need("dst", " for the block of this rank; only the root's can be allocated").size
+        return self._call(Collective.SCATTER, buffers, count, options, root=root)
+
+    def _alltoall(self, src: Any, dst: Any, options: Options) -> _Call:
+        buffers = _Buffers("alltoall", src, dst)
+        name = "dst" if buffers.in_place else "src"
+        array = buffers.need(name)
+        buffers.allocate(array.shape)
+        return self._call(Collective.ALLTOALL, buffers, self._blocks("alltoall", name, array), options)
+
+    def _layout(self, operation: str, side: str, counts: Any, displacements: Any) -> _Layout:
+        layout = _Layout(
+            _integers(operation, f"{side}counts", counts), _integers(operation, f"{side}displacements", displacements)
+        )
+        for name, values in (("counts", layout.counts), ("displacements", layout.displacements)):
+            if values is not None and len(values) != self.size:
+                raise InvalidCountError(
+                    f"{operation}: {side}{name} has {len(values)} entries; needed is one for each of the "
+                    f"{self.size} ranks"
+                )
+            for rank, value in enumerate(values or ()):
+                if value < 0:
+                    raise InvalidCountError(
+                        f"{operation}: {side}{name}[{rank}] is {value}; allowed are 0 and more elements"
+                    )
+        return layout
+
+    def _gatherv(
+        self, src: Any, dst: Any, counts: Any, root: int, displacements: Any, in_place: bool, options: Options
+    ) -> _Call:
+        is_root = self.rank == root
+        layout = self._layout("gatherv", "", counts, displacements if is_root else None)
+        buffers = _Buffers("gatherv", src, dst if is_root else None, in_place=in_place)
+        if is_root and not buffers.in_place:
+            buffers.need("src")
+            buffers.allocate((layout.extent(),))
+        buffers.need("dst" if is_root else "src")
+        return self._call(Collective.GATHERV, buffers, 0, options, root=root, receives=layout)
+
+    def _scatterv(
+        self, src: Any, dst: Any, counts: Any, root: int, displacements: Any, in_place: bool, options: Options
+    ) -> _Call:
+        is_root = self.rank == root
+        layout = self._layout("scatterv", "", counts, displacements if is_root else None)
+        buffers = _Buffers("scatterv", src if is_root else None, dst, in_place=in_place)
+        if is_root:
+            buffers.need("src")
+            if not buffers.in_place:
+                buffers.allocate(((layout.counts or [0] * self.size)[self.rank],))
+        else:
+            buffers.need("dst", " for the block of this rank; only the root's can be allocated")
+        return self._call(Collective.SCATTERV, buffers, 0, options, root=root, sends=layout)
+
+    def _allgatherv(self, src: Any, dst: Any, counts: Any, displacements: Any, options: Options) -> _Call:
+        layout = self._layout("allgatherv", "", counts, displacements)
+        buffers = _Buffers("allgatherv", src, dst)
+        if not buffers.in_place:
+            buffers.need("src")
+            buffers.allocate((layout.extent(),))
+        buffers.need("dst")
+        return self._call(Collective.ALLGATHERV, buffers, 0, options, receives=layout)
+
+    def _alltoallv(
+        self,
+        src: Any,
+        send_counts: Any,
+        dst: Any,
+        recv_counts: Any,
+        send_displacements: Any,
+        recv_displacements: Any,
+        options: Options,
+    ) -> _Call:
+        receives = self._layout("alltoallv", "recv_", recv_counts, recv_displacements)
+        sends = self._layout("alltoallv", "send_", send_counts, send_displacements)
+        buffers = _Buffers("alltoallv", src, dst)
+        if not buffers.in_place:
+            buffers.need("src")
+            buffers.allocate((receives.extent(),))
+        buffers.need("dst")
+        return self._call(Collective.ALLTOALLV, buffers, 0, options, sends=sends, receives=receives)
+
+    def _program(self, program: Program | str | os.PathLike[str], src: Any, dst: Any, options: Options) -> _Call:
+        loaded = program if isinstance(program, Program) else Program.load(program)
+        buffers = _Buffers("program", src, dst)
+        return self._call(Collective.PROGRAM, buffers, 0, options, program=loaded)
+
+    def _call(
+        self,
+        collective: Collective,
+        buffers: _Buffers,
+        count: int,
+        options: Options,
+        *,
+        op: Func = Func.NONE,
+        root: int = 0,
+        tag: int = 0,
+        offset: int = 0,
+        sends: _Layout = _NO_LAYOUT,
+        receives: _Layout = _NO_LAYOUT,
+        program: Program | None = None,
+    ) -> _Call:
+        if unknown := options.keys() - Options.__annotations__.keys():
+            raise TypeError(
+                f"{buffers.operation}: {', '.join(sorted(unknown))} is no option; options are "
+                f"{', '.join(Options.__annotations__)}"
+            )
+        given = options.get("count")
+        timeout = options.get("timeout")
+        if timeout is not None and not timeout > 0:
+            raise InvalidArgumentError(f"{buffers.operation}: timeout is {timeout} s; allowed is more than 0, or None")
+        try:
+            return _Call(
+                collective,
+                buffers.datatype,
+                op,
+                buffers.in_place,
+                index(root),
+                index(tag),
+                count if given is None else index(given),
+                buffers.src,
+                buffers.dst,
+                sends.counts,
+                sends.displacements,
+                receives.counts,
+                receives.displacements,
+                options.get("algorithm"),
+                offset,
+                [request._core for request in options.get("wait_for", ())],
+                0.0 if timeout is None else timeout,
+                None if program is None else program._core,
+            )
+        except TypeError as failure:
+            raise InvalidArgumentError(
+                f"{buffers.operation}: root {root!r}, tag {tag!r} and count {given!r} must be integers"
+            ) from failure
+
+    def _run(self, call: _Call) -> Array | None:
+        self._core.run(*call)
+        return call.dst
+
+    def _result(self, call: _Call) -> Array:
+        self._core.run(*call)
+        assert call.dst is not None
+        return call.dst
+
+    def _start(self, call: _Call) -> Request:
+        return Request(self._core.start(*call), call.dst)
+
+
+class _Call(NamedTuple):
+    """The arguments of `_core.Communicator.start`, in order."""
+
+    collective: int
+    datatype: int
+    op: int
+    in_place: bool
+    root: int
+    tag: int
+    count: int
+    src: Array | None
+    dst: Array | None
+    send_counts: list[int] | None
+    send_displacements: list[int] | None
+    recv_counts: list[int] | None
+    recv_displacements: list[int] | None
+    algorithm: str | None
+    window_offset: int
+    wait_for: list[_core.Request]
+    timeout: float
+    program: _core.Program | None

@@ -1,0 +1,119 @@
+"""Joining a job."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from . import _core
+from .communicator import Communicator
+from .errors import RevokedError, WrongProcessError
+
+T = TypeVar("T")
+
+_open: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+class Context:
+    """One endpoint of a job. Use it as a context manager, or call `close`.
+
+    Leaving cancels calls in flight. A child of fork must make a context of its own.
+    """
+
+    def __init__(self, core: _core.Context) -> None:
+        self._core: _core.Context | None = core
+        #: The communicator of all ranks.
+        self.world = Communicator(core.world)
+        _open.add(self)
+
+    def close(self) -> None:
+        """Leaves the job. Does nothing the second time."""
+        core, self._core = self._core, None
+        _open.discard(self)
+        if core is not None:
+            core.close()
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    for context in list(_open):
+        try:
+            context.close()
+        except WrongProcessError:
+            continue  # of the process that forked this one
+
+
+def init(
+    *, eager_limit: int = 0, segment_bytes: int = 0, rx_buffer_count: int = 0, timeout: float = 0.0
+) -> Context:
+    """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
+
+    Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the
+    least of all members' values. Raises `BootstrapError` saying who has not come.
+    """
+    return Context(_core.init(eager_limit, segment_bytes, rx_buffer_count, timeout))
+
+
+class ThreadJob(Generic[T]):
+    """A job whose ranks are threads of this process: for tests, and to try things out."""
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        eager_limit: int = 0,
+        segment_bytes: int = 0,
+        rx_buffer_count: int = 0,
+        timeout: float = 0.0,
+    ) -> None:
+        self.size = size
+        self._settings = (eager_limit, segment_bytes, rx_buffer_count, timeout)
+
+    def run(self, function: Callable[[Communicator], T]) -> list[T]:
+        """Calls `function(world)` on every rank, and returns the results by rank.
+
+        If a rank raises, its communicator is revoked, so that the others end too, and the first rank's own error
+        is raised when all have ended.
+        """
+        job = _core.ThreadJob(self.size)
+        results: list[T | None] = [None] * self.size
+        errors: list[BaseException | None] = [None] * self.size
+
+        def member(rank: int) -> None:
+            try:
+                with Context(_core.thread_context(job, rank, *self._settings)) as context:
+                    try:
+                        results[rank] = function(context.world)
+                    except BaseException as error:
+                        context.world.revoke(f"rank {rank} raised {type(error).__name__}: {error}")
+                        raise
+            except BaseException as error:
+                errors[rank] = error
+
+        threads = [threading.Thread(target=member, args=(rank,), name=f"rank {rank}") for rank in range(self.size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        raised = [(rank, error) for rank, error in enumerate(errors) if error is not None]
+        if raised:
+            own = [entry for entry in raised if not isinstance(entry[1], RevokedError)]
+            rank, error = (own or raised)[0]
+            error.add_note(f"raised on rank {rank} of {self.size}")
+            raise error
+        return results  # type: ignore[return-value]  # no rank raised, so every entry was set
+
+
+__all__ = ["Context", "ThreadJob", "init"]

@@ -1,0 +1,161 @@
+"""Exceptions: one class for each error code, all derived from `UnisonoError`."""
+
+from __future__ import annotations
+
+from ._spec import ErrorCode
+
+
+class UnisonoError(Exception):
+    """Every failure of Unisono.
+
+    The text says what was given and what is allowed, or for failures in flight operation, communicator,
+    sequence, peer and phase. `code` is the error code of the specification; its `advice` says what to do.
+    """
+
+    code: ErrorCode = ErrorCode.INTERNAL
+
+
+class InvalidArgumentError(UnisonoError, ValueError):
+    """An argument is outside what is allowed."""
+
+    code = ErrorCode.INVALID_ARGUMENT
+
+
+class InvalidCountError(UnisonoError, ValueError):
+    """A count or displacement is negative or too large."""
+
+    code = ErrorCode.INVALID_COUNT
+
+
+class InvalidDatatypeError(UnisonoError, TypeError):
+    """The datatype is unknown, or the operation does not take it."""
+
+    code = ErrorCode.INVALID_DATATYPE
+
+
+class InvalidOpError(UnisonoError, ValueError):
+    """The reduction operator is unknown, or does not take this datatype."""
+
+    code = ErrorCode.INVALID_OP
+
+
+class InvalidRootError(UnisonoError, ValueError):
+    """The root or peer is not a rank of the communicator."""
+
+    code = ErrorCode.INVALID_ROOT
+
+
+class BufferTooSmallError(UnisonoError, ValueError):
+    """A buffer holds fewer elements than the call needs."""
+
+    code = ErrorCode.BUFFER_TOO_SMALL
+
+
+class ReadOnlyBufferError(UnisonoError, ValueError):
+    """A buffer that the call writes is read-only."""
+
+    code = ErrorCode.READ_ONLY_BUFFER
+
+
+class OverlappingBuffersError(UnisonoError, ValueError):
+    """Source and destination overlap and the call is not in place."""
+
+    code = ErrorCode.OVERLAPPING_BUFFERS
+
+
+class UnknownAlgorithmError(UnisonoError, ValueError):
+    """No algorithm of that name for this collective."""
+
+    code = ErrorCode.UNKNOWN_ALGORITHM
+
+
+class UnsupportedError(UnisonoError, NotImplementedError):
+    """The algorithm's restrictions, or an engine of some member, do not admit the call."""
+
+    code = ErrorCode.UNSUPPORTED
+
+
+class MalformedProgramError(UnisonoError, ValueError):
+    """A program breaks a rule of the model."""
+
+    code = ErrorCode.MALFORMED_PROGRAM
+
+
+class FreedCommunicatorError(UnisonoError):
+    """The communicator was freed."""
+
+    code = ErrorCode.FREED_COMMUNICATOR
+
+
+class RevokedError(UnisonoError):
+    """The communicator was revoked after an error on some rank."""
+
+    code = ErrorCode.REVOKED
+
+
+class DeadlineError(UnisonoError, TimeoutError):
+    """A deadline passed."""
+
+    code = ErrorCode.TIMEOUT
+
+
+class PeerDeadError(UnisonoError, ConnectionError):
+    """A member process ended while the communicator was in use."""
+
+    code = ErrorCode.PEER_DEAD
+
+
+class MismatchedCallError(UnisonoError):
+    """Ranks called different operations, or the same with different arguments."""
+
+    code = ErrorCode.MISMATCHED_CALL
+
+
+class TruncatedError(UnisonoError, ValueError):
+    """A message is longer than the receive that matched it."""
+
+    code = ErrorCode.TRUNCATED
+
+
+class CorruptMessageError(UnisonoError):
+    """A message failed its checks."""
+
+    code = ErrorCode.CORRUPT_MESSAGE
+
+
+class NoMemoryError(UnisonoError, MemoryError):
+    """Memory could not be had."""
+
+    code = ErrorCode.OUT_OF_MEMORY
+
+
+class BootstrapError(UnisonoError):
+    """The job could not be joined."""
+
+    code = ErrorCode.BOOTSTRAP
+
+
+class WrongProcessError(UnisonoError):
+    """Used in a child of fork, or after close."""
+
+    code = ErrorCode.WRONG_PROCESS
+
+
+class CapacityError(UnisonoError):
+    """A fixed limit was reached."""
+
+    code = ErrorCode.CAPACITY
+
+
+class InternalError(UnisonoError):
+    """An invariant of Unisono does not hold."""
+
+    code = ErrorCode.INTERNAL
+
+
+_CLASSES: dict[int, type[UnisonoError]] = {kind.code: kind for kind in UnisonoError.__subclasses__()}
+
+
+def error_for(code: int, text: str) -> UnisonoError:
+    """The exception of an error code."""
+    return _CLASSES.get(code, InternalError)(text)
