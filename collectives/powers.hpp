@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/generated/spec.hpp"
+
 namespace unisono::build {
 
 constexpr bool is_power_of_two(std::uint32_t x) { return x != 0 && (x & (x - 1)) == 0; }

@@ -1,0 +1,136 @@
+// The table of algorithms, and the choice among them.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "calls.hpp"
+
+namespace unisono::testing_programs {
+namespace {
+
+TEST(Table, IsGroupedInOrderOfCollectives) {
+  for (std::size_t i = 1; i < algorithms().size(); ++i) {
+    EXPECT_LE(algorithms()[i - 1].collective, algorithms()[i].collective) << position_name(static_cast<int>(i));
+  }
+}
+
+TEST(Table, NamesEachAlgorithmOnce) {
+  std::set<std::pair<Collective, std::string>> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_TRUE(names.emplace(algorithm.collective, algorithm.name).second)
+        << name_of(algorithm.collective) << " " << algorithm.name;
+  }
+}
+
+TEST(Table, FitsTheCallDescriptor) {
+  CallDescriptor descriptor;
+  EXPECT_LE(algorithms().size(), std::size_t{decltype(descriptor.algorithm)(~0U)});
+}
+
+TEST(Table, DescribesEveryAlgorithm) {
+  for (const Algorithm& algorithm : algorithms()) {
+    SCOPED_TRACE(std::string(name_of(algorithm.collective)) + " " + algorithm.name);
+    EXPECT_FALSE(std::string(algorithm.name).empty());
+    EXPECT_FALSE(std::string(algorithm.source).empty());
+    EXPECT_FALSE(std::string(algorithm.cost).empty());
+    EXPECT_EQ(std::string(algorithm.summary).back(), '.');
+    EXPECT_NE(algorithm.steps, nullptr);
+    EXPECT_NE(algorithm.step, nullptr);
+    EXPECT_EQ(algorithm.admits == nullptr, std::string(algorithm.restriction).empty());
+    EXPECT_EQ(algorithm.params_words == nullptr, algorithm.fill_params == nullptr);
+  }
+}
+
+TEST(Table, HasAnAlgorithmForEveryCollective) {
+  for (const Collective collective : kAllCollective) {
+    bool found = false;
+    for (const Algorithm& algorithm : algorithms()) found |= algorithm.collective == collective;
+    EXPECT_EQ(found, collective != Collective::kProgram) << name_of(collective);
+  }
+}
+
+TEST(Table, FindsByName) {
+  for (const int position : all_positions()) {
+    const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(position)];
+    EXPECT_EQ(find_algorithm(algorithm.collective, algorithm.name), position) << position_name(position);
+  }
+  EXPECT_EQ(find_algorithm(Collective::kAllreduce, "rin"), -1);
+  EXPECT_EQ(find_algorithm(Collective::kAllreduce, "rings"), -1);
+  EXPECT_EQ(find_algorithm(Collective::kAllreduce, ""), -1);
+  EXPECT_EQ(find_algorithm(Collective::kBarrier, "ring"), -1);
+  EXPECT_EQ(find_algorithm(Collective::kProgram, "direct"), -1);
+}
+
+TEST(Choice, AdmitsEveryCallAndLooksAtAgreedFieldsOnly) {
+  for (const Collective collective : kAllCollective) {
+    if (collective == Collective::kProgram) continue;
+    for (const std::uint32_t size : {1U, 2U, 3U, 4U, 7U, 8U, 16U, 33U, 64U, 1000U}) {
+      for (const std::uint64_t count : {0ULL, 1ULL, 100ULL, 5'000ULL, 60'000ULL, 1'000'000ULL, (1ULL << 40) - 1}) {
+        for (const std::uint32_t group : {0U, 1U, 4U, 64U}) {
+          for (const Datatype dtype : {Datatype::kFp16, Datatype::kFp64}) {
+            Call call = make_call(collective, size, 0);
+            call.count = collective == Collective::kBarrier ? 0 : count;
+            call.dtype = collective == Collective::kBarrier ? Datatype::kNone : dtype;
+            call.group_size = group;
+            SCOPED_TRACE(std::string(name_of(collective)) + ", " + std::to_string(size) + " ranks, count " +
+                         std::to_string(count) + ", group " + std::to_string(group));
+            const int chosen = choose_algorithm(call);
+            ASSERT_GE(chosen, 0);
+            const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(chosen)];
+            ASSERT_EQ(algorithm.collective, collective);
+            ASSERT_TRUE(algorithm.admits == nullptr || algorithm.admits(call));
+            for (const std::uint32_t rank : {size / 2, size - 1}) {
+              call.rank = rank;
+              ASSERT_EQ(choose_algorithm(call), chosen) << "on rank " << rank;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Choice, AdmitsEveryInPlaceCall) {
+  for (const Collective collective :
+       {Collective::kReduce, Collective::kAllreduce, Collective::kScan, Collective::kExscan, Collective::kReduceScatter,
+        Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kGatherv, Collective::kScatterv,
+        Collective::kAllgatherv, Collective::kAlltoall, Collective::kAlltoallv}) {
+    for (const std::uint32_t size : {1U, 2U, 5U, 64U}) {
+      Call call = make_call(collective, size, 10);
+      call.in_place = true;
+      EXPECT_GE(choose_algorithm(call), 0) << name_of(collective) << ", " << size << " ranks";
+    }
+  }
+}
+
+std::string chosen_name(const Call& call) {
+  return algorithms()[static_cast<std::size_t>(choose_algorithm(call))].name;
+}
+
+TEST(Choice, FollowsLatencyForSmallAndBandwidthForLarge) {
+  EXPECT_EQ(chosen_name(make_call(Collective::kAllreduce, 8, 2)), "recursive_doubling");
+  EXPECT_EQ(chosen_name(make_call(Collective::kAllreduce, 8, 25'000)), "rabenseifner");
+  EXPECT_EQ(chosen_name(make_call(Collective::kAllreduce, 8, 16'000'000)), "ring");
+  EXPECT_EQ(chosen_name(make_call(Collective::kBcast, 8, 100)), "binomial");
+  EXPECT_EQ(chosen_name(make_call(Collective::kBcast, 8, 16'000'000)), "chain");
+  EXPECT_EQ(chosen_name(make_call(Collective::kBcast, 1000, 16'000'000)), "scatter_allgather");
+  EXPECT_EQ(chosen_name(make_call(Collective::kReduce, 8, 16'000'000)), "chain");
+  EXPECT_EQ(chosen_name(make_call(Collective::kScan, 8, 16)), "recursive_doubling");
+}
+
+TEST(Choice, UsesGroupsWhereThereAreSome) {
+  Call call = make_call(Collective::kAllreduce, 8, 16);
+  call.group_size = 4;
+  EXPECT_EQ(chosen_name(call), "two_level");
+  for (const std::uint32_t no_levels : {0U, 1U, 8U, 9U}) {
+    call.group_size = no_levels;
+    EXPECT_EQ(chosen_name(call), "recursive_doubling") << no_levels;
+  }
+}
+
+TEST(Choice, HasNothingForAUsersProgram) { EXPECT_EQ(choose_algorithm(make_call(Collective::kProgram, 4, 1)), -1); }
+
+}  // namespace
+}  // namespace unisono::testing_programs
