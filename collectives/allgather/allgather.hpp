@@ -23,7 +23,7 @@ inline constexpr std::array<Algorithm, 3> kAllgather{{
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
      .restriction = "",
      .cost = "(P-1) alpha + (P-1) n beta, n bytes a block",
-     .summary = "Blocks travel once around the ring; each rank keeps and passes on in one move.",
+     .summary = "Blocks travel once around the ring; each rank keeps them and passes them on as they come.",
      .ordered = true,
      .steps = allgather_ring_steps,
      .step = allgather_ring_step},

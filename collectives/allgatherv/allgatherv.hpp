@@ -28,7 +28,7 @@ inline constexpr std::array<Algorithm, 2> kAllgatherv{{
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
      .restriction = "",
      .cost = "(P-1) alpha + (P-1) m beta, m bytes in the largest block",
-     .summary = "Blocks travel once around the ring; each rank keeps and passes on in one move.",
+     .summary = "Blocks travel once around the ring; each rank keeps them and passes them on as they come.",
      .ordered = true,
      .steps = allgatherv_ring_steps,
      .step = allgatherv_ring_step,

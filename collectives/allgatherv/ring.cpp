@@ -4,8 +4,9 @@
 // MPICH", IJHPCA 2005. Cost: (P-1) alpha + (P-1) m beta, m bytes in the largest block.
 //
 // As ring all-gather, with the count and place of each block read from params. All ranks know all
-// counts, so an empty block is neither sent nor awaited anywhere. Each place of dst is written once and
-// never read again, so there is no dependency: what orders the moves is the arrival from the left.
+// counts, so an empty block is neither sent nor awaited anywhere. Each place of dst is written once, so
+// taking in waits for nothing; sending on follows it element by element, in a move of its own, so that a
+// rank goes on listening while its right neighbour is not yet.
 #include "collectives/allgatherv/allgatherv.hpp"
 #include "collectives/build.hpp"
 #include "collectives/vectors.hpp"
@@ -25,19 +26,19 @@ std::uint32_t allgatherv_ring_steps(const Call& call) { return call.size; }
 void allgatherv_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t size = call.size;
   const std::uint32_t block = minus(call.rank, s, size);
+  const std::uint32_t right = plus(call.rank, 1, size);
   const Place place = indirect(Region::kDst, size + block);
-  if (size == 1 && call.in_place) return;
-
-  Build move(call);
-  move.count_at(block);
   if (s == 0) {
-    move.take(call.in_place ? place : Place{Region::kSrc});
-  } else {
-    move.arrive(minus(call.rank, 1, size), s - 1);
+    if (size == 1 && call.in_place) return;
+    Build own(call);
+    own.take(call.in_place ? place : Place{Region::kSrc}).count_at(block);
+    if (!call.in_place) own.keep(place);
+    if (size > 1) own.send(right, 0);
+    emit(own);
+    return;
   }
-  if (s > 0 || !call.in_place) move.keep(place);
-  if (s < size - 1) move.send(plus(call.rank, 1, size), s);
-  emit(move);
+  emit(Build(call).arrive(minus(call.rank, 1, size), s - 1).keep(place).count_at(block));
+  if (s < size - 1) emit(Build(call).take(place).send(right, s).count_at(block).stream_after(1));
 }
 
 }  // namespace unisono::collectives

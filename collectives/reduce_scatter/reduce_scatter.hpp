@@ -9,6 +9,7 @@ namespace unisono::collectives {
 
 std::uint32_t reduce_scatter_ring_steps(const Call& call);
 void reduce_scatter_ring_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_scatter_ring_scratch_bytes(const Call& call);
 
 std::uint32_t reduce_scatter_recursive_halving_steps(const Call& call);
 void reduce_scatter_recursive_halving_step(const Call& call, std::uint32_t s, Emit& emit);
@@ -23,10 +24,11 @@ inline constexpr std::array<Algorithm, 3> kReduceScatter{{
      .source = "Patarasuk and Yuan, JPDC 2009 (first half of the ring all-reduce)",
      .restriction = "",
      .cost = "(P-1) alpha + (P-1) n beta + (P-1) n gamma, n bytes a block",
-     .summary = "Partial sums travel once around the ring; bandwidth-optimal, no scratch.",
+     .summary = "Partial sums travel once around the ring; bandwidth-optimal, two blocks of scratch.",
      .ordered = false,
      .steps = reduce_scatter_ring_steps,
-     .step = reduce_scatter_ring_step},
+     .step = reduce_scatter_ring_step,
+     .scratch_bytes = reduce_scatter_ring_scratch_bytes},
     {.collective = Collective::kReduceScatter,
      .name = "recursive_halving",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
