@@ -53,7 +53,7 @@ void reduce_scatter_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   }
   const Place sum = scratch(s % 2 * block);
   in.keep(sum);
-  if (s > 2) in.after(3).after(4);  // step s-2 has been taken in and sent
+  if (s > 2) in.after(3);  // step s-2 has been sent
   emit(in);
   emit(Build(call).take(sum).send(right, s).count(call.count).stream_after(1));
 }
