@@ -75,7 +75,10 @@ std::string sockets_left() {
 std::set<std::string> names_in_shm() {
   std::set<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", error)) names.insert(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", error)) {
+    const std::string name = entry.path().string();
+    if (name.find("unisono") != std::string::npos) names.insert(name);
+  }
   return names;
 }
 

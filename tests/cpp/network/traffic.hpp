@@ -71,7 +71,7 @@ void until(Poe& poe, Attempt attempt, std::chrono::milliseconds patience = kPati
     const std::uint32_t seen = poe.activity();
     if (attempt()) return;
     if (Clock::now() > deadline) throw std::runtime_error("nothing came in time to " + poe.describe(poe.self()));
-    poe.wait(seen, std::chrono::milliseconds(20'000));  // far longer than a test may take: a lost wake-up shows
+    poe.wait(seen, std::chrono::milliseconds(20'000));
   }
 }
 
