@@ -11,11 +11,12 @@ namespace {
 enum class Stage : std::uint8_t {
   kStart,    // dependencies have completed; params are read
   kIssue,    // its arrivals have issued
-  kElement,  // all its elements, between their inputs and their results
+  kElements,  // all its elements, each after all of the access
+  kElement,   // all its elements, between their inputs and their results
   kFinish,
   kRetire,
 };
-constexpr std::uint32_t kStages = 5;
+constexpr std::uint32_t kStages = 6;
 
 struct Access {
   enum class Kind : std::uint8_t {
@@ -42,6 +43,7 @@ class RaceFinder {
     for (const Lowered::Channel& channel : lowered.channels()) link(channel);
     seen_.resize(std::size_t{kStages} * lowered.size());
     pure_.resize(lowered.size());
+    wanted_.resize(lowered.size());
   }
 
   std::optional<Finding> find(std::uint64_t* pairs) {
@@ -160,57 +162,84 @@ class RaceFinder {
     for (std::size_t i = begin; i < end; ++i) {
       horizon = std::max(horizon, run_.outcomes[accesses_[conflicts[i].second].node].finish);
     }
-    reach(from, horizon);
+    // First the ways that stay element by element, then, for what is left, all ways, nearest first.
+    begin_search(horizon);
+    walk_elements(from);
+    wanted_count_ = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const Access& to = accesses_[conflicts[i].second];
-      bool ordered = seen_[vertex(to.node, Stage::kStart)] == stamp_;
-      if (to.kind != Access::Kind::kWhole) {
-        ordered = ordered || seen_[vertex(to.node, Stage::kIssue)] == stamp_;
-        const bool aligned = from.element == to.element && from.begin == to.begin &&
-                             from.kind != Access::Kind::kStream && from.kind != Access::Kind::kWhole;
-        ordered = ordered || (aligned && pure_[to.node] == stamp_);
+      if (follows_element_by_element(from, to)) continue;
+      Wanted& wanted = wanted_[to.node];
+      if (wanted.stamp != stamp_) {
+        wanted = {stamp_, false};
+        ++wanted_count_;
       }
-      if (!ordered) return report(from, to);
+      wanted.start = wanted.start || to.kind == Access::Kind::kWhole;
+    }
+    if (wanted_count_ == 0) return std::nullopt;
+    walk_all(from);
+    for (std::size_t i = begin; i < end && wanted_count_ != 0; ++i) {
+      const Access& to = accesses_[conflicts[i].second];
+      if (!follows_element_by_element(from, to) && wanted_[to.node].stamp == stamp_) return report(from, to);
     }
     return std::nullopt;
   }
 
-  // Marks everything that is certainly after the access.
-  void reach(const Access& from, std::uint64_t horizon) {
+  bool follows_element_by_element(const Access& from, const Access& to) const {
+    const auto by_element = [](const Access& access) {
+      return access.kind == Access::Kind::kLocal || access.kind == Access::Kind::kRemote;
+    };
+    return by_element(from) && by_element(to) && from.element == to.element && from.begin == to.begin &&
+           pure_[to.node] == stamp_;
+  }
+
+  void begin_search(std::uint64_t horizon) {
     ++stamp_;
     horizon_ = horizon;
     work_.clear();
-    std::vector<Node> pure;
-    const auto begin_pure = [&](Node n) {
+    head_ = 0;
+    pure_list_.clear();
+  }
+
+  void walk_elements(const Access& from) {
+    const auto step = [&](Node n) {
       if (pure_[n] == stamp_ || run_.outcomes[n].start > horizon_) return;
       pure_[n] = stamp_;
-      pure.push_back(n);
+      pure_list_.push_back(n);
     };
-    const auto& node = lowered_.node(from.node);
-    if (from.kind == Access::Kind::kWhole) {
-      visit(from.node, Stage::kIssue);
-    } else if (!from.write) {
-      for (const Node next : successors_[from.node]) begin_pure(next);
-      for (const Node next : lowered_.stream_dependents(node)) begin_pure(next);
-      for (const Node next : arrival_successors_[from.node]) visit(next, Stage::kIssue);
-    } else if (from.kind == Access::Kind::kLocal) {
-      for (const Node next : lowered_.stream_dependents(node)) begin_pure(next);
+    const bool read = !from.write && from.kind != Access::Kind::kWhole;
+    if (read) {
+      for (const Node next : successors_[from.node]) step(next);
     }
-    while (!pure.empty()) {
-      const Node n = pure.back();
-      pure.pop_back();
-      visit(n, Stage::kElement);
-      for (const Node next : successors_[n]) begin_pure(next);
-      for (const Node next : lowered_.stream_dependents(lowered_.node(n))) begin_pure(next);
+    if (read || (from.write && from.kind == Access::Kind::kLocal)) {
+      for (const Node next : lowered_.stream_dependents(lowered_.node(from.node))) step(next);
     }
+    for (std::size_t i = 0; i < pure_list_.size(); ++i) {
+      const Node n = pure_list_[i];
+      for (const Node next : successors_[n]) step(next);
+      for (const Node next : lowered_.stream_dependents(lowered_.node(n))) step(next);
+    }
+  }
+
+  // Marks everything that is certainly after the access, until all that is wanted has been found.
+  void walk_all(const Access& from) {
     visit(from.node, Stage::kFinish);
-    while (!work_.empty()) {
-      const auto [n, stage] = work_.back();
-      work_.pop_back();
+    if (from.kind == Access::Kind::kWhole) visit(from.node, Stage::kIssue);
+    if (!from.write && from.kind != Access::Kind::kWhole) {
+      for (const Node next : arrival_successors_[from.node]) visit(next, Stage::kIssue);
+    }
+    for (const Node n : pure_list_) visit(n, Stage::kElement);
+    while (head_ != work_.size() && wanted_count_ != 0) {
+      const auto [n, stage] = work_[head_++];
       const auto& at = lowered_.node(n);
       switch (stage) {
         case Stage::kStart: visit(n, Stage::kIssue); break;
-        case Stage::kIssue: visit(n, Stage::kElement); break;
+        case Stage::kIssue: visit(n, Stage::kElements); break;
+        case Stage::kElements:
+          visit(n, Stage::kElement);
+          for (const Node next : successors_[n]) visit(next, Stage::kElements);
+          for (const Node next : lowered_.stream_dependents(at)) visit(next, Stage::kElements);
+          break;
         case Stage::kElement:
           visit(n, Stage::kFinish);
           for (const Node next : successors_[n]) visit(next, Stage::kElement);
@@ -237,6 +266,12 @@ class RaceFinder {
     std::uint32_t& seen = seen_[vertex(n, stage)];
     if (seen == stamp_) return;
     seen = stamp_;
+    Wanted& wanted = wanted_[n];
+    const bool before_elements = stage == Stage::kIssue || stage == Stage::kElements;
+    if (wanted.stamp == stamp_ && (stage == Stage::kStart || (before_elements && !wanted.start))) {
+      wanted.stamp = 0;
+      --wanted_count_;
+    }
     work_.emplace_back(n, stage);
   }
 
@@ -269,6 +304,15 @@ class RaceFinder {
   std::uint32_t stamp_ = 0;
   std::uint64_t horizon_ = 0;
   std::vector<std::pair<Node, Stage>> work_;
+  std::size_t head_ = 0;
+  std::vector<Node> pure_list_;
+  // Moves not yet found to come after the access under examination; `start`: their start, not only their elements.
+  struct Wanted {
+    std::uint32_t stamp = 0;
+    bool start = false;
+  };
+  std::vector<Wanted> wanted_;
+  std::size_t wanted_count_ = 0;
 };
 
 }  // namespace

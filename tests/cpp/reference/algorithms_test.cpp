@@ -1,0 +1,116 @@
+// Every algorithm of the table through the checker, and on numbers against the definition of its collective.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/arithmetic.hpp"
+#include "reference/checker.hpp"
+#include "reference/expectation.hpp"
+#include "reference/interpreter.hpp"
+
+namespace unisono::reference {
+namespace {
+
+std::string test_name(const ::testing::TestParamInfo<const Algorithm*>& info) {
+  return std::string(name_of(info.param->collective)) + "_" + info.param->name;
+}
+
+std::vector<const Algorithm*> all_algorithms() {
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& algorithm : algorithms()) all.push_back(&algorithm);
+  return all;
+}
+
+class EveryAlgorithm : public ::testing::TestWithParam<const Algorithm*> {};
+
+TEST_P(EveryAlgorithm, IsProvenAndSampled) {
+  const CheckReport report = check_algorithm(*GetParam());
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_GT(report.calls, 0U);
+  EXPECT_GT(report.schedules, 100U);
+  RecordProperty("proven_calls", std::to_string(report.calls));
+  RecordProperty("random_schedules", std::to_string(report.schedules));
+}
+
+// Elements on which every operator is exact in every datatype, different on every rank and at every index.
+template <class Element>
+std::vector<std::byte> elements(std::uint32_t rank, std::uint64_t count, Func func, std::uint64_t salt) {
+  std::vector<std::byte> bytes(count * sizeof(Element));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = (rank * 0x9e3779b97f4a7c15ULL + i * 0xd1342543de82ef95ULL + salt) >> 40U;
+    const int value = func == Func::kProd ? (hash % 3 == 0 ? -1 : (hash % 3 == 1 ? 2 : 1))
+                                          : static_cast<int>(hash % 15) - 7 + static_cast<int>(rank % 3);
+    Element element;
+    if constexpr (std::is_same_v<Element, arithmetic::Fp16>) {
+      element = arithmetic::narrow_fp16(static_cast<float>(value));
+    } else if constexpr (std::is_same_v<Element, arithmetic::Bf16>) {
+      element = arithmetic::narrow_bf16(static_cast<float>(value));
+    } else {
+      element = static_cast<Element>(value);
+    }
+    std::memcpy(&bytes[i * sizeof(Element)], &element, sizeof(Element));
+  }
+  return bytes;
+}
+
+std::vector<std::byte> bytes_for(const Job& job, std::uint32_t rank, Region region) {
+  std::vector<std::byte> bytes;
+  const std::uint64_t salt = 77 * (static_cast<std::uint64_t>(region) + 1);
+  const std::uint32_t element_size = std::max<std::uint32_t>(1, bytes_of(job.dtype));
+  const std::uint64_t count = job.bytes(rank, region) / element_size;
+  if (!arithmetic::with_element(job.dtype, [&](auto element) {
+        bytes = elements<decltype(element)>(rank, count, job.call.func, salt);
+      })) {
+    for (std::uint64_t i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(rank * 31 + i * 7 + salt));
+  }
+  return bytes;
+}
+
+TEST_P(EveryAlgorithm, GivesTheDefinedNumbers) {
+  const Algorithm& algorithm = *GetParam();
+  const bool reduces = is_reduction(algorithm.collective);
+  std::size_t compared = 0;
+  for (const Datatype dtype : kAllDatatype) {
+    if (dtype == Datatype::kNone || (reduces && !is_reducible(dtype))) continue;
+    for (const Func func : {Func::kSum, Func::kProd, Func::kMin, Func::kMax}) {
+      if (!reduces && func != Func::kSum) continue;
+      CheckOptions options;
+      options.dtype = dtype;
+      options.func = func;
+      options.counts = {7};
+      options.roots = {1};
+      for (const std::uint32_t size : {2U, 5U, 6U}) {
+        for (const CheckedCall& checked : calls_to_check(algorithm, size, options)) {
+          if (algorithm.admits != nullptr && !algorithm.admits(checked.call)) continue;
+          const Job job = make_job(algorithm, checked.call, checked.vectors);
+          std::vector<RankInput> inputs;
+          for (std::uint32_t rank = 0; rank < size; ++rank) {
+            inputs.push_back({bytes_for(job, rank, Region::kSrc), bytes_for(job, rank, Region::kDst),
+                              bytes_for(job, rank, Region::kWindow)});
+          }
+          const NumberExpectation want = expected_numbers(job, inputs);
+          for (const Policy& policy : {Policy::generous(), Policy::random(size)}) {
+            const auto got = interpret(job, inputs, policy);
+            const std::size_t element = std::max<std::uint32_t>(1, bytes_of(job.dtype));
+            for (std::uint32_t rank = 0; rank < size; ++rank) {
+              ASSERT_EQ(got[rank].size(), want.dst[rank].size());
+              for (std::size_t i = 0; i * element < got[rank].size(); ++i) {
+                if (!want.defined[rank][i]) continue;
+                ASSERT_EQ(std::memcmp(&got[rank][i * element], &want.dst[rank][i * element], element), 0)
+                    << describe(job) << ": element " << i << " of rank " << rank;
+              }
+            }
+            ++compared;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryAlgorithm, ::testing::ValuesIn(all_algorithms()), test_name);
+
+}  // namespace
+}  // namespace unisono::reference
