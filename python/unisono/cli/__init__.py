@@ -1,0 +1,48 @@
+"""The command `unisono`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from ..errors import UnisonoError
+from ..version import __version__
+from . import algorithms, check, run, show
+
+COMMANDS = (run, algorithms, show, check)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="unisono", description="Collective communication: run, read and check it.")
+    top.add_argument("--version", action="version", version=f"unisono {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point. Returns the exit status; 2 for what the command line got wrong."""
+    options = parser().parse_args(arguments)
+    try:
+        status: int = options.execute(options)
+        sys.stdout.flush()
+    except UnisonoError as error:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console.print(f"[bold red]{error.code.name.lower()}[/]: ", end="")
+        console.print(str(error), markup=False)
+        if error.code.advice:
+            console.print(f"[dim]{error.code.advice}[/]")
+        return 2
+    except BrokenPipeError:
+        # The reader has what it wanted. Nothing may be written on the way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return status
