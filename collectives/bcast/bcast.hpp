@@ -22,7 +22,7 @@ void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit)
 inline constexpr std::array<Algorithm, 4> kBcast{{
     {.collective = Collective::kBcast,
      .name = "linear",
-     .source = "ACCL+ section 4.4.4 (one-to-all)",
+     .source = "ACCL+ section 4.2.4 (one-to-all)",
      .restriction = "",
      .cost = "alpha + (P-1) n beta",
      .summary = "The root reads its vector once and sends it to everyone.",
@@ -31,7 +31,7 @@ inline constexpr std::array<Algorithm, 4> kBcast{{
      .step = bcast_linear_step},
     {.collective = Collective::kBcast,
      .name = "binomial",
-     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL+ section 4.4.4 (recursive doubling)",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL+ section 4.2.4 (recursive doubling)",
      .restriction = "",
      .cost = "ceil(log2 P) (alpha + n beta); large vectors stream through the tree",
      .summary = "A binomial tree in which a rank stores what arrives and passes it on in one move.",

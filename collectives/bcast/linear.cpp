@@ -1,6 +1,6 @@
 // Linear broadcast: the root sends to everyone, in one move.
 //
-// Source: ACCL+ section 4.4.4 (one-to-all). Cost: alpha + (P-1) n beta.
+// Source: ACCL+ section 4.2.4 (one-to-all). Cost: alpha + (P-1) n beta.
 //
 // The root's only move reads its vector once and names all others as a list; a switch turns that into
 // a multicast. Each other rank has one move, so there is nothing to order.

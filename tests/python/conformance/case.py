@@ -309,9 +309,11 @@ def compare(case: Case, rank: int, got: Array | None) -> str | None:
         return None
     if got is None:
         return f"{case}: rank {rank} returned nothing"
+    if case.collective == "reduce_scatter":  # in place, what follows the result is undefined
+        want, got = want[: case.count], got[: case.count]
     if case.exact or case.collective not in REDUCTIONS or np.issubdtype(want.dtype, np.integer):
-        wrong = want.view(np.uint8).reshape(len(want), -1) != got.view(np.uint8).reshape(len(got), -1)
-        bad = wrong.any(axis=1)
+        shape = (len(want), want.itemsize)
+        bad = (want.view(np.uint8).reshape(shape) != got.view(np.uint8).reshape(shape)).any(axis=1)
         bad &= ~((want == 0) & (got == 0))  # the sign of a zero sum may differ from float64's
     else:
         w, g = want.astype(np.float64), got.astype(np.float64)

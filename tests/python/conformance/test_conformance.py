@@ -33,7 +33,7 @@ def run_and_judge(engine: str, ranks: int, cases: list[Case]) -> None:
     assert not wrong, "\n".join([f"{len(wrong)} wrong:", *wrong[:20]])
 
 
-@pytest.mark.parametrize(("collective", "algorithm"), names(), ids="/".join)
+@pytest.mark.parametrize(("collective", "algorithm"), names(), ids=["/".join(name) for name in names()])
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "processes"])
 def test_core(engine: str, collective: str, algorithm: str) -> None:
     for ranks in CORE_RANKS:
