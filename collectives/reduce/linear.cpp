@@ -1,6 +1,6 @@
 // Linear reduction: everyone sends to the root.
 //
-// Source: ACCL+ section 4.4.4 (all-to-one). Cost: alpha + (P-1) n beta + (P-1) n gamma.
+// Source: ACCL+ section 4.2.4 (all-to-one). Cost: alpha + (P-1) n beta + (P-1) n gamma.
 //
 // The root folds the ranks above it onto its own operand, rising, and then the ranks below it from the
 // left, falling; so operands stay in rank order for any root. See sides.hpp for the order of its moves.

@@ -19,7 +19,7 @@ void reduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 inline constexpr std::array<Algorithm, 3> kReduce{{
     {.collective = Collective::kReduce,
      .name = "linear",
-     .source = "ACCL+ section 4.4.4 (all-to-one)",
+     .source = "ACCL+ section 4.2.4 (all-to-one)",
      .restriction = "",
      .cost = "alpha + (P-1) n beta + (P-1) n gamma",
      .summary = "Everyone sends to the root, which folds the messages in rank order as they arrive.",
@@ -28,7 +28,7 @@ inline constexpr std::array<Algorithm, 3> kReduce{{
      .step = reduce_linear_step},
     {.collective = Collective::kReduce,
      .name = "binomial",
-     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL+ section 4.4.4 (binary tree)",
+     .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL+ section 4.2.4 (binary tree)",
      .restriction = "",
      .cost = "ceil(log2 P) (alpha + n beta + n gamma); large vectors stream through the tree",
      .summary =
@@ -38,7 +38,7 @@ inline constexpr std::array<Algorithm, 3> kReduce{{
      .step = reduce_binomial_step},
     {.collective = Collective::kReduce,
      .name = "chain",
-     .source = "Pjesivac-Grbovic et al., Cluster Computing 2007 (pipeline); ACCL+ section 4.4.4 (ring)",
+     .source = "Pjesivac-Grbovic et al., Cluster Computing 2007 (pipeline); ACCL+ section 4.2.4 (ring)",
      .restriction = "",
      .cost = "(P-1) alpha + (1 + (P-2)/S) n (beta + gamma) with S segments",
      .summary = "A line of ranks, each adding its part to what passes: one move a rank, for large vectors.",
