@@ -21,8 +21,8 @@ constexpr Exchange exchange_in_step(std::uint32_t rank, std::uint32_t s, std::ui
   return {plus(rank, s, size), minus(rank, s, size)};
 }
 
-/// Round s = 0 .. P-1 of a schedule in which ranks meet in pairs, for any P: the partner of a rank, and
-/// the rank of its partner's partner. Over all rounds a rank meets every rank once, itself included.
+/// Partner in round s = 0 .. P-1 of a schedule in which ranks meet in pairs, for any P: the partner's
+/// partner is the rank. Over all rounds a rank meets every rank once, itself included.
 constexpr std::uint32_t partner_in_round(std::uint32_t rank, std::uint32_t s, std::uint32_t size) {
   return is_power_of_two(size) ? rank ^ s : minus(s, rank, size);
 }
