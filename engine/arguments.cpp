@@ -223,7 +223,15 @@ class Admission {
           extent(v.recv_counts, c == Collective::kGatherv && !root ? nullptr : v.recv_displacements, "receive");
     }
     if (c == Collective::kAlltoallv) {
-      call_.count = 0;
+      // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks
+      // have agreed on, or 0 if they have not; the algorithms say whether they need it.
+      if (!call_.in_place) call_.count = 0;
+      for (std::uint32_t rank = 0; call_.count != 0 && rank < call_.size; ++rank) {
+        if (v.recv_counts[rank] <= call_.count) continue;
+        refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
+                                             std::to_string(v.recv_counts[rank]) + "; the call's count, " +
+                                             std::to_string(call_.count) + ", bounds the blocks");
+      }
     } else {
       call_.count = sum(sends ? v.send_counts : v.recv_counts);
       own_count_ = sends ? v.send_counts[call_.rank] : v.recv_counts[call_.rank];

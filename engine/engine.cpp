@@ -222,18 +222,26 @@ CallResult Engine::test(CallId id) {
   return impl_->calls.result(id);
 }
 
-CallResult Engine::wait(CallId id) {
+CallResult Engine::wait(CallId id) { return wait(id, std::chrono::microseconds::max()); }
+
+CallResult Engine::wait(CallId id, std::chrono::microseconds at_most) {
   Impl& engine = *impl_;
+  const auto begin = Clock::now();
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - begin);
+  const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
   std::unique_lock lock(engine.mutex);
   while (!engine.calls.result(id).complete) {
+    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now());
+    if (rest.count() <= 0) break;
     if (engine.driven) {
       // Another thread drives: it is told of every end, and wakes one of the others when it leaves.
-      engine.ended.wait_for(lock, kLongestSleep);
+      engine.ended.wait_for(lock, std::min(rest, std::chrono::microseconds(kLongestSleep)));
       continue;
     }
     const std::uint32_t seen = engine.blocks.poe->activity();
     if (engine.progress()) continue;
-    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(engine.calls.next_deadline() - Clock::now());
+    const auto left = std::min(
+        rest, std::chrono::duration_cast<std::chrono::microseconds>(engine.calls.next_deadline() - Clock::now()));
     engine.driven = true;
     lock.unlock();
     try {

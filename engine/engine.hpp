@@ -100,6 +100,8 @@ class Engine {
   CallResult test(CallId id);
   /// Progresses until the call has completed (in success or error); the call's own deadline ends it.
   CallResult wait(CallId id);
+  /// As `wait`, but returns after `at_most` with what there is.
+  CallResult wait(CallId id, std::chrono::microseconds at_most);
   /// Drops a completed call's result. The buffers of a call are in use until it has completed.
   void forget(CallId id);
   /// Makes progress on everything once.

@@ -254,30 +254,36 @@ void Rbm::take(CallState& call, MoveState& move, Port& port, Message* message) {
   message->port = &port;
 }
 
+void Rbm::store(CallState& call, Port& port, std::uint64_t offset, std::span<const std::byte> payload) {
+  if (port.state == Port::State::kEager) {
+    keep(*call.communicator, *port.message, offset, payload);
+    return;
+  }
+  while (!payload.empty()) {
+    const std::uint64_t place = offset % port.landing_bytes;
+    const std::uint64_t bytes = std::min<std::uint64_t>(payload.size(), port.landing_bytes - place);
+    std::memcpy(port.landing + place, payload.data(), bytes);
+    payload = payload.subspan(bytes);
+    offset += bytes;
+  }
+}
+
+/// The next segment of an arrival. The move is offered it where it lies; only what it cannot use now is stored.
 void Rbm::feed(CallState& call, MoveState& move, Port& port, std::span<const std::byte> payload) {
   const std::uint64_t offset = port.received;
-  port.arrived = true;
-  port.received += payload.size();
-  if (port.consumed == offset) {
+  const bool waits = port.consumed != offset;  // behind data that is stored already
+  if (waits) {
+    store(call, port, offset, payload);
+  } else {
     port.view = payload.data();
     port.view_bytes = payload.size();
   }
+  port.arrived = true;
+  port.received += payload.size();
   if (move.state == MoveState::State::kStarted) blocks_.dmp->advance(call, move);
   port.view_bytes = 0;
-  if (port.state == Port::State::kDone || port.consumed >= port.received) return;
-  const std::uint64_t begin = std::max(port.consumed, offset);
-  std::span<const std::byte> rest = payload.subspan(begin - offset);
-  if (port.state == Port::State::kEager) {
-    keep(*call.communicator, *port.message, begin, rest);
-    return;
-  }
-  for (std::uint64_t at = begin; !rest.empty();) {
-    const std::uint64_t place = at % port.landing_bytes;
-    const std::uint64_t bytes = std::min<std::uint64_t>(rest.size(), port.landing_bytes - place);
-    std::memcpy(port.landing + place, rest.data(), bytes);
-    rest = rest.subspan(bytes);
-    at += bytes;
-  }
+  if (waits || port.state == Port::State::kDone) return;
+  store(call, port, port.consumed, payload.subspan(port.consumed - offset));
 }
 
 void Rbm::on_eager(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
@@ -317,10 +323,12 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
     if (header.first) {
       message = new_message(header);
       state.early.push_back(message);
-    } else if (!state.early.empty()) {
-      message = state.early.back();
+    } else {
+      for (Message* other : state.early) {  // of several messages of one call, the newest is incomplete
+        if (other->header.sequence == header.sequence) message = other;
+      }
     }
-    if (message == nullptr || message->header.sequence != header.sequence || message->received != header.offset) {
+    if (message == nullptr || message->received != header.offset) {
       throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
     }
     keep(communicator, *message, header.offset, incoming.payload);

@@ -59,6 +59,7 @@ class Rbm {
   bool open(CallState& call, MoveState& move, Port& port, std::byte* place);
   void close(Port& port);
   void feed(CallState& call, MoveState& move, Port& port, std::span<const std::byte> payload);
+  void store(CallState& call, Port& port, std::uint64_t offset, std::span<const std::byte> payload);
   void keep(const Communicator& communicator, Message& message, std::uint64_t offset,
             std::span<const std::byte> payload);
   void take(CallState& call, MoveState& move, Port& port, Message* message);
