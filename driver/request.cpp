@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -51,18 +49,8 @@ CallResult Request::wait() {
 }
 
 std::optional<CallResult> Request::wait_at_most(std::chrono::microseconds at_most) {
-  const auto end = std::chrono::steady_clock::now() + at_most;
-  return ask([&](Endpoint& endpoint) {
-    for (;;) {
-      const std::uint32_t seen = endpoint.poe->activity();
-      CallResult result = endpoint.engine->test(id_);
-      const auto now = std::chrono::steady_clock::now();
-      if (result.complete || now >= end) return result;
-      // The engine also has deadlines and dead peers to notice, so no sleep is long.
-      const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(end - now);
-      endpoint.poe->wait(seen, std::min(rest, std::chrono::microseconds(10'000)));
-    }
-  });
+  if (at_most.count() <= 0) return test();
+  return ask([&](Endpoint& endpoint) { return endpoint.engine->wait(id_, at_most); });
 }
 
 std::int64_t Request::received() const {
