@@ -7,6 +7,9 @@
 
 namespace unisono {
 
+/// `Call::count` of a v-collective whose sum, or bound, of counts not every rank knows.
+inline constexpr std::uint64_t kUnknownCount = ~std::uint64_t{0};
+
 /// What a collective may look at when it generates one rank's program.
 ///
 /// Everything here is equal on all ranks of the communicator, except `rank`. It is the key of a
@@ -23,8 +26,8 @@ struct Call {
   std::uint32_t group_size = 0;  ///< ranks of a group (contiguous; the last may be smaller); 0 = one level
   /// Elements. Of the whole vector for bcast, reduce, allreduce, scan, exscan, send, recv, put, get,
   /// copy, combine; of one rank's block for reduce_scatter, allgather, gather, scatter, alltoall.
-  /// For v-collectives: the sum of all counts where every rank knows it, else 0. For alltoallv in place: at least the
-  /// largest block of all ranks, as they have agreed beforehand, else 0.
+  /// For gatherv, scatterv and allgatherv: the sum of all counts. For alltoallv in place: at least the largest block of
+  /// all ranks, as they have agreed beforehand. kUnknownCount where not every rank knows it. For alltoallv otherwise 0.
   std::uint64_t count = 0;
 
   friend constexpr bool operator==(const Call&, const Call&) = default;

@@ -224,9 +224,9 @@ class Admission {
     }
     if (c == Collective::kAlltoallv) {
       // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks
-      // have agreed on, or 0 if they have not; the algorithms say whether they need it.
+      // have agreed on, or kUnknownCount if they have not; the algorithms say whether they need it.
       if (!call_.in_place) call_.count = 0;
-      for (std::uint32_t rank = 0; call_.count != 0 && rank < call_.size; ++rank) {
+      for (std::uint32_t rank = 0; call_.in_place && call_.count != kUnknownCount && rank < call_.size; ++rank) {
         if (v.recv_counts[rank] <= call_.count) continue;
         refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
                                              std::to_string(v.recv_counts[rank]) + "; the call's count, " +

@@ -42,7 +42,7 @@ std::uint32_t before_rounds(const Call& call) { return call.in_place ? 0 : 1; }
 
 }  // namespace
 
-bool allgatherv_bruck_admits(const Call& call) { return call.count > 0; }
+bool allgatherv_bruck_admits(const Call& call) { return call.count != kUnknownCount; }
 
 std::uint64_t allgatherv_bruck_scratch_bytes(const Call& call) {
   return call.size == 1 ? 0 : call.count * element_bytes(call);

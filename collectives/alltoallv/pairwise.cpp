@@ -21,7 +21,7 @@ namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-bool alltoallv_pairwise_admits(const Call& call) { return !call.in_place || call.count > 0; }
+bool alltoallv_pairwise_admits(const Call& call) { return !call.in_place || call.count != kUnknownCount; }
 
 std::uint64_t alltoallv_pairwise_scratch_bytes(const Call& call) {
   return call.in_place && call.size > 1 ? call.count * element_bytes(call) : 0;

@@ -23,7 +23,7 @@ namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-bool gatherv_binomial_admits(const Call& call) { return call.count > 0; }
+bool gatherv_binomial_admits(const Call& call) { return call.count != kUnknownCount; }
 
 std::uint64_t gatherv_binomial_scratch_bytes(const Call& call) {
   return Subtree::of(call).is_leaf() ? 0 : call.count * element_bytes(call);

@@ -30,7 +30,7 @@ constexpr std::uint32_t root_steps(const Subtree& child) { return child.is_leaf(
 
 }  // namespace
 
-bool scatterv_binomial_admits(const Call& call) { return call.count > 0; }
+bool scatterv_binomial_admits(const Call& call) { return call.count != kUnknownCount; }
 
 std::uint64_t scatterv_binomial_scratch_bytes(const Call& call) {
   return Subtree::of(call).is_leaf() ? 0 : call.count * element_bytes(call);

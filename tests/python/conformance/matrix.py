@@ -33,6 +33,8 @@ def refused(case: Case) -> bool:
     match case.collective, case.algorithm:
         case "allgather", "recursive_doubling":
             return p & (p - 1) != 0
+        case "alltoallv", "scattered":
+            return case.in_place
         case _:
             return False
 
