@@ -1,6 +1,4 @@
 // Contexts, communicators and calls: the C interface as Python objects.
-#include "python/core/module.hpp"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "python/core/memory.hpp"
+#include "python/core/module.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::python {
@@ -318,7 +317,8 @@ void bind_calls(nb::module_& module) {
       "text"_a, "Reads the text of a program file.");
 
   nb::class_<Request>(module, "Request", "A call in flight.")
-      .def("wait", &Request::wait, "seconds"_a, "Waits; whether the call has completed. Negative: its deadline bounds it.")
+      .def("wait", &Request::wait, "seconds"_a,
+           "Waits; whether the call has completed. Negative: its deadline bounds it.")
       .def("test", &Request::test, "Makes progress; whether the call has completed.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
 
@@ -337,10 +337,9 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
-            return std::make_unique<Request>(self.start(collective, datatype, op, in_place, root, tag, count, src, dst,
-                                                        send_counts, send_displacements, recv_counts,
-                                                        recv_displacements, algorithm, window_offset, wait_for, timeout,
-                                                        program));
+            return std::make_unique<Request>(self.start(
+                collective, datatype, op, in_place, root, tag, count, src, dst, send_counts, send_displacements,
+                recv_counts, recv_displacements, algorithm, window_offset, wait_for, timeout, program));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),

@@ -3,12 +3,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "collectives/record.hpp"
+#include "driver/program_file.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
@@ -42,7 +46,8 @@ const Algorithm& algorithm_of(int collective, const std::string& name) {
   if (index >= 0) return algorithms()[static_cast<std::size_t>(index)];
   std::string known;
   for (const Algorithm& algorithm : algorithms()) {
-    if (static_cast<int>(algorithm.collective) == collective) known += (known.empty() ? "" : ", ") + std::string(algorithm.name);
+    if (static_cast<int>(algorithm.collective) == collective)
+      known += (known.empty() ? "" : ", ") + std::string(algorithm.name);
   }
   raise(ErrorCode::kUnknownAlgorithm, std::string(name_of(static_cast<Collective>(collective))) +
                                           ": there is no algorithm \"" + name + "\"; there are " + known);
@@ -63,8 +68,8 @@ Call call_of(int collective, int op, int datatype, std::uint32_t size, std::uint
     raise(ErrorCode::kInvalidArgument, std::to_string(size) + " ranks were given; allowed are 1 to 4096");
   }
   if (root >= size) {
-    raise(ErrorCode::kInvalidRoot, "root " + std::to_string(root) + " was given; there are ranks 0 to " +
-                                       std::to_string(size - 1));
+    raise(ErrorCode::kInvalidRoot,
+          "root " + std::to_string(root) + " was given; there are ranks 0 to " + std::to_string(size - 1));
   }
   return call;
 }
@@ -73,8 +78,7 @@ reference::Policy policy_of(const std::string& name, std::uint64_t seed) {
   if (name == "generous") return reference::Policy::generous();
   if (name == "least_permissive") return reference::Policy::least_permissive();
   if (name == "random") return reference::Policy::random(seed);
-  raise(ErrorCode::kInvalidArgument,
-        "policy is \"" + name + "\"; allowed are generous, least_permissive and random");
+  raise(ErrorCode::kInvalidArgument, "policy is \"" + name + "\"; allowed are generous, least_permissive and random");
 }
 
 using Counts = std::vector<std::uint64_t>;
@@ -94,6 +98,43 @@ std::vector<reference::VectorCounts> vectors_of(const std::vector<std::vector<Co
     vectors.push_back({rank[0], rank[1], rank[2], rank[3]});
   }
   return vectors;
+}
+
+const Algorithm& admitting(int collective, const std::string& name, const Call& call) {
+  const Algorithm& algorithm = algorithm_of(collective, name);
+  if (algorithm.admits != nullptr && !algorithm.admits(call)) {
+    raise(ErrorCode::kUnsupported, name + " does not admit this call of " + std::to_string(call.size) +
+                                       " ranks, count " + std::to_string(call.count) +
+                                       "; its restriction: " + algorithm.restriction);
+  }
+  return algorithm;
+}
+
+/// Datatype of the first move that has one, and how far the moves reach into src and dst, in bytes.
+std::tuple<Datatype, std::uint64_t, std::uint64_t> needs_of(const std::vector<Program>& programs) {
+  Datatype dtype = Datatype::kByte;
+  bool typed = false;
+  std::uint64_t reach[2] = {0, 0};
+  for (const Program& program : programs) {
+    for (const Move& move : program.moves) {
+      if (!typed && move.dtype != Datatype::kNone) {
+        dtype = move.dtype;
+        typed = true;
+      }
+      for (const Operand& operand : {move.op0, move.op1, move.local}) {
+        if (operand.kind != OperandKind::kMemory || operand.indirect || move.count_indirect) continue;
+        if (operand.region != Region::kSrc && operand.region != Region::kDst) continue;
+        std::uint64_t& end = reach[operand.region == Region::kDst ? 1 : 0];
+        end = std::max(end, operand.offset + move.count * bytes_of(move.dtype));
+      }
+    }
+  }
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30U;
+  if (reach[0] > kMost || reach[1] > kMost) {
+    throw Error(ErrorCode::kCapacity,
+                "the program reaches beyond 1 GiB of src or dst, which is more than can be checked");
+  }
+  return {dtype, reach[0], reach[1]};
 }
 
 nb::object text_or_none(const std::optional<reference::Finding>& finding) {
@@ -157,7 +198,8 @@ void bind_reference(nb::module_& module) {
         return list;
       },
       "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
-      "src"_a, "dst"_a, "layouts"_a, "policy"_a, "seed"_a, "The final dst of every rank, by the reference interpreter.");
+      "src"_a, "dst"_a, "layouts"_a, "policy"_a, "seed"_a,
+      "The final dst of every rank, by the reference interpreter.");
 
   module.def(
       "check_algorithm",
@@ -173,18 +215,40 @@ void bind_reference(nb::module_& module) {
       "collective"_a, "algorithm"_a, "ranks"_a, "schedules"_a, "seed"_a, "The checker's report, as a dictionary.");
 
   module.def(
+      "check_program",
+      [](nb::bytes text, std::uint32_t schedules, std::uint64_t seed) {
+        const std::string own(text.c_str(), text.size());
+        return report_of(without_gil([&] {
+          std::vector<Program> programs = driver::read_program_file(std::as_bytes(std::span(own.data(), own.size())));
+          const auto [dtype, src, dst] = needs_of(programs);
+          return reference::check_job(reference::make_job(std::move(programs), dtype, src, dst), schedules, seed);
+        }));
+      },
+      "text"_a, "schedules"_a, "seed"_a, "Checks a program file, with src and dst as long as its moves reach.");
+
+  module.def(
+      "program_file",
+      [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
+         std::uint64_t count, bool in_place, std::uint32_t group_size) {
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        const Algorithm& chosen = admitting(collective, algorithm, call);
+        std::vector<Program> programs;
+        for (call.rank = 0; call.rank < size; ++call.rank) programs.push_back(record(chosen, call));
+        return driver::write_program_file(programs, reference::describe_move);
+      },
+      "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
+      "The programs of all ranks, as a program file.");
+
+  module.def(
       "program_listing",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t rank, std::uint32_t root,
          int op, int datatype, std::uint64_t count, bool in_place, std::uint32_t group_size) {
         Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
-        const Algorithm& chosen = algorithm_of(collective, algorithm);
         if (rank >= size) {
           raise(ErrorCode::kInvalidRoot,
                 "rank " + std::to_string(rank) + " was asked for; there are ranks 0 to " + std::to_string(size - 1));
         }
-        if (chosen.admits != nullptr && !chosen.admits(call)) {
-          raise(ErrorCode::kUnsupported, std::string(chosen.name) + " does not admit this call; its restriction: " + chosen.restriction);
-        }
+        const Algorithm& chosen = admitting(collective, algorithm, call);
         call.rank = rank;
         return reference::describe_program(record(chosen, call));
       },
