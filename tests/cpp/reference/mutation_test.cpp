@@ -1,0 +1,95 @@
+// The checker finds every mistake that changes behaviour.
+#include "reference/mutate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+
+#include "reference/checker.hpp"
+#include "reference/event_graph.hpp"
+#include "reference/races.hpp"
+
+namespace unisono::reference {
+namespace {
+
+// One job of every algorithm: 5 ranks (4 where 5 are not admitted), counts that make every chunk non-empty.
+std::vector<Job> jobs() {
+  std::vector<Job> all;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective == Collective::kNop) continue;
+    for (const std::uint32_t size : {5U, 4U}) {
+      CheckOptions options;
+      options.counts = {is_vector(algorithm.collective) ? 3U : 11U};
+      options.roots = {1};
+      options.group_sizes = {2};
+      bool found = false;
+      for (const CheckedCall& checked : calls_to_check(algorithm, size, options)) {
+        if (algorithm.admits != nullptr && !algorithm.admits(checked.call)) continue;
+        all.push_back(make_job(algorithm, checked.call, checked.vectors));
+        found = true;
+        if (is_vector(algorithm.collective) && checked.call.in_place) break;
+      }
+      if (found) break;
+    }
+  }
+  return all;
+}
+
+TEST(Mutation, EveryMistakeThatChangesBehaviourIsFound) {
+  std::map<std::string, std::pair<int, int>> by_kind;  // found, equivalent
+  std::map<std::string, int> reasons;
+  int found = 0;
+  std::uint64_t seed = 1;
+  for (const Job& job : jobs()) {
+    ASSERT_TRUE(check_job(job, 2).ok()) << describe(job);
+    for (const Mutant& mutant : make_mutants(job, 30, ++seed)) {
+      const CheckReport report = check_job(mutant.job, 4, seed);
+      auto& [caught, same] = by_kind[name_of(mutant.mutation)];
+      if (!report.ok()) {
+        ++caught;
+        ++found;
+        ++reasons[name_of(report.finding->kind)];
+        EXPECT_FALSE(report.finding->text.empty());
+        continue;
+      }
+      const auto why = equivalent(job, mutant);
+      EXPECT_TRUE(why.has_value()) << describe(job) << "\n  not found: " << mutant.what;
+      ++same;
+    }
+  }
+  for (const auto& [kind, counts] : by_kind) {
+    std::cout << kind << ": " << counts.first << " found, " << counts.second << " equivalent\n";
+  }
+  for (const auto& [reason, count] : reasons) std::cout << "found as " << reason << ": " << count << '\n';
+  std::cout << found << " mutants that change behaviour, all found\n";
+  EXPECT_GE(found, 200);
+  EXPECT_GE(by_kind.size(), 20U);
+}
+
+// Two independent definitions of the order of accesses agree, on good programs and on ones with missing dependencies.
+TEST(Mutation, RaceFinderAgreesWithTheEventGraph) {
+  int races = 0;
+  int ordered = 0;
+  std::uint64_t seed = 100;
+  for (const Job& job : jobs()) {
+    if (job.call.count > 12) continue;
+    for (int i = 0; i < 6; ++i) {
+      const auto mutant = mutate(job, i % 2 == 0 ? Mutation::kDropDependency : Mutation::kDropSegmentDependency, ++seed);
+      if (!mutant) continue;
+      Interpreter interpreter(mutant->job);
+      const SymbolRun run = interpreter.run_symbols(Policy::least_permissive());
+      if (run.finding) continue;
+      const auto race = find_race(interpreter.lowered(), run);
+      const auto unordered = EventGraph(mutant->job).first_unordered();
+      EXPECT_EQ(race.has_value(), unordered.has_value())
+          << describe(job) << "\n" << mutant->what << "\n" << (race ? race->text : *unordered);
+      ++(race ? races : ordered);
+    }
+  }
+  std::cout << races << " races, " << ordered << " ordered\n";
+  EXPECT_GT(races, 10);
+}
+
+}  // namespace
+}  // namespace unisono::reference
