@@ -136,14 +136,27 @@ struct Carrier<Bf16> {
 template <class Use>
 constexpr bool with_element(Datatype dtype, Use&& use) {
   switch (dtype) {
-    case Datatype::kInt32: use(std::int32_t{}); return true;
-    case Datatype::kInt64: use(std::int64_t{}); return true;
-    case Datatype::kFp16: use(Fp16{}); return true;
-    case Datatype::kBf16: use(Bf16{}); return true;
-    case Datatype::kFp32: use(float{}); return true;
-    case Datatype::kFp64: use(double{}); return true;
+    case Datatype::kInt32:
+      use(std::int32_t{});
+      return true;
+    case Datatype::kInt64:
+      use(std::int64_t{});
+      return true;
+    case Datatype::kFp16:
+      use(Fp16{});
+      return true;
+    case Datatype::kBf16:
+      use(Bf16{});
+      return true;
+    case Datatype::kFp32:
+      use(float{});
+      return true;
+    case Datatype::kFp64:
+      use(double{});
+      return true;
     case Datatype::kNone:
-    case Datatype::kByte: break;
+    case Datatype::kByte:
+      break;
   }
   return false;
 }
@@ -152,11 +165,20 @@ constexpr bool with_element(Datatype dtype, Use&& use) {
 template <class Use>
 constexpr bool with_func(Func func, Use&& use) {
   switch (func) {
-    case Func::kSum: use(std::integral_constant<Func, Func::kSum>{}); return true;
-    case Func::kProd: use(std::integral_constant<Func, Func::kProd>{}); return true;
-    case Func::kMin: use(std::integral_constant<Func, Func::kMin>{}); return true;
-    case Func::kMax: use(std::integral_constant<Func, Func::kMax>{}); return true;
-    case Func::kNone: break;
+    case Func::kSum:
+      use(std::integral_constant<Func, Func::kSum>{});
+      return true;
+    case Func::kProd:
+      use(std::integral_constant<Func, Func::kProd>{});
+      return true;
+    case Func::kMin:
+      use(std::integral_constant<Func, Func::kMin>{});
+      return true;
+    case Func::kMax:
+      use(std::integral_constant<Func, Func::kMax>{});
+      return true;
+    case Func::kNone:
+      break;
   }
   return false;
 }
@@ -239,13 +261,13 @@ inline bool fold_step(Func func, Datatype dtype, bool swap, std::byte* accumulat
     known = arithmetic::with_func(func, [&](auto f) {
       constexpr Func kFunc = decltype(f)::value;
       if (swap) {
-        arithmetic::for_each_element<Wide, Element, Wide>(
-            accumulator, a, accumulator, count,
-            [](Wide x, Element y) { return arithmetic::apply<kFunc>(Carrier::in(y), x); });
+        arithmetic::for_each_element<Wide, Element, Wide>(accumulator, a, accumulator, count, [](Wide x, Element y) {
+          return arithmetic::apply<kFunc>(Carrier::in(y), x);
+        });
       } else {
-        arithmetic::for_each_element<Wide, Element, Wide>(
-            accumulator, a, accumulator, count,
-            [](Wide x, Element y) { return arithmetic::apply<kFunc>(x, Carrier::in(y)); });
+        arithmetic::for_each_element<Wide, Element, Wide>(accumulator, a, accumulator, count, [](Wide x, Element y) {
+          return arithmetic::apply<kFunc>(x, Carrier::in(y));
+        });
       }
     });
   });

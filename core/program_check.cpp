@@ -69,7 +69,8 @@ class MoveCheck {
     if (move_.op0.kind == OperandKind::kArrival || move_.op0.kind == OperandKind::kRemoteMemory) {
       return std::string("op0 is ") + name_of(move_.op0.kind) + "; allowed are none, memory and stream";
     }
-    if (move_.op1.kind == OperandKind::kStream) return "op1 is stream; allowed are none, memory, arrival, remote memory";
+    if (move_.op1.kind == OperandKind::kStream)
+      return "op1 is stream; allowed are none, memory, arrival, remote memory";
     if (move_.local.kind == OperandKind::kArrival || move_.local.kind == OperandKind::kRemoteMemory) {
       return std::string("the local result is ") + name_of(move_.local.kind) + "; allowed are none, memory and stream";
     }
@@ -119,7 +120,8 @@ class MoveCheck {
     if (move_.remote.mode == PeerMode::kRank) {
       return move_.remote.peer < size_ ? "" : rank_text("the remote result", move_.remote.peer);
     }
-    if (move_.remote.mode == PeerMode::kAny) return "the remote result goes to any of a list; allowed are rank and list";
+    if (move_.remote.mode == PeerMode::kAny)
+      return "the remote result goes to any of a list; allowed are rank and list";
     if (move_.remote.kind != RemoteKind::kMessage) {
       return std::string("the remote result is ") + name_of(move_.remote.kind) +
              " of a list of peers; allowed for lists are messages";
@@ -136,7 +138,8 @@ class MoveCheck {
     const bool empty = !move_.count_indirect && move_.count == 0;
     if (has0 && has1 && move_.func == Func::kNone) return "two operands and no function";
     if (!(has0 && has1) && !fan_in && move_.func != Func::kNone) {
-      return std::string("function ") + name_of(move_.func) + " with one operand; one operand passes through, func none";
+      return std::string("function ") + name_of(move_.func) +
+             " with one operand; one operand passes through, func none";
     }
     if (fan_in && !empty && move_.func == Func::kNone && program_.pool[move_.arrival.peer] > 1) {
       return "several arrivals and no function to combine them";

@@ -105,7 +105,8 @@ std::vector<std::byte> write_program_file(const ProgramFile& file) {
 
 ProgramFile parse_program_file(std::span<const std::byte> bytes) {
   if (bytes.size() < kFileHeaderBytes + 4) {
-    malformed(std::to_string(bytes.size()) + " bytes; at least " + std::to_string(kFileHeaderBytes + 4) + " are needed");
+    malformed(std::to_string(bytes.size()) + " bytes; at least " + std::to_string(kFileHeaderBytes + 4) +
+              " are needed");
   }
   Reader in(bytes.first(bytes.size() - 4));
   if (const auto magic = in.get<std::uint32_t>(); magic != kFileMagic) {
@@ -139,7 +140,8 @@ ProgramFile parse_program_file(std::span<const std::byte> bytes) {
     for (std::uint64_t& region : region_bytes) region = in.get<std::uint64_t>();
     // Divisions, because a product of what the file says could overflow.
     if (moves > in.left() / kMoveBytes) {
-      malformed(who + ": " + std::to_string(moves) + " moves, but only " + std::to_string(in.left()) + " bytes are left");
+      malformed(who + ": " + std::to_string(moves) + " moves, but only " + std::to_string(in.left()) +
+                " bytes are left");
     }
     program.moves.reserve(moves);
     for (std::uint64_t i = 0; i < moves; ++i) {

@@ -24,8 +24,8 @@ struct ProgramFile {
 /// written can be read. Pure.
 std::vector<std::byte> write_program_file(const ProgramFile& file);
 
-/// Reads and checks everything: lengths, checksum, every move. Throws Error(kMalformedProgram) that says where, what was
-/// found and what is allowed. Safe on any bytes; allocates no more than a small multiple of their number.
+/// Reads and checks everything: lengths, checksum, every move. Throws Error(kMalformedProgram) that says where, what
+/// was found and what is allowed. Safe on any bytes; allocates no more than a small multiple of their number.
 ProgramFile parse_program_file(std::span<const std::byte> bytes);
 
 }  // namespace unisono

@@ -55,7 +55,8 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
   if (least.finding) return fail(std::move(*least.finding), "\n  (least permissive schedule)");
   bool segment_dependencies = false;
   for (const Program& program : job.programs) {
-    for (const Move& move : program.moves) segment_dependencies |= move.segment_dependency0 != 0 || move.segment_dependency1 != 0;
+    for (const Move& move : program.moves)
+      segment_dependencies |= move.segment_dependency0 != 0 || move.segment_dependency1 != 0;
   }
   if (segment_dependencies) {
     SymbolRun full = interpreter.run_symbols(Policy::least_permissive(true));
@@ -136,8 +137,10 @@ bool has_in_place(Collective collective) {
     case Collective::kAlltoall:
     case Collective::kAlltoallv:
     case Collective::kScan:
-    case Collective::kExscan: return true;
-    default: return false;
+    case Collective::kExscan:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -148,8 +151,10 @@ bool counts_blocks(Collective collective) {
     case Collective::kAllgather:
     case Collective::kGather:
     case Collective::kScatter:
-    case Collective::kAlltoall: return true;
-    default: return is_vector(collective);
+    case Collective::kAlltoall:
+      return true;
+    default:
+      return is_vector(collective);
   }
 }
 
@@ -209,8 +214,8 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
           Call call;
           call.collective = collective;
           call.func = is_reduction(collective) ? options.func : Func::kNone;
-          call.dtype = collective == Collective::kBarrier || collective == Collective::kNop ? Datatype::kNone
-                                                                                            : options.dtype;
+          call.dtype =
+              collective == Collective::kBarrier || collective == Collective::kNop ? Datatype::kNone : options.dtype;
           call.in_place = in_place;
           call.size = size;
           call.root = root;

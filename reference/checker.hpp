@@ -22,8 +22,8 @@ struct CheckOptions {
   bool in_place = true;                    ///< also in place, where the collective has it
   Datatype dtype = Datatype::kFp32;
   Func func = Func::kSum;
-  std::uint32_t schedules = 24;      ///< random schedules for each call of up to `sampled_ranks` ranks
-  std::uint32_t sampled_ranks = 9;   ///< more ranks are proven but not sampled
+  std::uint32_t schedules = 24;     ///< random schedules for each call of up to `sampled_ranks` ranks
+  std::uint32_t sampled_ranks = 9;  ///< more ranks are proven but not sampled
   std::uint64_t seed = 1;
 };
 
@@ -35,13 +35,13 @@ struct CheckReport {
   std::string where;                 ///< the call that fails, in words
   std::optional<Call> failing_call;  ///< the call that fails
 
-  std::uint64_t calls = 0;     ///< calls proven: deadlock-free, race-free, right result, under both readings of segment
-                               ///< dependencies
-  std::uint64_t same = 0;      ///< calls left out because their programs equal those of a call already proven
-  std::uint64_t refused = 0;   ///< calls the algorithm does not admit
-  std::uint64_t moves = 0;     ///< moves of all programs proven
-  std::uint64_t pairs = 0;     ///< pairs of accesses to the same byte shown to be ordered
-  std::uint64_t schedules = 0; ///< random schedules run in addition
+  std::uint64_t calls = 0;    ///< calls proven: deadlock-free, race-free, right result, under both readings of segment
+                              ///< dependencies
+  std::uint64_t same = 0;     ///< calls left out because their programs equal those of a call already proven
+  std::uint64_t refused = 0;  ///< calls the algorithm does not admit
+  std::uint64_t moves = 0;    ///< moves of all programs proven
+  std::uint64_t pairs = 0;    ///< pairs of accesses to the same byte shown to be ordered
+  std::uint64_t schedules = 0;  ///< random schedules run in addition
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> ranks;
   std::uint32_t most_ranks_sampled = 0;

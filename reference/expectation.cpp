@@ -42,28 +42,44 @@ Expected expected_dst(const Job& job, std::uint32_t rank, std::uint64_t i) {
   switch (call.collective) {
     case Collective::kNop:
     case Collective::kBarrier:
-    case Collective::kPut: return untouched;
-    case Collective::kProgram: return {};
-    case Collective::kCopy: return copy({rank, kSrc, i});
-    case Collective::kCombine: return {Expected::Kind::kCombine, {rank, kSrc, i}, 0, 0};
-    case Collective::kSend: return copy({call.rank, kSrc, i});
-    case Collective::kRecv: return copy({call.root, kSrc, i});
-    case Collective::kGet: return copy({call.root, kWindowRegion, i});
-    case Collective::kBcast: return copy({call.root, kDst, i});
+    case Collective::kPut:
+      return untouched;
+    case Collective::kProgram:
+      return {};
+    case Collective::kCopy:
+      return copy({rank, kSrc, i});
+    case Collective::kCombine:
+      return {Expected::Kind::kCombine, {rank, kSrc, i}, 0, 0};
+    case Collective::kSend:
+      return copy({call.rank, kSrc, i});
+    case Collective::kRecv:
+      return copy({call.root, kSrc, i});
+    case Collective::kGet:
+      return copy({call.root, kWindowRegion, i});
+    case Collective::kBcast:
+      return copy({call.root, kDst, i});
     case Collective::kReduce:
-    case Collective::kAllreduce: return reduce(i, 0, size);
-    case Collective::kScan: return reduce(i, 0, rank + 1);
-    case Collective::kExscan: return rank == 0 ? untouched : reduce(i, 0, rank);
-    case Collective::kReduceScatter: return i < n ? reduce(rank * n + i, 0, size) : Expected{};
+    case Collective::kAllreduce:
+      return reduce(i, 0, size);
+    case Collective::kScan:
+      return reduce(i, 0, rank + 1);
+    case Collective::kExscan:
+      return rank == 0 ? untouched : reduce(i, 0, rank);
+    case Collective::kReduceScatter:
+      return i < n ? reduce(rank * n + i, 0, size) : Expected{};
     case Collective::kAllgather:
-    case Collective::kGather: return copy(input_leaf(job, static_cast<std::uint32_t>(i / n), i % n));
-    case Collective::kScatter: return copy(input_leaf(job, call.root, rank * n + i));
-    case Collective::kAlltoall: return copy(input_leaf(job, static_cast<std::uint32_t>(i / n), rank * n + i % n));
+    case Collective::kGather:
+      return copy(input_leaf(job, static_cast<std::uint32_t>(i / n), i % n));
+    case Collective::kScatter:
+      return copy(input_leaf(job, call.root, rank * n + i));
+    case Collective::kAlltoall:
+      return copy(input_leaf(job, static_cast<std::uint32_t>(i / n), rank * n + i % n));
     case Collective::kGatherv:
     case Collective::kAllgatherv:
       if (!find_block(counts.recv_counts, counts.recv_displacements, i, block, within)) return untouched;
       return copy(input_leaf(job, block, within));
-    case Collective::kScatterv: return copy(input_leaf(job, call.root, counts.send_displacements[rank] + i));
+    case Collective::kScatterv:
+      return copy(input_leaf(job, call.root, counts.send_displacements[rank] + i));
     case Collective::kAlltoallv:
       if (!find_block(counts.recv_counts, counts.recv_displacements, i, block, within)) return untouched;
       return copy(input_leaf(job, block, job.vectors[block].send_displacements[rank] + within));
@@ -78,13 +94,17 @@ std::string element_text(std::uint32_t rank, std::uint32_t region, std::uint64_t
 
 std::string expected_text(const Job& job, const Expected& want) {
   switch (want.kind) {
-    case Expected::Kind::kAnything: return "anything";
-    case Expected::Kind::kUntouched: return "what it was before";
-    case Expected::Kind::kCopy: return element_text(want.leaf.rank, want.leaf.region, want.leaf.index);
+    case Expected::Kind::kAnything:
+      return "anything";
+    case Expected::Kind::kUntouched:
+      return "what it was before";
+    case Expected::Kind::kCopy:
+      return element_text(want.leaf.rank, want.leaf.region, want.leaf.index);
     case Expected::Kind::kCombine:
       return std::string(unisono::name_of(job.call.func)) + " of " +
              element_text(want.leaf.rank, want.leaf.region, want.leaf.index) + " and itself";
-    case Expected::Kind::kReduce: break;
+    case Expected::Kind::kReduce:
+      break;
   }
   return std::string(unisono::name_of(job.call.func)) + " over ranks " + std::to_string(want.begin) + " to " +
          std::to_string(want.end - 1) + " of element " + std::to_string(want.leaf.index) + " of their inputs" +
@@ -162,17 +182,22 @@ Leaf input_leaf(const Job& job, std::uint32_t rank, std::uint64_t index) {
   if (call.collective == Collective::kBcast) return {rank, kDst, index};
   if (!call.in_place) return {rank, kSrc, index};
   switch (call.collective) {
-    case Collective::kReduce: return {rank, rank == call.root ? kDst : kSrc, index};
+    case Collective::kReduce:
+      return {rank, rank == call.root ? kDst : kSrc, index};
     case Collective::kGather:
       return rank == call.root ? Leaf{rank, kDst, rank * call.count + index} : Leaf{rank, kSrc, index};
     case Collective::kGatherv:
       return rank == call.root ? Leaf{rank, kDst, job.vectors[rank].recv_displacements[rank] + index}
                                : Leaf{rank, kSrc, index};
-    case Collective::kAllgather: return {rank, kDst, rank * call.count + index};
-    case Collective::kAllgatherv: return {rank, kDst, job.vectors[rank].recv_displacements[rank] + index};
+    case Collective::kAllgather:
+      return {rank, kDst, rank * call.count + index};
+    case Collective::kAllgatherv:
+      return {rank, kDst, job.vectors[rank].recv_displacements[rank] + index};
     case Collective::kScatter:
-    case Collective::kScatterv: return {rank, kSrc, index};
-    default: return {rank, kDst, index};
+    case Collective::kScatterv:
+      return {rank, kSrc, index};
+    default:
+      return {rank, kDst, index};
   }
 }
 
@@ -208,10 +233,8 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
           const Fingerprint& due = prefixes.get(want.leaf.index, want.end);
           right = job.algorithm->ordered ? print.same_sequence(due) : print.same_multiset(due);
         } else if (want.kind == Expected::Kind::kCombine) {
-          const Fingerprint due =
-              SymbolTable::leaf_fingerprint(want.leaf)
-                  .then(job.call.func,
-                        SymbolTable::leaf_fingerprint({rank, static_cast<std::uint32_t>(region), i}));
+          const Fingerprint due = SymbolTable::leaf_fingerprint(want.leaf).then(
+              job.call.func, SymbolTable::leaf_fingerprint({rank, static_cast<std::uint32_t>(region), i}));
           right = symbols.fingerprint(got).same_sequence(due);
         } else {
           Leaf leaf;
@@ -254,9 +277,13 @@ NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>&
       const Expected want = expected(job, rank, Region::kDst, i);
       std::vector<std::byte> value(element);
       switch (want.kind) {
-        case Expected::Kind::kAnything: defined[i] = false; break;
+        case Expected::Kind::kAnything:
+          defined[i] = false;
+          break;
         case Expected::Kind::kUntouched:
-        case Expected::Kind::kCopy: value = at(want.leaf); break;
+        case Expected::Kind::kCopy:
+          value = at(want.leaf);
+          break;
         case Expected::Kind::kCombine: {
           value = at(want.leaf);
           const auto own = at({rank, kDst, i});

@@ -28,7 +28,8 @@ struct Expected {
 /// Where element `index` of the input of `rank` stands (src, or dst in place).
 Leaf input_leaf(const Job& job, std::uint32_t rank, std::uint64_t index);
 
-/// What element `index` of `region` (src, dst or window) of `rank` must be after the call of a job made from an algorithm.
+/// What element `index` of `region` (src, dst or window) of `rank` must be after the call of a job made from an
+/// algorithm.
 Expected expected(const Job& job, std::uint32_t rank, Region region, std::uint64_t index);
 
 /// Compares the memory after a run with what the collective promises: every leaf exactly once in a reduction, in rank
@@ -38,8 +39,8 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
 /// Final dst by the definition of the collective, computed in rank order with the operators of core/arithmetic.hpp.
 /// Integer results are exact whatever the order; floating-point ones if the inputs are such that nothing is rounded.
 struct NumberExpectation {
-  std::vector<std::vector<std::byte>> dst;     ///< by rank
-  std::vector<std::vector<bool>> defined;      ///< by rank and element: false where anything may stand
+  std::vector<std::vector<std::byte>> dst;  ///< by rank
+  std::vector<std::vector<bool>> defined;   ///< by rank and element: false where anything may stand
 };
 NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>& inputs);
 

@@ -23,17 +23,28 @@ enum class FindingKind : std::uint8_t {
 /// Name of a kind as reports write it.
 constexpr const char* name_of(FindingKind kind) {
   switch (kind) {
-    case FindingKind::kMalformed: return "malformed";
-    case FindingKind::kOutOfBounds: return "out of bounds";
-    case FindingKind::kScratch: return "scratch overflow";
-    case FindingKind::kUnmatched: return "unmatched";
-    case FindingKind::kDeadlock: return "deadlock";
-    case FindingKind::kUninitialised: return "uninitialised";
-    case FindingKind::kRace: return "race";
-    case FindingKind::kWrongResult: return "wrong result";
-    case FindingKind::kOverwritten: return "overwritten";
-    case FindingKind::kUnstable: return "unstable";
-    case FindingKind::kDataDependent: return "data dependent";
+    case FindingKind::kMalformed:
+      return "malformed";
+    case FindingKind::kOutOfBounds:
+      return "out of bounds";
+    case FindingKind::kScratch:
+      return "scratch overflow";
+    case FindingKind::kUnmatched:
+      return "unmatched";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kUninitialised:
+      return "uninitialised";
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kWrongResult:
+      return "wrong result";
+    case FindingKind::kOverwritten:
+      return "overwritten";
+    case FindingKind::kUnstable:
+      return "unstable";
+    case FindingKind::kDataDependent:
+      return "data dependent";
   }
   return "?";
 }

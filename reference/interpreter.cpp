@@ -277,8 +277,8 @@ std::vector<std::vector<std::byte>> interpret(const Job& job, const std::vector<
                                               const Policy& policy) {
   NumberRun run = Interpreter(job).run_numbers(inputs, policy);
   if (run.finding) {
-    throw Error(ErrorCode::kMalformedProgram, describe(job) + ": " + name_of(run.finding->kind) + ": " +
-                                                  run.finding->text);
+    throw Error(ErrorCode::kMalformedProgram,
+                describe(job) + ": " + name_of(run.finding->kind) + ": " + run.finding->text);
   }
   std::vector<std::vector<std::byte>> result;
   for (auto& regions : run.memory) result.push_back(std::move(regions[static_cast<std::size_t>(Region::kDst)]));

@@ -19,7 +19,8 @@ namespace unisono::reference {
 /// Which of the legal schedules is run.
 struct Policy {
   enum class Kind : std::uint8_t {
-    kLeastPermissive,  ///< one element at a time, one element of landing space, rendezvous, completion after consumption
+    kLeastPermissive,  ///< one element at a time, one element of landing space, rendezvous, completion after
+                       ///< consumption
     kGenerous,         ///< whole messages, unlimited buffering
     kRandom,           ///< everything the rules leave open is drawn from `seed`
   };
@@ -45,8 +46,8 @@ struct Event {
 
 /// What the run of a move came to.
 struct MoveOutcome {
-  std::uint64_t count = 0;   ///< elements, read from params if indirect
-  std::uint64_t op0 = 0;     ///< byte offsets, read from params if indirect
+  std::uint64_t count = 0;  ///< elements, read from params if indirect
+  std::uint64_t op0 = 0;    ///< byte offsets, read from params if indirect
   std::uint64_t op1 = 0;
   std::uint64_t local = 0;
   std::uint64_t start = 0;   ///< time at which it started

@@ -13,7 +13,6 @@ const std::uint64_t* data_or_null(const std::vector<std::uint64_t>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
-
 Program record_checked(const Algorithm& algorithm, const Call& call) {
   Program program;
   EmitSink sink;
@@ -26,11 +25,11 @@ Program record_checked(const Algorithm& algorithm, const Call& call) {
     const std::size_t before = program.moves.size();
     algorithm.step(call, s, emit);
     if (program.moves.size() - before > kMovesPerStep) {
-      throw Error(ErrorCode::kMalformedProgram,
-                  std::string(name_of(algorithm.collective)) + " " + algorithm.name + ": step " + std::to_string(s) +
-                      " of rank " + std::to_string(call.rank) + " emits " +
-                      std::to_string(program.moves.size() - before) + " moves; a step may emit at most " +
-                      std::to_string(kMovesPerStep));
+      throw Error(ErrorCode::kMalformedProgram, std::string(name_of(algorithm.collective)) + " " + algorithm.name +
+                                                    ": step " + std::to_string(s) + " of rank " +
+                                                    std::to_string(call.rank) + " emits " +
+                                                    std::to_string(program.moves.size() - before) +
+                                                    " moves; a step may emit at most " + std::to_string(kMovesPerStep));
     }
   }
   if (algorithm.scratch_bytes != nullptr) program.scratch_bytes = algorithm.scratch_bytes(call);
@@ -62,7 +61,8 @@ void size_regions(Job& job, std::uint32_t rank, Collective collective) {
   switch (collective) {
     case Collective::kNop:
     case Collective::kBarrier:
-    case Collective::kProgram: break;
+    case Collective::kProgram:
+      break;
     case Collective::kCopy:
     case Collective::kCombine:
     case Collective::kAllreduce:
@@ -71,8 +71,12 @@ void size_regions(Job& job, std::uint32_t rank, Collective collective) {
       src = here ? 0 : n;
       dst = n;
       break;
-    case Collective::kSend: src = n; break;
-    case Collective::kRecv: dst = n; break;
+    case Collective::kSend:
+      src = n;
+      break;
+    case Collective::kRecv:
+      dst = n;
+      break;
     case Collective::kPut:
       if (rank == call.rank) src = n;
       if (root) window = n;
@@ -81,7 +85,9 @@ void size_regions(Job& job, std::uint32_t rank, Collective collective) {
       if (rank == call.rank) dst = n;
       if (root) window = n;
       break;
-    case Collective::kBcast: dst = n; break;
+    case Collective::kBcast:
+      dst = n;
+      break;
     case Collective::kReduce:
       src = here && root ? 0 : n;
       dst = root ? n : 0;
@@ -183,8 +189,10 @@ bool is_rooted(Collective collective) {
     case Collective::kGather:
     case Collective::kScatter:
     case Collective::kGatherv:
-    case Collective::kScatterv: return true;
-    default: return false;
+    case Collective::kScatterv:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -195,8 +203,10 @@ bool is_reduction(Collective collective) {
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
     case Collective::kScan:
-    case Collective::kExscan: return true;
-    default: return false;
+    case Collective::kExscan:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -246,9 +256,8 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
         own.root = call.rank;
         by = first_of(own.collective);
         if (by == nullptr) {
-          throw Error(ErrorCode::kUnsupported,
-                      std::string("no algorithm of ") + name_of(own.collective) + " to meet a " +
-                          name_of(call.collective));
+          throw Error(ErrorCode::kUnsupported, std::string("no algorithm of ") + name_of(own.collective) +
+                                                   " to meet a " + name_of(call.collective));
         }
       }
     }
@@ -260,9 +269,9 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
       }
       size_regions(job, rank, own.collective);
     } else {
-      size_regions(job, rank, call.collective == Collective::kSend || call.collective == Collective::kRecv
-                                  ? Collective::kNop
-                                  : call.collective);
+      size_regions(job, rank,
+                   call.collective == Collective::kSend || call.collective == Collective::kRecv ? Collective::kNop
+                                                                                                : call.collective);
     }
   }
   return job;
@@ -295,10 +304,14 @@ std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern,
   const std::size_t chosen = mix(state) % size;
   const auto count = [&](std::size_t block) -> std::uint64_t {
     switch (pattern) {
-      case CountPattern::kZero: return 0;
-      case CountPattern::kUniform: return n;
-      case CountPattern::kVaried: return mix(state) % 3 == 0 ? 0 : mix(state) % (2 * n + 2);
-      case CountPattern::kOneRank: return block == chosen ? n + 1 : 0;
+      case CountPattern::kZero:
+        return 0;
+      case CountPattern::kUniform:
+        return n;
+      case CountPattern::kVaried:
+        return mix(state) % 3 == 0 ? 0 : mix(state) % (2 * n + 2);
+      case CountPattern::kOneRank:
+        return block == chosen ? n + 1 : 0;
     }
     return 0;
   };
@@ -316,8 +329,7 @@ std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern,
         all[i].recv_counts.push_back(length[j][i]);
       }
       all[i].recv_displacements = place(all[i].recv_counts, gaps, state);
-      all[i].send_displacements =
-          call.in_place ? all[i].recv_displacements : place(all[i].send_counts, gaps, state);
+      all[i].send_displacements = call.in_place ? all[i].recv_displacements : place(all[i].send_counts, gaps, state);
     }
     return all;
   }

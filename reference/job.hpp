@@ -34,7 +34,8 @@ struct StreamInput {
   std::vector<std::byte> bytes;
 };
 
-/// All ranks' programs with everything the interpreter needs to run them. Region sizes are in bytes, by rank and Region.
+/// All ranks' programs with everything the interpreter needs to run them. Region sizes are in bytes, by rank and
+/// Region.
 struct Job {
   std::vector<Program> programs;
   std::vector<std::array<std::uint64_t, kRegions>> region_bytes;

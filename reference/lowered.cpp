@@ -186,8 +186,8 @@ void Lowered::match() {
       finding_ = at(FindingKind::kUnmatched, n,
                     "message " + std::to_string(taken.size()) + " from rank " + std::to_string(channel.from) +
                         " to rank " + std::to_string(channel.to) + " is never consumed: rank " +
-                        std::to_string(channel.to) + " has " + std::to_string(taken.size()) +
-                        " arrivals from rank " + std::to_string(channel.from) + "\n  sent by " + place(n));
+                        std::to_string(channel.to) + " has " + std::to_string(taken.size()) + " arrivals from rank " +
+                        std::to_string(channel.from) + "\n  sent by " + place(n));
       return;
     }
     if (taken.size() > sent.size()) {
@@ -195,8 +195,8 @@ void Lowered::match() {
       finding_ = at(FindingKind::kUnmatched, n,
                     "arrival " + std::to_string(sent.size()) + " of rank " + std::to_string(channel.to) +
                         " from rank " + std::to_string(channel.from) + " is never satisfied: rank " +
-                        std::to_string(channel.from) + " sends " + std::to_string(sent.size()) +
-                        " messages to rank " + std::to_string(channel.to) + "\n  awaited by " + place(n));
+                        std::to_string(channel.from) + " sends " + std::to_string(sent.size()) + " messages to rank " +
+                        std::to_string(channel.to) + "\n  awaited by " + place(n));
       return;
     }
   }

@@ -247,8 +247,9 @@ class Machine {
     state.exists = out.count != 0 || move.signal;
     state.length = out.count != 0 ? out.count : (move.signal ? 1 : 0);
     if (out.count > kMaxCount) {
-      fail(lowered_.at(FindingKind::kMalformed, n, "count " + std::to_string(out.count) + " is larger than " +
-                                                       std::to_string(kMaxCount) + "\n  " + lowered_.place(n)));
+      fail(lowered_.at(FindingKind::kMalformed, n,
+                       "count " + std::to_string(out.count) + " is larger than " + std::to_string(kMaxCount) + "\n  " +
+                           lowered_.place(n)));
       return false;
     }
     const std::uint64_t bytes = out.count * bytes_of(move.dtype);
@@ -409,17 +410,17 @@ class Machine {
       why = "a message of tag " + std::to_string(sent.remote.tag) + " meets an arrival of tag " +
             std::to_string(taken.arrival.tag);
     } else if (sent_count != taken_count) {
-      why = "a message of " + std::to_string(sent_count) + " elements meets an arrival of " +
-            std::to_string(taken_count);
+      why =
+          "a message of " + std::to_string(sent_count) + " elements meets an arrival of " + std::to_string(taken_count);
     } else if (sent_count != 0 && bytes_of(sent.dtype) != bytes_of(taken.dtype)) {
       why = std::string("a message of ") + unisono::name_of(sent.dtype) + " meets an arrival of " +
             unisono::name_of(taken.dtype);
     } else {
       return true;
     }
-    Finding finding = lowered_.at(FindingKind::kUnmatched, receiver,
-                                  why + "\n  sent by  " + lowered_.place(header.sender) + "\n  taken by " +
-                                      lowered_.place(receiver));
+    Finding finding =
+        lowered_.at(FindingKind::kUnmatched, receiver,
+                    why + "\n  sent by  " + lowered_.place(header.sender) + "\n  taken by " + lowered_.place(receiver));
     finding.other_rank = lowered_.node(header.sender).rank;
     finding.other_move = lowered_.node(header.sender).index;
     fail(std::move(finding));
@@ -603,7 +604,8 @@ class Machine {
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
     if (folding) domain_.fold_end(move.dtype, value_, s);
     if (move.local.kind == OperandKind::kMemory) {
@@ -685,16 +687,16 @@ class Machine {
     for (const std::uint32_t c : lowered_.arrivals(node)) {
       const Node earlier = next_arrival(c);
       if (!arrival_turn(c, n) && earlier != kNowhere) {
-        return {"waits for its turn: the earlier arrival from rank " +
-                    std::to_string(lowered_.channels()[c].from) + ", " + number(earlier) + ", is not consumed",
+        return {"waits for its turn: the earlier arrival from rank " + std::to_string(lowered_.channels()[c].from) +
+                    ", " + number(earlier) + ", is not consumed",
                 earlier, false};
       }
     }
     for (const std::uint32_t c : lowered_.sends(node)) {
       const Node earlier = next_sender(c);
       if (state.done < state.length && !send_turn(c, n) && earlier != kNowhere) {
-        return {"waits for its turn: the earlier message to rank " + std::to_string(lowered_.channels()[c].to) +
-                    ", " + number(earlier) + ", is not sent",
+        return {"waits for its turn: the earlier message to rank " + std::to_string(lowered_.channels()[c].to) + ", " +
+                    number(earlier) + ", is not sent",
                 earlier, false};
       }
     }
@@ -729,8 +731,8 @@ class Machine {
         continue;
       }
       const Node taker = next_arrival(c);
-      const std::string to = "waits until rank " + std::to_string(lowered_.channels()[c].to) + " takes its message, tag " +
-                             std::to_string(move.remote.tag);
+      const std::string to = "waits until rank " + std::to_string(lowered_.channels()[c].to) +
+                             " takes its message, tag " + std::to_string(move.remote.tag);
       if (taker == kNowhere) return {to + ", which has no further arrival for it", kNowhere, true};
       return {to + ", by " + number(taker), taker, false};
     }

@@ -100,35 +100,53 @@ class Mutator {
     const bool single_arrival = arrives && move.arrival.mode == PeerMode::kRank;
     const bool two = move.func != Func::kNone;
     switch (mutation_) {
-      case Mutation::kDropDependency: return move.dependencies != 0;
-      case Mutation::kDropSegmentDependency: return move.segment_dependency0 != 0 || move.segment_dependency1 != 0;
-      case Mutation::kSendPeer: return single_send && mutant_.job.size() > 1;
-      case Mutation::kArrivalPeer: return single_arrival && mutant_.job.size() > 1;
-      case Mutation::kTag: return sends || arrives;
-      case Mutation::kOperandOffset: return count != 0 && memory(move.op0) && !move.op0.indirect;
-      case Mutation::kLocalOffset: return count != 0 && memory(move.local) && !move.local.indirect;
+      case Mutation::kDropDependency:
+        return move.dependencies != 0;
+      case Mutation::kDropSegmentDependency:
+        return move.segment_dependency0 != 0 || move.segment_dependency1 != 0;
+      case Mutation::kSendPeer:
+        return single_send && mutant_.job.size() > 1;
+      case Mutation::kArrivalPeer:
+        return single_arrival && mutant_.job.size() > 1;
+      case Mutation::kTag:
+        return sends || arrives;
+      case Mutation::kOperandOffset:
+        return count != 0 && memory(move.op0) && !move.op0.indirect;
+      case Mutation::kLocalOffset:
+        return count != 0 && memory(move.local) && !move.local.indirect;
       case Mutation::kOtherChunk:
         return count != 0 && ((memory(move.op0) && !move.op0.indirect) || (memory(move.local) && !move.local.indirect));
-      case Mutation::kFewerElements: return count > 1 && !move.count_indirect;
+      case Mutation::kFewerElements:
+        return count > 1 && !move.count_indirect;
       case Mutation::kMoreElements:
         // One more element of a copy within scratch is often dead, and deadness is not decided here.
         return count != 0 && !move.count_indirect &&
                (sends || arrives || (memory(move.local) && move.local.region != Region::kScratch));
-      case Mutation::kRemoveMove: return true;
-      case Mutation::kRemoveSend: return sends;
-      case Mutation::kRemoveArrival: return arrives;
-      case Mutation::kRemoveLocalResult: return count != 0 && memory(move.local);
-      case Mutation::kRemoveOperand: return count != 0 && two && memory(move.op0);
-      case Mutation::kWrongFunc: return count != 0 && two;
-      case Mutation::kFlipSwap: return count != 0 && two;
-      case Mutation::kWrongRegion: return count != 0 && (memory(move.op0) || memory(move.local));
-      case Mutation::kDuplicateMove: return true;
+      case Mutation::kRemoveMove:
+        return true;
+      case Mutation::kRemoveSend:
+        return sends;
+      case Mutation::kRemoveArrival:
+        return arrives;
+      case Mutation::kRemoveLocalResult:
+        return count != 0 && memory(move.local);
+      case Mutation::kRemoveOperand:
+        return count != 0 && two && memory(move.op0);
+      case Mutation::kWrongFunc:
+        return count != 0 && two;
+      case Mutation::kFlipSwap:
+        return count != 0 && two;
+      case Mutation::kWrongRegion:
+        return count != 0 && (memory(move.op0) || memory(move.local));
+      case Mutation::kDuplicateMove:
+        return true;
       case Mutation::kExchangeMoves: {
         if (index + 1 >= program.moves.size()) return false;
         const Move& next = program.moves[index + 1];
         return next.kind == MoveKind::kMove && (count_of(rank, next) != 0 || next.signal);
       }
-      case Mutation::kScratchTooSmall: return index == 0 && mutant_.job.bytes(rank, Region::kScratch) != 0;
+      case Mutation::kScratchTooSmall:
+        return index == 0 && mutant_.job.bytes(rank, Region::kScratch) != 0;
       case Mutation::kParamsWord:
         return move.count_indirect ||
                (count != 0 && ((memory(move.op0) && move.op0.indirect) || (memory(move.local) && move.local.indirect)));
@@ -169,8 +187,12 @@ class Mutator {
           move.segment_dependency0 = 0;
         }
         break;
-      case Mutation::kSendPeer: move.remote.peer = other_rank(move.remote.peer); break;
-      case Mutation::kArrivalPeer: move.arrival.peer = other_rank(move.arrival.peer); break;
+      case Mutation::kSendPeer:
+        move.remote.peer = other_rank(move.remote.peer);
+        break;
+      case Mutation::kArrivalPeer:
+        move.arrival.peer = other_rank(move.arrival.peer);
+        break;
       case Mutation::kTag:
         if (arrives && (move.remote.kind != RemoteKind::kMessage || dice_.below(2) == 0)) {
           ++move.arrival.tag;
@@ -178,29 +200,45 @@ class Mutator {
           ++move.remote.tag;
         }
         break;
-      case Mutation::kOperandOffset: shift(move.op0.offset, element); break;
-      case Mutation::kLocalOffset: shift(move.local.offset, element); break;
+      case Mutation::kOperandOffset:
+        shift(move.op0.offset, element);
+        break;
+      case Mutation::kLocalOffset:
+        shift(move.local.offset, element);
+        break;
       case Mutation::kOtherChunk: {
         const bool operand = memory(move.op0) && !move.op0.indirect &&
                              (!memory(move.local) || move.local.indirect || dice_.below(2) == 0);
         shift(operand ? move.op0.offset : move.local.offset, count * element);
         break;
       }
-      case Mutation::kFewerElements: --move.count; break;
-      case Mutation::kMoreElements: ++move.count; break;
-      case Mutation::kRemoveSend: move.remote = {}; break;
+      case Mutation::kFewerElements:
+        --move.count;
+        break;
+      case Mutation::kMoreElements:
+        ++move.count;
+        break;
+      case Mutation::kRemoveSend:
+        move.remote = {};
+        break;
       case Mutation::kRemoveArrival:
         move.op1 = {};
         move.arrival = {};
         move.func = Func::kNone;
         break;
-      case Mutation::kRemoveLocalResult: move.local = {}; break;
+      case Mutation::kRemoveLocalResult:
+        move.local = {};
+        break;
       case Mutation::kRemoveOperand:
         move.op0 = {};
         if (!arrives || move.arrival.mode == PeerMode::kRank) move.func = Func::kNone;
         break;
-      case Mutation::kWrongFunc: move.func = move.func == Func::kSum ? Func::kMax : Func::kSum; break;
-      case Mutation::kFlipSwap: move.swap = !move.swap; break;
+      case Mutation::kWrongFunc:
+        move.func = move.func == Func::kSum ? Func::kMax : Func::kSum;
+        break;
+      case Mutation::kFlipSwap:
+        move.swap = !move.swap;
+        break;
       case Mutation::kWrongRegion: {
         Operand& slot = memory(move.op0) && (!memory(move.local) || dice_.below(2) == 0) ? move.op0 : move.local;
         slot.region = slot.region == Region::kDst ? Region::kSrc : Region::kDst;
@@ -234,7 +272,9 @@ class Mutator {
         }
         break;
       }
-      case Mutation::kRemoteOffset: shift(move.remote_address.offset, element); break;
+      case Mutation::kRemoteOffset:
+        shift(move.remote_address.offset, element);
+        break;
     }
   }
 
@@ -294,29 +334,52 @@ bool independent(const Job& job, std::uint32_t rank, const Move& a, const Move& 
 
 const char* name_of(Mutation mutation) {
   switch (mutation) {
-    case Mutation::kDropDependency: return "drop dependency";
-    case Mutation::kDropSegmentDependency: return "drop segment dependency";
-    case Mutation::kSendPeer: return "send to another peer";
-    case Mutation::kArrivalPeer: return "await another peer";
-    case Mutation::kTag: return "other tag";
-    case Mutation::kOperandOffset: return "operand one element off";
-    case Mutation::kLocalOffset: return "result one element off";
-    case Mutation::kOtherChunk: return "other chunk";
-    case Mutation::kFewerElements: return "one element less";
-    case Mutation::kMoreElements: return "one element more";
-    case Mutation::kRemoveMove: return "remove move";
-    case Mutation::kRemoveSend: return "remove send";
-    case Mutation::kRemoveArrival: return "remove arrival";
-    case Mutation::kRemoveLocalResult: return "remove local result";
-    case Mutation::kRemoveOperand: return "remove operand";
-    case Mutation::kWrongFunc: return "wrong function";
-    case Mutation::kFlipSwap: return "flip swap";
-    case Mutation::kWrongRegion: return "wrong region";
-    case Mutation::kDuplicateMove: return "duplicate move";
-    case Mutation::kExchangeMoves: return "exchange moves";
-    case Mutation::kScratchTooSmall: return "scratch too small";
-    case Mutation::kParamsWord: return "other params word";
-    case Mutation::kRemoteOffset: return "remote address one element off";
+    case Mutation::kDropDependency:
+      return "drop dependency";
+    case Mutation::kDropSegmentDependency:
+      return "drop segment dependency";
+    case Mutation::kSendPeer:
+      return "send to another peer";
+    case Mutation::kArrivalPeer:
+      return "await another peer";
+    case Mutation::kTag:
+      return "other tag";
+    case Mutation::kOperandOffset:
+      return "operand one element off";
+    case Mutation::kLocalOffset:
+      return "result one element off";
+    case Mutation::kOtherChunk:
+      return "other chunk";
+    case Mutation::kFewerElements:
+      return "one element less";
+    case Mutation::kMoreElements:
+      return "one element more";
+    case Mutation::kRemoveMove:
+      return "remove move";
+    case Mutation::kRemoveSend:
+      return "remove send";
+    case Mutation::kRemoveArrival:
+      return "remove arrival";
+    case Mutation::kRemoveLocalResult:
+      return "remove local result";
+    case Mutation::kRemoveOperand:
+      return "remove operand";
+    case Mutation::kWrongFunc:
+      return "wrong function";
+    case Mutation::kFlipSwap:
+      return "flip swap";
+    case Mutation::kWrongRegion:
+      return "wrong region";
+    case Mutation::kDuplicateMove:
+      return "duplicate move";
+    case Mutation::kExchangeMoves:
+      return "exchange moves";
+    case Mutation::kScratchTooSmall:
+      return "scratch too small";
+    case Mutation::kParamsWord:
+      return "other params word";
+    case Mutation::kRemoteOffset:
+      return "remote address one element off";
   }
   return "?";
 }
@@ -330,8 +393,8 @@ std::vector<Mutant> make_mutants(const Job& job, std::uint32_t count, std::uint6
   for (std::uint32_t round = 0; mutants.size() < count && round < 4 * count; ++round) {
     auto mutant = mutate(job, static_cast<Mutation>(round % kMutations), seed * 7919 + round);
     if (!mutant) continue;
-    const bool known = std::any_of(mutants.begin(), mutants.end(),
-                                   [&](const Mutant& other) { return other.what == mutant->what; });
+    const bool known =
+        std::any_of(mutants.begin(), mutants.end(), [&](const Mutant& other) { return other.what == mutant->what; });
     if (!known) mutants.push_back(std::move(*mutant));
   }
   return mutants;
@@ -367,7 +430,8 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       }
       return std::nullopt;
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

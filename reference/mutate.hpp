@@ -14,12 +14,12 @@ namespace unisono::reference {
 enum class Mutation : std::uint8_t {
   kDropDependency,
   kDropSegmentDependency,
-  kSendPeer,           ///< the message goes to another rank
-  kArrivalPeer,        ///< the message is awaited from another rank
-  kTag,                ///< of a message or an arrival
-  kOperandOffset,      ///< one element before or after
+  kSendPeer,       ///< the message goes to another rank
+  kArrivalPeer,    ///< the message is awaited from another rank
+  kTag,            ///< of a message or an arrival
+  kOperandOffset,  ///< one element before or after
   kLocalOffset,
-  kOtherChunk,         ///< operand or result a whole block away
+  kOtherChunk,  ///< operand or result a whole block away
   kFewerElements,
   kMoreElements,
   kRemoveMove,
@@ -31,10 +31,10 @@ enum class Mutation : std::uint8_t {
   kFlipSwap,
   kWrongRegion,
   kDuplicateMove,
-  kExchangeMoves,      ///< a move and the next change places
+  kExchangeMoves,  ///< a move and the next change places
   kScratchTooSmall,
-  kParamsWord,         ///< a count or offset in params that a move reads
-  kRemoteOffset,       ///< a put or get one element away
+  kParamsWord,    ///< a count or offset in params that a move reads
+  kRemoteOffset,  ///< a put or get one element away
 };
 inline constexpr std::uint32_t kMutations = 23;
 

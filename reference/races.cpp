@@ -9,8 +9,8 @@ namespace {
 
 // Stages of a move, as vertices of the happens-before graph.
 enum class Stage : std::uint8_t {
-  kStart,    // dependencies have completed; params are read
-  kIssue,    // its arrivals have issued
+  kStart,     // dependencies have completed; params are read
+  kIssue,     // its arrivals have issued
   kElements,  // all its elements, each after all of the access
   kElement,   // all its elements, between their inputs and their results
   kFinish,
@@ -154,8 +154,8 @@ class RaceFinder {
     return access.kind == Access::Kind::kWhole ? out.start : out.first;
   }
 
-  // Whether `from` is before all the accesses it conflicts with. In the run it came first, and the run obeys every order
-  // there is, so the opposite order is not guaranteed.
+  // Whether `from` is before all the accesses it conflicts with. In the run it came first, and the run obeys every
+  // order there is, so the opposite order is not guaranteed.
   std::optional<Finding> check(const Access& from, const std::vector<std::pair<std::size_t, std::size_t>>& conflicts,
                                std::size_t begin, std::size_t end) {
     std::uint64_t horizon = 0;
@@ -233,8 +233,12 @@ class RaceFinder {
       const auto [n, stage] = work_[head_++];
       const auto& at = lowered_.node(n);
       switch (stage) {
-        case Stage::kStart: visit(n, Stage::kIssue); break;
-        case Stage::kIssue: visit(n, Stage::kElements); break;
+        case Stage::kStart:
+          visit(n, Stage::kIssue);
+          break;
+        case Stage::kIssue:
+          visit(n, Stage::kElements);
+          break;
         case Stage::kElements:
           visit(n, Stage::kElement);
           for (const Node next : successors_[n]) visit(next, Stage::kElements);

@@ -31,8 +31,8 @@ Fingerprint Fingerprint::then(Func by, const Fingerprint& right) const {
   }
   result.leaves = leaves + right.leaves;
   result.func = by;
-  result.mixed = mixed || right.mixed || (func != Func::kNone && func != by) ||
-                 (right.func != Func::kNone && right.func != by);
+  result.mixed =
+      mixed || right.mixed || (func != Func::kNone && func != by) || (right.func != Func::kNone && right.func != by);
   return result;
 }
 
@@ -61,8 +61,8 @@ Symbol SymbolTable::make_leaves(std::uint32_t rank, std::uint32_t region, std::u
 
 Symbol SymbolTable::intern(const Node& node) {
   const auto hash = [](const Node& n) {
-    return mix(n.a * 0x9e3779b97f4a7c15ULL + mix(n.b + (static_cast<std::uint64_t>(n.kind) << 56U) +
-                                                 (static_cast<std::uint64_t>(n.func) << 48U)));
+    return mix(n.a * 0x9e3779b97f4a7c15ULL +
+               mix(n.b + (static_cast<std::uint64_t>(n.kind) << 56U) + (static_cast<std::uint64_t>(n.func) << 48U)));
   };
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash(node) & mask;
@@ -121,7 +121,8 @@ bool SymbolTable::is_leaf(Symbol symbol, Leaf& leaf) const {
 
 Fingerprint SymbolTable::leaf_fingerprint(const Leaf& leaf) {
   Fingerprint result;
-  const std::uint64_t seed = mix(leaf.index * 0x9e3779b97f4a7c15ULL + 1) + (std::uint64_t{leaf.rank} << 8U) + leaf.region;
+  const std::uint64_t seed =
+      mix(leaf.index * 0x9e3779b97f4a7c15ULL + 1) + (std::uint64_t{leaf.rank} << 8U) + leaf.region;
   result.multiset[0] = mix(seed + 0x243f6a8885a308d3ULL);
   result.multiset[1] = mix(seed ^ 0x13198a2e03707344ULL);
   for (int i = 0; i < 2; ++i) {
@@ -173,14 +174,18 @@ void SymbolTable::write(std::string& out, Symbol symbol, std::size_t limit) cons
   }
   const Node& node = nodes_[symbol];
   switch (node.kind) {
-    case Kind::kNever: out += "uninitialised"; return;
+    case Kind::kNever:
+      out += "uninitialised";
+      return;
     case Kind::kLeaf: {
       Leaf leaf;
       is_leaf(symbol, leaf);
       out += leaf_text(leaf);
       return;
     }
-    case Kind::kConstant: out += std::to_string(node.a); return;
+    case Kind::kConstant:
+      out += std::to_string(node.a);
+      return;
     case Kind::kPart:
       write(out, static_cast<Symbol>(node.a), limit);
       out += ".part" + std::to_string(node.b >> 32U);
@@ -192,7 +197,8 @@ void SymbolTable::write(std::string& out, Symbol symbol, std::size_t limit) cons
       write(out, static_cast<Symbol>(node.b), limit);
       out += ")";
       return;
-    case Kind::kCombine: break;
+    case Kind::kCombine:
+      break;
   }
   const bool infix = node.func == Func::kSum || node.func == Func::kProd;
   const auto operand = [&](Symbol s, bool bracket) {

@@ -41,9 +41,12 @@ std::string peers(const Program& program, std::uint32_t peer, PeerMode mode) {
 
 std::string operand(const Program& program, const Move& move, const Operand& slot) {
   switch (slot.kind) {
-    case OperandKind::kNone: return "";
-    case OperandKind::kMemory: return range(move, slot.region, slot.indirect, slot.offset);
-    case OperandKind::kStream: return "stream(" + std::to_string(slot.offset) + ")";
+    case OperandKind::kNone:
+      return "";
+    case OperandKind::kMemory:
+      return range(move, slot.region, slot.indirect, slot.offset);
+    case OperandKind::kStream:
+      return "stream(" + std::to_string(slot.offset) + ")";
     case OperandKind::kArrival:
       return "arrival(" + peers(program, move.arrival.peer, move.arrival.mode) + ", tag " +
              std::to_string(move.arrival.tag) + ")";
@@ -66,9 +69,12 @@ std::string value(const Program& program, const Move& move) {
   }
   if (move.swap) std::swap(a, b);
   switch (move.func) {
-    case Func::kSum: return a + " + " + b;
-    case Func::kProd: return a + " * " + b;
-    default: return std::string(name_of(move.func)) + "(" + a + ", " + b + ")";
+    case Func::kSum:
+      return a + " + " + b;
+    case Func::kProd:
+      return a + " * " + b;
+    default:
+      return std::string(name_of(move.func)) + "(" + a + ", " + b + ")";
   }
 }
 
@@ -87,7 +93,8 @@ std::string describe_move(const Program& program, std::size_t index) {
     out << result;
     if (local.empty() && result.empty() && !move.signal) out << "nothing";
     switch (move.remote.kind) {
-      case RemoteKind::kNone: break;
+      case RemoteKind::kNone:
+        break;
       case RemoteKind::kMessage:
         out << " -> send(" << peers(program, move.remote.peer, move.remote.mode) << ", tag " << move.remote.tag << ")";
         break;
@@ -112,7 +119,8 @@ std::string describe_move(const Program& program, std::size_t index) {
       out << index - 1 - i;
     }
   }
-  for (const std::uint32_t distance : {std::uint32_t{move.segment_dependency0}, std::uint32_t{move.segment_dependency1}}) {
+  for (const std::uint32_t distance :
+       {std::uint32_t{move.segment_dependency0}, std::uint32_t{move.segment_dependency1}}) {
     if (distance == 0) continue;
     out << "  stream after ";
     if (distance > index) {

@@ -8,8 +8,8 @@
 
 namespace unisono::reference {
 
-/// One line, for instance "dst[0:64] = src[0:64] + arrival(3, tag 2) -> send(1, tag 3)  after 4, 5". Ranges are bytes of
-/// a region; "after" names the moves waited for, "stream after" those waited for element by element. Works for
+/// One line, for instance "dst[0:64] = src[0:64] + arrival(3, tag 2) -> send(1, tag 3)  after 4, 5". Ranges are bytes
+/// of a region; "after" names the moves waited for, "stream after" those waited for element by element. Works for
 /// malformed moves too.
 std::string describe_move(const Program& program, std::size_t index);
 

@@ -59,9 +59,8 @@ std::vector<std::byte> bytes_for(const Job& job, std::uint32_t rank, Region regi
   const std::uint64_t salt = 77 * (static_cast<std::uint64_t>(region) + 1);
   const std::uint32_t element_size = std::max<std::uint32_t>(1, bytes_of(job.dtype));
   const std::uint64_t count = job.bytes(rank, region) / element_size;
-  if (!arithmetic::with_element(job.dtype, [&](auto element) {
-        bytes = elements<decltype(element)>(rank, count, job.call.func, salt);
-      })) {
+  if (!arithmetic::with_element(
+          job.dtype, [&](auto element) { bytes = elements<decltype(element)>(rank, count, job.call.func, salt); })) {
     for (std::uint64_t i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(rank * 31 + i * 7 + salt));
   }
   return bytes;

@@ -65,10 +65,10 @@ TEST(Findings, ListOfSendsNeedsLandingSpaceOfOneElementOnly) {
   zero.pool = {2, 1, 2};
   Program one = program({Build(call()).arrive(PeerMode::kList, 0, 0).keep(dst()).count(4)});
   one.pool = {2, 0, 3};
-  const Program two = program({Build(call()).arrive(0, 0).keep(dst()).count(4),
-                               Build(call()).send(3, 1).signal().after(1)});
-  const Program three = program({Build(call()).arrive(2, 1).signal(),
-                                 Build(call()).take(src()).send(1, 0).count(4).after(1)});
+  const Program two =
+      program({Build(call()).arrive(0, 0).keep(dst()).count(4), Build(call()).send(3, 1).signal().after(1)});
+  const Program three =
+      program({Build(call()).arrive(2, 1).signal(), Build(call()).take(src()).send(1, 0).count(4).after(1)});
   EXPECT_EQ(found({zero, one, two, three}).kind, FindingKind::kDeadlock);
 }
 

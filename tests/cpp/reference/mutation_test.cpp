@@ -1,6 +1,4 @@
 // The checker finds every mistake that changes behaviour.
-#include "reference/mutate.hpp"
-
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -8,6 +6,7 @@
 
 #include "reference/checker.hpp"
 #include "reference/event_graph.hpp"
+#include "reference/mutate.hpp"
 #include "reference/races.hpp"
 
 namespace unisono::reference {
@@ -75,15 +74,17 @@ TEST(Mutation, RaceFinderAgreesWithTheEventGraph) {
   for (const Job& job : jobs()) {
     if (job.call.count > 12) continue;
     for (int i = 0; i < 6; ++i) {
-      const auto mutant = mutate(job, i % 2 == 0 ? Mutation::kDropDependency : Mutation::kDropSegmentDependency, ++seed);
+      const auto mutant =
+          mutate(job, i % 2 == 0 ? Mutation::kDropDependency : Mutation::kDropSegmentDependency, ++seed);
       if (!mutant) continue;
       Interpreter interpreter(mutant->job);
       const SymbolRun run = interpreter.run_symbols(Policy::least_permissive());
       if (run.finding) continue;
       const auto race = find_race(interpreter.lowered(), run);
       const auto unordered = EventGraph(mutant->job).first_unordered();
-      EXPECT_EQ(race.has_value(), unordered.has_value())
-          << describe(job) << "\n" << mutant->what << "\n" << (race ? race->text : *unordered);
+      EXPECT_EQ(race.has_value(), unordered.has_value()) << describe(job) << "\n"
+                                                         << mutant->what << "\n"
+                                                         << (race ? race->text : *unordered);
       ++(race ? races : ordered);
     }
   }

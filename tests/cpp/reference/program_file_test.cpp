@@ -13,8 +13,7 @@ namespace unisono::reference {
 namespace {
 
 ProgramFile sample(std::uint32_t size, std::uint64_t count) {
-  const Algorithm& algorithm =
-      algorithms()[static_cast<std::size_t>(find_algorithm(Collective::kAlltoall, "bruck"))];
+  const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(find_algorithm(Collective::kAlltoall, "bruck"))];
   Call call;
   call.collective = Collective::kAlltoall;
   call.dtype = Datatype::kInt32;

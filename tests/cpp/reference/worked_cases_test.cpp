@@ -22,9 +22,9 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {Collective::kAllreduce, "ring", 16, 0},          {Collective::kAllreduce, "recursive_doubling", 16, 0},
-    {Collective::kAllreduce, "rabenseifner", 16, 0},  {Collective::kAllreduce, "two_level", 16, 3},
-    {Collective::kAlltoallv, "pairwise", 2, 0},       {Collective::kBcast, "binomial", 65536, 0},
+    {Collective::kAllreduce, "ring", 16, 0},         {Collective::kAllreduce, "recursive_doubling", 16, 0},
+    {Collective::kAllreduce, "rabenseifner", 16, 0}, {Collective::kAllreduce, "two_level", 16, 3},
+    {Collective::kAlltoallv, "pairwise", 2, 0},      {Collective::kBcast, "binomial", 65536, 0},
     {Collective::kScatterv, "binomial", 2, 0},
 };
 
