@@ -80,9 +80,7 @@ bool may_be_in_place(Collective c) {
   }
 }
 
-bool has_data(Collective c) {
-  return c != Collective::kNop && c != Collective::kBarrier && c != Collective::kProgram;
-}
+bool has_data(Collective c) { return c != Collective::kNop && c != Collective::kBarrier && c != Collective::kProgram; }
 
 /// One rank's admission of one call.
 class Admission {
@@ -133,9 +131,8 @@ class Admission {
                                                 " was given, on which operator " + name_of(call_.func) +
                                                 " is not defined; allowed are int32, int64, fp16, bf16, fp32 and fp64");
       }
-      const bool supported =
-          (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
-          (communicator_.capability.funcs >> static_cast<unsigned>(call_.func) & 1U) != 0;
+      const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
+                             (communicator_.capability.funcs >> static_cast<unsigned>(call_.func) & 1U) != 0;
       if (!supported) {
         refuse(ErrorCode::kUnsupported,
                std::string("the engine of some member lacks ") + name_of(call_.func) + " of " + name_of(call_.dtype));
@@ -186,7 +183,8 @@ class Admission {
       const std::uint64_t begin = displacements != nullptr ? displacements[rank] : packed;
       if (begin > kUnbounded) {
         refuse(ErrorCode::kInvalidCount, std::string(what) + " displacement of rank " + std::to_string(rank) + " is " +
-                                             std::to_string(begin) + "; allowed are 0 to " + std::to_string(kUnbounded));
+                                             std::to_string(begin) + "; allowed are 0 to " +
+                                             std::to_string(kUnbounded));
       }
       packed += counts[rank];
       if (counts[rank] != 0) end = std::max(end, begin + counts[rank]);
@@ -215,7 +213,8 @@ class Admission {
     const bool root = call_.rank == call_.root;
     if (sends && !(c == Collective::kAlltoallv && call_.in_place)) {
       needed(v.send_counts, "send counts");
-      send_extent_ = extent(v.send_counts, c == Collective::kScatterv && !root ? nullptr : v.send_displacements, "send");
+      send_extent_ =
+          extent(v.send_counts, c == Collective::kScatterv && !root ? nullptr : v.send_displacements, "send");
     }
     if (receives) {
       needed(v.recv_counts, "receive counts");
@@ -317,7 +316,8 @@ class Admission {
     if (bytes == 0) return;
     if (given.data == nullptr) {
       refuse(ErrorCode::kBufferTooSmall, std::string(name) + " is null; " + std::to_string(elements) + " elements of " +
-                                             name_of(call_.dtype) + " (" + std::to_string(bytes) + " bytes) are needed");
+                                             name_of(call_.dtype) + " (" + std::to_string(bytes) +
+                                             " bytes) are needed");
     }
     if (given.bytes < bytes) {
       refuse(ErrorCode::kBufferTooSmall, std::string(name) + " has " + std::to_string(given.bytes) + " bytes; " +
@@ -378,8 +378,8 @@ class Admission {
     }
     if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||
         table[static_cast<std::size_t>(position)].collective != call_.collective) {
-      refuse(ErrorCode::kUnknownAlgorithm, "algorithm number " + std::to_string(position) +
-                                               " was given, which is none of this operation's");
+      refuse(ErrorCode::kUnknownAlgorithm,
+             "algorithm number " + std::to_string(position) + " was given, which is none of this operation's");
     }
     const Algorithm& chosen = table[static_cast<std::size_t>(position)];
     if (chosen.admits != nullptr && !chosen.admits(call_)) {
@@ -402,9 +402,8 @@ class Admission {
       const std::uint64_t bytes = checked.extents[static_cast<std::size_t>(region)];
       const Binding& bound = state_.regions[static_cast<std::size_t>(region)];
       if (bytes > (bound.data == nullptr ? 0 : bound.bytes)) {
-        refuse(ErrorCode::kBufferTooSmall,
-               std::string(name_of(region)) + " has " + std::to_string(bound.bytes) + " bytes; the program uses " +
-                   std::to_string(bytes));
+        refuse(ErrorCode::kBufferTooSmall, std::string(name_of(region)) + " has " + std::to_string(bound.bytes) +
+                                               " bytes; the program uses " + std::to_string(bytes));
       }
     }
     if (program.params_bytes % 8 != 0) refuse(ErrorCode::kMalformedProgram, "params are not whole words of 8 bytes");
@@ -423,8 +422,7 @@ class Admission {
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
                                                                  program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
-    state_.signature =
-        signature_of(call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone});
+    state_.signature = signature_of(call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone});
   }
 
   const CallRequest& request_;

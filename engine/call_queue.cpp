@@ -25,8 +25,8 @@ std::string milliseconds(std::chrono::microseconds time) {
 CallState& CallQueue::create() {
   if (free_records_.empty()) {
     if (records_.size() == std::size_t{1} << kSlotBits) {
-      throw Error(ErrorCode::kCapacity, std::to_string(records_.size()) +
-                                            " calls were submitted and not forgotten; that is the limit");
+      throw Error(ErrorCode::kCapacity,
+                  std::to_string(records_.size()) + " calls were submitted and not forgotten; that is the limit");
     }
     records_.emplace_back();
     free_records_.push_back(static_cast<std::uint32_t>(records_.size() - 1));
@@ -198,8 +198,8 @@ void CallQueue::fail(CallState& call, ErrorCode code, const std::string& what, b
   if (call.finished) return;
   const std::string message = describe(call) + ": " + what;
   Communicator& communicator = *call.communicator;
-  const bool shared = call.program->messages || call.program->remote_memory ||
-                      call.space == CallState::Space::kCollective;
+  const bool shared =
+      call.program->messages || call.program->remote_memory || call.space == CallState::Space::kCollective;
   // A receive that took too long a message concerns its sender alone, which has been told.
   const bool own = call.space == CallState::Space::kPointToPoint &&
                    (code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);

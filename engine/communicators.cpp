@@ -17,9 +17,9 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   }
   const auto capability = decode_capability({agreed.capability});
   if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "agreed were segments of " + std::to_string(agreed.segment_bytes) + " bytes and " +
-                    std::to_string(agreed.rx_buffer_count) + " receive buffers; allowed are at least 64 and 1");
+    throw Error(ErrorCode::kInvalidArgument, "agreed were segments of " + std::to_string(agreed.segment_bytes) +
+                                                 " bytes and " + std::to_string(agreed.rx_buffer_count) +
+                                                 " receive buffers; allowed are at least 64 and 1");
   }
   auto made = std::make_unique<Communicator>();
   made->number = number;

@@ -164,7 +164,8 @@ std::optional<std::uint64_t> Dmp::secure(CallState& call, MoveState& state, Part
   Pair& pair = call.pairs[part.peer];
   if (part.ordinal != pair.sends_done) return std::nullopt;
   if (part.eager) return state.bytes - state.done;
-  if (pair.granted && pair.grant_ordinal == part.ordinal) return pair.grant_limit - std::min(pair.grant_limit, state.done);
+  if (pair.granted && pair.grant_ordinal == part.ordinal)
+    return pair.grant_limit - std::min(pair.grant_limit, state.done);
   if (part.requested) return std::nullopt;
   Communicator& communicator = *call.communicator;
   const bool small = state.bytes <= communicator.agreed.eager_limit;
@@ -345,13 +346,14 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     for (const Port& port : state.ports) {
       if (port.state == Port::State::kTurn || port.state == Port::State::kDone) continue;
       if (port.arrived && port.received == port.total) continue;
-      const std::string what =
-          port.remote_memory ? "the window"
-          : call.space == CallState::Space::kPointToPoint ? "a message (tag " + std::to_string(call.tag) + ")"
-                                                          : "a message (step tag " + std::to_string(state.move->arrival.tag) + ")";
+      const std::string what = port.remote_memory ? "the window"
+                               : call.space == CallState::Space::kPointToPoint
+                                   ? "a message (tag " + std::to_string(call.tag) + ")"
+                                   : "a message (step tag " + std::to_string(state.move->arrival.tag) + ")";
       std::string text = move + " waits for " + what + " of rank " + std::to_string(port.peer);
       if (port.arrived) {
-        text += ", of which " + std::to_string(port.received) + " of " + std::to_string(port.total) + " bytes have come";
+        text +=
+            ", of which " + std::to_string(port.received) + " of " + std::to_string(port.total) + " bytes have come";
       }
       report(port.peer, text);
     }

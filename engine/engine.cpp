@@ -80,7 +80,12 @@ void check_settings(const EngineSettings& settings) {
 class Engine::Impl {
  public:
   Impl(Poe& poe, const EngineSettings& given)
-      : settings(given), tx(blocks, poe.size()), rx(blocks), rbm(blocks), dmp(blocks), calls(blocks),
+      : settings(given),
+        tx(blocks, poe.size()),
+        rx(blocks),
+        rbm(blocks),
+        dmp(blocks),
+        calls(blocks),
         communicators(blocks, given) {
     blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators};
   }
@@ -113,9 +118,9 @@ class Engine::Impl {
   CallQueue calls;
   Communicators communicators;
 
-  std::mutex mutex;                ///< guards everything here
-  std::condition_variable ended;   ///< a call has ended, or nobody drives
-  bool driven = false;             ///< a waiting thread makes progress, or sleeps in the network for all
+  std::mutex mutex;               ///< guards everything here
+  std::condition_variable ended;  ///< a call has ended, or nobody drives
+  bool driven = false;            ///< a waiting thread makes progress, or sleeps in the network for all
   std::uint32_t rounds = 0;
   Clock::time_point next_look{};
 };
@@ -130,8 +135,7 @@ Engine::~Engine() = default;
 Agreement Engine::offer() const {
   Agreement offer;
   Capability capability = capability_of_engine();
-  const std::uint32_t segment =
-      std::min(impl_->settings.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
+  const std::uint32_t segment = std::min(impl_->settings.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
   capability.log2_max_segment = static_cast<std::uint8_t>(31 - __builtin_clz(segment));
   offer.capability = encode(capability)[0];
   offer.eager_limit = impl_->settings.eager_limit;
@@ -183,8 +187,8 @@ CallId Engine::submit(const CallRequest& request) {
   Communicator& communicator = engine.communicators.get(request.communicator);
   engine.rx.drain();  // a revocation may have come
   if (communicator.revoked) {
-    throw Error(ErrorCode::kRevoked, "communicator " + std::to_string(communicator.number) +
-                                         " was revoked: " + communicator.reason);
+    throw Error(ErrorCode::kRevoked,
+                "communicator " + std::to_string(communicator.number) + " was revoked: " + communicator.reason);
   }
   for (const CallId id : request.wait_for) {
     if (!engine.calls.known(id)) {

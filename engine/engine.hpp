@@ -36,9 +36,9 @@ using CallId = std::uint64_t;
 /// One request to the engine. Buffers must stay valid until the call has completed.
 struct CallRequest {
   std::uint32_t communicator = 0;
-  Call call;              ///< rank, size and group_size are filled in by the engine
-  int algorithm = -1;     ///< position in algorithms(), or -1 for automatic choice
-  std::uint32_t tag = 0;  ///< user tag (send, recv)
+  Call call;                        ///< rank, size and group_size are filled in by the engine
+  int algorithm = -1;               ///< position in algorithms(), or -1 for automatic choice
+  std::uint32_t tag = 0;            ///< user tag (send, recv)
   std::uint64_t window_offset = 0;  ///< put, get: byte offset in the peer's window
   Binding src;
   Binding dst;

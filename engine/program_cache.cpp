@@ -43,8 +43,8 @@ std::shared_ptr<const CheckedProgram> ProgramCache::get(const Algorithm& algorit
   return insert({key, check_program(record(algorithm, call), call.size, capability), nullptr});
 }
 
-std::shared_ptr<const CheckedProgram> ProgramCache::get(const std::shared_ptr<const Program>& program,
-                                                        const Call& call, const Capability& capability) {
+std::shared_ptr<const CheckedProgram> ProgramCache::get(const std::shared_ptr<const Program>& program, const Call& call,
+                                                        const Capability& capability) {
   const Key key{call, program.get()};
   if (const auto* known = look_up(key)) return *known;
   return insert({key, check_program(*program, call.size, capability), program});

@@ -19,8 +19,7 @@ class ProgramCache {
   static constexpr std::size_t kPrograms = 256;
 
   /// The program of `call` by `algorithm`. Throws what `check_program` throws.
-  std::shared_ptr<const CheckedProgram> get(const Algorithm& algorithm, const Call& call,
-                                            const Capability& capability);
+  std::shared_ptr<const CheckedProgram> get(const Algorithm& algorithm, const Call& call, const Capability& capability);
   /// A user's program, examined. Known by its address, so it must not change while it lives.
   std::shared_ptr<const CheckedProgram> get(const std::shared_ptr<const Program>& program, const Call& call,
                                             const Capability& capability);

@@ -1,6 +1,7 @@
 #include "engine/rbm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/signature.hpp"
@@ -100,8 +101,9 @@ bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) 
                   "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) + " bytes of rank " +
                       std::to_string(port.peer) + ", which sends " + std::to_string(pair.request_bytes));
     }
+    if (!open(call, move, port, place)) return false;
     pair.requested = false;
-    return open(call, move, port, place);
+    return true;
   }
   port.state = Port::State::kOpen;
   if (!pair.eager.empty()) {
@@ -291,10 +293,10 @@ void Rbm::on_eager(Communicator& communicator, std::uint32_t peer, const Incomin
   const std::uint64_t end = header.offset + incoming.payload.size();
   if (header.message_bytes > communicator.agreed.eager_limit || end > header.message_bytes ||
       header.first != (header.offset == 0) || header.last != (end == header.message_bytes)) {
-    throw Error(ErrorCode::kCorruptMessage,
-                "an eager segment of rank " + std::to_string(peer) + " has bytes " + std::to_string(header.offset) +
-                    " to " + std::to_string(end) + " of " + std::to_string(header.message_bytes) +
-                    "; the eager limit is " + std::to_string(communicator.agreed.eager_limit));
+    throw Error(ErrorCode::kCorruptMessage, "an eager segment of rank " + std::to_string(peer) + " has bytes " +
+                                                std::to_string(header.offset) + " to " + std::to_string(end) + " of " +
+                                                std::to_string(header.message_bytes) + "; the eager limit is " +
+                                                std::to_string(communicator.agreed.eager_limit));
   }
   if (header.first) {
     Peer& state = communicator.peers[peer];
@@ -399,7 +401,8 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
     free_message(message);
     return_credit(communicator, peer);
   } else if (message->port != nullptr) {
-    blocks_.calls->guard(*message->call, [&] { feed(*message->call, *message->move, *message->port, incoming.payload); });
+    blocks_.calls->guard(*message->call,
+                         [&] { feed(*message->call, *message->move, *message->port, incoming.payload); });
   } else {
     keep(communicator, *message, header.offset, incoming.payload);
     message->received += incoming.payload.size();
@@ -436,7 +439,7 @@ void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* mess
 }
 
 /// A receive and its message have met.
-bool Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
+void Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
   Communicator& communicator = *call.communicator;
   const std::uint32_t peer = port.peer;
   const std::uint64_t bytes = message->header.message_bytes;
@@ -444,11 +447,10 @@ bool Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
   const bool same = signatures_agree(message->header.signature, call.signature);
   if (bytes > port.total || !same) {
     const ErrorCode code = same ? ErrorCode::kTruncated : ErrorCode::kMismatchedCall;
-    const std::string text =
-        same ? "the message of rank " + std::to_string(peer) + " has " + std::to_string(bytes) +
-                   " bytes, the receive takes at most " + std::to_string(port.total)
-             : "the message of rank " + std::to_string(peer) + " has datatype " + name_of(message->header.dtype) +
-                   ", the receive " + name_of(call.call.dtype);
+    const std::string text = same ? "the message of rank " + std::to_string(peer) + " has " + std::to_string(bytes) +
+                                        " bytes, the receive takes at most " + std::to_string(port.total)
+                                  : "the message of rank " + std::to_string(peer) + " has datatype " +
+                                        name_of(message->header.dtype) + ", the receive " + name_of(call.call.dtype);
     if (message->request) {
       Header header = blocks_.tx->header(call, peer, MessageType::kControl);
       header.tag = static_cast<std::uint32_t>(Control::kReject);
@@ -470,14 +472,14 @@ bool Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
   call.received_bytes = bytes;
   if (!message->request) {
     take(call, move, port, message);
-    return true;
+    return;
   }
   port.sequence = message->header.sequence;
   free_message(message);
   if (!open(call, move, port, move.local)) {
-    throw Error(ErrorCode::kCapacity, "all " + std::to_string(kWindowSlot) + " landing areas of this engine are in use");
+    throw Error(ErrorCode::kCapacity,
+                "all " + std::to_string(kWindowSlot) + " landing areas of this engine are in use");
   }
-  return true;
 }
 
 void Rbm::on_write(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
@@ -498,10 +500,10 @@ void Rbm::on_write(Communicator& communicator, std::uint32_t peer, const Incomin
     const std::uint64_t bytes = incoming.payload.size();
     const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(slot.move->move->dtype));
     if (header.offset != port.received || bytes > port.limit - port.received || bytes % element != 0) {
-      throw Error(ErrorCode::kCorruptMessage,
-                  "rank " + std::to_string(peer) + " wrote " + std::to_string(bytes) + " bytes at byte " +
-                      std::to_string(header.offset) + "; allowed are whole elements from byte " +
-                      std::to_string(port.received) + " to " + std::to_string(port.limit));
+      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " wrote " + std::to_string(bytes) +
+                                                  " bytes at byte " + std::to_string(header.offset) +
+                                                  "; allowed are whole elements from byte " +
+                                                  std::to_string(port.received) + " to " + std::to_string(port.limit));
     }
     if (port.state != Port::State::kDirect) {
       feed(*slot.call, *slot.move, port, incoming.payload);

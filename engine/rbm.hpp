@@ -53,8 +53,10 @@ class Rbm {
     MoveState* move = nullptr;
     Port* port = nullptr;
   };
-
-  static constexpr std::uint32_t kNoSlot = 0xffffffff;
+  struct Pool {
+    std::uint64_t bytes = 0;
+    std::vector<std::byte*> free;
+  };
 
   bool open(CallState& call, MoveState& move, Port& port, std::byte* place);
   void close(Port& port);
@@ -68,7 +70,7 @@ class Rbm {
   void eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void announce(Communicator& communicator, std::uint32_t peer, Message* message);
-  bool bind(CallState& call, MoveState& move, Port& port, Message* message);
+  void bind(CallState& call, MoveState& move, Port& port, Message* message);
   void apply_grant(CallState& call, std::uint32_t peer, const Header& header);
   void apply_request(CallState& call, std::uint32_t peer, const Header& header);
   Message* new_message(const Header& header);
@@ -83,10 +85,6 @@ class Rbm {
   std::size_t free_begin_ = 0;
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
-  struct Pool {
-    std::uint64_t bytes = 0;
-    std::vector<std::byte*> free;
-  };
   std::vector<Pool> pools_;  ///< by buffer size
   std::vector<std::unique_ptr<std::byte[]>> memory_;
 };

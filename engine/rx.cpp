@@ -180,8 +180,8 @@ void Rx::on_put(Communicator& communicator, std::uint32_t peer, const Incoming& 
 
 void Rx::on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
   auto& puts = communicator.puts;
-  const auto put = std::find_if(puts.begin(), puts.end(),
-                                [&](const PutOperation& p) { return p.operation == header.sequence; });
+  const auto put =
+      std::find_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.operation == header.sequence; });
   if (put == puts.end() || put->move->move->remote.peer != peer) return;  // its call has ended
   CallState& call = *put->call;
   MoveState& move = *put->move;

@@ -34,15 +34,15 @@ inline constexpr std::uint16_t kWindowSlot = 0xffff;
 
 /// Kinds of control messages; they travel in the header's tag.
 enum class Control : std::uint32_t {
-  kRevoke = 1,    ///< the communicator has failed; payload: the reason
-  kReject = 2,    ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
-  kGet = 3,       ///< asks for bytes of the window; carries a landing token and its limit
-  kGetMore = 4,   ///< raises the limit of a get
-  kGetFailed = 5, ///< a get was refused; token of the landing area; offset: error code
-  kPutDone = 6,   ///< a put has been written, or refused; token_generation: error code
-  kProbe = 7,     ///< asks whether a rank has entered a collective call
-  kEntered = 8,   ///< yes
-  kMismatch = 9,  ///< ranks called different operations; payload: what the sender of this message called
+  kRevoke = 1,     ///< the communicator has failed; payload: the reason
+  kReject = 2,     ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
+  kGet = 3,        ///< asks for bytes of the window; carries a landing token and its limit
+  kGetMore = 4,    ///< raises the limit of a get
+  kGetFailed = 5,  ///< a get was refused; token of the landing area; offset: error code
+  kPutDone = 6,    ///< a put has been written, or refused; token_generation: error code
+  kProbe = 7,      ///< asks whether a rank has entered a collective call
+  kEntered = 8,    ///< yes
+  kMismatch = 9,   ///< ranks called different operations; payload: what the sender of this message called
 };
 
 /// An eager message, or the announcement of a rendezvous, that has come before its arrival took it.
@@ -51,9 +51,9 @@ struct Message {
   std::uint64_t received = 0;   ///< bytes in `buffer`
   std::byte* buffer = nullptr;  ///< receive buffer; null until the first byte has to be kept
   std::uint64_t buffer_bytes = 0;
-  bool request = false;         ///< announcement: data follows when a grant has been sent
-  bool discarded = false;       ///< its receive failed: what still comes is dropped
-  CallState* call = nullptr;    ///< where it goes, once an arrival has taken it
+  bool request = false;       ///< announcement: data follows when a grant has been sent
+  bool discarded = false;     ///< its receive failed: what still comes is dropped
+  CallState* call = nullptr;  ///< where it goes, once an arrival has taken it
   MoveState* move = nullptr;
   Port* port = nullptr;
 };
@@ -79,10 +79,10 @@ struct Port {
   std::uint64_t limit = 0;     ///< bytes granted
   std::uint32_t sequence = 0;  ///< of the message, for grants
   Message* message = nullptr;
-  std::uint32_t slot = 0;              ///< token slot, if landing or direct
-  std::byte* landing = nullptr;        ///< landing ring, or final place
-  std::uint64_t landing_bytes = 0;     ///< size of the ring
-  const std::byte* view = nullptr;     ///< bytes consumed .. consumed + view_bytes, in the network's memory
+  std::uint32_t slot = 0;           ///< token slot, if landing or direct
+  std::byte* landing = nullptr;     ///< landing ring, or final place
+  std::uint64_t landing_bytes = 0;  ///< size of the ring
+  const std::byte* view = nullptr;  ///< bytes consumed .. consumed + view_bytes, in the network's memory
   std::uint64_t view_bytes = 0;
 };
 
@@ -99,20 +99,18 @@ struct Part {
 struct MoveState {
   enum class State : std::uint8_t { kEntered, kStarted, kComplete };
   State state = State::kEntered;
-  bool signals_sent = false;           ///< empty messages have left
-  bool put_pending = false;            ///< waits for the peer's word on a put
-  bool put_sent = false;
-  std::uint32_t index = 0;             ///< in the program
-  std::uint32_t operation = 0;         ///< number of a put
+  bool put_pending = false;     ///< waits for the peer's word on a put
+  std::uint32_t index = 0;      ///< in the program
+  std::uint32_t operation = 0;  ///< number of a put
   const Move* move = nullptr;
-  std::uint64_t count = 0;             ///< resolved
-  std::uint64_t bytes = 0;             ///< count in bytes
-  std::uint64_t done = 0;              ///< bytes whose results are delivered
+  std::uint64_t count = 0;  ///< resolved
+  std::uint64_t bytes = 0;  ///< count in bytes
+  std::uint64_t done = 0;   ///< bytes whose results are delivered
   const std::byte* op0 = nullptr;
-  const std::byte* op1 = nullptr;      ///< memory operand
+  const std::byte* op1 = nullptr;  ///< memory operand
   std::byte* local = nullptr;
   std::vector<Port> ports;
-  std::vector<Part> parts;             ///< messages
+  std::vector<Part> parts;  ///< messages
 };
 
 /// What a call knows of its messages to and from one rank.
@@ -126,12 +124,12 @@ struct Pair {
   std::uint16_t token_slot = 0, token_generation = 0;
   std::uint32_t grant_ordinal = 0;
   std::uint64_t grant_limit = 0;
-  bool requested = false;              ///< the peer has asked for a grant of its message `request_ordinal`
+  bool requested = false;  ///< the peer has asked for a grant of its message `request_ordinal`
   std::uint32_t request_ordinal = 0;
   std::uint64_t request_bytes = 0;
-  std::vector<Message*> eager;         ///< messages that no arrival has taken, oldest first
-  Message* incoming = nullptr;         ///< the message of which segments are still to come
-  MoveState* head_move = nullptr;      ///< move of the arrival whose turn it is, once issued
+  std::vector<Message*> eager;     ///< messages that no arrival has taken, oldest first
+  Message* incoming = nullptr;     ///< the message of which segments are still to come
+  MoveState* head_move = nullptr;  ///< move of the arrival whose turn it is, once issued
   Port* head_port = nullptr;
 };
 
@@ -143,7 +141,7 @@ struct CallState {
   Call call;
   const Algorithm* algorithm = nullptr;  ///< null for programs of the user
   std::shared_ptr<const CheckedProgram> program;
-  std::array<Binding, 5> regions{};      ///< by Region
+  std::array<Binding, 5> regions{};  ///< by Region
   std::vector<std::uint64_t> params;
   std::vector<std::byte> scratch;
   std::vector<std::byte*> unused_;
@@ -157,9 +155,9 @@ struct CallState {
   std::chrono::microseconds timeout{0};
   bool started = false;
   bool probed = false;
-  bool finished = false;  ///< has its result; waits only to be swept
+  bool finished = false;            ///< has its result; waits only to be swept
   std::uint64_t window_offset = 0;  ///< added to offsets in a peer's window
-  bool mismatch_waits = false;  ///< a mismatch was seen; waits a little for the peer's own description
+  bool mismatch_waits = false;      ///< a mismatch was seen; waits a little for the peer's own description
   std::string mismatch_text;
   Clock::time_point mismatch_until;
   std::uint32_t entered = 0;  ///< moves that have entered the window
@@ -181,17 +179,17 @@ struct Posted {
 /// What a communicator knows of one member.
 struct Peer {
   std::uint32_t endpoint = 0;
-  bool gone = false;                 ///< was found dead or left; what it sent before is still taken
-  std::uint32_t credits = 0;         ///< receive buffers of the peer that this rank may still fill
-  std::uint32_t owed = 0;            ///< credits to return to the peer
-  std::uint32_t held = 0;            ///< eager messages of the peer that have not been consumed
-  std::uint32_t next_send = 0;       ///< sequence of the next point-to-point message to the peer
-  std::uint32_t next_announced = 0;  ///< sequence of the next point-to-point message of the peer to be matched
-  std::vector<Message*> announced;   ///< unmatched point-to-point messages by sequence
-  std::vector<Posted> posted;        ///< unmatched receives, oldest first
-  std::vector<Message*> incoming;    ///< point-to-point eager messages of which segments are still to come
-  std::vector<Message*> early;       ///< eager messages of collective calls not yet made here
-  std::vector<Header> early_control; ///< requests and grants of such calls
+  bool gone = false;                  ///< was found dead or left; what it sent before is still taken
+  std::uint32_t credits = 0;          ///< receive buffers of the peer that this rank may still fill
+  std::uint32_t owed = 0;             ///< credits to return to the peer
+  std::uint32_t held = 0;             ///< eager messages of the peer that have not been consumed
+  std::uint32_t next_send = 0;        ///< sequence of the next point-to-point message to the peer
+  std::uint32_t next_announced = 0;   ///< sequence of the next point-to-point message of the peer to be matched
+  std::vector<Message*> announced;    ///< unmatched point-to-point messages by sequence
+  std::vector<Posted> posted;         ///< unmatched receives, oldest first
+  std::vector<Message*> incoming;     ///< point-to-point eager messages of which segments are still to come
+  std::vector<Message*> early;        ///< eager messages of collective calls not yet made here
+  std::vector<Header> early_control;  ///< requests and grants of such calls
 };
 
 /// A put that waits for the word of its target.
@@ -230,15 +228,15 @@ struct Communicator {
   Agreement agreed;
   Capability capability;
   std::chrono::microseconds timeout{0};
-  std::uint32_t segment_bytes = 0;  ///< agreed, and what the network carries
-  std::uint32_t next_sequence = 0;  ///< of collective calls
-  std::uint32_t next_operation = 0; ///< of puts
+  std::uint32_t segment_bytes = 0;   ///< agreed, and what the network carries
+  std::uint32_t next_sequence = 0;   ///< of collective calls
+  std::uint32_t next_operation = 0;  ///< of puts
   bool revoked = false;
   bool freed = false;
-  std::string reason;               ///< of the revocation
+  std::string reason;  ///< of the revocation
   Binding window;
-  std::vector<Peer> peers;          ///< by rank
-  std::vector<CallState*> calls;    ///< in flight
+  std::vector<Peer> peers;        ///< by rank
+  std::vector<CallState*> calls;  ///< in flight
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
   std::shared_ptr<class ProgramCache> cache;

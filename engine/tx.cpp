@@ -93,8 +93,7 @@ void Tx::return_credits(Communicator& communicator, std::uint32_t peer) {
 }
 
 bool Tx::send_control(std::uint32_t endpoint, const Header& header, std::string_view payload) {
-  std::byte* space =
-      blocks_.poe->reserve(endpoint, Lane::kControl, static_cast<std::uint32_t>(payload.size()));
+  std::byte* space = blocks_.poe->reserve(endpoint, Lane::kControl, static_cast<std::uint32_t>(payload.size()));
   if (space == nullptr) return false;
   if (!payload.empty()) std::memcpy(space, payload.data(), payload.size());
   blocks_.poe->commit(endpoint, Lane::kControl, header);

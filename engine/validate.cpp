@@ -28,9 +28,7 @@ class Examiner {
   [[noreturn]] void malformed(const std::string& what) const {
     throw Error(ErrorCode::kMalformedProgram, where() + what);
   }
-  [[noreturn]] void unsupported(const std::string& what) const {
-    throw Error(ErrorCode::kUnsupported, where() + what);
-  }
+  [[noreturn]] void unsupported(const std::string& what) const { throw Error(ErrorCode::kUnsupported, where() + what); }
   std::string where() const {
     return "move " + std::to_string(index_) + " of " + std::to_string(program_.moves.size()) + ": ";
   }
@@ -73,7 +71,8 @@ class Examiner {
       if (!capability_.remote_memory) unsupported("a member lacks remote memory (put and get)");
       if (m.remote_address.strided) unsupported("two-dimensional strides are not in this version");
       if (m.remote_address.region != Region::kWindow) {
-        malformed(std::string("remote memory is in region ") + name_of(m.remote_address.region) + "; allowed is window");
+        malformed(std::string("remote memory is in region ") + name_of(m.remote_address.region) +
+                  "; allowed is window");
       }
       if (fetches) peers(m.arrival.peer, m.arrival.mode, "op1 in remote memory", false);
       if (stores) peers(m.remote.peer, m.remote.mode, "remote result in memory", false);
@@ -211,8 +210,7 @@ class Examiner {
 
 }  // namespace
 
-std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size,
-                                                    const Capability& capability) {
+std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability) {
   auto checked = std::make_shared<CheckedProgram>();
   checked->program = std::move(program);
   Examiner(*checked, size, capability).run();

@@ -21,7 +21,6 @@ struct CheckedProgram {
 
 /// Examines `program` for a communicator of `size` ranks. Throws Error(kMalformedProgram) naming the move and
 /// the rule, or Error(kUnsupported) for what this engine or a member (`capability`, agreed) lacks.
-std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size,
-                                                    const Capability& capability);
+std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability);
 
 }  // namespace unisono::cclo
