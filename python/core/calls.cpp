@@ -208,7 +208,14 @@ class Communicator {
     call.wait_for_count = before.size();
     call.timeout_seconds = timeout;
     call.program = program == nullptr ? nullptr : program->handle;
-    check(unisono_start(handle_, &call, &made.request));
+    Outcome outcome;
+    {
+      // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
+      const nb::gil_scoped_release released;
+      outcome.code = unisono_start(handle_, &call, &made.request);
+      if (outcome.code != 0) outcome.text = unisono_last_error();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
     return made;
   }
 

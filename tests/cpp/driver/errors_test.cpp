@@ -1,0 +1,250 @@
+// What the interfaces refuse: code and sentence, before anything is sent, and the communicator as good as before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/error.hpp"
+#include "ranks.hpp"
+
+namespace unisono::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+int code_of(ErrorCode code) { return static_cast<int>(code); }
+
+struct Joined {
+  Joined() : job(1), context(job, 0), world(context.world()) {}
+  ThreadJob job;
+  Context context;
+  Communicator world;
+};
+
+class Refusals : public testing::Test {
+ protected:
+  Refusals() {
+    call.struct_size = sizeof call;
+    call.collective = UNISONO_ALLREDUCE;
+    call.datatype = UNISONO_FP32;
+    call.op = UNISONO_SUM;
+    call.count = 4;
+    call.src = src;
+    call.src_bytes = sizeof src;
+    call.dst = dst;
+    call.dst_bytes = sizeof dst;
+  }
+  ~Refusals() override {
+    // Nothing that was refused has done harm.
+    dst[0] = 0;
+    EXPECT_EQ(unisono_run(joined.world.handle(), &right), 0) << unisono_last_error();
+    EXPECT_EQ(dst[0], 7);
+  }
+  void refuses(ErrorCode code, const testing::Matcher<std::string>& sentence) {
+    EXPECT_EQ(unisono_run(joined.world.handle(), &call), code_of(code));
+    EXPECT_THAT(std::string(unisono_last_error()), sentence);
+  }
+
+  Joined joined;
+  float src[4] = {7, 8, 9, 10};
+  float dst[4] = {};
+  unisono_call call{};
+  unisono_call right = [this] {
+    unisono_call c{};
+    c.struct_size = sizeof c;
+    c.collective = UNISONO_ALLREDUCE;
+    c.datatype = UNISONO_FP32;
+    c.op = UNISONO_SUM;
+    c.count = 4;
+    c.src = src;
+    c.src_bytes = sizeof src;
+    c.dst = dst;
+    c.dst_bytes = sizeof dst;
+    return c;
+  }();
+};
+
+TEST_F(Refusals, Counts) {
+  call.count = -1;
+  refuses(ErrorCode::kInvalidCount, AllOf(HasSubstr("count -1"), HasSubstr("0 to")));
+  call.count = std::numeric_limits<std::int64_t>::max();
+  refuses(ErrorCode::kInvalidCount, HasSubstr("too large"));
+  call.count = 5;
+  refuses(ErrorCode::kBufferTooSmall, AllOf(HasSubstr("src holds 4 elements"), HasSubstr("needs 5")));
+}
+
+TEST_F(Refusals, Enumerations) {
+  call.datatype = 55;
+  refuses(ErrorCode::kInvalidDatatype, AllOf(HasSubstr("datatype 55"), HasSubstr("fp32")));
+  call.datatype = UNISONO_BYTE;
+  refuses(ErrorCode::kInvalidDatatype, HasSubstr("cannot be reduced"));
+  call = right;
+  call.op = 99;
+  refuses(ErrorCode::kInvalidOp, AllOf(HasSubstr("op 99"), HasSubstr("sum")));
+  call.op = 0;
+  refuses(ErrorCode::kInvalidOp, HasSubstr("no op was given"));
+  call = right;
+  call.collective = 22;
+  refuses(ErrorCode::kInvalidArgument, AllOf(HasSubstr("collective 22"), HasSubstr("allreduce")));
+  call.collective = UNISONO_BCAST;
+  refuses(ErrorCode::kInvalidOp, HasSubstr("nothing is reduced"));
+}
+
+TEST_F(Refusals, Algorithms) {
+  call.algorithm = "rnig";
+  refuses(ErrorCode::kUnknownAlgorithm, AllOf(HasSubstr("\"rnig\""), HasSubstr("ring")));
+}
+
+TEST_F(Refusals, RootsTagsAndTimes) {
+  call.collective = UNISONO_REDUCE;
+  call.root = 1;
+  refuses(ErrorCode::kInvalidRoot, AllOf(HasSubstr("root 1"), HasSubstr("0 to 0")));
+  call.root = -1;
+  refuses(ErrorCode::kInvalidRoot, HasSubstr("root -1"));
+  call = right;
+  call.tag = -1;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("tag -1"));
+  call = right;
+  call.timeout_seconds = std::numeric_limits<double>::quiet_NaN();
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("timeout is nan"));
+}
+
+TEST_F(Refusals, Buffers) {
+  call.src = nullptr;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("src is null"));
+  call.src = dst + 1;
+  call.src_bytes = 12;
+  call.count = 3;
+  refuses(ErrorCode::kOverlappingBuffers, HasSubstr("overlap"));
+  call = right;
+  call.dst_bytes = 15;
+  refuses(ErrorCode::kBufferTooSmall, AllOf(HasSubstr("dst holds 3 elements (15 bytes)"), HasSubstr("16 bytes")));
+}
+
+TEST_F(Refusals, VectorCounts) {
+  const std::int64_t negative[] = {-2};
+  call = unisono_call{};
+  call.struct_size = sizeof call;
+  call.collective = UNISONO_ALLGATHERV;
+  call.datatype = UNISONO_FP32;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("recv_counts is null"));
+  call.recv_counts = negative;
+  refuses(ErrorCode::kInvalidCount, HasSubstr("recv_counts[0] is -2"));
+}
+
+TEST_F(Refusals, VersionsOfTheStruct) {
+  call.struct_size = 3;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("struct_size is 3"));
+  struct {
+    unisono_call known;
+    std::uint64_t unknown;
+  } newer{right, 1};
+  newer.known.struct_size = sizeof newer;
+  EXPECT_EQ(unisono_run(joined.world.handle(), &newer.known), code_of(ErrorCode::kUnsupported));
+  newer.unknown = 0;
+  EXPECT_EQ(unisono_run(joined.world.handle(), &newer.known), 0) << unisono_last_error();
+}
+
+TEST(Handles, MisuseIsRecognised) {
+  const Joined joined;
+  std::uint32_t rank = 0;
+  EXPECT_EQ(unisono_communicator_rank(nullptr, &rank), code_of(ErrorCode::kInvalidArgument));
+  int something = 0;
+  EXPECT_EQ(unisono_communicator_rank(reinterpret_cast<unisono_communicator*>(&something), &rank),
+            code_of(ErrorCode::kInvalidArgument));
+  // A handle of another kind.
+  EXPECT_EQ(unisono_communicator_rank(reinterpret_cast<unisono_communicator*>(joined.context.handle()), &rank),
+            code_of(ErrorCode::kInvalidArgument));
+  Communicator part = joined.world.split(0);
+  part.free();
+  EXPECT_EQ(unisono_communicator_rank(part.handle(), &rank), code_of(ErrorCode::kFreedCommunicator));
+  EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("was freed"));
+  EXPECT_EQ(unisono_communicator_free(joined.world.handle()), code_of(ErrorCode::kInvalidArgument));
+  EXPECT_EQ(unisono_wait(nullptr), code_of(ErrorCode::kInvalidArgument));
+  unisono_request_free(nullptr);
+}
+
+TEST(Handles, ClosingCancelsWhatIsInFlight) {
+  const ThreadJob job(1);
+  unisono_context* context = nullptr;
+  ASSERT_EQ(unisono_thread_context(job.handle(), 0, nullptr, &context), 0);
+  unisono_communicator* world = nullptr;
+  ASSERT_EQ(unisono_world(context, &world), 0);
+  float value = 0;
+  unisono_call call{};
+  call.struct_size = sizeof call;
+  call.collective = UNISONO_RECV;
+  call.datatype = UNISONO_FP32;
+  call.count = 1;
+  call.dst = &value;
+  call.dst_bytes = sizeof value;
+  unisono_request* request = nullptr;
+  ASSERT_EQ(unisono_start(world, &call, &request), 0) << unisono_last_error();
+  ASSERT_EQ(unisono_finalize(context), 0);
+  EXPECT_EQ(unisono_wait(request), code_of(ErrorCode::kWrongProcess));
+  EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("cancelled"));
+  unisono_request_free(request);
+  EXPECT_EQ(unisono_finalize(context), code_of(ErrorCode::kWrongProcess));
+}
+
+TEST(Handles, AChildOfForkIsRefusedAndMayJoinAnew) {
+  const Joined joined;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::uint32_t rank = 0;
+    int failures = 0;
+    failures += unisono_communicator_rank(joined.world.handle(), &rank) != code_of(ErrorCode::kWrongProcess);
+    failures += unisono_finalize(joined.context.handle()) != code_of(ErrorCode::kWrongProcess);
+    unisono_thread_job* own = nullptr;
+    unisono_context* context = nullptr;
+    failures += unisono_thread_job_create(1, &own) != 0;
+    failures += unisono_thread_context(own, 0, nullptr, &context) != 0;
+    failures += unisono_finalize(context) != 0;
+    _exit(failures);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  joined.world.barrier();
+}
+
+TEST(Programs, FilesAreReadStrictly) {
+  const auto refused = [](const std::string& text) {
+    try {
+      Program::parse(text);
+    } catch (const unisono::api::Error& error) {
+      EXPECT_EQ(error.code(), code_of(ErrorCode::kMalformedProgram));
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refused(""), HasSubstr("stops before"));
+  EXPECT_THAT(refused("unisono program 2\n"), HasSubstr("version 2"));
+  EXPECT_THAT(refused("unisono program 1\nranks 0\n"), HasSubstr("allowed are 1 to"));
+  EXPECT_THAT(refused("unisono program 1\nranks 2\nrank 0\nend\n"), HasSubstr("1 ranks"));
+  EXPECT_THAT(refused("unisono program 1\nranks 1\nrank 0\nmove 1\nend\n"),
+              AllOf(HasSubstr("line 4"), HasSubstr("needs 8")));
+  EXPECT_THAT(refused("unisono program 1\nranks 1\nrank 0\njump\nend\n"), HasSubstr("\"jump\" is not known"));
+  EXPECT_EQ(Program::parse("unisono program 1 # comment\n\nranks 1\nrank 0\nend\n").size(), 1U);
+}
+
+TEST(Table, ListsAlgorithms) {
+  const std::size_t entries = unisono_algorithms(0, nullptr);
+  ASSERT_GT(entries, 0U);
+  bool ring = false;
+  for (std::size_t i = 0; i < entries; ++i) {
+    unisono_algorithm_info info{};
+    unisono_algorithms(i, &info);
+    ring = ring || (info.collective == UNISONO_ALLREDUCE && std::strcmp(info.name, "ring") == 0);
+  }
+  EXPECT_TRUE(ring);
+}
+
+}  // namespace
+}  // namespace unisono::test

@@ -1,0 +1,174 @@
+// The C++ interface: every operation with different data on every rank, and the C program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "c_program.h"
+#include "ranks.hpp"
+
+namespace unisono::test {
+namespace {
+
+constexpr std::uint32_t kRanks = 3;
+
+std::vector<std::int64_t> values_of(std::uint32_t rank, std::size_t n) {
+  std::vector<std::int64_t> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::int64_t>(i * 10 + rank + 1);
+  return values;
+}
+
+std::vector<std::int64_t> sum_of_all(std::size_t n) {
+  std::vector<std::int64_t> sum(n, 0);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::size_t i = 0; i < n; ++i) sum[i] += values_of(rank, n)[i];
+  }
+  return sum;
+}
+
+TEST(CInterface, WorksFromC) {
+  std::int32_t results[2][3];
+  ASSERT_EQ(sum_on_two_ranks(results), 0);
+  for (const auto& result : results)
+    EXPECT_EQ(std::vector<std::int32_t>(result, result + 3), (std::vector<std::int32_t>{3, 30, 300}));
+}
+
+TEST(Operations, Reductions) {
+  on_ranks(kRanks, [](const Communicator& world) {
+    const std::uint32_t r = world.rank();
+    const auto mine = values_of(r, 7);
+    std::vector<std::int64_t> out(7, -1);
+    world.allreduce(mine, out, Op::kSum);
+    EXPECT_EQ(out, sum_of_all(7));
+    auto in_place = mine;
+    world.allreduce(kInPlace, in_place, Op::kMax, {.algorithm = "ring"});
+    EXPECT_EQ(in_place, values_of(kRanks - 1, 7));
+    std::fill(out.begin(), out.end(), -1);
+    world.reduce(mine, out, Op::kSum, 1);
+    EXPECT_EQ(out, r == 1 ? sum_of_all(7) : std::vector<std::int64_t>(7, -1));
+    auto rooted = mine;
+    world.reduce_in_place(rooted, Op::kSum, 2);
+    EXPECT_EQ(rooted, r == 2 ? sum_of_all(7) : mine);
+    world.scan(mine, out, Op::kMax);
+    EXPECT_EQ(out, mine);
+    std::fill(out.begin(), out.end(), -1);
+    world.exscan(mine, out, Op::kMax);
+    EXPECT_EQ(out, r == 0 ? std::vector<std::int64_t>(7, -1) : values_of(r - 1, 7));
+    std::vector<std::int64_t> block(2);
+    world.reduce_scatter(values_of(r, 6), block, Op::kSum);
+    const auto whole = sum_of_all(6);
+    EXPECT_EQ(block, std::vector<std::int64_t>(whole.begin() + r * 2, whole.begin() + r * 2 + 2));
+  });
+}
+
+TEST(Operations, Movements) {
+  on_ranks(kRanks, [](const Communicator& world) {
+    const std::uint32_t r = world.rank();
+    auto buffer = values_of(r, 4);
+    world.bcast(buffer, 1);
+    EXPECT_EQ(buffer, values_of(1, 4));
+
+    std::vector<std::int64_t> all;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      for (const std::int64_t value : values_of(rank, 2)) all.push_back(value);
+    }
+    std::vector<std::int64_t> gathered(6, -1);
+    world.allgather(values_of(r, 2), gathered);
+    EXPECT_EQ(gathered, all);
+    std::fill(gathered.begin(), gathered.end(), -1);
+    world.gather(values_of(r, 2), gathered, 2);
+    EXPECT_EQ(gathered, r == 2 ? all : std::vector<std::int64_t>(6, -1));
+    std::vector<std::int64_t> block(2);
+    world.scatter(gathered, block, 2);
+    EXPECT_EQ(block, values_of(r, 2));
+    std::vector<std::int64_t> turned(3);
+    world.alltoall(values_of(r, 3), turned);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) EXPECT_EQ(turned[rank], values_of(rank, 3)[r]);
+    Buffer<float> from(5), to(5);
+    std::iota(from.begin(), from.end(), static_cast<float>(r));
+    world.copy(from, to);
+    world.combine(from, to, Op::kProd);
+    for (std::size_t i = 0; i < to.size(); ++i) EXPECT_EQ(to[i], from[i] * from[i]);
+    world.barrier();
+  });
+}
+
+TEST(Operations, VectorCollectives) {
+  on_ranks(kRanks, [](const Communicator& world) {
+    const std::uint32_t r = world.rank();
+    const std::vector<std::int64_t> counts{2, 0, 3};
+    const std::vector<std::int64_t> displacements{4, 0, 0};
+    const auto mine = values_of(r, static_cast<std::size_t>(counts[r]));
+    std::vector<std::int64_t> gathered(6, -1);
+    world.gatherv(mine, gathered, {counts, displacements}, 0);
+    const auto two = values_of(2, 3);
+    const auto zero = values_of(0, 2);
+    const std::vector<std::int64_t> placed{two[0], two[1], two[2], -1, zero[0], zero[1]};
+    EXPECT_EQ(gathered, r == 0 ? placed : std::vector<std::int64_t>(6, -1));
+    std::vector<std::int64_t> block(mine.size());
+    world.scatterv(gathered, block, {counts, displacements}, 0);
+    EXPECT_EQ(block, mine);
+    std::vector<std::int64_t> packed(5);
+    world.allgatherv(mine, packed, {counts});
+    EXPECT_EQ(packed, (std::vector<std::int64_t>{zero[0], zero[1], two[0], two[1], two[2]}));
+    const std::vector<std::int64_t> sends(kRanks, r + 1);
+    const std::vector<std::int64_t> receives{1, 2, 3};
+    std::vector<std::int64_t> turned(6);
+    world.alltoallv(std::vector<std::int64_t>(kRanks * (r + 1), r), {sends}, turned, {receives});
+    EXPECT_EQ(turned, (std::vector<std::int64_t>{0, 1, 1, 2, 2, 2}));
+  });
+}
+
+TEST(Operations, MessagesWindowsAndRequests) {
+  on_ranks(kRanks, [](Communicator world) {
+    const std::uint32_t r = world.rank();
+    const std::uint32_t right = (r + 1) % kRanks;
+    const std::uint32_t left = (r + kRanks - 1) % kRanks;
+    std::vector<std::int64_t> in(9), total(4), largest(4);
+    Request receive = world.recv_async(in, left, 5);
+    world.send(values_of(r, r + 2), right, 5);
+    receive.wait();
+    EXPECT_EQ(receive.received(), left + 2);
+    in.resize(left + 2);
+    EXPECT_EQ(in, values_of(left, left + 2));
+
+    const auto mine = values_of(r, 4);
+    Request first = world.allreduce_async(mine, total, Op::kSum);
+    Request second = world.allreduce_async(total, largest, Op::kMax, {.after = {&first}});
+    second.wait();
+    EXPECT_TRUE(first.test());
+    EXPECT_EQ(largest, sum_of_all(4));
+
+    std::vector<std::int32_t> window(4, 0);
+    world.window(std::span(window));
+    world.put(std::vector<std::int32_t>(2, static_cast<std::int32_t>(r) + 1), right, 8);
+    world.barrier();
+    EXPECT_EQ(window, (std::vector<std::int32_t>{0, 0, static_cast<std::int32_t>(left) + 1,
+                                                 static_cast<std::int32_t>(left) + 1}));
+    std::vector<std::int32_t> got(1);
+    world.get(got, right, 8);
+    EXPECT_EQ(got[0], static_cast<std::int32_t>(r) + 1);
+    world.window(std::span<std::int32_t>());
+  });
+}
+
+TEST(Operations, SplitOrdersByKey) {
+  on_ranks(4, [](const Communicator& world) {
+    const std::int64_t colour = world.rank() == 3 ? -1 : static_cast<std::int64_t>(world.rank() % 2);
+    const Communicator part = world.split(colour, -static_cast<std::int64_t>(world.rank()));
+    if (world.rank() == 3) {
+      EXPECT_FALSE(part);
+      return;
+    }
+    EXPECT_EQ(part.size(), world.rank() == 1 ? 1U : 2U);
+    EXPECT_EQ(part.rank(), world.rank() == 0 ? 1U : 0U);
+    std::vector<std::int32_t> sum(1);
+    part.allreduce(std::vector<std::int32_t>{static_cast<std::int32_t>(world.rank()) + 1}, sum, Op::kSum);
+    EXPECT_EQ(sum[0], world.rank() == 1 ? 2 : 4);
+  });
+}
+
+}  // namespace
+}  // namespace unisono::test

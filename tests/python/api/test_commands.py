@@ -1,0 +1,100 @@
+"""`unisono algorithms`, `check`, `show`, and the interpreter from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unisono
+from unisono import _core
+from unisono.cli import main
+
+
+def test_algorithms_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["algorithms", "allreduce", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert {entry["collective"] for entry in entries} == {"allreduce"}
+    assert {"ring", "recursive_doubling"} <= {entry["name"] for entry in entries}
+    assert [entry["name"] for entry in entries] == [entry.name for entry in unisono.algorithms("allreduce")]
+
+
+def test_algorithms_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["algorithms", "alreduce"]) == 2
+    assert "there are" in capsys.readouterr().err
+
+
+def test_check_proves(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "allreduce/ring", "--ranks", "2:4", "--schedules", "3"]) == 0
+    output = capsys.readouterr().out
+    assert "allreduce/ring" in output
+    assert "P 2-4" in output
+    assert "all right" in output
+
+
+def test_check_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "allreduce/rnig"]) == 2
+    assert "recursive_doubling" in capsys.readouterr().err
+
+
+def test_show(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "allreduce/ring", "--ranks", "3", "--rank", "1", "--count", "6"]) == 0
+    output = capsys.readouterr().out
+    assert "rank 1 of 3" in output
+    assert "arrival(0, tag 0)" in output
+
+
+def program_file(tmp_path: Path, name: str = "allreduce/ring") -> Path:
+    path = tmp_path / "program"
+    assert main(["show", name, "--ranks", "3", "--count", "6", "--file", str(path)]) == 0
+    return path
+
+
+def test_check_a_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(program_file(tmp_path))]) == 0
+    assert "proven" in capsys.readouterr().out
+
+
+def test_check_finds_what_is_wrong_in_a_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = program_file(tmp_path)
+    lines = path.read_text().splitlines()
+    last_of_rank_1 = lines.index("rank 2") - 1
+    path.write_text("\n".join(lines[:last_of_rank_1] + lines[last_of_rank_1 + 1 :]) + "\n")
+    assert main(["check", str(path)]) == 1
+    output = capsys.readouterr().out
+    assert "✗" in output
+    assert "rank" in output
+
+
+def test_check_refuses_what_is_no_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "text"
+    path.write_text("unisono program 1\nranks 1\nrank 0\nmove zero\nend\n")
+    assert main(["check", str(path)]) == 2
+    assert "line 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("policy", ["generous", "least_permissive", "random"])
+def test_the_interpreter(policy: str) -> None:
+    inputs = [np.arange(5, dtype=np.float32) + 10 * rank for rank in range(3)]
+    results = _core.interpret(
+        int(unisono.Collective.ALLREDUCE), "ring", 3, 0, int(unisono.Func.SUM), int(unisono.Datatype.FP32), 5, False, 0,
+        inputs, [np.zeros(5, np.float32)] * 3, [], policy, 4,
+    )  # fmt: skip
+    for result in results:
+        np.testing.assert_array_equal(np.frombuffer(result, np.float32), sum(inputs))
+
+
+def test_interpreter_and_checker_refuse_bad_arguments() -> None:
+    with pytest.raises(unisono.UnknownAlgorithmError, match="ring"):
+        _core.check_algorithm(int(unisono.Collective.ALLREDUCE), "rnig", [2], 1, 1)
+    with pytest.raises(unisono.InvalidRootError, match="ranks 0 to 1"):
+        _core.program_listing(int(unisono.Collective.BCAST), "binomial", 2, 0, 5, 0, int(unisono.Datatype.FP32), 1, False, 0)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.strip() == f"unisono {unisono.__version__}"

@@ -1,0 +1,197 @@
+"""`unisono run` as a user starts it: output, exit codes, signals, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+RUN = [sys.executable, "-m", "unisono", "run"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+SECONDS = 60
+
+
+def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUN, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT, input=stdin
+    )
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*RUN, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended but was not reaped (by whoever adopted it) does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(alive(pid) for pid in pids)
+
+
+@pytest.fixture
+def collective(tmp_path: Path) -> Path:
+    script = tmp_path / "collective.py"
+    script.write_text(
+        "import sys\nimport numpy as np\nimport unisono\n"
+        "with unisono.init() as context:\n"
+        "    world = context.world\n"
+        "    total = world.allreduce(np.array([world.rank + 1.0]))\n"
+        "    print(f'{world.rank} of {world.size}: {total[0]:g} {sys.argv[1:]}')\n"
+    )
+    return script
+
+
+def test_a_script_on_several_ranks(collective: Path) -> None:
+    done = run("-n", 3, collective, "--an-option", "x")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"{r} of 3: 6 ['--an-option', 'x']" for r in range(3)]
+
+
+def test_prefix(collective: Path) -> None:
+    done = run("-n", 3, "--prefix", "--", collective)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"[{r}] {r} of 3: 6 []" for r in range(3)]
+
+
+def test_prefix_ends_an_unfinished_line() -> None:
+    done = run("-n", 2, "--prefix", "sh", "-c", "printf out$UNISONO_RANK; printf err >&2")
+    assert sorted(done.stdout.splitlines()) == ["[0] out0", "[1] out1"]
+    assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
+
+
+def test_the_first_failing_rank_gives_the_status() -> None:
+    begin = time.monotonic()
+    done = run("-n", 3, "sh", "-c", "[ $UNISONO_RANK != 1 ] && exec sleep 60; exit 7")
+    assert done.returncode == 7
+    assert "rank 1 of 3 exited with status 7; the others were ended" in done.stderr
+    assert time.monotonic() - begin < 20
+
+
+def test_a_rank_ended_by_a_signal() -> None:
+    done = run("-n", 2, "sh", "-c", "[ $UNISONO_RANK != 0 ] && exec sleep 60; kill -SEGV $$")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert "rank 0 of 2 was ended by SIGSEGV" in done.stderr
+
+
+def test_ranks_that_do_not_heed_sigterm_are_killed(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    script = tmp_path / "stubborn.sh"
+    script.write_text(
+        f"if [ $UNISONO_RANK = 0 ]; then trap '' TERM; touch {ready}; while :; do sleep 1; done; fi\n"
+        f"while [ ! -e {ready} ]; do sleep 0.05; done; exit 3\n"
+    )
+    done = run("-n", 2, "sh", script)
+    assert done.returncode == 3
+    assert "1 had to be killed 5 s later" in done.stderr
+
+
+def test_a_rank_that_dies_is_noticed_by_the_others(tmp_path: Path) -> None:
+    script = tmp_path / "dies.py"
+    script.write_text(
+        "import os, signal\nimport numpy as np\nimport unisono\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "with unisono.init() as context:\n"
+        "    world = context.world\n"
+        "    world.barrier()\n"
+        "    if world.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    try: world.allreduce(np.zeros(4))\n"
+        "    except unisono.UnisonoError as error: print(type(error).__name__, error, flush=True)\n"
+    )
+    done = run("-n", 3, script)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "rank 1 of 3 was ended by SIGKILL" in done.stderr
+    assert "PeerDeadError" in done.stdout
+    assert "rank 1" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_are_passed_on(number: signal.Signals) -> None:
+    job = start("-n", 2, "sh", "-c", "echo $$; exec sleep 60")
+    assert job.stdout is not None
+    pids = [int(job.stdout.readline()) for _ in range(2)]
+    job.send_signal(number)
+    _, errors = job.communicate(timeout=SECONDS)
+    assert job.returncode == 128 + number
+    assert f"{number.name} was passed on to all ranks" in errors
+    assert gone(pids)
+
+
+def test_ctrl_c_interrupts_a_wait(tmp_path: Path) -> None:
+    script = tmp_path / "waits.py"
+    script.write_text(
+        "import os\nimport numpy as np\nimport unisono\n"
+        "with unisono.init() as context:\n"
+        "    world = context.world\n"
+        "    world.barrier()\n"
+        "    os.write(1, b'ready\\n')\n"
+        "    try: world.recv(np.zeros(1), (world.rank + 1) % 2)\n"
+        "    except KeyboardInterrupt: os.write(1, b'interrupted\\n'); raise SystemExit(9)\n"
+    )
+    job = start("-n", 2, script)
+    assert job.stdout is not None
+    assert [job.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+    job.send_signal(signal.SIGINT)
+    output, _ = job.communicate(timeout=SECONDS)
+    assert job.returncode == 9
+    assert output.count("interrupted") == 2
+
+
+def test_nothing_is_left_when_the_launcher_is_killed() -> None:
+    job = start("-n", 2, "sh", "-c", "echo $$; exec sleep 60")
+    assert job.stdout is not None
+    pids = [int(job.stdout.readline()) for _ in range(2)]
+    job.kill()
+    job.wait(SECONDS)
+    assert gone(pids)
+
+
+def test_what_ranks_leave_behind_ends_with_them() -> None:
+    done = run("-n", 2, "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")
+    assert done.returncode == 0
+    assert gone([int(line) for line in done.stdout.split()])
+
+
+def test_timeout() -> None:
+    done = run("-n", 2, "--timeout", 0.5, "sleep", 60)
+    assert done.returncode == 124
+    assert "has not ended within 0.5 s" in done.stderr
+
+
+def test_input_goes_to_rank_0() -> None:
+    done = run("-n", 2, "--prefix", "cat", stdin="a line\n")
+    assert done.returncode == 0
+    assert done.stdout == "[0] a line\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        (["-n", 0, "true"], 2, "allowed are 1 to 1024"),
+        (["-n", "two", "true"], 2, "'two' ranks were asked for"),
+        (["-n", 2, "no-such-program"], 127, "there is no program no-such-program"),
+        (["-n", 2, "no-such-script.py"], 127, "there is no file no-such-script.py"),
+        (["-n", 2, ROOT / "LICENSE"], 126, "is not executable"),
+        (["-n", 2, "--timeout", 0, "true"], 2, "no number of seconds"),
+        (["true"], 2, "-n"),
+    ],
+)
+def test_command_line_errors(arguments: list[object], status: int, text: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == status
+    assert text in done.stderr
