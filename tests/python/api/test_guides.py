@@ -1,0 +1,56 @@
+"""The programs of the guides run as the guides say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def listing(page: str, name: str) -> str:
+    found = re.search(rf'^```\w+ title="{name}"\n(.*?)^```$', (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    assert found, f"{page} has no {name}"
+    return found[1]
+
+
+def run(*command: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "run", "-n", "4", *map(str, command)],
+        capture_output=True, text=True, timeout=60, env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def check(output: str) -> None:
+    assert sorted(line for line in output.splitlines() if "done" in line) == [
+        f"rank {rank} of 4 is done" for rank in range(4)
+    ]
+    assert "root 4 was given" in output
+
+
+def test_python_guide(tmp_path: Path) -> None:
+    script = tmp_path / "guide.py"
+    script.write_text(listing("guide-python.md", "guide.py"))
+    check(run(script))
+
+
+def test_cpp_guide(tmp_path: Path) -> None:
+    libraries = sorted((ROOT / "build").glob("*/libunisono.so"), key=os.path.getmtime)
+    if not libraries:
+        pytest.fail("no build/*/libunisono.so; run `make build` first")
+    folder = libraries[-1].parent
+    source, program = tmp_path / "guide.cpp", tmp_path / "guide"
+    source.write_text(listing("guide-cpp.md", "guide.cpp"))
+    subprocess.run(
+        ["g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/driver/include", source, f"-L{folder}",
+         "-lunisono", f"-Wl,-rpath,{folder}", "-o", program],
+        check=True, timeout=120,
+    )  # fmt: skip
+    check(run(program))
