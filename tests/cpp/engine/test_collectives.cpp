@@ -55,8 +55,8 @@ Element fold(std::uint32_t ranks, std::uint64_t i) {
   return sum;
 }
 
-void prepare(Case& c, Collective collective, std::uint32_t rank, std::uint32_t size, std::uint64_t n, std::uint32_t root,
-             bool in_place) {
+void prepare(Case& c, Collective collective, std::uint32_t rank, std::uint32_t size, std::uint64_t n,
+             std::uint32_t root, bool in_place) {
   c = Case{};
   const bool is_root = rank == root;
   const bool at_dst = in_place;  // input stands in dst
@@ -261,8 +261,8 @@ TEST_P(Collectives, EveryAlgorithmDelivers) {
           }
           ++runs;
           EXPECT_TRUE(same(c)) << name_of(algorithm.collective) << " by " << algorithm.name << ", count " << count
-                               << ", root " << root << (in_place ? ", in place" : "") << ", rank " << self.rank << " of "
-                               << self.size;
+                               << ", root " << root << (in_place ? ", in place" : "") << ", rank " << self.rank
+                               << " of " << self.size;
         }
       }
     }

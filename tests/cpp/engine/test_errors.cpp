@@ -48,8 +48,9 @@ TEST_P(Errors, TimeoutNamesWhoIsMissing) {
     const CallResult result = self.engine.wait(self.engine.submit(r));
     // The first rank to give up says who is missing, and so do the others, or they repeat its words.
     EXPECT_TRUE(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked) << result.message;
-    expect_result(result, result.code,
-                  {"allreduce", "communicator 0", "sequence 0", "ring", "timed out after 300 ms", "Not arrived: rank 2"});
+    expect_result(
+        result, result.code,
+        {"allreduce", "communicator 0", "sequence 0", "ring", "timed out after 300 ms", "Not arrived: rank 2"});
     // After that the communicator is revoked here too.
     try {
       self.engine.submit(r);
@@ -78,8 +79,9 @@ TEST_P(Errors, MismatchedCallsAreExplainedOnBothSides) {
     Buffers buffers;
     const CallRequest r = self.rank == 0 ? collective(Collective::kAllreduce, 1000, buffers, "ring")
                                          : collective(Collective::kAllreduce, 999, buffers, "ring");
-    expect_result(self.engine.wait(self.engine.submit(r)), ErrorCode::kMismatchedCall,
-                  {"allreduce(1000 int32", "allreduce(999 int32", "sequence 0", "rank " + std::to_string(1 - self.rank)});
+    expect_result(
+        self.engine.wait(self.engine.submit(r)), ErrorCode::kMismatchedCall,
+        {"allreduce(1000 int32", "allreduce(999 int32", "sequence 0", "rank " + std::to_string(1 - self.rank)});
   });
 }
 
@@ -159,30 +161,54 @@ struct Refusal {
 
 TEST(Arguments, AreCheckedBeforeAnythingIsSent) {
   const std::vector<Refusal> table{
-      {"operation", ErrorCode::kInvalidArgument, {"200"}, [](auto& r, auto&) { r.call.collective = static_cast<Collective>(200); }},
-      {"datatype", ErrorCode::kInvalidDatatype, {"33"}, [](auto& r, auto&) { r.call.dtype = static_cast<Datatype>(33); }},
+      {"operation",
+       ErrorCode::kInvalidArgument,
+       {"200"},
+       [](auto& r, auto&) { r.call.collective = static_cast<Collective>(200); }},
+      {"datatype",
+       ErrorCode::kInvalidDatatype,
+       {"33"},
+       [](auto& r, auto&) { r.call.dtype = static_cast<Datatype>(33); }},
       {"no datatype", ErrorCode::kInvalidDatatype, {"none"}, [](auto& r, auto&) { r.call.dtype = Datatype::kNone; }},
       {"bytes", ErrorCode::kInvalidDatatype, {"byte", "sum"}, [](auto& r, auto&) { r.call.dtype = Datatype::kByte; }},
       {"operator", ErrorCode::kInvalidOp, {"99"}, [](auto& r, auto&) { r.call.func = static_cast<Func>(99); }},
       {"no operator", ErrorCode::kInvalidOp, {"none", "sum"}, [](auto& r, auto&) { r.call.func = Func::kNone; }},
       {"count", ErrorCode::kInvalidCount, {"1099511627775"}, [](auto& r, auto&) { r.call.count = kMaxCount + 1; }},
-      {"small src", ErrorCode::kBufferTooSmall, {"src", "40 bytes", "100 elements"}, [](auto& r, auto&) { r.src.bytes = 40; }},
-      {"small dst", ErrorCode::kBufferTooSmall, {"dst", "399 bytes", "400 bytes"}, [](auto& r, auto&) { r.dst.bytes = 399; }},
+      {"small src",
+       ErrorCode::kBufferTooSmall,
+       {"src", "40 bytes", "100 elements"},
+       [](auto& r, auto&) { r.src.bytes = 40; }},
+      {"small dst",
+       ErrorCode::kBufferTooSmall,
+       {"dst", "399 bytes", "400 bytes"},
+       [](auto& r, auto&) { r.dst.bytes = 399; }},
       {"null src", ErrorCode::kBufferTooSmall, {"src", "null"}, [](auto& r, auto&) { r.src = {}; }},
       {"huge count", ErrorCode::kBufferTooSmall, {"src"}, [](auto& r, auto&) { r.call.count = kMaxCount; }},
       {"overlap", ErrorCode::kOverlappingBuffers, {"in-place"}, [](auto& r, auto&) { r.dst.data = r.src.data + 396; }},
       {"same buffer", ErrorCode::kOverlappingBuffers, {"in-place"}, [](auto& r, auto&) { r.dst = r.src; }},
-      {"root", ErrorCode::kInvalidRoot, {"7", "0 to 1"},
+      {"root",
+       ErrorCode::kInvalidRoot,
+       {"7", "0 to 1"},
        [](auto& r, auto&) { r.call.collective = Collective::kReduce, r.call.root = 7; }},
-      {"tag", ErrorCode::kInvalidArgument, {"4000000000", "2147483647"},
+      {"tag",
+       ErrorCode::kInvalidArgument,
+       {"4000000000", "2147483647"},
        [](auto& r, auto&) { r.call.collective = Collective::kSend, r.tag = 4'000'000'000U; }},
-      {"algorithm of another", ErrorCode::kUnknownAlgorithm, {"none of this"},
+      {"algorithm of another",
+       ErrorCode::kUnknownAlgorithm,
+       {"none of this"},
        [](auto& r, auto&) { r.algorithm = find_algorithm(Collective::kBarrier, "dissemination"); }},
       {"algorithm number", ErrorCode::kUnknownAlgorithm, {"250"}, [](auto& r, auto&) { r.algorithm = 250; }},
       {"communicator", ErrorCode::kInvalidArgument, {"no communicator 9"}, [](auto& r, auto&) { r.communicator = 9; }},
       {"timeout", ErrorCode::kInvalidArgument, {"-5 us"}, [](auto& r, auto&) { r.timeout = microseconds(-5); }},
-      {"counts", ErrorCode::kInvalidArgument, {"counts"}, [](auto& r, auto&) { r.call.collective = Collective::kAllgatherv; }},
-      {"no program", ErrorCode::kInvalidArgument, {"no program"}, [](auto& r, auto&) { r.call.collective = Collective::kProgram; }},
+      {"counts",
+       ErrorCode::kInvalidArgument,
+       {"counts"},
+       [](auto& r, auto&) { r.call.collective = Collective::kAllgatherv; }},
+      {"no program",
+       ErrorCode::kInvalidArgument,
+       {"no program"},
+       [](auto& r, auto&) { r.call.collective = Collective::kProgram; }},
   };
   run_ranks(2, quick_settings(), [&](Rank& self) {
     Buffers buffers;
@@ -224,20 +250,24 @@ TEST(Arguments, MalformedProgramsAreRefused) {
       {ErrorCode::kMalformedProgram, "before the first", [](Program& p) { p.moves[1].dependencies = 2; }},
       {ErrorCode::kMalformedProgram, "range", [](Program& p) { p.moves[1].count = kMaxCount + 1; }},
       {ErrorCode::kMalformedProgram, "scratch", [](Program& p) { p.moves[1].op0.region = Region::kScratch; }},
-      {ErrorCode::kMalformedProgram, "overlap", [](Program& p) {
+      {ErrorCode::kMalformedProgram, "overlap",
+       [](Program& p) {
          p.moves[1].op0.region = Region::kDst;
          p.moves[1].op0.offset = 4;
        }},
       {ErrorCode::kMalformedProgram, "fewer than two", [](Program& p) { p.moves[1].func = Func::kSum; }},
       {ErrorCode::kMalformedProgram, "no function", [](Program& p) { p.moves[1].op1 = p.moves[1].op0; }},
       {ErrorCode::kMalformedProgram, "params", [](Program& p) { p.moves[1].count_indirect = true; }},
-      {ErrorCode::kMalformedProgram, "segments", [](Program& p) {
+      {ErrorCode::kMalformedProgram, "segments",
+       [](Program& p) {
          p.moves[1].segment_dependency0 = 1;
          p.moves[1].count = 3;
        }},
-      {ErrorCode::kMalformedProgram, "rank 2 of 2", [&](Program& p) { remote(p, RemoteKind::kMessage, 2, PeerMode::kRank); }},
+      {ErrorCode::kMalformedProgram, "rank 2 of 2",
+       [&](Program& p) { remote(p, RemoteKind::kMessage, 2, PeerMode::kRank); }},
       {ErrorCode::kMalformedProgram, "pool", [&](Program& p) { remote(p, RemoteKind::kMessage, 0, PeerMode::kList); }},
-      {ErrorCode::kMalformedProgram, "twice", [&](Program& p) {
+      {ErrorCode::kMalformedProgram, "twice",
+       [&](Program& p) {
          p.pool = {2, 1, 1};
          remote(p, RemoteKind::kMessage, 0, PeerMode::kList);
        }},

@@ -27,7 +27,8 @@ void expect_error(const std::function<void()>& work, ErrorCode code, const std::
     ADD_FAILURE() << "no error; expected " << name_of(code);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.what();
-    for (const std::string& word : words) EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    for (const std::string& word : words)
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
   }
 }
 
@@ -49,7 +50,8 @@ TEST_P(Messages, TagsChooseAndOrderHoldsWithinATag) {
       std::vector<std::vector<std::int32_t>> data;
       std::vector<CallId> ids;
       for (int i = 0; i < 6; ++i) data.push_back(values(lengths[i], i));
-      for (std::uint32_t i = 0; i < 6; ++i) ids.push_back(self.engine.submit(message(Collective::kSend, 1, i % 2, data[i])));
+      for (std::uint32_t i = 0; i < 6; ++i)
+        ids.push_back(self.engine.submit(message(Collective::kSend, 1, i % 2, data[i])));
       for (const CallId id : ids) self.finish(id);
     } else {
       for (const std::uint32_t i : {1U, 3U, 0U, 2U, 5U, 4U}) {  // odd tags first; 4 after 5
@@ -68,9 +70,11 @@ TEST_P(Messages, ReceivesPostedFirstAreFilledInOrder) {
     const std::uint32_t next = (self.rank + 1) % 3, before = (self.rank + 2) % 3;
     std::vector<std::vector<std::int32_t>> in(20, std::vector<std::int32_t>(777)), out;
     std::vector<CallId> ids;
-    for (std::uint32_t i = 0; i < 20; ++i) ids.push_back(self.engine.submit(message(Collective::kRecv, before, 9, in[i])));
+    for (std::uint32_t i = 0; i < 20; ++i)
+      ids.push_back(self.engine.submit(message(Collective::kRecv, before, 9, in[i])));
     for (std::size_t i = 0; i < 20; ++i) out.push_back(values(40 * i, static_cast<int>(100 * self.rank + i)));
-    for (std::uint32_t i = 0; i < 20; ++i) ids.push_back(self.engine.submit(message(Collective::kSend, next, 9, out[i])));
+    for (std::uint32_t i = 0; i < 20; ++i)
+      ids.push_back(self.engine.submit(message(Collective::kSend, next, 9, out[i])));
     for (const CallId id : ids) self.finish(id);
     for (std::size_t i = 0; i < 20; ++i) {
       in[i].resize(40 * i);
@@ -121,7 +125,8 @@ TEST_P(Messages, PutAndGetReachTheWindow) {
     get.dst = bind(got);
     get.window_offset = 400;
     self.run(get);
-    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], static_cast<std::int32_t>((i + 100) * 3 + 1000 * peer));
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_EQ(got[i], static_cast<std::int32_t>((i + 100) * 3 + 1000 * peer));
     self.run(barrier);
 
     std::vector<std::int32_t> out = values(1200, 50 + static_cast<int>(self.rank));
