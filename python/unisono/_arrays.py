@@ -24,7 +24,9 @@ _DATATYPES: dict[np.dtype[Any], Datatype] = {
     np.dtype(np.int8): Datatype.BYTE,
     np.dtype(np.bool_): Datatype.BYTE,
 }
-_ALLOWED = "int32, int64, float16, bfloat16 (ml_dtypes), float32, float64, and to be moved but not reduced uint8, int8, bool"
+_ALLOWED = (
+    "int32, int64, float16, bfloat16 (ml_dtypes), float32, float64, and to be moved but not reduced uint8, int8, bool"
+)
 
 
 def datatype_of(operation: str, name: str, array: Array) -> Datatype:

@@ -59,7 +59,7 @@ _OPS = {op.name.lower(): op for op in Func if op != Func.NONE}
 
 
 def _op(operation: str, op: str | Func) -> Func:
-    found = op if isinstance(op, Func) else _OPS.get(op) if isinstance(op, str) else None
+    found = op if isinstance(op, Func) else _OPS.get(str(op))
     if found is None or found == Func.NONE:
         raise InvalidOpError(f"{operation}: op is {op!r}; allowed are {', '.join(_OPS)}")
     return found
@@ -71,7 +71,9 @@ def _integers(operation: str, name: str, values: Sequence[int] | Array | None) -
     try:
         return [index(value) for value in values]
     except TypeError:
-        raise InvalidCountError(f"{operation}: {name} is {values!r}; pass a sequence of integers, one per rank") from None
+        raise InvalidCountError(
+            f"{operation}: {name} is {values!r}; pass a sequence of integers, one per rank"
+        ) from None
 
 
 class _Layout(NamedTuple):
@@ -147,7 +149,9 @@ class Communicator:
         None as colour gets None. `group_size`: ranks of a group for two-level algorithms; 0 means one level.
         """
         if colour is not None and colour < 0:
-            raise InvalidArgumentError(f"split: colour is {colour}; allowed are 0 and more, or None for no communicator")
+            raise InvalidArgumentError(
+                f"split: colour is {colour}; allowed are 0 and more, or None for no communicator"
+            )
         made = self._core.split(-1 if colour is None else colour, key, group_size)
         return None if made is None else Communicator(made)
 
@@ -171,7 +175,7 @@ class Communicator:
     # ---------------------------------------------------------------------------------------------- primitives
 
     def copy(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
-        """dst = src, on this rank, by the engine."""
+        """Dst = src, on this rank, by the engine."""
         return self._result(self._local(Collective.COPY, src, dst, None, options))
 
     def copy_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
@@ -179,7 +183,7 @@ class Communicator:
         return self._start(self._local(Collective.COPY, src, dst, None, options))
 
     def combine(self, src: Any, dst: Any, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
-        """dst = op(src, dst), on this rank, by the engine."""
+        """Dst = op(src, dst), on this rank, by the engine."""
         return self._result(self._local(Collective.COMBINE, src, dst, op, options))
 
     def combine_async(self, src: Any, dst: Any, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
@@ -244,9 +248,7 @@ class Communicator:
         """`op` over all ranks' src, into every rank's dst. All have the same number of elements."""
         return self._result(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
 
-    def allreduce_async(
-        self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]
-    ) -> Request:
+    def allreduce_async(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
         """As `allreduce`."""
         return self._start(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
 
@@ -745,7 +747,7 @@ class _Call(NamedTuple):
     in_place: bool
     root: int
     tag: int
-    count: int
+    elements: int
     src: Array | None
     dst: Array | None
     send_counts: list[int] | None

@@ -55,9 +55,7 @@ def _close_all() -> None:
             continue  # of the process that forked this one
 
 
-def init(
-    *, eager_limit: int = 0, segment_bytes: int = 0, rx_buffer_count: int = 0, timeout: float = 0.0
-) -> Context:
+def init(*, eager_limit: int = 0, segment_bytes: int = 0, rx_buffer_count: int = 0, timeout: float = 0.0) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
     Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the

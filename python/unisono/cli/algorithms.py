@@ -49,7 +49,7 @@ def _table(entries: list[Algorithm]) -> Table:
         ("restriction", {"ratio": 2}),
         ("source", {"ratio": 4}),
     ):
-        table.add_column(column, **options)  # type: ignore[arg-type]  # options of several kinds
+        table.add_column(column, **options)
     before = ""
     for entry in entries:
         if before and entry.collective != before:

@@ -77,8 +77,8 @@ def execute(options: argparse.Namespace) -> int:
         _print(console, str(entry), report, time.monotonic() - started)
     verdict = f"[bold red]{failed} of {len(entries)} algorithms are wrong[/]" if failed else "[green]all right[/]"
     console.print(
-        f"{verdict}: {total['calls']} calls proven, {total['moves']} moves, {total['pairs']} pairs of accesses ordered; "
-        f"{total['schedules']} random schedules run; {time.monotonic() - begin:.1f} s",
+        f"{verdict}: {total['calls']} calls proven, {total['moves']} moves, {total['pairs']} pairs of accesses "
+        f"ordered; {total['schedules']} random schedules run; {time.monotonic() - begin:.1f} s",
         soft_wrap=True,
     )
     return 1 if failed else 0

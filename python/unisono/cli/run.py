@@ -37,9 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "signal ended it). Standard input goes to rank 0.",
     )
     parser.add_argument("-n", dest="ranks", type=_ranks, required=True, metavar="RANKS", help="number of ranks")
-    parser.add_argument(
-        "--prefix", "--tag", action="store_true", help="write the rank in front of each line of output"
-    )
+    parser.add_argument("--prefix", "--tag", action="store_true", help="write the rank in front of each line of output")
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after so long (status 124)")
     parser.add_argument("program", help="the program, found as a shell finds it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")

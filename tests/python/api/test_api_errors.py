@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import unisono
 from unisono import Communicator, ThreadJob
 
@@ -30,8 +29,10 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
      ["src holds 4 elements", "needs 5"]),
     ("small destination", lambda c: c.allgather(X, np.zeros(7)), unisono.BufferTooSmallError,
      ["dst holds 7 elements", "needs 8 elements (64 bytes)"]),
-    ("dtype", lambda c: c.allreduce(X.astype(np.uint32)), unisono.InvalidDatatypeError, ["uint32", "float32", "view('u1')"]),
-    ("reduced bytes", lambda c: c.allreduce(X.view("u1")), unisono.InvalidDatatypeError, ["byte", "cannot be reduced", "fp32"]),
+    ("dtype", lambda c: c.allreduce(X.astype(np.uint32)), unisono.InvalidDatatypeError,
+     ["uint32", "float32", "view('u1')"]),
+    ("reduced bytes", lambda c: c.allreduce(X.view("u1")), unisono.InvalidDatatypeError,
+     ["byte", "cannot be reduced", "fp32"]),
     ("two dtypes", lambda c: c.allreduce(X, np.zeros(4, np.float32)), unisono.InvalidDatatypeError,
      ["src has dtype float64", "dst float32"]),
     ("op", lambda c: c.allreduce(X, op="xor"), unisono.InvalidOpError, ["'xor'", "sum, prod, min, max"]),

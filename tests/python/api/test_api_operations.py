@@ -7,7 +7,6 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
-
 import unisono
 from unisono import IN_PLACE, Communicator, ThreadJob
 
@@ -22,7 +21,7 @@ def everyones(n: int) -> list[np.ndarray]:
     return [np.arange(n) * 10.0 + rank + 1 for rank in range(P)]
 
 
-def run(function):  # noqa: ANN001, ANN201
+def run(function):
     return ThreadJob(P, timeout=30).run(function)
 
 
@@ -235,11 +234,14 @@ def test_results_come_by_rank_and_errors_name_the_rank() -> None:
     assert "rank 1 of 3" in failure.value.__notes__[0]
 
 
-def test_program_files_run(tmp_path) -> None:  # noqa: ANN001
+def test_program_files_run(tmp_path) -> None:
     from unisono.cli import main
 
     path = tmp_path / "ring.uni"
-    assert main(["show", "allreduce/ring", "--ranks", str(P), "--count", "7", "--datatype", "fp64", "--file", str(path)]) == 0
+    assert (
+        main(["show", "allreduce/ring", "--ranks", str(P), "--count", "7", "--datatype", "fp64", "--file", str(path)])
+        == 0
+    )
     program = unisono.Program.load(path)
     assert program.size == P
     for result in run(lambda comm: comm.run_program(program, mine(comm, 7), np.zeros(7))):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 import unisono
 from unisono import _core
 from unisono.cli import main
@@ -90,7 +89,9 @@ def test_interpreter_and_checker_refuse_bad_arguments() -> None:
     with pytest.raises(unisono.UnknownAlgorithmError, match="ring"):
         _core.check_algorithm(int(unisono.Collective.ALLREDUCE), "rnig", [2], 1, 1)
     with pytest.raises(unisono.InvalidRootError, match="ranks 0 to 1"):
-        _core.program_listing(int(unisono.Collective.BCAST), "binomial", 2, 0, 5, 0, int(unisono.Datatype.FP32), 1, False, 0)
+        _core.program_listing(
+            int(unisono.Collective.BCAST), "binomial", 2, 0, 5, 0, int(unisono.Datatype.FP32), 1, False, 0
+        )
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def listing(page: str, name: str) -> str:
-    found = re.search(rf'^```\w+ title="{name}"\n(.*?)^```$', (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf'^```\w+ title="{name}"\n(.*?)^```$', (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     assert found, f"{page} has no {name}"
     return found[1]
 

@@ -1,0 +1,129 @@
+"""The extension module: Unisono's engine and interpreter. Use the package; this is its inside."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+class Program:
+    @property
+    def size(self) -> int: ...
+
+class Request:
+    def wait(self, seconds: float) -> bool: ...
+    def test(self) -> bool: ...
+    @property
+    def received(self) -> int: ...
+
+class Communicator:
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    def split(self, colour: int, key: int, group_size: int) -> Communicator | None: ...
+    def free(self) -> None: ...
+    def set_timeout(self, seconds: float) -> None: ...
+    def revoke(self, reason: str) -> None: ...
+    def window(self, buffer: npt.NDArray[Any] | None) -> object: ...
+    def start(
+        self,
+        collective: int,
+        datatype: int,
+        op: int,
+        in_place: bool,
+        root: int,
+        tag: int,
+        count: int,
+        src: npt.NDArray[Any] | None,
+        dst: npt.NDArray[Any] | None,
+        send_counts: list[int] | None,
+        send_displacements: list[int] | None,
+        recv_counts: list[int] | None,
+        recv_displacements: list[int] | None,
+        algorithm: str | None,
+        window_offset: int,
+        wait_for: list[Request],
+        timeout: float,
+        program: Program | None,
+    ) -> Request: ...
+    def run(
+        self,
+        collective: int,
+        datatype: int,
+        op: int,
+        in_place: bool,
+        root: int,
+        tag: int,
+        count: int,
+        src: npt.NDArray[Any] | None,
+        dst: npt.NDArray[Any] | None,
+        send_counts: list[int] | None,
+        send_displacements: list[int] | None,
+        recv_counts: list[int] | None,
+        recv_displacements: list[int] | None,
+        algorithm: str | None,
+        window_offset: int,
+        wait_for: list[Request],
+        timeout: float,
+        program: Program | None,
+    ) -> None: ...
+
+class Context:
+    @property
+    def world(self) -> Communicator: ...
+    def close(self) -> None: ...
+
+class ThreadJob:
+    def __init__(self, size: int) -> None: ...
+
+def init(eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float) -> Context: ...
+def thread_context(
+    job: ThreadJob, rank: int, eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float
+) -> Context: ...
+def load_program(path: str) -> Program: ...
+def parse_program(text: bytes) -> Program: ...
+def version() -> str: ...
+def algorithms() -> list[dict[str, Any]]: ...
+def interpret(
+    collective: int,
+    algorithm: str,
+    size: int,
+    root: int,
+    op: int,
+    datatype: int,
+    count: int,
+    in_place: bool,
+    group_size: int,
+    src: Sequence[Any],
+    dst: Sequence[Any],
+    layouts: Sequence[Sequence[Sequence[int]]],
+    policy: str,
+    seed: int,
+) -> list[bytes]: ...
+def check_algorithm(
+    collective: int, algorithm: str, ranks: Sequence[int], schedules: int, seed: int
+) -> dict[str, Any]: ...
+def check_program(text: bytes, schedules: int, seed: int) -> dict[str, Any]: ...
+def program_file(
+    collective: int,
+    algorithm: str,
+    size: int,
+    root: int,
+    op: int,
+    datatype: int,
+    count: int,
+    in_place: bool,
+    group_size: int,
+) -> str: ...
+def program_listing(
+    collective: int,
+    algorithm: str,
+    size: int,
+    rank: int,
+    root: int,
+    op: int,
+    datatype: int,
+    count: int,
+    in_place: bool,
+    group_size: int,
+) -> str: ...
