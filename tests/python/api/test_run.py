@@ -52,7 +52,7 @@ def collective(tmp_path: Path) -> Path:
         "with unisono.init() as context:\n"
         "    world = context.world\n"
         "    total = world.allreduce(np.array([world.rank + 1.0]))\n"
-        "    print(f'{world.rank} of {world.size}: {total[0]:g} {sys.argv[1:]}')\n"
+        "    print(f'{world.rank} of {world.size}: {total[0]:g} {sys.argv[1:]}\\n', end='')\n"
     )
     return script
 
