@@ -206,8 +206,9 @@ def in_place_view(case: Case, rank: int, dst: Array) -> list[tuple[slice, slice]
 
 def is_in_place(case: Case, rank: int) -> bool:
     """Whether this rank's call is in place: rooted collectives are so on the root only."""
-    return case.in_place and (case.collective not in ("reduce", "gather", "gatherv", "scatter", "scatterv") or
-                              rank == case.root)
+    return case.in_place and (
+        case.collective not in ("reduce", "gather", "gatherv", "scatter", "scatterv") or rank == case.root
+    )
 
 
 def buffers(case: Case, rank: int) -> Buffers:

@@ -154,9 +154,7 @@ class Processes:
             command = [sys.executable, "-m", "unisono.cli", "run", "-n", str(ranks), "--"]
             command += [sys.executable, "-m", "conformance.worker", folder]
             environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=300, check=False
-            )
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
             if done.returncode != 0:
                 raise AssertionError(f"unisono run exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
             by_rank: list[list[Outcome]] = [

@@ -47,9 +47,7 @@ def core(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
         for group_size in groups:
             for in_place in (False,) if collective in NO_IN_PLACE else (False, True):
                 for count in (0,) if collective == "barrier" else (*CORE_COUNTS, 2 * ranks + 1):
-                    yield Case(
-                        collective, algorithm, ranks, count, root=root, group_size=group_size, in_place=in_place
-                    )
+                    yield Case(collective, algorithm, ranks, count, root=root, group_size=group_size, in_place=in_place)
 
 
 def sample() -> list[Case]:
