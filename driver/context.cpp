@@ -55,14 +55,6 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
   return agree(all);
 }
 
-Agreement offer_of(const EngineSettings& settings) {
-  // An engine needs a network to exist, and a network is joined with the offer in hand: so the offer
-  // is that of an engine with these settings on a network of its own.
-  ThreadJob alone(1);
-  const std::unique_ptr<Poe> poe = alone.endpoint(0);
-  return Engine(*poe, settings).offer();
-}
-
 Context::Context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
                  std::span<const std::vector<std::byte>> offers) {
   endpoint_ = std::make_shared<Endpoint>();

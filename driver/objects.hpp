@@ -129,8 +129,6 @@ using Programs = Handles<ProgramSet, HandleKind::kProgram>;
 std::vector<std::byte> pack_offer(const Agreement& offer);
 /// Agreement over packed offers. Throws Error(kBootstrap) on one of another version.
 Agreement agree_on(std::span<const std::vector<std::byte>> offers);
-/// The offer that an engine with these settings makes.
-Agreement offer_of(const EngineSettings& settings);
 
 /// Collective over `parent`; null for a negative colour.
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,

@@ -205,7 +205,7 @@ unisono_result unisono_init(const unisono_settings* given, unisono_context** con
   return guarded([&] {
     unisono_context*& result = output(context, "context");
     const EngineSettings settings = settings_of(given);
-    JoinedJob job = join_job(JobEnvironment::from_environment(), pack_offer(offer_of(settings)));
+    JoinedJob job = join_job(JobEnvironment::from_environment(), pack_offer(Engine::offer_of(settings)));
     result = publish(std::make_shared<Context>(std::move(job.poe), settings, job.offers));
   });
 }
@@ -234,7 +234,8 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
     const EngineSettings settings = settings_of(given);
     const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
     std::vector<std::vector<std::byte>> offers;
-    std::unique_ptr<Poe> poe = shared->join(rank, pack_offer(offer_of(settings)), std::chrono::seconds(60), offers);
+    std::unique_ptr<Poe> poe =
+        shared->join(rank, pack_offer(Engine::offer_of(settings)), std::chrono::seconds(60), offers);
     result = publish(std::make_shared<Context>(std::move(poe), settings, offers));
   });
 }

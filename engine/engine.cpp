@@ -132,17 +132,23 @@ Engine::Engine(Poe& poe, const EngineSettings& settings) {
 
 Engine::~Engine() = default;
 
-Agreement Engine::offer() const {
+Agreement Engine::offer_of(const EngineSettings& settings) {
+  check_settings(settings);
   Agreement offer;
   Capability capability = capability_of_engine();
-  const std::uint32_t segment = std::min(impl_->settings.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
-  capability.log2_max_segment = static_cast<std::uint8_t>(31 - __builtin_clz(segment));
+  capability.log2_max_segment = static_cast<std::uint8_t>(31 - __builtin_clz(settings.segment_bytes));
   offer.capability = encode(capability)[0];
-  offer.eager_limit = impl_->settings.eager_limit;
-  offer.segment_bytes = segment;
-  offer.rx_buffer_count = impl_->settings.rx_buffer_count;
+  offer.eager_limit = settings.eager_limit;
+  offer.segment_bytes = settings.segment_bytes;
+  offer.rx_buffer_count = settings.rx_buffer_count;
   offer.algorithm_hash = hash_of_algorithms();
   return offer;
+}
+
+Agreement Engine::offer() const {
+  EngineSettings within = impl_->settings;
+  within.segment_bytes = std::min(within.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
+  return offer_of(within);
 }
 
 void Engine::create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,

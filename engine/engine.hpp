@@ -75,7 +75,10 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// What this engine brings to an agreement.
+  /// What an engine with these settings brings to an agreement; known before there is a network, whose largest payload
+  /// may still shorten the segments of a communicator. Throws Error if a setting is not allowed.
+  static Agreement offer_of(const EngineSettings& settings);
+  /// What this engine brings to an agreement, on its network.
   Agreement offer() const;
 
   /// Makes a communicator of the listed endpoints, in order of rank; this endpoint must be among
