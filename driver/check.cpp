@@ -393,10 +393,18 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                                                " ranks; the communicator has " + std::to_string(size));
     }
     request.program = set->ranks[rank];
-    src = given.src == nullptr ? 0 : given.src_bytes;
-    dst = given.dst == nullptr ? 0 : given.dst_bytes;
-    request.src = bind(operation, "src", given.src, given.src_bytes, src, 1);
-    request.dst = bind(operation, "dst", given.dst, given.dst_bytes, dst, 1);
+    const auto bind_as_given = [&](const char* name, const void* data, std::uint64_t bytes, Region region) {
+      const std::uint64_t needed = set->region_bytes[rank][static_cast<std::size_t>(region)];
+      const std::uint64_t held = data == nullptr ? 0 : bytes;
+      if (held < needed) {
+        throw Error(ErrorCode::kBufferTooSmall, operation + ": " + name + " holds " + std::to_string(held) +
+                                                    " bytes; the program of rank " + std::to_string(rank) + " needs " +
+                                                    std::to_string(needed) + " bytes there");
+      }
+      return bind(operation, name, data, held, held, 1);
+    };
+    request.src = bind_as_given("src", given.src, given.src_bytes, Region::kSrc);
+    request.dst = bind_as_given("dst", given.dst, given.dst_bytes, Region::kDst);
   } else {
     request.src = bind(operation, "src", given.src, given.src_bytes, src, element);
     request.dst = bind(operation, "dst", given.dst, given.dst_bytes, dst, element);

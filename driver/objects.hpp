@@ -1,6 +1,7 @@
 // The objects behind the handles of the C interface.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -117,6 +118,7 @@ class SharedJob {
 /// One program for each rank.
 struct ProgramSet {
   std::vector<std::shared_ptr<const Program>> ranks;
+  std::vector<std::array<std::uint64_t, 5>> region_bytes;  ///< by rank and Region: what the programs run on
 };
 
 using Contexts = Handles<Context, HandleKind::kContext>;

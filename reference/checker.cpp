@@ -50,6 +50,7 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
     report.finding = std::move(finding);
     report.where = describe(job);
     report.failing_call = job.call;
+    report.failing_job = job;
   };
   SymbolRun least = interpreter.run_symbols(Policy::least_permissive());
   if (least.finding) return fail(std::move(*least.finding), "\n  (least permissive schedule)");
@@ -70,6 +71,7 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
   if (race) return fail(std::move(*race), "");
   if (auto wrong = compare_with_expectation(interpreter, least)) return fail(std::move(*wrong), "");
   ++report.calls;
+  report.promised |= job.algorithm != nullptr;
   report.moves += interpreter.lowered().size();
   const bool any = uses_any(job);
   for (std::uint32_t i = 0; i < schedules; ++i) {
@@ -299,8 +301,8 @@ std::string CheckReport::text() const {
   out << "  ranks:";
   for (const std::uint32_t p : ranks) out << ' ' << p;
   out << '\n';
-  out << "  proven: " << calls << " calls, " << moves
-      << " moves: right result, no deadlock on any engine, messages match, within bounds, no race (" << pairs
+  out << "  proven: " << calls << " calls, " << moves << " moves: " << (promised ? "right result, " : "")
+      << "no deadlock on any engine, messages match, within bounds, no race (" << pairs
       << " pairs of accesses ordered)\n";
   if (same != 0) out << "  same programs as a proven call: " << same << " calls\n";
   if (refused != 0) out << "  not admitted by the algorithm: " << refused << " calls\n";

@@ -34,6 +34,7 @@ struct CheckReport {
   std::optional<Finding> finding;
   std::string where;                 ///< the call that fails, in words
   std::optional<Call> failing_call;  ///< the call that fails
+  std::optional<Job> failing_job;    ///< its programs, to be run again and drawn
 
   std::uint64_t calls = 0;    ///< calls proven: deadlock-free, race-free, right result, under both readings of segment
                               ///< dependencies
@@ -45,6 +46,8 @@ struct CheckReport {
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> ranks;
   std::uint32_t most_ranks_sampled = 0;
+
+  bool promised = false;  ///< results were compared with what a collective promises
 
   bool ok() const { return !finding.has_value(); }
   /// Several lines: what was proven for which calls, what was sampled, and the counterexample if there is one.

@@ -316,12 +316,12 @@ void bind_calls(nb::module_& module) {
       "path"_a, "Reads a program file.");
   module.def(
       "parse_program",
-      [](nb::bytes text) {
+      [](nb::bytes file) {
         unisono_program* handle = nullptr;
-        check(unisono_program_parse(text.c_str(), text.size(), &handle));
+        check(unisono_program_parse(file.c_str(), file.size(), &handle));
         return std::make_unique<Program>(handle);
       },
-      "text"_a, "Reads the text of a program file.");
+      "file"_a, "Reads the bytes of a program file.");
 
   nb::class_<Request>(module, "Request", "A call in flight.")
       .def("wait", &Request::wait, "seconds"_a,

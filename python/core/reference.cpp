@@ -1,9 +1,11 @@
 // The reference interpreter and checker as Python functions.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -12,12 +14,13 @@
 #include <vector>
 
 #include "collectives/record.hpp"
-#include "driver/program_file.hpp"
+#include "core/program_file.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
 #include "reference/checker.hpp"
 #include "reference/interpreter.hpp"
+#include "reference/space_time.hpp"
 #include "reference/text.hpp"
 
 namespace unisono::python {
@@ -110,31 +113,78 @@ const Algorithm& admitting(int collective, const std::string& name, const Call& 
   return algorithm;
 }
 
-/// Datatype of the first move that has one, and how far the moves reach into src and dst, in bytes.
-std::tuple<Datatype, std::uint64_t, std::uint64_t> needs_of(const std::vector<Program>& programs) {
+std::string text_of(nb::bytes bytes) { return {bytes.c_str(), bytes.size()}; }
+
+ProgramFile file_of(const std::string& bytes) {
+  return parse_program_file(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
+
+nb::bytes bytes_of_file(const ProgramFile& file) {
+  const std::vector<std::byte> bytes = without_gil([&] { return write_program_file(file); });
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+/// The job that a program file describes; params, which a file does not hold, are zero.
+reference::Job job_of(ProgramFile file) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30U;
   Datatype dtype = Datatype::kByte;
   bool typed = false;
-  std::uint64_t reach[2] = {0, 0};
-  for (const Program& program : programs) {
-    for (const Move& move : program.moves) {
-      if (!typed && move.dtype != Datatype::kNone) {
-        dtype = move.dtype;
-        typed = true;
-      }
-      for (const Operand& operand : {move.op0, move.op1, move.local}) {
-        if (operand.kind != OperandKind::kMemory || operand.indirect || move.count_indirect) continue;
-        if (operand.region != Region::kSrc && operand.region != Region::kDst) continue;
-        std::uint64_t& end = reach[operand.region == Region::kDst ? 1 : 0];
-        end = std::max(end, operand.offset + move.count * bytes_of(move.dtype));
+  for (std::size_t rank = 0; rank < file.programs.size(); ++rank) {
+    for (const Move& move : file.programs[rank].moves) {
+      if (typed || move.dtype == Datatype::kNone) continue;
+      dtype = move.dtype;
+      typed = true;
+    }
+    for (const std::uint64_t bytes : file.region_bytes[rank]) {
+      if (bytes > kMost) {
+        throw Error(ErrorCode::kCapacity, "the program of rank " + std::to_string(rank) + " runs on a region of " +
+                                              std::to_string(bytes) + " bytes; at most " + std::to_string(kMost) +
+                                              " can be run on symbols");
       }
     }
   }
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 30U;
-  if (reach[0] > kMost || reach[1] > kMost) {
-    throw Error(ErrorCode::kCapacity,
-                "the program reaches beyond 1 GiB of src or dst, which is more than can be checked");
+  reference::Job job = reference::make_job(std::move(file.programs), dtype, 0, 0);
+  job.region_bytes = std::move(file.region_bytes);
+  for (std::uint32_t rank = 0; rank < job.size(); ++rank)
+    job.params[rank].assign(job.bytes(rank, Region::kParams) / 8, 0);
+  return job;
+}
+
+reference::Job job_of(const Algorithm& algorithm, const Call& call) {
+  return reference::make_job(algorithm, call,
+                             reference::is_vector(call.collective)
+                                 ? reference::example_counts(call, reference::CountPattern::kUniform, 1)
+                                 : std::vector<reference::VectorCounts>{});
+}
+
+/// One rank: encoded moves, constant pool, bytes of each region.
+using RankProgram = std::tuple<nb::bytes, std::vector<std::uint32_t>, std::array<std::uint64_t, 5>>;
+
+ProgramFile file_of_parts(const std::vector<RankProgram>& ranks) {
+  ProgramFile file;
+  for (const auto& [encoded, pool, region_bytes] : ranks) {
+    if (encoded.size() % kMoveBytes != 0) {
+      raise(ErrorCode::kMalformedProgram,
+            std::to_string(encoded.size()) + " bytes of moves; each has " + std::to_string(kMoveBytes));
+    }
+    Program program;
+    for (std::size_t at = 0; at < encoded.size(); at += kMoveBytes) {
+      std::array<std::uint64_t, kMoveWords> words{};
+      std::memcpy(words.data(), encoded.c_str() + at, kMoveBytes);
+      if (!well_formed_move(words)) {
+        raise(ErrorCode::kMalformedProgram, "rank " + std::to_string(file.programs.size()) + ", move " +
+                                                std::to_string(program.moves.size()) +
+                                                ": a reserved bit is set or an enumerator unknown");
+      }
+      program.moves.push_back(decode_move(words));
+    }
+    program.pool = pool;
+    program.scratch_bytes = region_bytes[static_cast<std::size_t>(Region::kScratch)];
+    program.params_bytes = region_bytes[static_cast<std::size_t>(Region::kParams)];
+    file.programs.push_back(std::move(program));
+    file.region_bytes.push_back(region_bytes);
   }
-  return {dtype, reach[0], reach[1]};
+  return file;
 }
 
 nb::object text_or_none(const std::optional<reference::Finding>& finding) {
@@ -163,6 +213,13 @@ nb::dict report_of(const reference::CheckReport& report) {
   entry["seed"] = report.seed;
   entry["ranks"] = report.ranks;
   entry["most_ranks_sampled"] = report.most_ranks_sampled;
+  entry["svg"] = nb::none();
+  if (report.failing_job) {
+    const std::string svg = without_gil([&] {
+      return reference::draw_job(*report.failing_job, reference::Policy::least_permissive(), report.finding);
+    });
+    entry["svg"] = svg;
+  }
   return entry;
 }
 
@@ -216,28 +273,61 @@ void bind_reference(nb::module_& module) {
 
   module.def(
       "check_program",
-      [](nb::bytes text, std::uint32_t schedules, std::uint64_t seed) {
-        const std::string own(text.c_str(), text.size());
-        return report_of(without_gil([&] {
-          std::vector<Program> programs = driver::read_program_file(std::as_bytes(std::span(own.data(), own.size())));
-          const auto [dtype, src, dst] = needs_of(programs);
-          return reference::check_job(reference::make_job(std::move(programs), dtype, src, dst), schedules, seed);
-        }));
+      [](nb::bytes file, std::uint32_t schedules, std::uint64_t seed) {
+        const std::string own = text_of(file);
+        return report_of(without_gil([&] { return reference::check_job(job_of(file_of(own)), schedules, seed); }));
       },
-      "text"_a, "schedules"_a, "seed"_a, "Checks a program file, with src and dst as long as its moves reach.");
+      "file"_a, "schedules"_a, "seed"_a, "Checks a program file, on the regions that it names.");
 
   module.def(
       "program_file",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
          std::uint64_t count, bool in_place, std::uint32_t group_size) {
-        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = admitting(collective, algorithm, call);
-        std::vector<Program> programs;
-        for (call.rank = 0; call.rank < size; ++call.rank) programs.push_back(record(chosen, call));
-        return driver::write_program_file(programs, reference::describe_move);
+        if (reference::is_vector(call.collective)) {
+          raise(ErrorCode::kUnsupported, algorithm + " of " + name_of(call.collective) +
+                                             " reads its counts from params, and a program file holds no data; allowed "
+                                             "are collectives without counts by rank");
+        }
+        reference::Job job = without_gil([&] { return job_of(chosen, call); });
+        return bytes_of_file({std::move(job.programs), std::move(job.region_bytes)});
       },
       "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
       "The programs of all ranks, as a program file.");
+
+  module.def(
+      "build_program", [](const std::vector<RankProgram>& ranks) { return bytes_of_file(file_of_parts(ranks)); },
+      "ranks"_a, "A program file of each rank's encoded moves, constant pool and region sizes.");
+
+  module.def(
+      "program_file_listings",
+      [](nb::bytes file) {
+        const ProgramFile parsed = without_gil([own = text_of(file)] { return file_of(own); });
+        std::vector<std::string> texts;
+        for (const Program& program : parsed.programs) texts.push_back(reference::describe_program(program));
+        return texts;
+      },
+      "file"_a, "The moves of every rank of a program file, as text.");
+
+  module.def(
+      "draw_algorithm",
+      [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
+         std::uint64_t count, bool in_place, std::uint32_t group_size) {
+        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        const Algorithm& chosen = admitting(collective, algorithm, call);
+        return without_gil([&] { return reference::draw_job(job_of(chosen, call), reference::Policy::generous()); });
+      },
+      "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
+      "A picture of a run of all ranks, as SVG.");
+
+  module.def(
+      "draw_program",
+      [](nb::bytes file) {
+        const std::string own = text_of(file);
+        return without_gil([&] { return reference::draw_job(job_of(file_of(own)), reference::Policy::generous()); });
+      },
+      "file"_a, "A picture of a run of a program file, as SVG.");
 
   module.def(
       "program_listing",

@@ -39,7 +39,7 @@ from .errors import (
     UnsupportedError,
     WrongProcessError,
 )
-from .program import Program
+from .program import Builder, Program, Report
 from .request import Request
 from .version import __version__
 
@@ -47,6 +47,7 @@ __all__ = [
     "Algorithm",
     "BootstrapError",
     "BufferTooSmallError",
+    "Builder",
     "CapacityError",
     "Collective",
     "Communicator",
@@ -71,6 +72,7 @@ __all__ = [
     "PeerDeadError",
     "Program",
     "ReadOnlyBufferError",
+    "Report",
     "Request",
     "RevokedError",
     "ThreadJob",

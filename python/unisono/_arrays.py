@@ -34,6 +34,12 @@ def datatype_of(operation: str, name: str, array: Array) -> Datatype:
     try:
         return _DATATYPES[array.dtype]
     except KeyError:
+        native = array.dtype.newbyteorder("=")
+        if native in _DATATYPES:
+            raise InvalidDatatypeError(
+                f"{operation}: {name} has dtype {array.dtype.str}, which is not in this machine's byte order; "
+                f"pass array.astype('{native}')"
+            ) from None
         raise InvalidDatatypeError(
             f"{operation}: {name} has dtype {array.dtype}; allowed are {_ALLOWED}. "
             "To move other elements, pass array.view('u1')"

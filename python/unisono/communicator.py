@@ -55,6 +55,7 @@ class Options(TypedDict, total=False):
     count: int | None
 
 
+_LONGEST: Final = 10.0 * 365 * 86400  # seconds of a deadline
 _OPS = {op.name.lower(): op for op in Func if op != Func.NONE}
 
 
@@ -63,6 +64,44 @@ def _op(operation: str, op: str | Func) -> Func:
     if found is None or found == Func.NONE:
         raise InvalidOpError(f"{operation}: op is {op!r}; allowed are {', '.join(_OPS)}")
     return found
+
+
+def _integer(operation: str, name: str, value: Any) -> int:
+    """`value` as an integer that the engine can take; a truth value is none."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = index(value)
+    except TypeError:
+        raise InvalidArgumentError(f"{operation}: {name} is {value!r}; pass an integer") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise InvalidArgumentError(f"{operation}: {name} is {number}; pass an integer of 64 bits")
+    return number
+
+
+def _seconds(operation: str, value: Any) -> float:
+    """`value` as a duration."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        seconds = float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"{operation}: timeout is {value!r}; pass a number of seconds") from None
+    if not 0 < seconds <= _LONGEST:
+        raise InvalidArgumentError(
+            f"{operation}: timeout is {value} s; allowed are more than 0 s, up to 10 years, or None for the default"
+        )
+    return seconds
+
+
+def _requests(operation: str, given: Any) -> list[_core.Request]:
+    try:
+        requests = list(given)
+    except TypeError:
+        requests = [None]
+    if not all(isinstance(request, Request) for request in requests):
+        raise InvalidArgumentError(f"{operation}: wait_for is {given!r}; pass a list of unisono.Request")
+    return [request._core for request in requests]
 
 
 def _integers(operation: str, name: str, values: Sequence[int] | Array | None) -> list[int] | None:
@@ -148,11 +187,15 @@ class Communicator:
 
         None as colour gets None. `group_size`: ranks of a group for two-level algorithms; 0 means one level.
         """
+        colour = None if colour is None else _integer("split", "colour", colour)
         if colour is not None and colour < 0:
             raise InvalidArgumentError(
                 f"split: colour is {colour}; allowed are 0 and more, or None for no communicator"
             )
-        made = self._core.split(-1 if colour is None else colour, key, group_size)
+        group_size = _integer("split", "group_size", group_size)
+        if not 0 <= group_size < 1 << 32:
+            raise InvalidArgumentError(f"split: group_size is {group_size}; allowed are 0 (one level) and more ranks")
+        made = self._core.split(-1 if colour is None else colour, _integer("split", "key", key), group_size)
         return None if made is None else Communicator(made)
 
     def free(self) -> None:
@@ -161,7 +204,7 @@ class Communicator:
 
     def set_timeout(self, seconds: float) -> None:
         """Default deadline of operations."""
-        self._core.set_timeout(seconds)
+        self._core.set_timeout(_seconds("set_timeout", seconds))
 
     def revoke(self, reason: str) -> None:
         """Fails the communicator on all reachable members: calls in flight and later ones raise `RevokedError`."""
@@ -509,6 +552,7 @@ class Communicator:
         name = collective.name.lower()
         buffers = _Buffers(name, src, dst)
         array = buffers.need("dst" if collective in (Collective.RECV, Collective.GET) else "src")
+        offset = _integer(name, "offset", offset)
         if offset < 0:
             raise InvalidArgumentError(f"{name}: offset is {offset}; allowed are 0 and more bytes")
         return self._call(collective, buffers, array.size, options, root=peer, tag=tag, offset=offset)
@@ -671,6 +715,10 @@ class Communicator:
         return self._call(Collective.ALLTOALLV, buffers, 0, options, sends=sends, receives=receives)
 
     def _program(self, program: Program | str | os.PathLike[str], src: Any, dst: Any, options: Options) -> _Call:
+        if not isinstance(program, Program | str | os.PathLike):
+            raise InvalidArgumentError(
+                f"program: program is a {type(program).__name__}; pass a unisono.Program or the path of a program file"
+            )
         loaded = program if isinstance(program, Program) else Program.load(program)
         buffers = _Buffers("program", src, dst)
         return self._call(Collective.PROGRAM, buffers, 0, options, program=loaded)
@@ -697,33 +745,31 @@ class Communicator:
             )
         given = options.get("count")
         timeout = options.get("timeout")
-        if timeout is not None and not timeout > 0:
-            raise InvalidArgumentError(f"{buffers.operation}: timeout is {timeout} s; allowed is more than 0, or None")
-        try:
-            return _Call(
-                collective,
-                buffers.datatype,
-                op,
-                buffers.in_place,
-                index(root),
-                index(tag),
-                count if given is None else index(given),
-                buffers.src,
-                buffers.dst,
-                sends.counts,
-                sends.displacements,
-                receives.counts,
-                receives.displacements,
-                options.get("algorithm"),
-                offset,
-                [request._core for request in options.get("wait_for", ())],
-                0.0 if timeout is None else timeout,
-                None if program is None else program._core,
-            )
-        except TypeError as failure:
-            raise InvalidArgumentError(
-                f"{buffers.operation}: root {root!r}, tag {tag!r} and count {given!r} must be integers"
-            ) from failure
+        algorithm = options.get("algorithm")
+        operation = buffers.operation
+        if algorithm is not None and not isinstance(algorithm, str):
+            raise InvalidArgumentError(f"{operation}: algorithm is {algorithm!r}; pass its name, or None")
+        pair = collective in (Collective.SEND, Collective.RECV, Collective.PUT, Collective.GET)
+        return _Call(
+            collective,
+            buffers.datatype,
+            op,
+            buffers.in_place,
+            _integer(operation, "peer" if pair else "root", root),
+            _integer(operation, "tag", tag),
+            count if given is None else _integer(operation, "count", given),
+            buffers.src,
+            buffers.dst,
+            sends.counts,
+            sends.displacements,
+            receives.counts,
+            receives.displacements,
+            algorithm,
+            offset,
+            _requests(operation, options.get("wait_for") or ()),
+            0.0 if timeout is None else _seconds(operation, timeout),
+            None if program is None else program._core,
+        )
 
     def _run(self, call: _Call) -> Array | None:
         self._core.run(*call)

@@ -7,11 +7,11 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from . import _core
 from .communicator import Communicator
-from .errors import RevokedError, WrongProcessError
+from .errors import InvalidArgumentError, RevokedError, WrongProcessError
 
 T = TypeVar("T")
 
@@ -55,13 +55,29 @@ def _close_all() -> None:
             continue  # of the process that forked this one
 
 
+def _sizes(eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float) -> tuple[int, int, int, float]:
+    """The settings, if they can be handed on; what they may be is for the library to say."""
+    sizes: dict[str, Any] = {
+        "eager_limit": eager_limit,
+        "segment_bytes": segment_bytes,
+        "rx_buffer_count": rx_buffer_count,
+    }
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
+            raise InvalidArgumentError(f"{name} is {value!r}; allowed are integers from 0 (default) to {(1 << 32) - 1}")
+    seconds: Any = timeout
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidArgumentError(f"timeout is {timeout!r}; pass a number of seconds, 0 for the default")
+    return eager_limit, segment_bytes, rx_buffer_count, float(timeout)
+
+
 def init(*, eager_limit: int = 0, segment_bytes: int = 0, rx_buffer_count: int = 0, timeout: float = 0.0) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
     Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the
     least of all members' values. Raises `BootstrapError` saying who has not come.
     """
-    return Context(_core.init(eager_limit, segment_bytes, rx_buffer_count, timeout))
+    return Context(_core.init(*_sizes(eager_limit, segment_bytes, rx_buffer_count, timeout)))
 
 
 class ThreadJob(Generic[T]):
@@ -76,8 +92,11 @@ class ThreadJob(Generic[T]):
         rx_buffer_count: int = 0,
         timeout: float = 0.0,
     ) -> None:
+        ranks: Any = size
+        if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= 4096:
+            raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to 4096")
         self.size = size
-        self._settings = (eager_limit, segment_bytes, rx_buffer_count, timeout)
+        self._settings = _sizes(eager_limit, segment_bytes, rx_buffer_count, timeout)
 
     def run(self, function: Callable[[Communicator], T]) -> list[T]:
         """Calls `function(world)` on every rank, and returns the results by rank.

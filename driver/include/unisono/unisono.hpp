@@ -203,16 +203,16 @@ struct Layout {
 /// Programs of the user, one for each rank (docs/program-files.md). Copies share them.
 class Program {
  public:
-  /// Reads a program file. Throws Error(malformed_program) that names rank and move.
+  /// Reads a program file. Throws Error(malformed_program) that says where.
   static Program load(const std::string& path) {
     unisono_program* handle = nullptr;
     detail::check(unisono_program_load(path.c_str(), &handle));
     return Program(handle);
   }
-  /// Reads the text of one.
-  static Program parse(std::string_view text) {
+  /// Reads the bytes of one.
+  static Program parse(std::string_view bytes) {
     unisono_program* handle = nullptr;
-    detail::check(unisono_program_parse(text.data(), text.size(), &handle));
+    detail::check(unisono_program_parse(bytes.data(), bytes.size(), &handle));
     return Program(handle);
   }
   /// Ranks it is for.

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import zip_longest
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from ..algorithms import Algorithm
 from ..algorithms import algorithms as table_of
 from ..errors import InvalidArgumentError
+
+WIDE = 120  # columns from which on a table of five columns reads well
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
         print(json.dumps([dataclasses.asdict(entry) for entry in entries], indent=2))
         return 0
     console = Console(highlight=False)
-    console.print(_table(entries) if console.width >= 100 else _list(entries))
+    console.print(_wide(entries) if console.width >= WIDE else _narrow(entries))
     console.print(
         "[dim]Cost: alpha latency, beta per byte, gamma per reduced byte, P ranks, n bytes. "
         "o: combines in rank order.[/]"
@@ -40,34 +46,40 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _table(entries: list[Algorithm]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column, options in (
-        ("algorithm", {"no_wrap": True}),
-        ("", {}),
-        ("cost", {"ratio": 3}),
-        ("restriction", {"ratio": 2}),
-        ("source", {"ratio": 4}),
-    ):
-        table.add_column(column, **options)
-    before = ""
-    for entry in entries:
-        if before and entry.collective != before:
-            table.add_section()
-        before = entry.collective
+def _wide(entries: list[Algorithm]) -> Table:
+    table = Table(box=box.ROUNDED, header_style="bold", border_style="dim", expand=True)
+    table.add_column("algorithm", no_wrap=True)
+    table.add_column("o")
+    table.add_column("cost", ratio=4)
+    table.add_column("restriction", ratio=3)
+    table.add_column("source", ratio=5, style="dim")
+    for entry, ends in _with_ends(entries):
         table.add_row(
-            f"{entry.collective}/[bold cyan]{entry.name}[/]",
-            "o" if entry.ordered else "",
-            entry.cost,
-            entry.restriction,
-            f"[dim]{entry.source}[/]",
+            _name(entry), "o" if entry.ordered else "", entry.cost, entry.restriction, entry.source, end_section=ends
         )
     return table
 
 
-def _list(entries: list[Algorithm]) -> str:
-    lines = []
-    for entry in entries:
-        lines.append(f"{entry.collective}/[bold cyan]{entry.name}[/]{' (o)' if entry.ordered else ''}")
-        lines += [f"    {text}" for text in (entry.cost, entry.restriction, f"[dim]{entry.source}[/]") if text]
-    return "\n".join(lines)
+def _narrow(entries: list[Algorithm]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False, expand=True)
+    table.add_column("algorithm", no_wrap=True)
+    table.add_column("o")
+    table.add_column("cost, restriction, source", ratio=1)
+    for entry, ends in _with_ends(entries):
+        texts = [entry.cost, entry.restriction, f"[dim]{entry.source}[/]"]
+        table.add_row(
+            _name(entry), "o" if entry.ordered else "", "\n".join(text for text in texts if text), end_section=ends
+        )
+    return table
+
+
+def _name(entry: Algorithm) -> str:
+    return f"{entry.collective}/[bold cyan]{entry.name}[/]"
+
+
+def _with_ends(entries: list[Algorithm]) -> Iterator[tuple[Algorithm, bool]]:
+    """Each entry, and whether a line follows: around every collective of several algorithms."""
+    several = Counter(entry.collective for entry in entries)
+    for entry, following in zip_longest(entries, entries[1:]):
+        last = following is not None and following.collective != entry.collective
+        yield entry, last and several[entry.collective] + several[following.collective] > 2

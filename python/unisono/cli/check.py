@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import time
@@ -12,10 +13,13 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import _core
 from .._spec import Collective
+from ..program import Program
 from .names import select
+from .show import write
 
 WIDEST = 32  # characters of the longest name
 
@@ -32,6 +36,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--ranks", type=_range, default=[], metavar="A:B", help="numbers of ranks (default up to 64)")
     parser.add_argument("--schedules", type=_natural, default=24, metavar="N", help="random schedules a call")
     parser.add_argument("--seed", type=_natural, default=1, help="of the random schedules")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument(
+        "--svg", type=Path, metavar="OUT", help="where to draw a counterexample (unisono-counterexample.svg)"
+    )
     parser.set_defaults(execute=execute)
 
 
@@ -54,34 +62,69 @@ def _natural(text: str) -> int:
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     console = Console(highlight=False)
-    if options.name is not None and os.path.isfile(options.name):
-        report = _core.check_program(Path(options.name).read_bytes(), options.schedules, options.seed)
-        _print(console, options.name, report, 0.0)
-        return 0 if report["ok"] else 1
-    entries = select(options.name)
     begin = time.monotonic()
-    total: dict[str, int] = dict.fromkeys(("calls", "moves", "pairs", "schedules"), 0)
-    failed = 0
-    for entry in entries:
-        started = time.monotonic()
-        collective = Collective[entry.collective.upper()]
-        arguments = (int(collective), entry.name, options.ranks, options.schedules, options.seed)
-        if sys.stdout.isatty():
-            with console.status(f"{entry} …"):
-                report = _core.check_algorithm(*arguments)
-        else:
-            report = _core.check_algorithm(*arguments)
-        failed += not report["ok"]
-        for key in total:
-            total[key] += report[key]
-        _print(console, str(entry), report, time.monotonic() - started)
-    verdict = f"[bold red]{failed} of {len(entries)} algorithms are wrong[/]" if failed else "[green]all right[/]"
+    reports: dict[str, dict[str, Any]] = {}
+    if options.name is not None and os.path.isfile(options.name):
+        data = bytes(Program.load(options.name))
+        reports[options.name] = _core.check_program(data, options.schedules, options.seed)
+        if not options.json:
+            _print(console, options.name, reports[options.name], time.monotonic() - begin)
+    else:
+        entries = select(options.name)
+        live = not options.json and sys.stdout.isatty()
+        with Progress(
+            TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            console=console, transient=True, disable=not live,
+        ) as progress:  # fmt: skip
+            task = progress.add_task("", total=len(entries))
+            for entry in entries:
+                started = time.monotonic()
+                progress.update(task, description=str(entry))
+                collective = Collective[entry.collective.upper()]
+                report = _core.check_algorithm(
+                    int(collective), entry.name, options.ranks, options.schedules, options.seed
+                )
+                reports[str(entry)] = report
+                if not options.json:
+                    _print(console, str(entry), report, time.monotonic() - started)
+                progress.advance(task)
+    failed = {name: report for name, report in reports.items() if not report["ok"]}
+    picture = _draw(options, failed)
+    if options.json:
+        for report in reports.values():
+            del report["svg"]
+        print(json.dumps({"ok": not failed, "picture": picture, "reports": reports}, indent=2))
+        return 1 if failed else 0
+    if picture is not None:
+        console.print(f"Picture of the counterexample: {picture}", markup=False, soft_wrap=True)
+    _summary(console, reports, len(failed), time.monotonic() - begin)
+    return 1 if failed else 0
+
+
+def _draw(options: argparse.Namespace, failed: dict[str, dict[str, Any]]) -> str | None:
+    """Writes the picture of the first counterexample; its path."""
+    svg = next((report["svg"] for report in failed.values() if report["svg"] is not None), None)
+    if svg is None:
+        return None
+    path: Path = options.svg or Path("unisono-counterexample.svg")
+    write(path, svg.encode())
+    return os.fspath(path)
+
+
+def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, seconds: float) -> None:
+    total = {
+        key: sum(report[key] for report in reports.values())
+        for key in ("calls", "same", "refused", "moves", "pairs", "schedules")
+    }
+    what = "program" if len(reports) == 1 else f"of {len(reports)} programs"
+    verdict = (
+        f"[bold red]{failed} {what} {'is' if failed == 1 else 'are'} wrong[/]" if failed else "[green]all right[/]"
+    )
     console.print(
         f"{verdict}: {total['calls']} calls proven, {total['moves']} moves, {total['pairs']} pairs of accesses "
-        f"ordered; {total['schedules']} random schedules run; {time.monotonic() - begin:.1f} s",
+        f"ordered; {total['schedules']} random schedules run; {seconds:.1f} s",
         soft_wrap=True,
     )
-    return 1 if failed else 0
 
 
 def _print(console: Console, name: str, report: dict[str, Any], seconds: float) -> None:

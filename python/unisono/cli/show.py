@@ -1,8 +1,9 @@
-"""`unisono show`: the program of a rank, move by move."""
+"""`unisono show`: the programs of an algorithm, or of a program file, move by move or as a picture."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.console import Console
 from .. import _core
 from .._spec import Collective, Datatype, Func
 from ..errors import InvalidArgumentError
+from ..program import Program
 from .names import select
 
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
@@ -18,7 +20,7 @@ DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datat
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the command line."""
     parser = commands.add_parser("show", help="show the moves of a program")
-    parser.add_argument("name", metavar="COLLECTIVE/ALGORITHM")
+    parser.add_argument("name", metavar="COLLECTIVE/ALGORITHM|FILE", help="allreduce/ring, or a program file")
     parser.add_argument("--ranks", type=int, default=4, metavar="P", help="number of ranks (4)")
     parser.add_argument("--rank", type=int, metavar="R", help="only this rank's program")
     parser.add_argument("--count", type=int, default=16, metavar="N", help="elements (16)")
@@ -26,32 +28,75 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--root", type=int, default=0, metavar="R", help="root, or peer (0)")
     parser.add_argument("--in-place", action="store_true", help="the in-place form")
     parser.add_argument("--group-size", type=int, default=0, metavar="G", help="ranks of a group (one level)")
-    parser.add_argument("--file", type=Path, help="write all ranks' programs to a program file")
+    parser.add_argument("--file", type=Path, metavar="OUT", help="write all ranks' programs to a program file")
+    parser.add_argument("--svg", type=Path, metavar="OUT", help="draw a run of all ranks")
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    console = Console(highlight=False, soft_wrap=True)
+    if os.path.isfile(options.name):
+        return _show_file(console, options)
     entries = select(options.name)
     if len(entries) != 1:
         names = ", ".join(str(entry) for entry in entries)
         raise InvalidArgumentError(f"show takes one algorithm; {options.name} has {names}")
     for what in ("ranks", "count", "root", "group_size"):
-        if getattr(options, what) < (1 if what == "ranks" else 0):
-            raise InvalidArgumentError(f"{what.replace('_', ' ')} is {getattr(options, what)}; it cannot be that small")
+        least = 1 if what == "ranks" else 0
+        if getattr(options, what) < least:
+            raise InvalidArgumentError(
+                f"{what.replace('_', ' ')} {getattr(options, what)} was given; allowed are {least} and more"
+            )
     entry = entries[0]
     collective = int(Collective[entry.collective.upper()])
     datatype = int(Datatype[options.datatype.upper()])
     call = (options.root, int(Func.SUM), datatype, options.count, options.in_place, options.group_size)
-    console = Console(highlight=False)
+    job = (collective, entry.name, options.ranks, *call)
+    subject = f"{entry} for {options.ranks} {'rank' if options.ranks == 1 else 'ranks'}"
     if options.file is not None:
-        text = _core.program_file(collective, entry.name, options.ranks, *call)
-        options.file.write_text(text, encoding="utf-8")
-        console.print(f"{entry} for {options.ranks} ranks: {options.file}", markup=False, soft_wrap=True)
+        write(options.file, _core.program_file(*job))
+        console.print(f"{subject}: {options.file}", markup=False)
+    if options.svg is not None:
+        write(options.svg, _core.draw_algorithm(*job).encode())
+        console.print(f"{subject}: {options.svg}", markup=False)
+    if options.file is not None or options.svg is not None:
         return 0
-    ranks = range(options.ranks) if options.rank is None else [options.rank]
-    for rank in ranks:
+    for rank in _ranks(options.rank, options.ranks):
         listing = _core.program_listing(collective, entry.name, options.ranks, rank, *call)
-        console.print(f"[bold]{entry}[/], rank {rank} of {options.ranks}")
-        console.print(listing.rstrip(), markup=False, soft_wrap=True)
+        _print(console, str(entry), rank, options.ranks, listing)
     return 0
+
+
+def write(path: Path, data: bytes) -> None:
+    """Writes a file that the command line names."""
+    try:
+        path.write_bytes(data)
+    except OSError as failure:
+        raise InvalidArgumentError(f"{path} cannot be written: {failure.strerror}") from failure
+
+
+def _ranks(rank: int | None, size: int) -> range:
+    if rank is None:
+        return range(size)
+    if not 0 <= rank < size:
+        raise InvalidArgumentError(f"rank {rank} was asked for; there are ranks 0 to {size - 1}")
+    return range(rank, rank + 1)
+
+
+def _show_file(console: Console, options: argparse.Namespace) -> int:
+    program = Program.load(options.name)
+    if options.file is not None:
+        raise InvalidArgumentError(f"{options.name} is a program file already; --file goes with an algorithm")
+    if options.svg is not None:
+        write(options.svg, program.draw().encode())
+        console.print(f"{options.name}: {options.svg}", markup=False)
+        return 0
+    for rank in _ranks(options.rank, program.size):
+        _print(console, options.name, rank, program.size, program.text(rank))
+    return 0
+
+
+def _print(console: Console, name: str, rank: int, size: int, listing: str) -> None:
+    console.print(f"{name}, rank {rank} of {size}", style="bold", markup=False)
+    console.print(listing.rstrip(), markup=False)

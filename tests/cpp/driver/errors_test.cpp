@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/program_file.hpp"
 #include "ranks.hpp"
 
 namespace unisono::test {
@@ -112,6 +113,8 @@ TEST_F(Refusals, RootsTagsAndTimes) {
   call = right;
   call.timeout_seconds = std::numeric_limits<double>::quiet_NaN();
   refuses(ErrorCode::kInvalidArgument, HasSubstr("timeout is nan"));
+  call.timeout_seconds = std::numeric_limits<double>::infinity();
+  refuses(ErrorCode::kInvalidArgument, AllOf(HasSubstr("timeout is inf"), HasSubstr("10 years")));
 }
 
 TEST_F(Refusals, Buffers) {
@@ -214,24 +217,88 @@ TEST(Handles, AChildOfForkIsRefusedAndMayJoinAnew) {
   joined.world.barrier();
 }
 
+std::vector<std::byte> one_copy() {
+  ProgramFile file;
+  Move& move = file.programs.emplace_back().moves.emplace_back();
+  move.kind = MoveKind::kMove;
+  move.dtype = Datatype::kFp32;
+  move.count = 4;
+  move.op0.kind = OperandKind::kMemory;
+  move.local.kind = OperandKind::kMemory;
+  move.local.region = Region::kDst;
+  file.region_bytes.push_back({16, 16, 0, 0, 0});
+  return write_program_file(file);
+}
+
+std::string_view view(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 TEST(Programs, FilesAreReadStrictly) {
-  const auto refused = [](const std::string& text) {
+  const auto refused = [](std::string_view bytes) {
     try {
-      Program::parse(text);
-    } catch (const unisono::api::Error& error) {
+      api::Program::parse(bytes);
+    } catch (const api::Error& error) {
       EXPECT_EQ(error.code(), code_of(ErrorCode::kMalformedProgram));
       return std::string(error.what());
     }
     return std::string("accepted");
   };
-  EXPECT_THAT(refused(""), HasSubstr("stops before"));
-  EXPECT_THAT(refused("unisono program 2\n"), HasSubstr("version 2"));
-  EXPECT_THAT(refused("unisono program 1\nranks 0\n"), HasSubstr("allowed are 1 to"));
-  EXPECT_THAT(refused("unisono program 1\nranks 2\nrank 0\nend\n"), HasSubstr("1 ranks"));
-  EXPECT_THAT(refused("unisono program 1\nranks 1\nrank 0\nmove 1\nend\n"),
-              AllOf(HasSubstr("line 4"), HasSubstr("needs 8")));
-  EXPECT_THAT(refused("unisono program 1\nranks 1\nrank 0\njump\nend\n"), HasSubstr("\"jump\" is not known"));
-  EXPECT_EQ(Program::parse("unisono program 1 # comment\n\nranks 1\nrank 0\nend\n").size(), 1U);
+  const std::vector<std::byte> good = one_copy();
+  EXPECT_EQ(api::Program::parse(view(good)).size(), 1U);
+  EXPECT_THAT(refused(""), AllOf(HasSubstr("0 bytes"), HasSubstr("at least 20")));
+  EXPECT_THAT(refused("unisono program 1, as text"), HasSubstr("not with the letters UPRG"));
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::vector<std::byte> bad = good;
+    bad[i] ^= std::byte{4};
+    EXPECT_THAT(refused(view(bad)), AllOf(HasSubstr("program file: "), HasSubstr(" "))) << i;
+  }
+  unisono_program* program = nullptr;
+  EXPECT_EQ(unisono_program_load("no/such/file", &program), code_of(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(std::string(unisono_last_error()), AllOf(HasSubstr("no/such/file"), HasSubstr("cannot be read")));
+  EXPECT_EQ(unisono_program_parse(nullptr, 5, &program), code_of(ErrorCode::kInvalidArgument));
+  EXPECT_EQ(unisono_program_parse(good.data(), good.size(), nullptr), code_of(ErrorCode::kInvalidArgument));
+}
+
+TEST_F(Refusals, BuffersOfAProgram) {
+  const api::Program program = api::Program::parse(view(one_copy()));
+  call = unisono_call{};
+  call.struct_size = sizeof call;
+  call.collective = UNISONO_PROGRAM;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("no program was given"));
+  call.program = program.handle();
+  refuses(ErrorCode::kBufferTooSmall, AllOf(HasSubstr("src holds 0 bytes"), HasSubstr("rank 0 needs 16 bytes")));
+  call.src = src;
+  call.src_bytes = sizeof src;
+  call.dst = dst;
+  call.dst_bytes = 15;
+  refuses(ErrorCode::kBufferTooSmall, AllOf(HasSubstr("dst holds 15 bytes"), HasSubstr("needs 16 bytes")));
+  call.dst_bytes = sizeof dst;
+  EXPECT_EQ(unisono_run(joined.world.handle(), &call), 0) << unisono_last_error();
+  EXPECT_EQ(dst[3], 10);
+}
+
+TEST(Settings, AreRefusedWithWhatIsAllowed) {
+  const api::ThreadJob job(1);
+  const auto refused = [&](const unisono_settings& settings) {
+    unisono_context* context = nullptr;
+    EXPECT_EQ(unisono_thread_context(job.handle(), 0, &settings, &context), code_of(ErrorCode::kInvalidArgument));
+    return std::string(unisono_last_error());
+  };
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const std::size_t size = sizeof(unisono_settings);
+  EXPECT_THAT(refused({size, 0, 1, 0, 0}), AllOf(HasSubstr("segment_bytes is 1"), HasSubstr("64")));
+  EXPECT_THAT(refused({size, 0xffffffffU, 0, 0, 0}), AllOf(HasSubstr("eager_limit is 4294967295"), HasSubstr("2^30")));
+  EXPECT_THAT(refused({size, 0, 0, 70000, 0}), AllOf(HasSubstr("rx_buffer_count is 70000"), HasSubstr("65536")));
+  EXPECT_THAT(refused({size, 0, 0, 0, kNan}), AllOf(HasSubstr("timeout_seconds is nan"), HasSubstr("10 years")));
+  EXPECT_THAT(refused({size, 0, 0, 0, kInfinite}), AllOf(HasSubstr("is inf"), HasSubstr("10 years")));
+  EXPECT_THAT(refused({size, 0, 0, 0, -1}), HasSubstr("is -1"));
+  // The rank can still join.
+  unisono_context* context = nullptr;
+  ASSERT_EQ(unisono_thread_context(job.handle(), 0, nullptr, &context), 0) << unisono_last_error();
+  EXPECT_EQ(unisono_thread_context(job.handle(), 0, nullptr, &context), code_of(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("joined already"));
 }
 
 TEST(Table, ListsAlgorithms) {

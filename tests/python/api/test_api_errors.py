@@ -16,6 +16,9 @@ from unisono import Communicator, ThreadJob
 X = np.arange(4.0)
 
 
+PROGRAM = bytes(unisono.Program.build(1, lambda p: None))
+
+
 def frozen() -> np.ndarray:
     array = np.zeros(4)
     array.flags.writeable = False
@@ -59,23 +62,66 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("destination off the root", lambda c: c.scatter(None, root=1 - c.rank), unisono.InvalidArgumentError,
      ["dst is missing", "only the root's"]),
     ("timeout", lambda c: c.barrier(timeout=-1), unisono.InvalidArgumentError, ["timeout is -1"]),
-    ("not a time", lambda c: c.barrier(timeout=math.nan), unisono.InvalidArgumentError, ["timeout is nan"]),
+    ("not a time", lambda c: c.barrier(timeout=math.nan), unisono.InvalidArgumentError, ["timeout is nan", "10 years"]),
     ("no timeout", lambda c: c.set_timeout(0), unisono.InvalidArgumentError, ["more than 0 s"]),
     ("option", lambda c: c.barrier(colour=1), TypeError, ["colour", "algorithm, timeout"]),
     ("in place", lambda c: c.copy(unisono.IN_PLACE, X.copy()), unisono.InvalidArgumentError, ["src is missing"]),
     ("colour", lambda c: c.split(-2), unisono.InvalidArgumentError, ["colour is -2", "None"]),
     ("freeing the world", lambda c: c.free(), unisono.InvalidArgumentError, ["belongs to its context"]),
-    ("malformed program", lambda c: unisono.Program.parse("unisono program 1\nranks 2\nrank 1\nend\n"),
-     unisono.MalformedProgramError, ["line 3", "next is rank 0"]),
-    ("program word", lambda c: unisono.Program.parse("unisono program 1\nranks 1\nrank 0\nmove 1 2\nend\n"),
-     unisono.MalformedProgramError, ["line 4", "2 words", "needs 8"]),
-    ("program bits", lambda c: unisono.Program.parse(
-        f"unisono program 1\nranks 1\nrank 0\nmove {'f' * 16}{' 0' * 7}\nend\n"),
-     unisono.MalformedProgramError, ["line 4", "not well formed"]),
-    ("program that stops", lambda c: unisono.Program.parse("unisono program 1\nranks 1\nrank 0\n"),
-     unisono.MalformedProgramError, ['before "end"']),
-    ("program for others", lambda c: c.run_program(unisono.Program.parse("unisono program 1\nranks 1\nrank 0\nend\n")),
+    ("no program file", lambda c: unisono.Program.parse(b"unisono program 1\nranks 2\nrank 1\nend\n"),
+     unisono.MalformedProgramError, ["begins with", "not with the letters UPRG"]),
+    ("program that stops", lambda c: unisono.Program.parse(PROGRAM[:15]), unisono.MalformedProgramError,
+     ["15 bytes", "at least 20"]),
+    ("program that was changed", lambda c: unisono.Program.parse(PROGRAM[:-9] + b"\1" + PROGRAM[-8:]),
+     unisono.MalformedProgramError, ["checksum", "the contents have"]),
+    ("program of another version", lambda c: unisono.Program.parse(PROGRAM[:4] + b"\2" + PROGRAM[5:]),
+     unisono.MalformedProgramError, ["version 2", "reads version 1"]),
+    ("program as text", lambda c: unisono.Program.parse("UPRG"), unisono.InvalidArgumentError, ["is a str", "bytes"]),
+    ("program for others", lambda c: c.run_program(unisono.Program.parse(PROGRAM)),
      unisono.UnsupportedError, ["for 1 ranks", "has 2"]),
+    ("program of no kind", lambda c: c.run_program(3), unisono.InvalidArgumentError,
+     ["program is a int", "unisono.Program"]),
+    ("bool as root", lambda c: c.bcast(X.copy(), root=True), unisono.InvalidArgumentError, ["root is True", "integer"]),
+    ("float as root", lambda c: c.bcast(X.copy(), root=0.0), unisono.InvalidArgumentError, ["root is 0.0", "integer"]),
+    ("float as peer", lambda c: c.send(X, 1.5), unisono.InvalidArgumentError, ["peer is 1.5", "integer"]),
+    ("float as tag", lambda c: c.send(X, 0, tag=1.0), unisono.InvalidArgumentError, ["tag is 1.0", "integer"]),
+    ("text as offset", lambda c: c.put(X, 0, offset="8"), unisono.InvalidArgumentError, ["offset is '8'", "integer"]),
+    ("huge root", lambda c: c.bcast(X.copy(), root=2**80), unisono.InvalidArgumentError, [f"root is {2**80}", "64"]),
+    ("float as count", lambda c: c.allreduce(X, count=2.0), unisono.InvalidArgumentError, ["count is 2.0", "integer"]),
+    ("bool as count", lambda c: c.allreduce(X, count=True), unisono.InvalidArgumentError, ["count is True", "integer"]),
+    ("huge number as count", lambda c: c.allreduce(X, count=2**64), unisono.InvalidArgumentError,
+     [f"count is {2**64}", "64"]),
+    ("float counts", lambda c: c.allgatherv(X, None, [4.0, 4.0]), unisono.InvalidCountError,
+     ["counts is [4.0, 4.0]", "sequence of integers"]),
+    ("one number as counts", lambda c: c.allgatherv(X, None, 4), unisono.InvalidCountError,
+     ["counts is 4", "sequence of integers"]),
+    ("counts missing", lambda c: c.allgatherv(X, None, None), unisono.InvalidArgumentError, ["counts", "2 ranks"]),
+    ("endless timeout", lambda c: c.barrier(timeout=math.inf), unisono.InvalidArgumentError,
+     ["timeout is inf", "10 years"]),
+    ("text as timeout", lambda c: c.barrier(timeout="3"), unisono.InvalidArgumentError, ["timeout is '3'", "seconds"]),
+    ("endless default timeout", lambda c: c.set_timeout(math.inf), unisono.InvalidArgumentError, ["inf", "10 years"]),
+    ("NaN as default timeout", lambda c: c.set_timeout(math.nan), unisono.InvalidArgumentError, ["nan", "10 years"]),
+    ("big-endian", lambda c: c.allreduce(X.astype(">f8")), unisono.InvalidDatatypeError,
+     [">f8", "byte order", "astype"]),
+    ("objects", lambda c: c.bcast(np.array([1, "a"], object)), unisono.InvalidDatatypeError, ["object", "float32"]),
+    ("text array", lambda c: c.bcast(np.array(["ab"])), unisono.InvalidDatatypeError, ["<U2", "float32"]),
+    ("complex", lambda c: c.allreduce(np.zeros(2, complex)), unisono.InvalidDatatypeError, ["complex128"]),
+    ("a number", lambda c: c.allreduce(np.float64(3)), unisono.InvalidArgumentError, ["src is a float64", "array"]),
+    ("nothing to broadcast", lambda c: c.bcast(None), unisono.InvalidArgumentError, ["dst is missing"]),
+    ("nothing to receive into", lambda c: c.recv(None, 0), unisono.InvalidArgumentError, ["dst is missing"]),
+    ("reversed", lambda c: c.allreduce(X[::-1]), unisono.InvalidArgumentError, ["not contiguous"]),
+    ("Fortran order", lambda c: c.bcast(np.zeros((2, 3), order="F")), unisono.InvalidArgumentError,
+     ["not contiguous", "shape (2, 3)"]),
+    ("two views of one array", lambda c: (lambda z: c.copy(z[:4], z[3:7]))(np.zeros(8)),
+     unisono.OverlappingBuffersError, ["src (32 bytes) and dst (32 bytes) overlap", "disjoint"]),
+    ("the same view twice", lambda c: (lambda z: c.allreduce(z[:4], z[:4]))(np.zeros(8)),
+     unisono.OverlappingBuffersError, ["overlap", "in-place"]),
+    ("algorithm of no name", lambda c: c.allreduce(X, algorithm=7), unisono.InvalidArgumentError,
+     ["algorithm is 7", "name"]),
+    ("request", lambda c: c.barrier(wait_for=[1]), unisono.InvalidArgumentError, ["wait_for", "Request"]),
+    ("one request", lambda c: c.barrier(wait_for=1), unisono.InvalidArgumentError, ["wait_for", "Request"]),
+    ("float as colour", lambda c: c.split(0.5), unisono.InvalidArgumentError, ["colour is 0.5", "integer"]),
+    ("negative group", lambda c: c.split(0, group_size=-1), unisono.InvalidArgumentError, ["group_size is -1"]),
 ]  # fmt: skip
 
 
@@ -91,6 +137,38 @@ def test_bad_input(call: Callable[[Communicator], Any], kind: type[Exception], w
     for text in ThreadJob(2, timeout=20).run(member):
         for word in words:
             assert word in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"eager_limit": -1}, ["eager_limit is -1", "0 (default) to"]),
+        ({"segment_bytes": 1.5}, ["segment_bytes is 1.5", "integers"]),
+        ({"segment_bytes": 3}, ["segment_bytes is 3", "64"]),
+        ({"rx_buffer_count": 70000}, ["rx_buffer_count is 70000", "1 to 65536"]),
+        ({"timeout": "soon"}, ["timeout is 'soon'", "seconds"]),
+        ({"timeout": math.inf}, ["is inf", "10 years"]),
+        ({"timeout": math.nan}, ["is nan", "10 years"]),
+        ({"size": 0}, ["of 0 ranks", "1 to 4096"]),
+        ({"size": 2.0}, ["of 2.0 ranks", "1 to 4096"]),
+    ],
+    ids=str,
+)
+def test_bad_settings(settings: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(unisono.InvalidArgumentError) as failure:
+        ThreadJob(**({"size": 1} | settings)).run(lambda comm: comm.barrier())
+    for word in words:
+        assert word in str(failure.value)
+
+
+def test_arrays_without_axes_are_one_element() -> None:
+    def member(comm: Communicator) -> tuple[np.ndarray, np.ndarray]:
+        return comm.allreduce(np.array(comm.rank + 1.0)), comm.allgather(np.array(comm.rank + 1.0))
+
+    for total, all_of_them in ThreadJob(2, timeout=20).run(member):
+        assert total.shape == ()
+        assert total == 3
+        np.testing.assert_array_equal(all_of_them, [1, 2])
 
 
 def test_a_freed_communicator_is_recognised() -> None:

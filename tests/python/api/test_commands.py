@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,8 @@ import pytest
 import unisono
 from unisono import _core
 from unisono.cli import main
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_algorithms_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,22 +61,63 @@ def test_check_a_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "proven" in capsys.readouterr().out
 
 
-def test_check_finds_what_is_wrong_in_a_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = program_file(tmp_path)
-    lines = path.read_text().splitlines()
-    last_of_rank_1 = lines.index("rank 2") - 1
-    path.write_text("\n".join(lines[:last_of_rank_1] + lines[last_of_rank_1 + 1 :]) + "\n")
-    assert main(["check", str(path)]) == 1
+def test_check_draws_a_counterexample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(p: unisono.Builder) -> None:
+        p.move(take=p.src(0, 1), send=p.message(1 - p.rank, tag=p.rank))
+        p.move(take=p.arrival(1 - p.rank, tag=0), keep=p.dst(0, 1))
+
+    monkeypatch.chdir(tmp_path)
+    unisono.Program.build(2, write).save("two.uprg")
+    assert main(["check", "two.uprg"]) == 1
     output = capsys.readouterr().out
     assert "✗" in output
-    assert "rank" in output
+    assert "tag 1" in output
+    assert "unisono-counterexample.svg" in output
+    assert Path("unisono-counterexample.svg").read_text().startswith("<svg")
+    assert main(["check", "two.uprg", "--json", "--svg", "other.svg"]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert result["ok"] is False
+    assert result["picture"] == "other.svg"
+    assert result["reports"]["two.uprg"]["finding"]["kind"] == "unmatched"
+    assert main(["check", "two.uprg", "--svg", "no/such/folder.svg"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "bcast/binomial", "--ranks", "2:3", "--schedules", "2", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["ok"] is True
+    assert result["picture"] is None
+    assert result["reports"]["bcast/binomial"]["ranks"] == [2, 3]
 
 
 def test_check_refuses_what_is_no_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "text"
     path.write_text("unisono program 1\nranks 1\nrank 0\nmove zero\nend\n")
     assert main(["check", str(path)]) == 2
-    assert "line 4" in capsys.readouterr().err
+    assert "not with the letters UPRG" in capsys.readouterr().err
+
+
+def test_program_files_hold_no_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "allgatherv/ring", "--file", str(tmp_path / "file")]) == 2
+    assert "a program file holds no data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_table_fits_the_terminal(width: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "algorithms"], capture_output=True, text=True, timeout=60, check=True,
+        env=os.environ | {"COLUMNS": str(width), "PYTHONPATH": str(ROOT / "python")},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= width
+    names = [str(entry) for entry in unisono.algorithms()]
+    for name in names:
+        assert any(name in line for line in lines), name
+    cut = [line for line in lines if line.endswith("…")]
+    assert not cut
 
 
 @pytest.mark.parametrize("policy", ["generous", "least_permissive", "random"])
