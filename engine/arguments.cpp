@@ -11,6 +11,8 @@ namespace unisono::cclo {
 namespace {
 
 constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 62U;
+/// Offsets travel in 48 bits, and the largest put has 2^43 bytes.
+constexpr std::uint64_t kMaxWindowOffset = (std::uint64_t{1} << 47U) - 1;
 
 /// Saturating product, for sizes that no buffer has.
 std::uint64_t times(std::uint64_t a, std::uint64_t b) {
@@ -168,6 +170,10 @@ class Admission {
                    : local(c)        ? CallState::Space::kLocal
                                      : CallState::Space::kCollective;
     state_.window_offset = c == Collective::kPut || c == Collective::kGet ? request_.window_offset : 0;
+    if (state_.window_offset > kMaxWindowOffset) {
+      refuse(ErrorCode::kInvalidArgument, "window offset " + std::to_string(state_.window_offset) +
+                                              " was given; allowed are 0 to " + std::to_string(kMaxWindowOffset));
+    }
   }
 
   /// Elements from the begin of the buffer to the end of the last block.

@@ -204,7 +204,9 @@ void CallQueue::fail(CallState& call, ErrorCode code, const std::string& what, b
   const bool own = call.space == CallState::Space::kPointToPoint &&
                    (code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);
   finish(call, code, message);
-  if (revoke && shared && !own) blocks_.communicators->revoke(communicator, ErrorCode::kRevoked, message, true);
+  // A collective that has ended here in error never ends elsewhere, whoever is to blame.
+  if ((revoke || call.space == CallState::Space::kCollective) && shared && !own)
+    blocks_.communicators->revoke(communicator, ErrorCode::kRevoked, message, true);
 }
 
 void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::string& what) {
@@ -264,6 +266,7 @@ Clock::time_point CallQueue::next_deadline() const {
 }
 
 bool CallQueue::examine(Clock::time_point now) {
+  if (++look_ == 0) look_ = 1;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     CallState& call = *active_[i];
     if (call.finished) continue;
@@ -302,11 +305,10 @@ bool CallQueue::look_for_dead(CallState& call) {
     Peer& peer = communicator.peers[rank];
     const Poe::Liveness liveness = blocks_.poe->liveness(peer.endpoint);
     if (liveness == Poe::Liveness::kAlive || !text.empty()) return;
-    // What it sent before it ended is still taken: only when nothing has come since is it missed.
-    if (!peer.gone) {
-      peer.gone = true;
-      return;
-    }
+    // What it sent before it ended is still taken, and may have come since the network was last read: only
+    // what has not come at a later look is missed.
+    if (peer.gone == 0) peer.gone = look_;
+    if (peer.gone == look_) return;
     text = "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint) +
            (liveness == Poe::Liveness::kDead ? ", has died; " : ", has left the job; ") + what;
   });

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/error.hpp"
@@ -46,6 +46,8 @@ class CallQueue {
       work();
     } catch (const Error& error) {
       fail(call, error.code(), error.what());
+    } catch (const std::bad_alloc&) {
+      fail(call, ErrorCode::kOutOfMemory, "no memory was left for it");
     }
   }
   /// Ends a call in error and, unless it concerns this rank alone, revokes its communicator. `what` is
@@ -98,6 +100,7 @@ class CallQueue {
   std::vector<CallState*> active_;
   bool ended_ = false;
   bool swept_ = true;
+  std::uint32_t look_ = 0;  ///< number of the present `examine`
   CallResult forgotten_{true, ErrorCode::kOk, {}, 0};
 };
 

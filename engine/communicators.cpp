@@ -1,6 +1,7 @@
 #include "engine/communicators.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/call_queue.hpp"
 #include "engine/program_cache.hpp"
@@ -9,11 +10,25 @@
 #include "engine/tx.hpp"
 
 namespace unisono::cclo {
+namespace {
+
+/// Whether an epoch is `other` or an earlier one. Epochs wrap.
+bool not_after(std::uint16_t epoch, std::uint16_t other) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) <= 0;
+}
+
+}  // namespace
 
 void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, std::uint32_t group_size) {
   if (all_.count(number) != 0) {
     throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " exists already");
+  }
+  const auto freed = freed_.find(number);
+  if (freed != freed_.end() && not_after(epoch, freed->second)) {
+    throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " was freed in epoch " +
+                                                 std::to_string(freed->second) + "; epoch " + std::to_string(epoch) +
+                                                 " was given, a later one is needed");
   }
   const auto capability = decode_capability({agreed.capability});
   if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1) {
@@ -41,6 +56,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
                                                    std::to_string(blocks_.poe->size() - 1) + ", each once");
     }
     seen[endpoint] = true;
+    if (broken(endpoint)) throw Error(ErrorCode::kCorruptMessage, broken_[endpoint]);
     if (endpoint == blocks_.poe->self()) made->rank = rank;
     Peer& peer = made->peers.emplace_back();
     peer.endpoint = endpoint;
@@ -60,13 +76,19 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
       held_.push_back(std::move(message));
       continue;
     }
-    held_bytes_ -= message.payload.size();
+    held_bytes_ -= message.bytes();
     const std::uint32_t source = message.header.source;
     if (source >= communicator.size || communicator.peers[source].endpoint != message.endpoint ||
         message.header.destination != communicator.rank) {
       continue;
     }
     blocks_.rx->accept(communicator, {message.header, message.payload});
+  }
+  if (spilled_.erase({number, epoch}) != 0) {
+    revoke(communicator, ErrorCode::kCapacity,
+           "more than " + std::to_string(kHeldBytes) + " bytes had come before rank " +
+               std::to_string(communicator.rank) + " made it",
+           true);
   }
 }
 
@@ -96,15 +118,26 @@ Communicator& Communicators::get(std::uint32_t number) {
 void Communicators::hold(std::uint32_t endpoint, const Incoming& incoming) {
   const Header& header = incoming.header;
   const auto freed = freed_.find(header.communicator);
-  if (freed != freed_.end() && header.epoch <= freed->second) return;
+  if (freed != freed_.end() && not_after(header.epoch, freed->second)) return;
   const auto present = all_.find(header.communicator);
-  if (present != all_.end() && header.epoch <= present->second->epoch) return;
-  held_bytes_ += incoming.payload.size();
-  if (held_bytes_ > kHeldBytes) {
-    throw Error(ErrorCode::kCapacity, "more than " + std::to_string(kHeldBytes) +
-                                          " bytes have come for communicators that were not created here");
-  }
+  if (present != all_.end() && not_after(header.epoch, present->second->epoch)) return;
+  if (spilled_.count(identity(header)) != 0) return;
   held_.push_back({endpoint, header, {incoming.payload.begin(), incoming.payload.end()}});
+  held_bytes_ += held_.back().bytes();
+  if (held_bytes_ > kHeldBytes) spill();
+}
+
+/// Drops what is kept for the communicator that fills the most: it alone shall suffer.
+void Communicators::spill() {
+  std::map<Identity, std::size_t> share;
+  for (const Held& held : held_) share[identity(held.header)] += held.bytes();
+  const auto most =
+      std::max_element(share.begin(), share.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  held_bytes_ -= most->second;
+  held_.erase(std::remove_if(held_.begin(), held_.end(),
+                             [&](const Held& held) { return identity(held.header) == most->first; }),
+              held_.end());
+  spilled_.insert(most->first);
 }
 
 void Communicators::revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell) {
@@ -116,8 +149,30 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   blocks_.rbm->drop(communicator);
   if (!tell) return;
   for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
-    if (rank != communicator.rank) blocks_.tx->control(communicator, rank, Control::kRevoke, reason);
+    if (rank == communicator.rank) continue;
+    Header header = blocks_.tx->header(communicator, rank, MessageType::kControl);
+    header.tag = static_cast<std::uint32_t>(Control::kRevoke);
+    header.token_generation = static_cast<std::uint16_t>(code);
+    blocks_.tx->control(communicator, rank, header, reason);
   }
+}
+
+void Communicators::broke(std::uint32_t endpoint, const std::string& text) {
+  broken_.resize(blocks_.poe->size());
+  if (!broken_[endpoint].empty()) return;
+  broken_[endpoint] = text;
+  broke_ = true;
+}
+
+bool Communicators::end_broken() {
+  if (!broke_) return false;
+  broke_ = false;
+  for_each([&](Communicator& communicator) {
+    for (const Peer& peer : communicator.peers) {
+      if (broken(peer.endpoint)) revoke(communicator, ErrorCode::kCorruptMessage, broken_[peer.endpoint], true);
+    }
+  });
+  return true;
 }
 
 }  // namespace unisono::cclo

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/blocks.hpp"
@@ -36,6 +38,13 @@ class Communicators {
   /// rank is the first to know.
   void revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell);
 
+  /// Notes that the memory shared with an endpoint is corrupt: nothing is sent to it or taken of it any more.
+  /// May be called in the middle of anything; its communicators end in `end_broken`.
+  void broke(std::uint32_t endpoint, const std::string& text);
+  bool broken(std::uint32_t endpoint) const { return !broken_.empty() && !broken_[endpoint].empty(); }
+  /// Revokes the communicators of endpoints that broke since. Returns whether there were any.
+  bool end_broken();
+
   template <class Use>
   void for_each(Use&& use) {
     for (auto& [number, communicator] : all_) use(*communicator);
@@ -46,9 +55,14 @@ class Communicators {
     std::uint32_t endpoint = 0;
     Header header;
     std::vector<std::byte> payload;
+    std::size_t bytes() const { return sizeof(Held) + payload.size(); }
   };
-  /// Bytes kept for communicators that are not made yet. Their members' credits bound what can come.
+  using Identity = std::pair<std::uint32_t, std::uint16_t>;  ///< number and epoch
+  /// Bytes kept for communicators that are not made yet. Credits bound eager messages, but not puts.
   static constexpr std::size_t kHeldBytes = std::size_t{256} << 20U;
+
+  static Identity identity(const Header& header) { return {header.communicator, header.epoch}; }
+  void spill();
 
   const Blocks& blocks_;
   EngineSettings settings_;
@@ -56,6 +70,9 @@ class Communicators {
   std::unordered_map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last
   std::vector<Held> held_;
   std::size_t held_bytes_ = 0;
+  std::set<Identity> spilled_;       ///< for these too much has come: they are revoked as they are made
+  std::vector<std::string> broken_;  ///< by endpoint, why; empty while none is
+  bool broke_ = false;               ///< since `end_broken`
 };
 
 }  // namespace unisono::cclo

@@ -363,7 +363,9 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
       if (!part.eager && !(pair.granted && pair.grant_ordinal == part.ordinal && pair.grant_limit > state.done)) {
         report(part.peer, move + " waits for rank " + std::to_string(part.peer) + " to grant " +
                               std::to_string(state.bytes - state.done) + " bytes");
-      } else if (state.ports.empty()) {
+      } else if (std::all_of(state.ports.begin(), state.ports.end(), [&](const Port& port) {
+                   return port.arrived && (port.received == port.total || port.received > state.done);
+                 })) {
         report(part.peer, move + " waits for rank " + std::to_string(part.peer) + " to take what was sent to it");
       }
     }

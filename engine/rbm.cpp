@@ -312,6 +312,16 @@ void Rbm::on_eager(Communicator& communicator, std::uint32_t peer, const Incomin
   }
 }
 
+/// A segment that does not begin a message continues the one that is incomplete, byte for byte: more than a
+/// message has must never be stored.
+void Rbm::check_order(const Message* message, std::uint32_t peer, const Header& header) {
+  const bool continues = message != nullptr && message->header.message_bytes == header.message_bytes &&
+                         (message->port != nullptr ? message->port->received : message->received) == header.offset;
+  if (!continues && (message == nullptr || !message->discarded)) {
+    throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
+  }
+}
+
 void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
   const Header& header = incoming.header;
   CallState* call = CallQueue::find(communicator, header.sequence);
@@ -329,15 +339,14 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
       for (Message* other : state.early) {  // of several messages of one call, the newest is incomplete
         if (other->header.sequence == header.sequence) message = other;
       }
-    }
-    if (message == nullptr || message->received != header.offset) {
-      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
+      check_order(message, peer, header);
     }
     keep(communicator, *message, header.offset, incoming.payload);
     message->received += incoming.payload.size();
     return;
   }
   Pair& pair = call->pairs[peer];
+  if (call->mismatch_waits) return;
   blocks_.calls->guard(*call, [&] {
     pair.heard = true;
     if (header.first) {
@@ -365,9 +374,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
       return;
     }
     Message* message = pair.incoming;
-    if (message == nullptr || message->header.message_bytes != header.message_bytes) {
-      throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
-    }
+    check_order(message, peer, header);
     if (header.last) pair.incoming = nullptr;
     if (message->port != nullptr) {
       feed(*call, *message->move, *message->port, incoming.payload);
@@ -391,10 +398,8 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
   }
   const auto found = std::find_if(state.incoming.begin(), state.incoming.end(),
                                   [&](const Message* m) { return m->header.sequence == header.sequence; });
-  if (found == state.incoming.end() || (*found)->header.message_bytes != header.message_bytes) {
-    throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager segment out of order");
-  }
-  Message* message = *found;
+  Message* message = found == state.incoming.end() ? nullptr : *found;
+  check_order(message, peer, header);
   if (header.last) state.incoming.erase(found);
   if (message->discarded) {
     if (!header.last) return;
@@ -491,6 +496,7 @@ void Rbm::on_write(Communicator& communicator, std::uint32_t peer, const Incomin
       slot.port->peer != peer) {
     return;
   }
+  if (slot.call->mismatch_waits) return;
   blocks_.calls->guard(*slot.call, [&] {
     Port& port = *slot.port;
     if (!slot.port->remote_memory) {
@@ -523,8 +529,7 @@ void Rbm::on_get_failed(Communicator& communicator, std::uint32_t peer, const He
       slot.port->peer != peer) {
     return;
   }
-  const auto code = static_cast<ErrorCode>(header.offset);
-  blocks_.calls->fail(*slot.call, code, text, false);
+  blocks_.calls->fail(*slot.call, error_code(header.offset), text, false);
 }
 
 // ------------------------------------------------------------------------------------ requests, grants
@@ -631,12 +636,13 @@ void Rbm::release(CallState& call) {
       if (port.state == Port::State::kEager) {
         Message* message = port.message;
         message->port = nullptr;
-        // Of a collective nothing more is taken after an error: the communicator is revoked.
-        if (port.received == port.total || call.space == CallState::Space::kCollective) {
+        if (port.received == port.total) {
           free_message(message);
           return_credit(communicator, port.peer);
+        } else if (call.space == CallState::Space::kCollective) {
+          free_message(message);  // its last segment finds the call ended, and returns the credit
         } else {
-          message->discarded = true;  // its last segment returns the credit
+          message->discarded = true;  // likewise, but it is known by its sequence number
         }
       }
       port.state = Port::State::kDone;
@@ -644,8 +650,9 @@ void Rbm::release(CallState& call) {
   }
   for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {
     for (Message* message : call.pairs[peer].eager) {
+      const bool whole = message->received == message->header.message_bytes;
       free_message(message);
-      return_credit(communicator, peer);
+      if (whole) return_credit(communicator, peer);
     }
     call.pairs[peer].eager.clear();
     auto& posted = communicator.peers[peer].posted;

@@ -67,6 +67,7 @@ class Rbm {
   void take(CallState& call, MoveState& move, Port& port, Message* message);
   void check(const CallState& call, const MoveState& move, const Port& port, const Header& header) const;
   void check_signature(CallState& call, std::uint32_t peer, const Header& header);
+  static void check_order(const Message* message, std::uint32_t peer, const Header& header);
   void eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void announce(Communicator& communicator, std::uint32_t peer, Message* message);

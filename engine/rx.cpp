@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
@@ -25,15 +26,21 @@ bool Rx::drain() {
   bool any = false;
   Incoming incoming;
   for (std::uint32_t endpoint = 0; endpoint < blocks_.poe->size(); ++endpoint) {
-    for (const Lane lane : {Lane::kControl, Lane::kData}) {
-      for (int i = 0; i < kBurst && blocks_.poe->peek(endpoint, lane, incoming); ++i) {
-        dispatch(endpoint, incoming);
-        blocks_.poe->release(endpoint, lane);
-        any = true;
+    if (blocks_.communicators->broken(endpoint)) continue;
+    try {
+      for (const Lane lane : {Lane::kControl, Lane::kData}) {
+        for (int i = 0; i < kBurst && blocks_.poe->peek(endpoint, lane, incoming); ++i) {
+          dispatch(endpoint, incoming);
+          blocks_.poe->release(endpoint, lane);
+          any = true;
+        }
       }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCorruptMessage) throw;
+      blocks_.communicators->broke(endpoint, error.what());
     }
   }
-  return any;
+  return blocks_.communicators->end_broken() || any;
 }
 
 void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {
@@ -95,6 +102,9 @@ void Rx::accept(Communicator& communicator, const Incoming& incoming) {
     }
   } catch (const Error& error) {
     blocks_.communicators->revoke(communicator, error.code(), error.what(), true);
+  } catch (const std::bad_alloc&) {
+    blocks_.communicators->revoke(communicator, ErrorCode::kOutOfMemory,
+                                  "a message of rank " + std::to_string(peer) + " found no memory", true);
   }
 }
 
@@ -103,13 +113,16 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
   const std::string text(reinterpret_cast<const char*>(incoming.payload.data()), incoming.payload.size());
   switch (static_cast<Control>(header.tag)) {
     case Control::kRevoke:
-      blocks_.communicators->revoke(communicator, ErrorCode::kRevoked,
-                                    "rank " + std::to_string(peer) + " reported: " + text, false);
+      // That a member has died is the reason on every rank; other errors are the reporting rank's own.
+      blocks_.communicators->revoke(
+          communicator,
+          error_code(header.token_generation) == ErrorCode::kPeerDead ? ErrorCode::kPeerDead : ErrorCode::kRevoked,
+          "rank " + std::to_string(peer) + " reported: " + text, false);
       break;
     case Control::kReject: {
       CallState* call = CallQueue::find_send(communicator, peer, header.sequence);
       if (call != nullptr) {
-        blocks_.calls->fail(*call, static_cast<ErrorCode>(header.token_generation),
+        blocks_.calls->fail(*call, error_code(header.token_generation),
                             "rank " + std::to_string(peer) + " refused it: " + text, false);
       }
       break;
@@ -186,9 +199,9 @@ void Rx::on_put_done(Communicator& communicator, std::uint32_t peer, const Heade
   CallState& call = *put->call;
   MoveState& move = *put->move;
   puts.erase(put);
-  const auto code = static_cast<ErrorCode>(header.token_generation);
-  if (code != ErrorCode::kOk) {
-    blocks_.calls->fail(call, code, "rank " + std::to_string(peer) + " refused it: " + text, false);
+  if (header.token_generation != static_cast<std::uint16_t>(ErrorCode::kOk)) {
+    blocks_.calls->fail(call, error_code(header.token_generation),
+                        "rank " + std::to_string(peer) + " refused it: " + text, false);
     return;
   }
   move.put_pending = false;

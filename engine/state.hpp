@@ -32,9 +32,15 @@ struct Port;
 /// Token slot that names no landing area but the communicator's window: data of a put.
 inline constexpr std::uint16_t kWindowSlot = 0xffff;
 
+/// The error that a peer's message names; for numbers that name none, that the message is corrupt.
+inline ErrorCode error_code(std::uint64_t number) {
+  const bool known = number != 0 && number <= static_cast<std::uint64_t>(ErrorCode::kInternal);
+  return known ? static_cast<ErrorCode>(number) : ErrorCode::kCorruptMessage;
+}
+
 /// Kinds of control messages; they travel in the header's tag.
 enum class Control : std::uint32_t {
-  kRevoke = 1,     ///< the communicator has failed; payload: the reason
+  kRevoke = 1,     ///< the communicator has failed; token_generation: error code; payload: the reason
   kReject = 2,     ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
   kGet = 3,        ///< asks for bytes of the window; carries a landing token and its limit
   kGetMore = 4,    ///< raises the limit of a get
@@ -144,7 +150,6 @@ struct CallState {
   std::array<Binding, 5> regions{};  ///< by Region
   std::vector<std::uint64_t> params;
   std::vector<std::byte> scratch;
-  std::vector<std::byte*> unused_;
   Space space = Space::kLocal;
   std::uint32_t sequence = 0;  ///< collective sequence, or pair sequence
   std::uint32_t signature = 0;
@@ -179,7 +184,7 @@ struct Posted {
 /// What a communicator knows of one member.
 struct Peer {
   std::uint32_t endpoint = 0;
-  bool gone = false;                  ///< was found dead or left; what it sent before is still taken
+  std::uint32_t gone = 0;             ///< look at which it was first found dead or left; 0: never
   std::uint32_t credits = 0;          ///< receive buffers of the peer that this rank may still fill
   std::uint32_t owed = 0;             ///< credits to return to the peer
   std::uint32_t held = 0;             ///< eager messages of the peer that have not been consumed

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/rbm.hpp"
+#include "engine/communicators.hpp"
+#include "network/poe.hpp"
 
 namespace unisono::cclo {
 
@@ -37,7 +38,18 @@ void Tx::take_credits(Communicator& communicator, std::uint32_t peer, Header& he
 }
 
 std::byte* Tx::reserve(const Communicator& communicator, std::uint32_t peer, std::uint64_t bytes) {
-  return blocks_.poe->reserve(communicator.peers[peer].endpoint, Lane::kData, static_cast<std::uint32_t>(bytes));
+  return reserve(communicator.peers[peer].endpoint, Lane::kData, bytes);
+}
+
+std::byte* Tx::reserve(std::uint32_t endpoint, Lane lane, std::uint64_t bytes) {
+  if (blocks_.communicators->broken(endpoint)) return nullptr;
+  try {
+    return blocks_.poe->reserve(endpoint, lane, static_cast<std::uint32_t>(bytes));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorruptMessage) throw;
+    blocks_.communicators->broke(endpoint, error.what());
+    return nullptr;
+  }
 }
 
 void Tx::commit(Communicator& communicator, std::uint32_t peer, Header& header) {
@@ -93,8 +105,8 @@ void Tx::return_credits(Communicator& communicator, std::uint32_t peer) {
 }
 
 bool Tx::send_control(std::uint32_t endpoint, const Header& header, std::string_view payload) {
-  std::byte* space = blocks_.poe->reserve(endpoint, Lane::kControl, static_cast<std::uint32_t>(payload.size()));
-  if (space == nullptr) return false;
+  std::byte* space = reserve(endpoint, Lane::kControl, payload.size());
+  if (space == nullptr) return blocks_.communicators->broken(endpoint);  // then it is dropped
   if (!payload.empty()) std::memcpy(space, payload.data(), payload.size());
   blocks_.poe->commit(endpoint, Lane::kControl, header);
   return true;

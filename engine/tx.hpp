@@ -9,6 +9,7 @@
 
 #include "engine/blocks.hpp"
 #include "engine/state.hpp"
+#include "network/poe.hpp"
 
 namespace unisono::cclo {
 
@@ -47,6 +48,8 @@ class Tx {
     Header header;
     std::vector<char> payload;
   };
+  /// Null also if the memory shared with the endpoint is corrupt: its communicators will end soon.
+  std::byte* reserve(std::uint32_t endpoint, Lane lane, std::uint64_t bytes);
   bool send_control(std::uint32_t endpoint, const Header& header, std::string_view payload);
   static void take_credits(Communicator& communicator, std::uint32_t peer, Header& header);
 
