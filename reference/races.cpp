@@ -214,7 +214,7 @@ class RaceFinder {
     if (read || (from.write && from.kind == Access::Kind::kLocal)) {
       for (const Node next : lowered_.stream_dependents(lowered_.node(from.node))) step(next);
     }
-    for (std::size_t i = 0; i < pure_list_.size(); ++i) {
+    for (std::size_t i = 0; i < pure_list_.size(); ++i) {  // NOLINT(modernize-loop-convert): the list grows
       const Node n = pure_list_[i];
       for (const Node next : successors_[n]) step(next);
       for (const Node next : lowered_.stream_dependents(lowered_.node(n))) step(next);
