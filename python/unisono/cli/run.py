@@ -69,7 +69,12 @@ def execute(options: argparse.Namespace) -> int:
         if os.path.isfile(options.program):
             return _refuse(f"{options.program} is not executable", 126)
         return _refuse(f"there is no program {options.program}", 127)
-    return Launcher(command, options.ranks, prefix=options.prefix, timeout=options.timeout).run()
+    try:
+        return Launcher(command, options.ranks, prefix=options.prefix, timeout=options.timeout).run()
+    except OSError as failure:
+        if failure.filename != command[0]:
+            raise
+        return _refuse(f"{options.program} cannot be run: {failure.strerror}", 126)
 
 
 def _refuse(what: str, status: int) -> int:

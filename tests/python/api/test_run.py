@@ -75,6 +75,52 @@ def test_prefix_ends_an_unfinished_line() -> None:
     assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
 
 
+def test_lines_are_whole_when_all_ranks_write_at_once(tmp_path: Path) -> None:
+    ranks, lines = 4, 200
+    script = tmp_path / "writes.py"
+    script.write_text(
+        "import os\nrank = os.environ['UNISONO_RANK']\n"
+        f"for line in range({lines}):\n"
+        "    stream = 1 + line % 2\n"
+        "    for piece in (rank, ':', str(line), ' ', rank * (1 + 37 * line % 5000), '\\n'):\n"
+        "        os.write(stream, piece.encode())\n"
+    )
+    # Both streams into one pipe: that is where lines of different streams could mix as well.
+    done = subprocess.run(
+        [*RUN, "-n", str(ranks), "--prefix", str(script)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, env=ENVIRONMENT,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == sorted(
+        f"[{rank}] {rank}:{line} {str(rank) * (1 + 37 * line % 5000)}" for rank in range(ranks) for line in range(lines)
+    )
+
+
+def test_prefixed_output_comes_in_time(tmp_path: Path) -> None:
+    script = tmp_path / "slow.py"
+    script.write_text("import time\nprint('at once')\ntime.sleep(60)\n")
+    job = start("-n", 1, "--prefix", script)
+    assert job.stdout is not None
+    begin = time.monotonic()
+    assert job.stdout.readline() == "[0] at once\n"
+    assert time.monotonic() - begin < 30
+    job.send_signal(signal.SIGTERM)
+    job.communicate(timeout=SECONDS)
+
+
+def test_a_shell_script(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\necho $UNISONO_RANK of $UNISONO_SIZE: $1\n")
+    script.chmod(0o755)
+    done = run("-n", 2, "--prefix", script, "an argument")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[0] 0 of 2: an argument", "[1] 1 of 2: an argument"]
+    script.write_text("no interpreter is named\n")
+    done = run("-n", 2, script)
+    assert done.returncode == 126
+    assert f"{script} cannot be run: Exec format error" in done.stderr
+
+
 def test_the_first_failing_rank_gives_the_status() -> None:
     begin = time.monotonic()
     done = run("-n", 3, "sh", "-c", "[ $UNISONO_RANK != 1 ] && exec sleep 60; exit 7")
@@ -139,8 +185,9 @@ def test_ctrl_c_interrupts_a_wait(tmp_path: Path) -> None:
         "with unisono.init() as context:\n"
         "    world = context.world\n"
         "    world.barrier()\n"
-        "    os.write(1, b'ready\\n')\n"
-        "    try: world.recv(np.zeros(1), (world.rank + 1) % 2)\n"
+        "    try:\n"
+        "        os.write(1, b'ready\\n')\n"
+        "        world.recv(np.zeros(1), (world.rank + 1) % 2)\n"
         "    except KeyboardInterrupt: os.write(1, b'interrupted\\n'); raise SystemExit(9)\n"
     )
     job = start("-n", 2, script)
@@ -183,6 +230,8 @@ def test_input_goes_to_rank_0() -> None:
     ("arguments", "status", "text"),
     [
         (["-n", 0, "true"], 2, "allowed are 1 to 1024"),
+        (["-n", 200000, "true"], 2, "'200000' ranks were asked for; allowed are 1 to 1024"),
+        (["-n", -1, "true"], 2, "allowed are 1 to 1024"),
         (["-n", "two", "true"], 2, "'two' ranks were asked for"),
         (["-n", 2, "no-such-program"], 127, "there is no program no-such-program"),
         (["-n", 2, "no-such-script.py"], 127, "there is no file no-such-script.py"),
