@@ -2,11 +2,13 @@
 #include "unisono/unisono.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "collectives/algorithm.hpp"
@@ -159,6 +161,20 @@ unisono_context* publish(const std::shared_ptr<Context>& context) {
 
 void throw_if_failed(const CallResult& result) {
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+}
+
+std::string read_file(const char* path) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, std::string("the program file ") + path + " cannot be read: " + why);
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(std::generic_category().message(errno));
+  try {
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  } catch (const std::ios_base::failure& failure) {
+    refuse(failure.code().message());  // a folder, say
+  }
+  return {};
 }
 
 /// Checks a call, and what of it the ranks must have agreed on beforehand.
@@ -409,11 +425,7 @@ unisono_result unisono_program_load(const char* path, unisono_program** program)
   return guarded([&] {
     unisono_program*& result = output(program, "program");
     if (path == nullptr) throw Error(ErrorCode::kInvalidArgument, "the path of the program file is null");
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file) {
-      throw Error(ErrorCode::kInvalidArgument, std::string("the program file ") + path + " cannot be read");
-    }
+    const std::string text = read_file(path);
     try {
       result = handle_of<unisono_program>(Programs::instance().add(
           std::make_shared<ProgramSet>(parse_programs(std::as_bytes(std::span(text.data(), text.size()))))));

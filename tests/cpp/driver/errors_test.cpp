@@ -256,6 +256,8 @@ TEST(Programs, FilesAreReadStrictly) {
   unisono_program* program = nullptr;
   EXPECT_EQ(unisono_program_load("no/such/file", &program), code_of(ErrorCode::kInvalidArgument));
   EXPECT_THAT(std::string(unisono_last_error()), AllOf(HasSubstr("no/such/file"), HasSubstr("cannot be read")));
+  EXPECT_EQ(unisono_program_load("/", &program), code_of(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("the program file / cannot be read"));
   EXPECT_EQ(unisono_program_parse(nullptr, 5, &program), code_of(ErrorCode::kInvalidArgument));
   EXPECT_EQ(unisono_program_parse(good.data(), good.size(), nullptr), code_of(ErrorCode::kInvalidArgument));
 }
