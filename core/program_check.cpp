@@ -60,7 +60,7 @@ class MoveCheck {
   }
 
   std::string word(const char* what, std::uint64_t offset) const {
-    if (offset % 8 == 0 && offset + 8 <= program_.params_bytes) return "";
+    if (offset % 8 == 0 && offset < program_.params_bytes && program_.params_bytes - offset >= 8) return "";
     return std::string(what) + " is the params word at byte " + std::to_string(offset) +
            "; allowed are multiples of 8 below " + std::to_string(program_.params_bytes);
   }

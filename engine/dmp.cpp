@@ -137,10 +137,13 @@ bool Dmp::try_start(CallState& call, MoveState& state) {
   return true;
 }
 
-std::uint64_t Dmp::visible(CallState& call, std::uint32_t index, std::uint64_t all) {
-  if (index < call.retired) return all;
+std::uint64_t Dmp::visible(CallState& call, const MoveState& state, std::uint32_t index) {
+  if (index < call.retired) return state.bytes;
   const MoveState& producer = call.move(index);
-  return producer.state == MoveState::State::kComplete ? all : producer.done;
+  if (producer.state == MoveState::State::kComplete) return state.bytes;
+  // Segments are followed by elements, and the two moves' datatypes may differ.
+  const std::uint64_t elements = producer.done / std::max<std::uint64_t>(1, bytes_of(producer.move->dtype));
+  return std::min(state.bytes, elements * bytes_of(state.move->dtype));
 }
 
 bool Dmp::issue_ports(CallState& call, MoveState& state) {
@@ -153,7 +156,7 @@ bool Dmp::issue_ports(CallState& call, MoveState& state) {
     const Move& m = *state.move;
     std::byte* place = state.ports.size() == 1 && m.op0.kind == OperandKind::kNone ? state.local : nullptr;
     for (const std::uint32_t distance : {std::uint32_t{m.segment_dependency0}, std::uint32_t{m.segment_dependency1}}) {
-      if (distance != 0 && visible(call, state.index - distance, state.bytes) < state.bytes) place = nullptr;
+      if (distance != 0 && visible(call, state, state.index - distance) < state.bytes) place = nullptr;
     }
     any = blocks_.rbm->issue(call, state, port, place) || any;
   }
@@ -204,7 +207,7 @@ void Dmp::compute(MoveState& state, std::uint64_t bytes) {
   std::byte* first = local != nullptr ? local : !state.parts.empty() ? state.parts.front().reserved : put;
 
   const std::byte* result = first;
-  const bool fan_in = m.op1.kind == OperandKind::kArrival && m.arrival.mode != PeerMode::kRank;
+  const bool fan_in = state.ports.size() > 1;
   if (!fan_in && !state.ports.empty()) b = Rbm::readable(state.ports.front()).data();
   if (fan_in) {
     inputs_.clear();
@@ -271,7 +274,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     if (!secured) return any;
     for (const std::uint32_t distance : {std::uint32_t{m.segment_dependency0}, std::uint32_t{m.segment_dependency1}}) {
       if (distance == 0) continue;
-      const std::uint64_t done = visible(call, state.index - distance, state.bytes);
+      const std::uint64_t done = visible(call, state, state.index - distance);
       bytes = std::min(bytes, done - std::min(done, state.done));
     }
     for (const Port& port : state.ports) bytes = std::min<std::uint64_t>(bytes, Rbm::readable(port).size());

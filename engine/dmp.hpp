@@ -33,7 +33,8 @@ class Dmp {
   bool try_start(CallState& call, MoveState& move);
   static void resolve(const CallState& call, MoveState& move);
   static bool exists(const CallState& call, const MoveState& move);
-  static std::uint64_t visible(CallState& call, std::uint32_t index, std::uint64_t all);
+  /// Bytes of the move that may go on, as far as the move `index` before it is concerned.
+  static std::uint64_t visible(CallState& call, const MoveState& state, std::uint32_t index);
   bool issue_ports(CallState& call, MoveState& move);
   /// Bytes from `done` on that may be sent now; nothing if the message may not begin yet.
   std::optional<std::uint64_t> secure(CallState& call, MoveState& move, Part& part);

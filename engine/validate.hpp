@@ -19,8 +19,9 @@ struct CheckedProgram {
   bool remote_memory = false;              ///< it puts or gets
 };
 
-/// Examines `program` for a communicator of `size` ranks. Throws Error(kMalformedProgram) naming the move and
-/// the rule, or Error(kUnsupported) for what this engine or a member (`capability`, agreed) lacks.
+/// Examines `program` for a communicator of `size` ranks: the rules of core/program_check.hpp, its memory, and what
+/// it asks of the engine. Throws Error(kMalformedProgram) naming the move and the rule, or Error(kUnsupported) for
+/// what this engine or a member (`capability`, agreed) lacks.
 std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability);
 
 }  // namespace unisono::cclo

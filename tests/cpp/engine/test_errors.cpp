@@ -247,23 +247,23 @@ TEST(Arguments, MalformedProgramsAreRefused) {
     p.moves[1].remote = {kind, Cast::kNone, peer, mode, 0, 0};
   };
   const std::vector<Fault> table{
-      {ErrorCode::kMalformedProgram, "before the first", [](Program& p) { p.moves[1].dependencies = 2; }},
-      {ErrorCode::kMalformedProgram, "range", [](Program& p) { p.moves[1].count = kMaxCount + 1; }},
+      {ErrorCode::kMalformedProgram, "before the program's first", [](Program& p) { p.moves[1].dependencies = 2; }},
+      {ErrorCode::kMalformedProgram, "width or type", [](Program& p) { p.moves[1].count = kMaxCount + 1; }},
       {ErrorCode::kMalformedProgram, "scratch", [](Program& p) { p.moves[1].op0.region = Region::kScratch; }},
       {ErrorCode::kMalformedProgram, "overlap",
        [](Program& p) {
          p.moves[1].op0.region = Region::kDst;
          p.moves[1].op0.offset = 4;
        }},
-      {ErrorCode::kMalformedProgram, "fewer than two", [](Program& p) { p.moves[1].func = Func::kSum; }},
+      {ErrorCode::kMalformedProgram, "with one operand", [](Program& p) { p.moves[1].func = Func::kSum; }},
       {ErrorCode::kMalformedProgram, "no function", [](Program& p) { p.moves[1].op1 = p.moves[1].op0; }},
       {ErrorCode::kMalformedProgram, "params", [](Program& p) { p.moves[1].count_indirect = true; }},
-      {ErrorCode::kMalformedProgram, "segments",
+      {ErrorCode::kMalformedProgram, "same count",
        [](Program& p) {
          p.moves[1].segment_dependency0 = 1;
          p.moves[1].count = 3;
        }},
-      {ErrorCode::kMalformedProgram, "rank 2 of 2",
+      {ErrorCode::kMalformedProgram, "rank 2; ranks are 0 to 1",
        [&](Program& p) { remote(p, RemoteKind::kMessage, 2, PeerMode::kRank); }},
       {ErrorCode::kMalformedProgram, "pool", [&](Program& p) { remote(p, RemoteKind::kMessage, 0, PeerMode::kList); }},
       {ErrorCode::kMalformedProgram, "twice",
@@ -273,7 +273,7 @@ TEST(Arguments, MalformedProgramsAreRefused) {
        }},
       {ErrorCode::kMalformedProgram, "window", [&](Program& p) { remote(p, RemoteKind::kMemory, 1, PeerMode::kRank); }},
       {ErrorCode::kUnsupported, "stream", [](Program& p) { p.moves[1].op0.kind = OperandKind::kStream; }},
-      {ErrorCode::kUnsupported, "cast", [](Program& p) { p.moves[1].local.cast = Cast::kWire; }},
+      {ErrorCode::kMalformedProgram, "cast", [](Program& p) { p.moves[1].local.cast = Cast::kWire; }},
       {ErrorCode::kBufferTooSmall, "dst has 64 bytes", [](Program& p) { p.moves[1].local.offset = 52; }},
   };
   run_ranks(2, quick_settings(), [&](Rank& self) {
@@ -294,6 +294,54 @@ TEST(Arguments, MalformedProgramsAreRefused) {
         EXPECT_NE(std::string(error.what()).find(fault.word), std::string::npos) << error.what();
       }
     }
+  });
+}
+
+TEST(Arguments, AnIndirectOffsetBeyondAllParamsIsRefused) {
+  run_ranks(1, quick_settings(), [](Rank& self) {
+    std::vector<std::int32_t> src(4), dst(4);
+    auto program = std::make_shared<Program>();
+    Move& move = program->moves.emplace_back();
+    move.kind = MoveKind::kMove;
+    move.dtype = Datatype::kInt32;
+    move.count = 4;
+    move.op0 = {OperandKind::kMemory, Cast::kNone, Region::kSrc, true, 8};
+    move.local = {OperandKind::kMemory, Cast::kNone, Region::kDst, false, 0};
+    program->params_bytes = 8;
+    CallRequest r = request<std::int32_t>(Collective::kProgram, 4);
+    r.src = bind(src);
+    r.dst = bind(dst);
+    r.program = program;
+    EXPECT_THROW(self.engine.submit(r), Error);
+  });
+}
+
+TEST(Arguments, SegmentsAreFollowedByElementsWhateverTheirSize) {
+  run_ranks(1, quick_settings(), [](Rank& self) {
+    constexpr std::uint64_t kCount = 30'000;
+    std::vector<std::int64_t> src(kCount);
+    std::vector<std::int32_t> dst(kCount);
+    for (std::uint64_t i = 0; i < kCount; ++i) src[i] = static_cast<std::int64_t>(i) << 32 | 7;
+    auto program = std::make_shared<Program>();
+    program->scratch_bytes = kCount * 8;
+    Move move;
+    move.kind = MoveKind::kMove;
+    move.dtype = Datatype::kInt64;
+    move.count = kCount;
+    move.op0 = {OperandKind::kMemory, Cast::kNone, Region::kSrc, false, 0};
+    move.local = {OperandKind::kMemory, Cast::kNone, Region::kScratch, false, 0};
+    program->moves.push_back(move);
+    move.dtype = Datatype::kInt32;
+    move.op0.region = Region::kScratch;
+    move.local.region = Region::kDst;
+    move.segment_dependency0 = 1;
+    program->moves.push_back(move);
+    CallRequest r = request<std::int32_t>(Collective::kProgram, kCount);
+    r.src = bind(src);
+    r.dst = bind(dst);
+    r.program = program;
+    self.run(r);
+    for (std::uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(dst[i], i % 2 == 0 ? 7 : static_cast<std::int32_t>(i / 2));
   });
 }
 
