@@ -74,7 +74,7 @@ class Schedule {
       const auto sends = messages(lowered, run, lowered.sends(channel));
       const auto arrivals = messages(lowered, run, lowered.arrivals(channel));
       for (std::size_t i = 0; i < std::min(sends.size(), arrivals.size()); ++i) {
-        pairs.push_back({sends[i], arrivals[i]});
+        pairs.emplace_back(sends[i], arrivals[i]);
         if (done(run, sends[i]) && done(run, arrivals[i])) takes[arrivals[i]].push_back(sends[i]);
       }
       for (std::size_t i = 1; i < sends.size(); ++i) waits_for[sends[i]].push_back(sends[i - 1]);

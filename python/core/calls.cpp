@@ -164,7 +164,7 @@ class Communicator {
   void set_timeout(double seconds) const { check(unisono_communicator_set_timeout(handle_, seconds)); }
   void revoke(const std::string& reason) const { check(unisono_communicator_revoke(handle_, reason.c_str())); }
 
-  nb::object window(nb::object buffer) const {
+  nb::object window(const nb::object& buffer) const {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
     Outcome outcome;
     {
@@ -203,6 +203,7 @@ class Communicator {
     call.algorithm = algorithm ? algorithm->c_str() : nullptr;
     call.window_offset = window_offset;
     std::vector<unisono_request*> before;
+    before.reserve(wait_for.size());
     for (const Request* request : wait_for) before.push_back(request->handle());
     call.wait_for = before.data();
     call.wait_for_count = before.size();
@@ -316,7 +317,7 @@ void bind_calls(nb::module_& module) {
       "path"_a, "Reads a program file.");
   module.def(
       "parse_program",
-      [](nb::bytes file) {
+      [](const nb::bytes& file) {
         unisono_program* handle = nullptr;
         check(unisono_program_parse(file.c_str(), file.size(), &handle));
         return std::make_unique<Program>(handle);

@@ -113,7 +113,7 @@ const Algorithm& admitting(int collective, const std::string& name, const Call& 
   return algorithm;
 }
 
-std::string text_of(nb::bytes bytes) { return {bytes.c_str(), bytes.size()}; }
+std::string text_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 ProgramFile file_of(const std::string& bytes) {
   return parse_program_file(std::as_bytes(std::span(bytes.data(), bytes.size())));
@@ -273,7 +273,7 @@ void bind_reference(nb::module_& module) {
 
   module.def(
       "check_program",
-      [](nb::bytes file, std::uint32_t schedules, std::uint64_t seed) {
+      [](const nb::bytes& file, std::uint32_t schedules, std::uint64_t seed) {
         const std::string own = text_of(file);
         return report_of(without_gil([&] { return reference::check_job(job_of(file_of(own)), schedules, seed); }));
       },
@@ -302,7 +302,7 @@ void bind_reference(nb::module_& module) {
 
   module.def(
       "program_file_listings",
-      [](nb::bytes file) {
+      [](const nb::bytes& file) {
         const ProgramFile parsed = without_gil([own = text_of(file)] { return file_of(own); });
         std::vector<std::string> texts;
         for (const Program& program : parsed.programs) texts.push_back(reference::describe_program(program));
@@ -323,7 +323,7 @@ void bind_reference(nb::module_& module) {
 
   module.def(
       "draw_program",
-      [](nb::bytes file) {
+      [](const nb::bytes& file) {
         const std::string own = text_of(file);
         return without_gil([&] { return reference::draw_job(job_of(file_of(own)), reference::Policy::generous()); });
       },
