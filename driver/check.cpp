@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "collectives/algorithm.hpp"
+#include "core/footprint.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -276,104 +277,47 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   const std::uint64_t n = shape.typed && !shape.vector ? static_cast<std::uint64_t>(given.count) : 0;
   call.count = n;
 
-  // Elements that the call reads in src and uses in dst, on this rank.
-  std::uint64_t src = 0;
-  std::uint64_t dst = 0;
-  const std::uint64_t all = n * size;
-  switch (collective) {
-    case Collective::kNop:
-    case Collective::kBarrier:
-    case Collective::kProgram:
-      break;
-    case Collective::kCopy:
-    case Collective::kCombine:
-      src = dst = n;
-      break;
-    case Collective::kSend:
-    case Collective::kPut:
-      src = n;
-      break;
-    case Collective::kRecv:
-    case Collective::kGet:
-    case Collective::kBcast:
-      dst = n;
-      break;
-    case Collective::kReduce:
-      src = call.in_place && is_root ? 0 : n;
-      dst = is_root ? n : 0;
-      break;
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-      src = call.in_place ? 0 : n;
-      dst = n;
-      break;
-    case Collective::kReduceScatter:
-      src = call.in_place ? 0 : all;
-      dst = call.in_place ? all : n;
-      break;
-    case Collective::kAllgather:
-      src = call.in_place ? 0 : n;
-      dst = all;
-      break;
-    case Collective::kGather:
-      src = call.in_place && is_root ? 0 : n;
-      dst = is_root ? all : 0;
-      break;
-    case Collective::kScatter:
-      src = is_root ? all : 0;
-      dst = call.in_place && is_root ? 0 : n;
-      break;
-    case Collective::kAlltoall:
-      src = call.in_place ? 0 : all;
-      dst = all;
-      break;
-    case Collective::kGatherv:
-    case Collective::kAllgatherv: {
-      const Blocks blocks(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+  VectorExtents blocks;
+  if (collective == Collective::kGatherv || collective == Collective::kAllgatherv) {
+    const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, collective == Collective::kAllgatherv || is_root);
-      const bool receives = collective == Collective::kAllgatherv || is_root;
-      src = call.in_place && receives ? 0 : checked.recv_counts[rank];
-      dst = receives ? blocks.extent() : 0;
-      call.count = blocks.total();
-      checked.vectors.recv_counts = checked.recv_counts.data();
-      checked.vectors.recv_displacements = checked.recv_displacements.data();
-      break;
-    }
-    case Collective::kScatterv: {
-      const Blocks blocks(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
-                          checked.send_displacements, false);
-      src = is_root ? blocks.extent() : 0;
-      dst = call.in_place && is_root ? 0 : checked.send_counts[rank];
-      call.count = blocks.total();
-      checked.vectors.send_counts = checked.send_counts.data();
-      checked.vectors.send_displacements = checked.send_displacements.data();
-      break;
-    }
-    case Collective::kAlltoallv: {
-      const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
-                            checked.recv_displacements, true);
-      dst = received.extent();
-      if (call.in_place) {
-        call.count = static_cast<std::uint64_t>(given.count);
-        const std::uint64_t largest = *std::max_element(checked.recv_counts.begin(), checked.recv_counts.end());
-        if (given.count != 0 && largest > call.count) {
-          throw Error(ErrorCode::kInvalidCount, operation + ": a block has " + std::to_string(largest) +
-                                                    " elements, but count, the bound of all blocks, is " +
-                                                    std::to_string(call.count) + "; give at least the largest, or 0");
-        }
-        checked.send_counts = checked.recv_counts;
-        checked.send_displacements = checked.recv_displacements;
-      } else {
-        const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
-                          checked.send_displacements, false);
-        src = sent.extent();
+    blocks = {checked.recv_counts[rank], 0, received.extent()};
+    call.count = received.total();
+    checked.vectors.recv_counts = checked.recv_counts.data();
+    checked.vectors.recv_displacements = checked.recv_displacements.data();
+  } else if (collective == Collective::kScatterv) {
+    const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+                      checked.send_displacements, false);
+    blocks = {checked.send_counts[rank], sent.extent(), 0};
+    call.count = sent.total();
+    checked.vectors.send_counts = checked.send_counts.data();
+    checked.vectors.send_displacements = checked.send_displacements.data();
+  } else if (collective == Collective::kAlltoallv) {
+    const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+                          checked.recv_displacements, true);
+    blocks.recv = received.extent();
+    if (call.in_place) {
+      call.count = static_cast<std::uint64_t>(given.count);
+      const std::uint64_t largest = *std::max_element(checked.recv_counts.begin(), checked.recv_counts.end());
+      if (given.count != 0 && largest > call.count) {
+        throw Error(ErrorCode::kInvalidCount, operation + ": a block has " + std::to_string(largest) +
+                                                  " elements, but count, the bound of all blocks, is " +
+                                                  std::to_string(call.count) + "; give at least the largest, or 0");
       }
-      checked.vectors = {checked.send_counts.data(), checked.send_displacements.data(), checked.recv_counts.data(),
-                         checked.recv_displacements.data()};
-      break;
+      checked.send_counts = checked.recv_counts;
+      checked.send_displacements = checked.recv_displacements;
+    } else {
+      const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+                        checked.send_displacements, false);
+      blocks.send = sent.extent();
     }
+    checked.vectors = {checked.send_counts.data(), checked.send_displacements.data(), checked.recv_counts.data(),
+                       checked.recv_displacements.data()};
   }
+  // Elements that the call uses of src and dst, on this rank.
+  call.rank = rank;
+  call.size = size;
+  const auto [src, dst] = footprint_of(call, blocks);
   if (shape.vector) {
     if (std::max(src, dst) > kMaxBytes / element) {
       throw Error(ErrorCode::kInvalidCount, operation + ": the blocks end at element " +

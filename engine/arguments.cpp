@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/arithmetic.hpp"
+#include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "engine/program_cache.hpp"
 
@@ -243,80 +244,6 @@ class Admission {
     }
   }
 
-  /// Elements needed of src and dst; 0 where the region is not bound.
-  void needs(std::uint64_t& src, std::uint64_t& dst) const {
-    const std::uint64_t n = call_.count;
-    const std::uint64_t all = times(n, call_.size);
-    const bool in_place = call_.in_place;
-    const bool root = call_.rank == call_.root;
-    src = dst = 0;
-    switch (call_.collective) {
-      case Collective::kNop:
-      case Collective::kBarrier:
-      case Collective::kProgram:
-        break;
-      case Collective::kCopy:
-      case Collective::kCombine:
-        src = dst = n;
-        break;
-      case Collective::kSend:
-      case Collective::kPut:
-        src = n;
-        break;
-      case Collective::kRecv:
-      case Collective::kGet:
-      case Collective::kBcast:
-        dst = n;
-        break;
-      case Collective::kReduce:
-        src = in_place && root ? 0 : n;
-        dst = root ? n : 0;
-        break;
-      case Collective::kAllreduce:
-      case Collective::kScan:
-      case Collective::kExscan:
-        src = in_place ? 0 : n;
-        dst = n;
-        break;
-      case Collective::kReduceScatter:
-        src = in_place ? 0 : all;
-        dst = in_place ? all : n;
-        break;
-      case Collective::kAllgather:
-        src = in_place ? 0 : n;
-        dst = all;
-        break;
-      case Collective::kGather:
-        src = in_place && root ? 0 : n;
-        dst = root ? all : 0;
-        break;
-      case Collective::kScatter:
-        src = root ? all : 0;
-        dst = in_place && root ? 0 : n;
-        break;
-      case Collective::kAlltoall:
-        src = in_place ? 0 : all;
-        dst = all;
-        break;
-      case Collective::kGatherv:
-        src = in_place && root ? 0 : own_count_;
-        dst = root ? recv_extent_ : 0;
-        break;
-      case Collective::kScatterv:
-        src = root ? send_extent_ : 0;
-        dst = in_place && root ? 0 : own_count_;
-        break;
-      case Collective::kAllgatherv:
-        src = in_place ? 0 : own_count_;
-        dst = recv_extent_;
-        break;
-      case Collective::kAlltoallv:
-        src = in_place ? 0 : send_extent_;
-        dst = recv_extent_;
-        break;
-    }
-  }
-
   void buffer(const char* name, const Binding& given, std::uint64_t elements) const {
     const std::uint64_t bytes = times(elements, bytes_of(call_.dtype));
     if (bytes == 0) return;
@@ -339,9 +266,7 @@ class Admission {
       distinct(request_.src, request_.src.bytes, request_.dst, request_.dst.bytes);
       return;
     }
-    std::uint64_t src = 0;
-    std::uint64_t dst = 0;
-    needs(src, dst);
+    const auto [src, dst] = footprint_of(call_, {own_count_, send_extent_, recv_extent_});
     buffer("src", request_.src, src);
     buffer("dst", request_.dst, dst);
     const std::uint64_t element = bytes_of(call_.dtype);

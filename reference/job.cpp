@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/footprint.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -46,95 +47,20 @@ std::uint64_t extent(const std::vector<std::uint64_t>& counts, const std::vector
   return end;
 }
 
-// Elements of src and dst on `rank` (docs/model.md, rules 17 and 18).
-void size_regions(Job& job, std::uint32_t rank, Collective collective) {
-  const Call& call = job.call;
-  const std::uint64_t n = call.count;
-  const std::uint64_t all = n * call.size;
-  const bool root = rank == call.root;
-  const bool here = call.in_place;
-  std::uint64_t src = 0;
-  std::uint64_t dst = 0;
-  std::uint64_t window = 0;
-  const VectorCounts none;
-  const VectorCounts& counts = job.vectors.empty() ? none : job.vectors[rank];
-  switch (collective) {
-    case Collective::kNop:
-    case Collective::kBarrier:
-    case Collective::kProgram:
-      break;
-    case Collective::kCopy:
-    case Collective::kCombine:
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-      src = here ? 0 : n;
-      dst = n;
-      break;
-    case Collective::kSend:
-      src = n;
-      break;
-    case Collective::kRecv:
-      dst = n;
-      break;
-    case Collective::kPut:
-      if (rank == call.rank) src = n;
-      if (root) window = n;
-      break;
-    case Collective::kGet:
-      if (rank == call.rank) dst = n;
-      if (root) window = n;
-      break;
-    case Collective::kBcast:
-      dst = n;
-      break;
-    case Collective::kReduce:
-      src = here && root ? 0 : n;
-      dst = root ? n : 0;
-      break;
-    case Collective::kReduceScatter:
-      src = here ? 0 : all;
-      dst = here ? all : n;
-      break;
-    case Collective::kAllgather:
-      src = here ? 0 : n;
-      dst = all;
-      break;
-    case Collective::kGather:
-      src = here && root ? 0 : n;
-      dst = root ? all : 0;
-      break;
-    case Collective::kScatter:
-      src = root ? all : 0;
-      dst = here && root ? 0 : n;
-      break;
-    case Collective::kAlltoall:
-      src = here ? 0 : all;
-      dst = all;
-      break;
-    case Collective::kGatherv:
-      src = here && root ? 0 : counts.recv_counts.at(rank);
-      dst = root ? extent(counts.recv_counts, counts.recv_displacements) : 0;
-      break;
-    case Collective::kScatterv:
-      src = root ? extent(counts.send_counts, counts.send_displacements) : 0;
-      dst = here && root ? 0 : counts.send_counts.at(rank);
-      break;
-    case Collective::kAllgatherv:
-      src = here ? 0 : counts.recv_counts.at(rank);
-      dst = extent(counts.recv_counts, counts.recv_displacements);
-      break;
-    case Collective::kAlltoallv:
-      src = here ? 0 : extent(counts.send_counts, counts.send_displacements);
-      dst = extent(counts.recv_counts, counts.recv_displacements);
-      break;
+// Binds what `own`, the call of its rank, uses.
+void size_regions(Job& job, const Call& own) {
+  VectorExtents blocks;
+  if (!job.vectors.empty()) {
+    const VectorCounts& counts = job.vectors[own.rank];
+    const auto& blocks_of_all = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
+    blocks = {blocks_of_all.at(own.rank), extent(counts.send_counts, counts.send_displacements),
+              extent(counts.recv_counts, counts.recv_displacements)};
   }
-  const std::uint64_t element = element_bytes(call);
-  job.bytes(rank, Region::kSrc) = src * element;
-  job.bytes(rank, Region::kDst) = dst * element;
-  job.bytes(rank, Region::kWindow) = window * element;
-  job.bytes(rank, Region::kScratch) = job.programs[rank].scratch_bytes;
-  job.bytes(rank, Region::kParams) = job.programs[rank].params_bytes;
+  const Footprint footprint = footprint_of(own, blocks);
+  job.bytes(own.rank, Region::kSrc) = footprint.src * element_bytes(own);
+  job.bytes(own.rank, Region::kDst) = footprint.dst * element_bytes(own);
+  job.bytes(own.rank, Region::kScratch) = job.programs[own.rank].scratch_bytes;
+  job.bytes(own.rank, Region::kParams) = job.programs[own.rank].params_bytes;
 }
 
 const Algorithm* first_of(Collective collective) {
@@ -267,12 +193,11 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
       if (by->fill_params != nullptr && !vectors.empty()) {
         by->fill_params(own, vectors[rank].view(), job.params[rank].data());
       }
-      size_regions(job, rank, own.collective);
-    } else {
-      size_regions(job, rank,
-                   call.collective == Collective::kSend || call.collective == Collective::kRecv ? Collective::kNop
-                                                                                                : call.collective);
+      size_regions(job, own);
     }
+  }
+  if (call.collective == Collective::kPut || call.collective == Collective::kGet) {
+    job.bytes(call.root, Region::kWindow) = call.count * element_bytes(call);
   }
   return job;
 }
