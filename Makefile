@@ -23,7 +23,7 @@ demo: package ## every collective on four ranks, checked; then a network trained
 build: package tests ## library, Python package and tests (build/release)
 
 test: build ## all C++ and Python tests
-	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS)
+	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary
 	$(STEP) -k 1 pytest "Python tests" .venv/bin/python -m pytest -q tests/python
 
 check: package ## prove every program of every algorithm

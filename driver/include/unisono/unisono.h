@@ -110,8 +110,8 @@ typedef struct {
   unisono_datatype datatype;
   unisono_op op;
   int in_place;
-  int64_t root;           /* root, or peer */
-  int64_t tag;            /* user tag of send and recv */
+  int64_t root; /* root, or peer */
+  int64_t tag;  /* user tag of send and recv */
   int64_t count;
   const void* src;
   uint64_t src_bytes;
@@ -121,12 +121,12 @@ typedef struct {
   const int64_t* send_displacements; /* null: packed one behind the other */
   const int64_t* recv_counts;
   const int64_t* recv_displacements;
-  const char* algorithm;             /* null: automatic */
-  uint64_t window_offset;            /* put, get: byte offset in the peer's window */
-  unisono_request* const* wait_for;  /* requests of this context that must complete first */
+  const char* algorithm;            /* null: automatic */
+  uint64_t window_offset;           /* put, get: byte offset in the peer's window */
+  unisono_request* const* wait_for; /* requests of this context that must complete first */
   size_t wait_for_count;
-  double timeout_seconds;            /* 0: the communicator's */
-  const unisono_program* program;    /* collective program: src and dst are bound as they are given */
+  double timeout_seconds;         /* 0: the communicator's */
+  const unisono_program* program; /* collective program: src and dst are bound as they are given */
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);
@@ -152,8 +152,8 @@ UNISONO_API unisono_result unisono_world(unisono_context* context, unisono_commu
 /* Collective over the parent. Ranks with equal colour share a new communicator, ordered by key then
  * by parent rank; a negative colour gets null. group_size: ranks of a group for two-level
  * algorithms, 0 = one level. */
-UNISONO_API unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key,
-                                         uint32_t group_size, unisono_communicator** communicator);
+UNISONO_API unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
+                                         unisono_communicator** communicator);
 /* Not collective. Calls in flight on it fail with freed_communicator. The world is freed by
  * unisono_finalize only. */
 UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* communicator);

@@ -189,7 +189,7 @@ class Request {
 /// Rarely used arguments of an operation.
 struct Options {
   std::string algorithm = {};              ///< name from `unisono algorithms`; empty = automatic
-  double timeout_seconds = 0;         ///< deadline; 0 = the communicator's
+  double timeout_seconds = 0;              ///< deadline; 0 = the communicator's
   std::vector<const Request*> after = {};  ///< calls of this context that must complete first
 };
 
