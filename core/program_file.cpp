@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kFileMagic = 0x47525055;  // "UPRG" in memory order
 constexpr std::uint32_t kFileVersion = 1;
 constexpr std::size_t kFileHeaderBytes = 16;
-constexpr std::size_t kRankHeaderBytes = 9 * 8;
+constexpr std::size_t kRankHeaderBytes = std::size_t{9} * 8;
 
 [[noreturn]] void malformed(const std::string& text) {
   throw Error(ErrorCode::kMalformedProgram, "program file: " + text);

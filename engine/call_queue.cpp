@@ -142,7 +142,7 @@ bool CallQueue::start(CallState& call) {
 
 bool CallQueue::progress() {
   bool any = false;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
+  for (std::size_t i = 0; i < active_.size(); ++i) {  // NOLINT(modernize-loop-convert): the list may grow
     CallState& call = *active_[i];
     if (call.finished || call.mismatch_waits) continue;
     if (!call.started) any = start(call) || any;
@@ -267,7 +267,7 @@ Clock::time_point CallQueue::next_deadline() const {
 
 bool CallQueue::examine(Clock::time_point now) {
   if (++look_ == 0) look_ = 1;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
+  for (std::size_t i = 0; i < active_.size(); ++i) {  // NOLINT(modernize-loop-convert): the list may grow
     CallState& call = *active_[i];
     if (call.finished) continue;
     if (call.mismatch_waits && now >= call.mismatch_until) {

@@ -16,8 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long to poll before sleeping, with a core of one's own: about the cost of a sleep and wake-up.
-constexpr std::chrono::microseconds kPoll{30};
+/// How long to poll before sleeping, with a core of one's own. A sleep and its wake-up cost tens of
+/// microseconds, on both sides, so ranks that answer soon are awaited.
+constexpr std::chrono::microseconds kPoll{1000};
 /// How often to offer the core to others before sleeping, without.
 constexpr int kYields = 4;
 /// Longest single sleep. No wake-up is ever lost; should a kernel lose one, this bounds the harm.

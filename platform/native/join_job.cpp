@@ -315,6 +315,7 @@ class Host {
              seconds_text(environment_.timeout));
       }
       std::vector<pollfd> watched;
+      watched.reserve(missing.size());
       for (const std::uint32_t rank : missing) watched.push_back({members_[rank]->connection.get(), POLLIN, 0});
       poll(watched.data(), watched.size(), milliseconds_until(deadline_));
       check_members();
