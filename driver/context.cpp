@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -108,6 +109,31 @@ bool Context::claim_number(std::uint32_t number) {
 void Context::release_number(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   numbers_.erase(number);
+}
+
+void* Context::allocate(std::uint64_t bytes) {
+  endpoint();  // refuses a closed context
+  constexpr std::uint64_t kPage = 4096;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
+  if (bytes > kMost) {
+    throw Error(ErrorCode::kOutOfMemory, "allocate: " + std::to_string(bytes) + " bytes; allowed are up to 2^40");
+  }
+  const std::uint64_t rounded = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(kPage, rounded), std::free);
+  if (!memory) throw Error(ErrorCode::kOutOfMemory, "allocate: " + std::to_string(bytes) + " bytes cannot be had");
+  std::memset(memory.get(), 0, rounded);
+  const std::lock_guard lock(mutex_);
+  void* address = memory.get();
+  memory_.emplace(address, std::move(memory));
+  return address;
+}
+
+void Context::deallocate(void* memory) {
+  const std::lock_guard lock(mutex_);
+  if (memory_.erase(memory) == 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "deallocate: the address is not the begin of memory that unisono_allocate gave for this context");
+  }
 }
 
 SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), offers_(size), taken_(size, false) {}

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,6 +46,10 @@ class Context {
   bool claim_number(std::uint32_t number);
   void release_number(std::uint32_t number);
 
+  /// Memory that peers on this machine can reach; see unisono_allocate. Throws Error.
+  void* allocate(std::uint64_t bytes);
+  void deallocate(void* memory);
+
   std::uint64_t world_handle = 0;  ///< set once, before the context is seen by anybody
 
  private:
@@ -52,6 +57,7 @@ class Context {
   std::shared_ptr<Endpoint> endpoint_;
   std::uint32_t next_number_ = 1;
   std::set<std::uint32_t> numbers_{0};
+  std::map<void*, std::unique_ptr<void, void (*)(void*)>> memory_;
 };
 
 /// A communicator of a context.

@@ -344,6 +344,20 @@ unisono_result unisono_window(unisono_communicator* communicator, void* base, ui
   });
 }
 
+unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory) {
+  return guarded([&] {
+    void*& result = output(memory, "memory");
+    result = nullptr;
+    result = context_of(context)->allocate(bytes);
+  });
+}
+
+unisono_result unisono_deallocate(unisono_context* context, void* memory) {
+  return guarded([&] {
+    if (memory != nullptr) context_of(context)->deallocate(memory);
+  });
+}
+
 unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call, unisono_request** request) {
   return guarded([&] {
     unisono_request*& result = output(request, "request");

@@ -166,6 +166,12 @@ UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* com
 /* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 
+/* Memory of this rank that the ranks on the same machine read and write directly, so that large calls
+ * copy nothing through buffers in between. 4096-byte aligned, zeroed; usable as any memory, by any call,
+ * as a whole or in parts. Freed by unisono_deallocate, or with the context; no call may be using it then. */
+UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory);
+UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
+
 /* Starts a call. All arguments are checked before anything is sent. */
 UNISONO_API unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call,
                                          unisono_request** request);
