@@ -1,28 +1,25 @@
-// The message header: sealing, checking, and its compressed forms. Freestanding.
+// The message header: sealing, checking, and its compressed form. Freestanding.
 //
 // Every message has one *logical* header of 64 bytes (`Header`). Datagram transports carry it whole. What
-// a transport's session already says need not be repeated on the wire, so there are two compressed forms:
+// a transport's session already says need not be repeated on the wire, so there is a compressed form,
+// HeaderConnection (32 bytes), for transports that deliver in order and unaltered (TCP, a shared ring):
+// source, destination, session sequence, and all but the low bits of communicator and epoch are the
+// session's. The message's length is in its first segment only, the offset in the others only. Eager data,
+// requests, credits and control carry the signature; grant, write and done carry the token, and the low 16
+// bits of the signature.
 //
-//   HeaderConnection (32 bytes), for transports that deliver in order and unaltered (TCP, a shared ring):
-//     source, destination, session sequence, and all but the low bits of communicator and epoch are the
-//     session's. The message's length is in its first segment only, the offset in the others only.
-//     Eager data, requests, credits and control carry the signature; grant, write and done carry the
-//     token, and the low 16 bits of the signature.
-//   HeaderLine (16 bytes), for an eager message of one segment of at most 48 bytes, in one cache line with
-//     its payload: of sequence, communicator and signature it has the low bits only.
+// HeaderLine (16 bytes) is all that a message on a lane of shared memory has: lane, communicator and order
+// are known there (network/shm/lanes.hpp).
 //
 // **Which headers are compressible?** Exactly those that come back: `compress_…` rebuilds what it has made
 // and gives nothing if that is not the header it was given. In words, a header is not compressible if
 //   - magic or version is not this version's, or the header does not fit its fields;
 //   - source, destination, epoch or the communicator's high bits are not the context's;
-//   - the session sequence is not the context's (HeaderConnection; HeaderLine carries it);
+//   - the session sequence is not the context's;
 //   - it names both a token and a full signature other than the context's;
 //   - a first segment, a request or a grant has an offset, or another segment belongs to a message whose
 //     length is not the context's;
-//   - the stream port is above 255 (HeaderConnection), or not 0 (HeaderLine);
-//   - for HeaderLine also: it is no eager message, has several segments, a payload above 48 bytes, credits,
-//     a token, a trailer or the aggregate flag, or a tag above 24 bits; or its sequence is so far from the
-//     context's that a receiver could take it for another.
+//   - the stream port is above 255.
 // Such a header travels whole.
 #pragma once
 
@@ -215,26 +212,6 @@ constexpr Header rebuild(const HeaderConnection& compressed, const HeaderContext
   return header;
 }
 
-/// As above, for the form that shares a cache line with its payload.
-constexpr Header rebuild(const HeaderLine& compressed, const HeaderContext& context) {
-  namespace d = header_detail;
-  Header header = d::begin_rebuild(compressed.type, context);
-  header.dtype = compressed.dtype;
-  header.first = true;
-  header.last = true;
-  header.point_to_point = compressed.point_to_point;
-  header.stream = compressed.stream;
-  header.communicator = d::complete_bits(compressed.communicator, 8, context.communicator);
-  header.epoch = context.epoch;
-  header.sequence = complete_sequence(compressed.sequence, 16, context.sequence);
-  header.tag = compressed.tag;
-  header.segment_bytes = compressed.bytes;
-  header.message_bytes = compressed.bytes;
-  header.session_sequence = compressed.flag;
-  header.signature = d::complete_signature(compressed.signature, 24, context.signature);
-  return header;
-}
-
 /// The 32-byte form of `header`, or nothing if it must travel whole (see above). The checksum is ignored.
 constexpr std::optional<HeaderConnection> compress_connection(const Header& header, const HeaderContext& context) {
   namespace d = header_detail;
@@ -261,30 +238,6 @@ constexpr std::optional<HeaderConnection> compress_connection(const Header& head
   } else {
     compressed.token_or_signature = header.signature;
   }
-  Header whole = header;
-  whole.checksum = 0;
-  if (!fits(compressed) || rebuild(compressed, context) != whole) return std::nullopt;
-  return compressed;
-}
-
-/// The 16-byte form of `header`, or nothing if it must travel in another. The checksum is ignored.
-constexpr std::optional<HeaderLine> compress_line(const Header& header, const HeaderContext& context) {
-  namespace d = header_detail;
-  if (header.type != MessageType::kEager || header.segment_bytes > kLinePayloadBytes) return std::nullopt;
-  // Both sides' contexts may lag by the slack; within twice that a receiver cannot mistake the number.
-  const std::uint32_t distance = header.sequence - context.sequence + d::kSequenceSlack;
-  if (distance >= 2 * d::kSequenceSlack) return std::nullopt;
-  HeaderLine compressed{};
-  compressed.flag = header.session_sequence;
-  compressed.type = header.type;
-  compressed.dtype = header.dtype;
-  compressed.point_to_point = header.point_to_point;
-  compressed.stream = header.stream;
-  compressed.bytes = static_cast<std::uint8_t>(header.segment_bytes);
-  compressed.communicator = static_cast<std::uint8_t>(header.communicator & 0xFFU);
-  compressed.sequence = static_cast<std::uint16_t>(header.sequence & 0xFFFFU);
-  compressed.tag = header.tag;
-  compressed.signature = header.signature & 0xFFFFFFU;
   Header whole = header;
   whole.checksum = 0;
   if (!fits(compressed) || rebuild(compressed, context) != whole) return std::nullopt;

@@ -75,9 +75,30 @@ class Handles {
     throw Error(freed, std::string("the ") + what + " was freed; use a live " + what);
   }
 
+  /// As `get`, for handles that a thread uses over and over: the one it asked for last is compared, not looked up. The
+  /// object lives until the thread asks for another one.
+  Object& get_again(std::uint64_t handle, const char* what, ErrorCode freed) {
+    struct Last {
+      std::uint64_t handle = 0;
+      std::uint64_t changes = 0;
+      std::shared_ptr<Object> object;
+    };
+    thread_local Last last;
+    const std::uint64_t changes = changes_.load(std::memory_order_acquire);
+    if (last.handle != handle || last.changes != changes || (handle >> 4U) % HandleBits::kGenerations !=
+                                                                fork_generation() % HandleBits::kGenerations) {
+      last.handle = 0;
+      last.object = get(handle, what, freed);
+      last.handle = handle;
+      last.changes = changes;
+    }
+    return *last.object;
+  }
+
   /// Takes an object out, as `get`. Its handle is freed from here on.
   std::shared_ptr<Object> take(std::uint64_t handle, const char* what, ErrorCode freed) {
     std::shared_ptr<Object> object = get(handle, what, freed);
+    changes_.fetch_add(1, std::memory_order_release);
     Shard& shard = shard_of(handle);
     const std::lock_guard lock(shard.mutex);
     shard.objects.erase(handle);
@@ -107,6 +128,7 @@ class Handles {
 
   Shard& shard_of(std::uint64_t handle) { return shards_[(handle >> 16U) % shards_.size()]; }
 
+  std::atomic<std::uint64_t> changes_{0};  ///< objects taken out
   std::atomic<std::uint64_t> last_serial_{0};
   std::array<Shard, 16> shards_;
 };

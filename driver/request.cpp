@@ -62,11 +62,7 @@ std::int64_t Request::received() const {
 }
 
 void run_to_end(const Communicator& communicator, const CallRequest& request) {
-  const std::shared_ptr<Endpoint> endpoint = communicator.context->endpoint();
-  const CallId id = endpoint->engine->submit(request);
-  const CallResult result = endpoint->engine->wait(id);
-  endpoint->engine->forget(id);
-  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  communicator.context->endpoint()->engine->run(request);
 }
 
 }  // namespace unisono::driver

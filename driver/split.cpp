@@ -102,6 +102,7 @@ std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent,
         if (claimed) {
           try {
             endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(offers), group_size);
+            made->express = endpoint->engine->express(made->number);
           } catch (const Error& error) {
             parent->context->release_number(made->number);
             failure_code = error.code();

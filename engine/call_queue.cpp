@@ -4,6 +4,7 @@
 
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
+#include "engine/express.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -19,6 +20,9 @@ std::string milliseconds(std::chrono::microseconds time) {
 }
 
 }  // namespace
+
+CallState::CallState() = default;
+CallState::~CallState() = default;
 
 // ------------------------------------------------------------------------------------------- numbering
 
@@ -51,7 +55,10 @@ CallState& CallQueue::create() {
   call.regions = {};
   call.wait_for.clear();
   call.sequence = call.signature = call.tag = 0;
-  call.started = call.probed = call.finished = call.mismatch_waits = false;
+  call.started = call.probed = call.finished = call.mismatch_waits = call.watched = false;
+  call.lane.reset();
+  call.lane_phase = "";
+  call.lane_awaited.clear();
   call.entered = call.retired = 0;
   call.received_bytes = call.window_offset = 0;
   return call;
@@ -65,6 +72,44 @@ void CallQueue::abandon(CallState& call) {
 
 void CallQueue::submit(CallState& call) {
   Communicator& communicator = *call.communicator;
+  enter(call);
+  if (call.space != CallState::Space::kCollective) return;
+  if (call.lane) {
+    communicator.express->enqueue(*call.lane);
+    call.sequence = call.lane->sequence;
+  } else {
+    call.sequence = communicator.next_sequence->fetch_add(1);
+  }
+  communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
+  guard(call, [&] { blocks_.rbm->adopt(call); });
+}
+
+void CallQueue::watch(CallState& call) {
+  call.watched = true;
+  call.started = true;
+  enter(call);
+  call.communicator->history[call.sequence % call.communicator->history.size()] = {true, call.sequence, call.call,
+                                                                                  call.algorithm};
+  guard(call, [&] { blocks_.rbm->adopt(call); });
+}
+
+void CallQueue::complete(CallId id) {
+  CallState* call = in_flight(id);
+  if (call != nullptr) finish(*call, ErrorCode::kOk, {});
+  sweep();
+}
+
+void CallQueue::lane_fault(CallState& call, const LaneFault& fault) {
+  if (fault.mismatch) {
+    mismatch(call, fault.peer);
+    return;
+  }
+  fail(call, ErrorCode::kCorruptMessage,
+       "what rank " + std::to_string(fault.peer) + " put into shared memory is no message of this call");
+}
+
+void CallQueue::enter(CallState& call) {
+  Communicator& communicator = *call.communicator;
   active_.push_back(&call);
   communicator.calls.push_back(&call);
   call.pairs.resize(call.program->messages || call.space == CallState::Space::kCollective ? communicator.size : 0);
@@ -73,10 +118,6 @@ void CallQueue::submit(CallState& call) {
     pair = Pair{};
     pair.eager = std::move(eager);
   }
-  if (call.space != CallState::Space::kCollective) return;
-  call.sequence = communicator.next_sequence++;
-  communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
-  guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
 bool CallQueue::known(CallId id) const {
@@ -147,18 +188,38 @@ bool CallQueue::progress() {
     if (call.finished || call.mismatch_waits) continue;
     if (!call.started) any = start(call) || any;
     if (!call.started || call.finished) continue;
-    guard(call, [&] { any = blocks_.dmp->step(call) || any; });
-    if (!call.finished && Dmp::finished(call)) {
-      finish(call, ErrorCode::kOk, {});
-      any = true;
-    }
+    if (call.watched) continue;  // its own thread is at it
+    any = advance(call) || any;
   }
   sweep();
   return any;
 }
 
+bool CallQueue::advance(CallState& call) {
+  bool any = false;
+  bool complete = false;
+  if (call.lane) {
+    guard(call, [&] {
+      try {
+        any = call.communicator->express->step(*call.lane);
+        complete = call.lane->phase == LaneCall::Phase::kDone;
+      } catch (const LaneFault& fault) {
+        lane_fault(call, fault);
+        any = true;
+      }
+    });
+  } else {
+    guard(call, [&] { any = blocks_.dmp->step(call); });
+    complete = !call.finished && Dmp::finished(call);
+  }
+  if (!complete || call.finished) return any;
+  finish(call, ErrorCode::kOk, {});
+  return true;
+}
+
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
+  if (call.lane) communicator.express->dequeue(*call.lane);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
@@ -237,10 +298,14 @@ void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
 
 void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header,
                             const std::string& text) {
-  const PastCall& past = communicator.history[header.sequence % communicator.history.size()];
+  PastCall past = communicator.history[header.sequence % communicator.history.size()];
+  const LanePlan* plan = communicator.express ? communicator.express->past(header.sequence) : nullptr;
+  if (plan != nullptr && !(past.valid && past.sequence == header.sequence)) {
+    past = {true, header.sequence, plan->call, plan->plain.algorithm};
+  }
   const bool made = past.valid && past.sequence == header.sequence;
   const std::string own = made ? arguments(past.call, past.algorithm) : "something that is no longer known";
-  const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence) < 0;
+  const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence->load()) < 0;
   if (header.offset == 1 && entered) {
     Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
     answer.tag = static_cast<std::uint32_t>(Control::kMismatch);

@@ -14,6 +14,8 @@
 
 namespace unisono::cclo {
 
+struct LaneFault;
+
 class CallQueue {
  public:
   explicit CallQueue(const Blocks& blocks) : blocks_(blocks) {}
@@ -24,12 +26,21 @@ class CallQueue {
   void abandon(CallState& call);
   /// Enters the call. Collective calls take their sequence number here; point-to-point ones when they start.
   void submit(CallState& call);
+  /// Takes note of a blocking call that runs on the lanes in a thread of its own: its deadline and its peers are watched
+  /// from now on. It has its sequence number already.
+  void watch(CallState& call);
+  /// A watched call has completed.
+  void complete(CallId id);
+  /// What a lane brought for `call` is not of it.
+  void lane_fault(CallState& call, const LaneFault& fault);
 
   /// Whether `id` was ever given out.
   bool known(CallId id) const;
   /// The result; complete with success if it was forgotten. Throws Error(kInvalidArgument) if never given out.
   const CallResult& result(CallId id) const;
   void forget(CallId id);
+  /// The call as long as it has not ended, else null.
+  CallState* in_flight(CallId id) { return record(id).id == id ? record(id).call : nullptr; }
 
   /// Starts and steps calls. Returns whether anything was done.
   bool progress();
@@ -81,6 +92,8 @@ class CallQueue {
 
   static constexpr unsigned kSlotBits = 20;
 
+  void enter(CallState& call);
+  bool advance(CallState& call);
   bool ready(CallState& call);
   bool start(CallState& call);
   void finish(CallState& call, ErrorCode code, std::string message);

@@ -66,6 +66,10 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     throw Error(ErrorCode::kInvalidArgument,
                 "endpoint " + std::to_string(blocks_.poe->self()) + " is not among the members it names");
   }
+  if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
+    made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
+                                              endpoints, made->next_sequence);
+  }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
 
@@ -94,6 +98,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
 
 void Communicators::free(std::uint32_t number) {
   Communicator& communicator = get(number);
+  if (communicator.express) communicator.express->close();
   blocks_.calls->fail_all(communicator, ErrorCode::kFreedCommunicator,
                           "communicator " + std::to_string(number) + " was freed by this rank");
   blocks_.rbm->drop(communicator);
@@ -104,6 +109,11 @@ void Communicators::free(std::uint32_t number) {
 Communicator* Communicators::find(std::uint32_t number, std::uint16_t epoch) {
   const auto found = all_.find(number);
   return found == all_.end() || found->second->epoch != epoch ? nullptr : found->second.get();
+}
+
+Communicator* Communicators::find(std::uint32_t number) {
+  const auto found = all_.find(number);
+  return found == all_.end() ? nullptr : found->second.get();
 }
 
 Communicator& Communicators::get(std::uint32_t number) {
@@ -144,6 +154,7 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   if (communicator.revoked) return;
   communicator.revoked = true;
   communicator.reason = reason;
+  if (communicator.express) communicator.express->close();
   blocks_.calls->fail_all(communicator, code, reason);
   communicator.gets.clear();
   blocks_.rbm->drop(communicator);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/blocks.hpp"
+#include "engine/express.hpp"
 #include "engine/state.hpp"
 #include "network/poe.hpp"
 
@@ -18,7 +19,8 @@ namespace unisono::cclo {
 
 class Communicators {
  public:
-  Communicators(const Blocks& blocks, const EngineSettings& settings) : blocks_(blocks), settings_(settings) {}
+  Communicators(const Blocks& blocks, const EngineSettings& settings, Express::Watch& watch)
+      : blocks_(blocks), settings_(settings), watch_(watch) {}
 
   /// See Engine::create_communicator.
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
@@ -27,6 +29,8 @@ class Communicators {
 
   /// The communicator of that number and epoch, or null.
   Communicator* find(std::uint32_t number, std::uint16_t epoch);
+  /// The communicator of that number that is alive, or null.
+  Communicator* find(std::uint32_t number);
   /// The communicator of that number. Throws Error(kFreedCommunicator) if it was freed, or
   /// Error(kInvalidArgument) if it never was.
   Communicator& get(std::uint32_t number);
@@ -66,6 +70,7 @@ class Communicators {
 
   const Blocks& blocks_;
   EngineSettings settings_;
+  Express::Watch& watch_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Communicator>> all_;
   std::unordered_map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last
   std::vector<Held> held_;

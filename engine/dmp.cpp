@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/express.hpp"
 #include "engine/plugins.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
@@ -342,6 +343,18 @@ bool Dmp::step(CallState& call) {
 }
 
 void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint32_t, const std::string&)>& report) {
+  if (call.watched) {
+    for (const std::uint32_t rank : call.lane_awaited) {
+      report(rank, std::string(call.lane_phase) + " (rank " + std::to_string(rank) + ")");
+    }
+    return;
+  }
+  if (call.lane) {
+    call.communicator->express->for_each_awaited(*call.lane, [&](std::uint32_t rank) {
+      report(rank, "waits for a message of rank " + std::to_string(rank) + ", or for it to take one");
+    });
+    return;
+  }
   for (std::uint32_t index = call.retired; index < call.entered; ++index) {
     const MoveState& state = call.window[index % kWindow];
     if (state.state != MoveState::State::kStarted) continue;

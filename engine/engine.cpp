@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "core/crc32c.hpp"
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
+#include "engine/express.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
@@ -54,6 +56,7 @@ Capability capability_of_engine() {
   capability.remote_memory = true;
   capability.rendezvous = true;
   capability.programs = true;
+  capability.lanes = true;
   return capability;
 }
 
@@ -77,7 +80,7 @@ void check_settings(const EngineSettings& settings) {
 
 }  // namespace
 
-class Engine::Impl {
+class Engine::Impl final : public Express::Watch {
  public:
   Impl(Poe& poe, const EngineSettings& given)
       : settings(given),
@@ -86,7 +89,7 @@ class Engine::Impl {
         rbm(blocks),
         dmp(blocks),
         calls(blocks),
-        communicators(blocks, given) {
+        communicators(blocks, given, *this) {
     blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators};
   }
 
@@ -107,6 +110,128 @@ class Engine::Impl {
     }
     if (calls.take_ended()) ended.notify_all();
     return any;
+  }
+
+  /// Admits a request as a call of its communicator, which must not be revoked. Throws Error.
+  CallState& admitted(const CallRequest& request) {
+    Communicator& communicator = communicators.get(request.communicator);
+    rx.drain();  // a revocation may have come
+    if (communicator.revoked) {
+      throw Error(ErrorCode::kRevoked,
+                  "communicator " + std::to_string(communicator.number) + " was revoked: " + communicator.reason);
+    }
+    for (const CallId id : request.wait_for) {
+      if (!calls.known(id)) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    "it is to follow call " + std::to_string(id) + ", but no call of this endpoint has that number");
+      }
+    }
+    if (request.timeout.count() < 0) {
+      throw Error(ErrorCode::kInvalidArgument, "a timeout of " + std::to_string(request.timeout.count()) +
+                                                   " us was given; 0 is the communicator's, else it is positive");
+    }
+    CallState& call = calls.create();
+    try {
+      call.communicator = &communicator;
+      admit(request, call);
+      call.wait_for.assign(request.wait_for.begin(), request.wait_for.end());
+    } catch (...) {
+      calls.abandon(call);
+      throw;
+    }
+    return call;
+  }
+
+  /// The lanes' plan of an admitted call, or null if it does not go over them.
+  const LanePlan* plan_of(const CallState& call, const CallRequest& request) {
+    Communicator& communicator = *call.communicator;
+    if (!communicator.express || !Express::carries(call.call.collective)) return nullptr;
+    return &communicator.express->plan(call.call, *call.algorithm, request.algorithm != -1, call.program,
+                                       communicator.capability, communicator.agreed.eager_limit);
+  }
+
+  static void set_deadline(CallState& call, std::chrono::microseconds timeout) {
+    call.submitted = Clock::now();
+    call.timeout = timeout.count() > 0 ? timeout : call.communicator->timeout;
+    // A deadline beyond what the clock can hold is none.
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - call.submitted);
+    call.deadline = call.timeout >= left ? Clock::time_point::max() : call.submitted + call.timeout;
+  }
+
+  // The watch over blocking calls on the lanes. Their threads hold no lock when they come here.
+
+  /// The call as the queue knows it; enters it if need be.
+  CallState* watched(Express& express, Express::Blocking& blocking) {
+    const auto gone = [&] {
+      return Error(ErrorCode::kFreedCommunicator, std::string(name_of(blocking.plan->call.collective)) +
+                                                      " (communicator " + std::to_string(express.number()) +
+                                                      "): the communicator was freed by this rank meanwhile");
+    };
+    Communicator* communicator = communicators.find(express.number());
+    if (communicator == nullptr || communicator->express.get() != &express) throw gone();
+    if (blocking.registered != 0) return calls.in_flight(blocking.registered);
+    if (communicator->revoked) {
+      throw Error(ErrorCode::kRevoked,
+                  "communicator " + std::to_string(communicator->number) + " was revoked: " + communicator->reason);
+    }
+    CallState& call = calls.create();
+    const LanePlan& plan = *blocking.plan;
+    call.communicator = communicator;
+    call.call = plan.call;
+    call.algorithm = plan.plain.algorithm;
+    call.program = plan.checked;
+    call.space = CallState::Space::kCollective;
+    call.signature = plan.signature;
+    call.sequence = blocking.sequence;
+    set_deadline(call, {});
+    blocking.registered = call.id;
+    calls.watch(call);
+    return calls.in_flight(blocking.registered);
+  }
+
+  /// Throws the result of a watched call that has ended.
+  void raise_if_ended(Express::Blocking& blocking) {
+    const CallResult result = calls.result(blocking.registered);
+    if (!result.complete) return;
+    calls.forget(blocking.registered);
+    blocking.registered = 0;
+    throw Error(result.code, result.message);
+  }
+
+  void look(Express& express, Express::Blocking& blocking) override {
+    const std::lock_guard lock(mutex);
+    if (CallState* call = watched(express, blocking)) {
+      call->lane_phase = blocking.phase;
+      call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
+    }
+    progress();
+    raise_if_ended(blocking);
+  }
+
+  void fault(Express& express, Express::Blocking& blocking, const LaneFault& fault) override {
+    for (bool first = true;; first = false) {
+      {
+        const std::lock_guard lock(mutex);
+        CallState* call = watched(express, blocking);
+        if (first && call != nullptr) calls.lane_fault(*call, fault);
+        progress();
+        raise_if_ended(blocking);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
+    }
+  }
+
+  void completed(Express&, Express::Blocking& blocking) override {
+    const std::lock_guard lock(mutex);
+    calls.complete(blocking.registered);
+    raise_or_forget(blocking);
+  }
+
+  void raise_or_forget(Express::Blocking& blocking) {
+    const CallResult result = calls.result(blocking.registered);
+    calls.forget(blocking.registered);
+    blocking.registered = 0;
+    if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
   }
 
   Blocks blocks;
@@ -136,6 +261,7 @@ Agreement Engine::offer_of(const EngineSettings& settings) {
   check_settings(settings);
   Agreement offer;
   Capability capability = capability_of_engine();
+  capability.lanes = settings.lanes;
   capability.log2_max_segment = static_cast<std::uint8_t>(31 - __builtin_clz(settings.segment_bytes));
   offer.capability = encode(capability)[0];
   offer.eager_limit = settings.eager_limit;
@@ -190,37 +316,21 @@ void Engine::bind_window(std::uint32_t communicator, Binding window) {
 CallId Engine::submit(const CallRequest& request) {
   const std::lock_guard lock(impl_->mutex);
   Impl& engine = *impl_;
-  Communicator& communicator = engine.communicators.get(request.communicator);
-  engine.rx.drain();  // a revocation may have come
-  if (communicator.revoked) {
-    throw Error(ErrorCode::kRevoked,
-                "communicator " + std::to_string(communicator.number) + " was revoked: " + communicator.reason);
-  }
-  for (const CallId id : request.wait_for) {
-    if (!engine.calls.known(id)) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "it is to follow call " + std::to_string(id) + ", but no call of this endpoint has that number");
-    }
-  }
-  if (request.timeout.count() < 0) {
-    throw Error(ErrorCode::kInvalidArgument, "a timeout of " + std::to_string(request.timeout.count()) +
-                                                 " us was given; 0 is the communicator's, else it is positive");
-  }
-  CallState& call = engine.calls.create();
+  CallState& call = engine.admitted(request);
   const CallId id = call.id;
   try {
-    call.communicator = &communicator;
-    admit(request, call);
-    call.wait_for.assign(request.wait_for.begin(), request.wait_for.end());
+    if (const LanePlan* plan = engine.plan_of(call, request)) {
+      call.lane = std::make_unique<LaneCall>();
+      call.lane->plan = plan;
+      call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
+      call.lane->dst = call.regions[static_cast<std::size_t>(Region::kDst)];
+      call.signature = plan->signature;
+    }
   } catch (...) {
     engine.calls.abandon(call);
     throw;
   }
-  call.submitted = Clock::now();
-  call.timeout = request.timeout.count() > 0 ? request.timeout : communicator.timeout;
-  // A deadline beyond what the clock can hold is none.
-  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - call.submitted);
-  call.deadline = call.timeout >= left ? Clock::time_point::max() : call.submitted + call.timeout;
+  Impl::set_deadline(call, request.timeout);
   engine.calls.submit(call);
   try {
     engine.progress();
@@ -228,6 +338,37 @@ CallId Engine::submit(const CallRequest& request) {
     // The call has begun: its number must be known to the caller, whom `test` and `wait` will tell.
   }
   return id;
+}
+
+std::uint64_t Engine::run(const CallRequest& request) {
+  Impl& engine = *impl_;
+  if (request.wait_for.empty() && request.timeout.count() == 0 && Express::carries(request.call.collective)) {
+    std::shared_ptr<Express> express;
+    const LanePlan* plan = nullptr;
+    {
+      const std::lock_guard lock(engine.mutex);
+      CallState& call = engine.admitted(request);
+      try {
+        plan = engine.plan_of(call, request);
+      } catch (...) {
+        engine.calls.abandon(call);
+        throw;
+      }
+      express = call.communicator->express;
+      engine.calls.abandon(call);
+    }
+    if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
+  }
+  const CallId id = submit(request);
+  const CallResult result = wait(id);
+  forget(id);
+  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  return result.received_bytes;
+}
+
+std::shared_ptr<Express> Engine::express(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->communicators.get(communicator).express;
 }
 
 CallResult Engine::test(CallId id) {
@@ -314,6 +455,7 @@ Agreement agree(std::span<const Agreement> offers) {
     common.strides = common.strides && other.strides;
     common.casts = common.casts && other.casts;
     common.rendezvous = common.rendezvous && other.rendezvous;
+    common.lanes = common.lanes && other.lanes;
     common.programs = common.programs && other.programs;
     common.log2_max_segment = std::min(common.log2_max_segment, other.log2_max_segment);
     agreed.eager_limit = std::min(agreed.eager_limit, offer.eager_limit);

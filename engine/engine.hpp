@@ -28,6 +28,7 @@ struct EngineSettings {
   std::uint32_t segment_bytes = 32768;            ///< bytes of the largest segment
   std::uint32_t rx_buffer_count = 32;             ///< receive buffers per peer for eager messages that come early
   std::chrono::microseconds timeout{60'000'000};  ///< default deadline of a call
+  bool lanes = true;                              ///< use the memory that members share, where there is some
 };
 
 /// Number of a call of this endpoint, never reused; 0 is none.
@@ -65,6 +66,10 @@ struct Agreement {
   std::uint32_t algorithm_hash = 0;  ///< of the algorithm table; must be equal
 };
 
+namespace cclo {
+class Express;
+}
+
 /// One endpoint's engine. Caller-driven: calls make progress inside `submit`, `test`, `wait` and
 /// `progress`. Thread-safe by one lock.
 class Engine {
@@ -99,6 +104,10 @@ class Engine {
   /// Starts a call and returns its number. Checks every argument and throws Error before anything is
   /// sent; errors after that are the call's result.
   CallId submit(const CallRequest& request);
+  /// `submit`, `wait` and `forget` in one. Throws what the call ends with. Returns the bytes that a recv received.
+  std::uint64_t run(const CallRequest& request);
+  /// The express way of a communicator, or null if it has none; remains usable for as long as the caller keeps it.
+  std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
   /// Makes progress and reports; the result stays available until `forget`.
   CallResult test(CallId id);
   /// Progresses until the call has completed (in success or error); the call's own deadline ends it.

@@ -145,7 +145,7 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
       on_put_done(communicator, peer, header, text);
       break;
     case Control::kProbe: {
-      const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence) < 0;
+      const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence->load()) < 0;
       if (!entered) break;
       Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
       answer.tag = static_cast<std::uint32_t>(Control::kEntered);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,10 @@ namespace unisono::cclo {
 
 using Clock = std::chrono::steady_clock;
 
+class Express;
 struct Communicator;
 struct CallState;
+struct LaneCall;
 struct MoveState;
 struct Port;
 
@@ -160,6 +163,10 @@ struct CallState {
   std::chrono::microseconds timeout{0};
   bool started = false;
   bool probed = false;
+  std::unique_ptr<LaneCall> lane;   ///< the call goes over the lanes
+  bool watched = false;             ///< a blocking call on the lanes: its own thread advances it
+  const char* lane_phase = "";      ///< what it waits for, as its thread last said
+  std::vector<std::uint32_t> lane_awaited;  ///< ranks, likewise
   bool finished = false;            ///< has its result; waits only to be swept
   std::uint64_t window_offset = 0;  ///< added to offsets in a peer's window
   bool mismatch_waits = false;      ///< a mismatch was seen; waits a little for the peer's own description
@@ -171,6 +178,10 @@ struct CallState {
   std::vector<Pair> pairs;  ///< by rank; empty for calls that use no messages
   std::uint64_t received_bytes = 0;
 
+  CallState();
+  ~CallState();
+  CallState(const CallState&) = delete;
+  CallState& operator=(const CallState&) = delete;
   MoveState& move(std::uint32_t index) { return window[index % kWindow]; }
 };
 
@@ -234,7 +245,8 @@ struct Communicator {
   Capability capability;
   std::chrono::microseconds timeout{0};
   std::uint32_t segment_bytes = 0;   ///< agreed, and what the network carries
-  std::uint32_t next_sequence = 0;   ///< of collective calls
+  /// Of collective calls; also advanced by blocking calls on the lanes, which take no lock.
+  std::shared_ptr<std::atomic<std::uint32_t>> next_sequence = std::make_shared<std::atomic<std::uint32_t>>(0);
   std::uint32_t next_operation = 0;  ///< of puts
   bool revoked = false;
   bool freed = false;
@@ -245,6 +257,7 @@ struct Communicator {
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
   std::shared_ptr<class ProgramCache> cache;
+  std::shared_ptr<Express> express;  ///< null: the members share no memory, or were told not to use it
   std::array<PastCall, 16> history{};  ///< by sequence
 };
 

@@ -11,6 +11,10 @@
 
 namespace unisono {
 
+namespace shm {
+class ShmPoe;
+}
+
 /// Two sessions to every endpoint, each reliable and in order. Control is never blocked by data.
 enum class Lane : std::uint8_t { kData, kControl };
 
@@ -61,6 +65,9 @@ class Poe {
   /// before it left or died can still be received.
   enum class Liveness : std::uint8_t { kAlive, kLeft, kDead };
   virtual Liveness liveness(std::uint32_t peer) = 0;
+  /// The network as one of memory that all endpoints map, where messages can go past the sessions; else null.
+  virtual shm::ShmPoe* shared_memory() { return nullptr; }
+
   /// How to name an endpoint in a message to people, for instance "endpoint 3 (pid 4711)".
   virtual std::string describe(std::uint32_t peer) const = 0;
 };

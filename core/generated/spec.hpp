@@ -974,60 +974,42 @@ constexpr bool well_formed_header_connection(const std::array<std::uint64_t, 4>&
 
 inline constexpr std::size_t kHeaderConnectionWords = 4;
 
-/// Compressed header of a single-segment message that shares a cache line with its payload (16 + 48 bytes). The session gives the rest.
+/// Header of a message that shares a cache line with its payload, behind 48 bytes of it. The lane gives sender, receiver, communicator and order.
 struct HeaderLine {
-  std::uint32_t flag{};  ///< session sequence; written last, publishes the line
-  MessageType type{};  ///< message type
-  Datatype dtype{};  ///< wire datatype
-  bool point_to_point{};  ///< as in header
-  bool stream{};  ///< as in header
-  std::uint8_t bytes{};  ///< payload bytes, at most 48
-  std::uint8_t communicator{};  ///< communicator number, low 8 bits
-  std::uint16_t sequence{};  ///< call or pair sequence, low 16 bits
-  std::uint32_t tag{};  ///< step tag
-  std::uint32_t signature{};  ///< low 24 bits of the signature
+  std::uint32_t bytes{};  ///< payload bytes; up to 48 stand in the line, more in the lane's cells
+  std::uint32_t tag{};  ///< step tag, or user tag for point to point
+  MessageType type{};  ///< eager: data; request: addresses of the regions of a call with direct access
+  std::uint32_t flag{};  ///< number of the line in its lane, from 1; the word with it is written last and publishes the line
+  std::uint32_t signature{};  ///< signature of the call
   friend constexpr bool operator==(const HeaderLine&, const HeaderLine&) = default;
 };
 
 /// Encoded form of HeaderLine: 2 little-endian 64-bit words. Values must satisfy `fits`.
 constexpr std::array<std::uint64_t, 2> encode(const HeaderLine& value) {
   std::array<std::uint64_t, 2> words{};
-  words[0] |= (static_cast<std::uint64_t>(value.flag) & 0xffffffffU) << 0U;
-  words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 32U;
-  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 36U;
-  words[0] |= (static_cast<std::uint64_t>(value.point_to_point) & 0x1U) << 42U;
-  words[0] |= (static_cast<std::uint64_t>(value.stream) & 0x1U) << 43U;
-  words[0] |= (static_cast<std::uint64_t>(value.bytes) & 0x3fU) << 44U;
-  words[0] |= (static_cast<std::uint64_t>(value.communicator) & 0xffU) << 50U;
-  words[1] |= (static_cast<std::uint64_t>(value.sequence) & 0xffffU) << 0U;
-  words[1] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffU) << 16U;
-  words[1] |= (static_cast<std::uint64_t>(value.signature) & 0xffffffU) << 40U;
+  words[0] |= (static_cast<std::uint64_t>(value.bytes) & 0xffffffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffU) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 56U;
+  words[1] |= (static_cast<std::uint64_t>(value.flag) & 0xffffffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.signature) & 0xffffffffU) << 32U;
   return words;
 }
 
 /// Decodes a HeaderLine without checking; see `well_formed_header_line`.
 constexpr HeaderLine decode_header_line(const std::array<std::uint64_t, 2>& words) {
   HeaderLine value{};
-  value.flag = static_cast<std::uint32_t>((words[0]) & 0xffffffffU);
-  value.type = static_cast<MessageType>((words[0] >> 32U) & 0xfU);
-  value.dtype = static_cast<Datatype>((words[0] >> 36U) & 0x3fU);
-  value.point_to_point = ((words[0] >> 42U) & 0x1U) != 0;
-  value.stream = ((words[0] >> 43U) & 0x1U) != 0;
-  value.bytes = static_cast<std::uint8_t>((words[0] >> 44U) & 0x3fU);
-  value.communicator = static_cast<std::uint8_t>((words[0] >> 50U) & 0xffU);
-  value.sequence = static_cast<std::uint16_t>((words[1]) & 0xffffU);
-  value.tag = static_cast<std::uint32_t>((words[1] >> 16U) & 0xffffffU);
-  value.signature = static_cast<std::uint32_t>((words[1] >> 40U) & 0xffffffU);
+  value.bytes = static_cast<std::uint32_t>((words[0]) & 0xffffffffU);
+  value.tag = static_cast<std::uint32_t>((words[0] >> 32U) & 0xffffffU);
+  value.type = static_cast<MessageType>((words[0] >> 56U) & 0xfU);
+  value.flag = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
+  value.signature = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
   return value;
 }
 
 /// Whether every field holds a value its width and type allow.
 constexpr bool fits(const HeaderLine& value) {
-  return is_known(value.type) &&
-         is_known(value.dtype) &&
-         value.bytes <= 0x3fU &&
-         value.tag <= 0xffffffU &&
-         value.signature <= 0xffffffU;
+  return value.tag <= 0xffffffU &&
+         is_known(value.type);
 }
 
 /// Whether encoded words are a legal value: reserved bits zero, enumerators known.
@@ -1166,6 +1148,7 @@ struct Capability {
   bool rendezvous{};  ///< rendezvous protocol
   bool programs{};  ///< loaded programs
   std::uint8_t log2_max_segment{};  ///< largest segment in bytes, log2
+  bool lanes{};  ///< lanes: messages in single cache lines of memory that all members share
   friend constexpr bool operator==(const Capability&, const Capability&) = default;
 };
 
@@ -1184,6 +1167,7 @@ constexpr std::array<std::uint64_t, 1> encode(const Capability& value) {
   words[0] |= (static_cast<std::uint64_t>(value.rendezvous) & 0x1U) << 46U;
   words[0] |= (static_cast<std::uint64_t>(value.programs) & 0x1U) << 47U;
   words[0] |= (static_cast<std::uint64_t>(value.log2_max_segment) & 0x1fU) << 48U;
+  words[0] |= (static_cast<std::uint64_t>(value.lanes) & 0x1U) << 53U;
   return words;
 }
 
@@ -1202,6 +1186,7 @@ constexpr Capability decode_capability(const std::array<std::uint64_t, 1>& words
   value.rendezvous = ((words[0] >> 46U) & 0x1U) != 0;
   value.programs = ((words[0] >> 47U) & 0x1U) != 0;
   value.log2_max_segment = static_cast<std::uint8_t>((words[0] >> 48U) & 0x1fU);
+  value.lanes = ((words[0] >> 53U) & 0x1U) != 0;
   return value;
 }
 

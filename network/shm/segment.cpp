@@ -20,17 +20,19 @@ constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPag
 
 /// Where the parts of a segment begin, in bytes from its start.
 struct Layout {
-  std::uint64_t endpoints, send_cursors, receive_cursors, rings, total;
+  std::uint64_t endpoints, directories, send_cursors, receive_cursors, rings, arenas, total;
   std::uint64_t pair_bytes;  ///< rings of one ordered pair
 
   explicit Layout(const Geometry& geometry) {
     const std::uint64_t size = geometry.endpoints;
     endpoints = page_aligned(sizeof(SegmentHeader));
-    send_cursors = endpoints + page_aligned(size * sizeof(EndpointBlock));
+    directories = endpoints + page_aligned(size * sizeof(EndpointBlock));
+    send_cursors = directories + size * page_aligned(kDirectoryEntries * sizeof(DirectoryEntry));
     receive_cursors = send_cursors + page_aligned(size * size * sizeof(SendCursors));
     rings = receive_cursors + page_aligned(size * size * sizeof(ReceiveCursors));
     pair_bytes = std::uint64_t{geometry.ring_bytes[0]} + geometry.ring_bytes[1];
-    total = page_aligned(rings + size * size * pair_bytes);
+    arenas = (rings + size * size * pair_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    total = arenas + size * geometry.arena_bytes;
   }
 };
 
@@ -50,24 +52,51 @@ std::string fault_of(const Geometry& geometry) {
              " bytes: the ring must be a power of two and hold two payloads with headers, payloads be multiples of 64";
     }
   }
+  constexpr std::uint64_t kMostArena = std::uint64_t{1} << 44U;
+  if (geometry.arena_bytes == 0 || geometry.arena_bytes % kArenaAlignment != 0 || geometry.arena_bytes > kMostArena) {
+    return "an arena of " + std::to_string(geometry.arena_bytes) + " bytes; allowed are multiples of " +
+           std::to_string(kArenaAlignment) + " up to " + std::to_string(kMostArena);
+  }
   return {};
 }
 
 std::string system_text() { return std::strerror(errno); }
 
 std::byte* map_shared(int fd, std::uint64_t bytes) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  // The file's huge pages can only be mapped as such where address and offset agree modulo their size, so the
+  // segment is placed by hand in a larger reservation.
+  const auto failed = [&] {
+    return Error(ErrorCode::kOutOfMemory, "mapping the job's shared segment of " + std::to_string(bytes) +
+                                              " bytes of address space failed: " + system_text());
+  };
+  const std::uint64_t reserved = bytes + kArenaAlignment;
+  void* place = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) throw failed();
+  auto* begin = static_cast<std::byte*>(place);
+  const std::uint64_t skip = (kArenaAlignment - reinterpret_cast<std::uintptr_t>(begin) % kArenaAlignment) % kArenaAlignment;
+  void* base = mmap(begin + skip, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
   if (base == MAP_FAILED) {
-    throw Error(ErrorCode::kOutOfMemory,
-                "mapping the job's shared segment of " + std::to_string(bytes) + " bytes failed: " + system_text());
+    const Error error = failed();
+    munmap(place, reserved);
+    throw error;
   }
+  if (skip != 0) munmap(begin, skip);
+  const std::uint64_t mapped = page_aligned(bytes);
+  if (reserved - skip > mapped) munmap(begin + skip + mapped, reserved - skip - mapped);
   return static_cast<std::byte*>(base);
 }
 
 }  // namespace
 
 Segment::Segment(const Geometry& geometry, std::byte* base, int descriptor)
-    : geometry_(geometry), base_(base), descriptor_(descriptor) {}
+    : geometry_(geometry),
+      base_(base),
+      descriptor_(descriptor),
+      arenas_(Layout(geometry).arenas),
+      total_(Layout(geometry).total) {
+  // A dump of a crashed process shall not hold a terabyte of holes.
+  madvise(base_ + arenas_, total_ - arenas_, MADV_DONTDUMP);
+}
 
 Segment::~Segment() {
   munmap(base_, Layout(geometry_).total);
@@ -135,6 +164,11 @@ EndpointBlock& Segment::endpoint(std::uint32_t endpoint) const {
   return reinterpret_cast<EndpointBlock*>(base_ + Layout(geometry_).endpoints)[endpoint];
 }
 
+DirectoryEntry* Segment::directory(std::uint32_t endpoint) const {
+  constexpr std::uint64_t kEach = page_aligned(kDirectoryEntries * sizeof(DirectoryEntry));
+  return reinterpret_cast<DirectoryEntry*>(base_ + Layout(geometry_).directories + endpoint * kEach);
+}
+
 SendCursors& Segment::send_cursors(std::uint32_t sender, std::uint32_t receiver) const {
   const std::uint64_t place = std::uint64_t{receiver} * geometry_.endpoints + sender;
   return reinterpret_cast<SendCursors*>(base_ + Layout(geometry_).send_cursors)[place];
@@ -143,6 +177,10 @@ SendCursors& Segment::send_cursors(std::uint32_t sender, std::uint32_t receiver)
 ReceiveCursors& Segment::receive_cursors(std::uint32_t sender, std::uint32_t receiver) const {
   const std::uint64_t place = std::uint64_t{sender} * geometry_.endpoints + receiver;
   return reinterpret_cast<ReceiveCursors*>(base_ + Layout(geometry_).receive_cursors)[place];
+}
+
+std::byte* Segment::arena(std::uint32_t endpoint) const {
+  return base_ + arenas_ + endpoint * geometry_.arena_bytes;
 }
 
 std::byte* Segment::ring(std::uint32_t sender, std::uint32_t receiver, Lane lane) const {

@@ -2,9 +2,11 @@
 //
 //   SegmentHeader                          who may talk: written once by the creator
 //   EndpointBlock  [endpoint]              wake-up word, process, state
+//   DirectoryEntry [endpoint][entry]       which communicators' lanes stand in the endpoint's arena, and where
 //   SendCursors    [receiver][sender]      how far the sender has published; one line, written by the sender
 //   ReceiveCursors [sender][receiver]      how far the receiver has consumed; one line, written by the receiver
 //   rings          [receiver][sender]      a data ring and a control ring, bytes
+//   arenas         [endpoint]              memory that the endpoint hands out: buffers and lanes (arena.hpp)
 //
 // Fresh memory reads as zero, and zero is the initial state of every cursor and block, so a ring that
 // is never used never costs a page.
@@ -22,7 +24,7 @@ namespace unisono::shm {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLanes = 2;
 inline constexpr std::uint64_t kSegmentMagic = 0x544e454d47455355;  ///< "USEGMENT" in memory order
-inline constexpr std::uint32_t kSegmentVersion = 1;
+inline constexpr std::uint32_t kSegmentVersion = 2;
 inline constexpr std::uint32_t kMaxEndpoints = 1024;
 
 /// Position of a lane in the pairs of a cursor line.
@@ -37,8 +39,23 @@ struct Geometry {
   std::uint32_t endpoints = 1;
   std::uint32_t ring_bytes[kLanes] = {256 * 1024, 32 * 1024};
   std::uint32_t max_payload[kLanes] = {64 * 1024, 256};
+  /// Address space of one endpoint's arena, a multiple of kArenaAlignment. Only what is touched costs memory.
+  std::uint64_t arena_bytes = std::uint64_t{1} << 30U;
+  std::uint32_t one_process = 0;  ///< 1: all endpoints are threads of the creator's process
+  std::uint32_t reserved = 0;
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
+
+/// Arenas begin and end at multiples of a huge page.
+inline constexpr std::uint64_t kArenaAlignment = std::uint64_t{2} << 20U;
+
+/// The arena that each endpoint of a job of processes gets: generous, for it is address space alone.
+constexpr std::uint64_t arena_bytes_for(std::uint32_t endpoints) {
+  constexpr std::uint64_t kAll = std::uint64_t{1} << 40U;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 38U;
+  const std::uint64_t share = kAll / (endpoints == 0 ? 1 : endpoints) / kArenaAlignment * kArenaAlignment;
+  return share < kMost ? share : kMost;
+}
 
 /// First bytes of the segment.
 struct alignas(kLineBytes) SegmentHeader {
@@ -64,6 +81,14 @@ struct EndpointBlock {
   std::atomic<std::uint32_t> pid;
   std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot; tells a reused pid
 };
+
+/// Where the lanes of a communicator stand. Written by the endpoint whose entry it is.
+struct DirectoryEntry {
+  std::atomic<std::uint64_t> key;    ///< names the communicator; 0: none
+  std::atomic<std::uint64_t> place;  ///< offset in the segment. Written before the key
+};
+/// Communicators whose lanes one endpoint can own at a time.
+inline constexpr std::uint32_t kDirectoryEntries = 512;
 
 /// Written by the sender of a pair (`wants_space` is cleared by the receiver).
 struct alignas(kLineBytes) SendCursors {
@@ -101,10 +126,25 @@ class Segment {
   std::uint32_t size() const { return geometry_.endpoints; }
 
   EndpointBlock& endpoint(std::uint32_t endpoint) const;
+  /// The kDirectoryEntries entries of an endpoint.
+  DirectoryEntry* directory(std::uint32_t endpoint) const;
   SendCursors& send_cursors(std::uint32_t sender, std::uint32_t receiver) const;
   ReceiveCursors& receive_cursors(std::uint32_t sender, std::uint32_t receiver) const;
   /// First byte of a ring; 64-byte aligned.
   std::byte* ring(std::uint32_t sender, std::uint32_t receiver, Lane lane) const;
+
+  /// First byte of an endpoint's arena, at a multiple of kArenaAlignment.
+  std::byte* arena(std::uint32_t endpoint) const;
+  /// Where an address lies in the segment, in bytes from its start, which is the same on all endpoints; only
+  /// arenas count. Zero: it is no address of an arena.
+  std::uint64_t offset_of(const void* address, std::uint64_t bytes) const {
+    const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
+    return distance >= arenas_ && distance < total_ && bytes <= total_ - distance ? distance : 0;
+  }
+  /// The address of such an offset here; null unless `bytes` from there lie in arenas.
+  std::byte* at(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset >= arenas_ && offset < total_ && bytes <= total_ - offset ? base_ + offset : nullptr;
+  }
 
   /// The descriptor to hand to others; -1 after `attach` or `close_descriptor`.
   int descriptor() const { return descriptor_; }
@@ -117,6 +157,8 @@ class Segment {
   Geometry geometry_;
   std::byte* base_;
   int descriptor_;
+  std::uint64_t arenas_;  ///< where they begin
+  std::uint64_t total_;
 };
 
 }  // namespace unisono::shm

@@ -44,6 +44,11 @@ void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WA
 
 }  // namespace
 
+void wake_endpoint(EndpointBlock& block) {
+  block.activity.fetch_add(1, std::memory_order_seq_cst);
+  if (block.sleeping.exchange(0, std::memory_order_seq_cst) != 0) wake(block.activity);
+}
+
 ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self)
     : segment_(std::move(segment)),
       self_(self),
@@ -54,6 +59,7 @@ ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self)
     throw Error(ErrorCode::kInvalidArgument, "endpoint " + std::to_string(self) + " of a job of " +
                                                  std::to_string(geometry.endpoints) + "; endpoints count from 0");
   }
+  arena_ = std::make_shared<Arena>(segment_, self);
   links_.reserve(geometry.endpoints);
   for (std::uint32_t peer = 0; peer < geometry.endpoints; ++peer) {
     const auto sender = [&](Lane lane) {

@@ -8,12 +8,16 @@
 #include <vector>
 
 #include "network/poe.hpp"
+#include "network/shm/arena.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/ring_receiver.hpp"
 #include "network/shm/ring_sender.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::shm {
+
+/// Wakes an endpoint that sleeps, or is about to. Any process may.
+void wake_endpoint(EndpointBlock& block);
 
 /// One endpoint of a segment, in a process or thread of its own. Two rings lead to every endpoint,
 /// itself included; nothing takes a lock. Messages sent before an endpoint left remain readable.
@@ -43,6 +47,16 @@ class ShmPoe final : public Poe {
   Liveness liveness(std::uint32_t peer) override;
   std::string describe(std::uint32_t peer) const override;
 
+  ShmPoe* shared_memory() override { return this; }
+  const std::shared_ptr<Segment>& segment() const { return segment_; }
+  /// This endpoint's arena; also usable after the endpoint has left.
+  const std::shared_ptr<Arena>& arena() const { return arena_; }
+
+  /// Whether there are more endpoints than usable cores, so that whoever waits should make way.
+  bool crowded() { return known_joined_ == size() ? crowded_ : oversubscribed(); }
+  /// Whether all endpoints are threads of this process.
+  bool one_process() const { return segment_->geometry().one_process != 0; }
+
   /// Begins to watch the processes of all peers that have joined. Without this a peer is watched from
   /// the first `liveness` of it; a job of processes calls it while all are known to run.
   void watch_peers();
@@ -61,6 +75,7 @@ class ShmPoe final : public Poe {
   [[noreturn]] void raise(const RingFault& fault, std::uint32_t peer, Lane lane) const;
 
   std::shared_ptr<Segment> segment_;
+  std::shared_ptr<Arena> arena_;
   std::uint32_t self_;
   std::uint32_t pid_;
   std::uint32_t fork_generation_;

@@ -107,6 +107,18 @@ std::vector<std::vector<std::byte>> unpack(std::span<const std::byte> packed, st
   return offers;
 }
 
+/// The job's segment, with as much address space for arenas as this process may have.
+std::shared_ptr<shm::Segment> make_segment(std::uint32_t endpoints) {
+  constexpr std::uint64_t kLeast = std::uint64_t{64} << 20U;
+  for (std::uint64_t arena = shm::arena_bytes_for(endpoints);; arena = arena / 4 / kLeast * kLeast) {
+    try {
+      return shm::Segment::create({.endpoints = endpoints, .arena_bytes = arena});
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfMemory || arena / 4 < kLeast) throw;
+    }
+  }
+}
+
 /// Rank 0. One thread and one poll loop, so no connection can hold up another.
 class Host {
  public:
@@ -122,7 +134,7 @@ class Host {
   JoinedJob run() {
     try {
       gather();
-      auto segment = shm::Segment::create({.endpoints = environment_.size});
+      auto segment = make_segment(environment_.size);
       auto poe = std::make_unique<shm::ShmPoe>(segment, 0);
       invite(*segment);
       segment->close_descriptor();
@@ -429,7 +441,7 @@ class Visitor {
 JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer) {
   check_request(environment, offer);
   if (environment.size == 1) {
-    auto segment = shm::Segment::create({.endpoints = 1});
+    auto segment = make_segment(1);
     segment->close_descriptor();
     return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
   }

@@ -6,7 +6,7 @@ namespace unisono {
 
 class ThreadJob::Impl {
  public:
-  explicit Impl(std::uint32_t size) : segment(shm::Segment::create({.endpoints = size})) {
+  explicit Impl(std::uint32_t size) : segment(shm::Segment::create({.endpoints = size, .one_process = 1})) {
     segment->close_descriptor();  // nobody outside this process is invited
   }
   const std::shared_ptr<shm::Segment> segment;

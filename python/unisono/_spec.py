@@ -896,66 +896,46 @@ class HeaderConnection:
 
 @dataclass(frozen=True, slots=True)
 class HeaderLine:
-    """Compressed header of a single-segment message that shares a cache line with its payload (16 + 48 bytes).
+    """Header of a message that shares a cache line with its payload, behind 48 bytes of it.
 
-    The session gives the rest.
+    The lane gives sender, receiver, communicator and order.
     """
 
     #: Bytes of the encoded form.
     BYTES: ClassVar[int] = 16
 
-    #: session sequence; written last, publishes the line
-    flag: int = 0
-    #: message type
-    type: MessageType = MessageType.EAGER
-    #: wire datatype
-    dtype: Datatype = Datatype.NONE
-    #: as in header
-    point_to_point: bool = False
-    #: as in header
-    stream: bool = False
-    #: payload bytes, at most 48
+    #: payload bytes; up to 48 stand in the line, more in the lane's cells
     bytes: int = 0
-    #: communicator number, low 8 bits
-    communicator: int = 0
-    #: call or pair sequence, low 16 bits
-    sequence: int = 0
-    #: step tag
+    #: step tag, or user tag for point to point
     tag: int = 0
-    #: low 24 bits of the signature
+    #: eager: data; request: addresses of the regions of a call with direct access
+    type: MessageType = MessageType.EAGER
+    #: number of the line in its lane, from 1; the word with it is written last and publishes the line
+    flag: int = 0
+    #: signature of the call
     signature: int = 0
 
     def encode(self) -> builtins.bytes:
         """The 16 little-endian bytes; ValueError if a field's value is not allowed."""
         raw = 0
-        raw |= _unsigned(self.flag, 32, "HeaderLine.flag")
-        raw |= _enumerator(MessageType, self.type, "HeaderLine.type") << 32
-        raw |= _enumerator(Datatype, self.dtype, "HeaderLine.dtype") << 36
-        raw |= _flag(self.point_to_point, "HeaderLine.point_to_point") << 42
-        raw |= _flag(self.stream, "HeaderLine.stream") << 43
-        raw |= _unsigned(self.bytes, 6, "HeaderLine.bytes") << 44
-        raw |= _unsigned(self.communicator, 8, "HeaderLine.communicator") << 50
-        raw |= _unsigned(self.sequence, 16, "HeaderLine.sequence") << 64
-        raw |= _unsigned(self.tag, 24, "HeaderLine.tag") << 80
-        raw |= _unsigned(self.signature, 24, "HeaderLine.signature") << 104
+        raw |= _unsigned(self.bytes, 32, "HeaderLine.bytes")
+        raw |= _unsigned(self.tag, 24, "HeaderLine.tag") << 32
+        raw |= _enumerator(MessageType, self.type, "HeaderLine.type") << 56
+        raw |= _unsigned(self.flag, 32, "HeaderLine.flag") << 64
+        raw |= _unsigned(self.signature, 32, "HeaderLine.signature") << 96
         return raw.to_bytes(16, "little")
 
     @classmethod
     def decode(cls, data: builtins.bytes) -> HeaderLine:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 16, "HeaderLine")
-        _zero(raw, 58, 6, "HeaderLine.reserved0")
+        _zero(raw, 60, 4, "HeaderLine.reserved0")
         return cls(
-            flag=_bits(raw, 0, 32),
-            type=_enumerator(MessageType, _bits(raw, 32, 4), "HeaderLine.type"),
-            dtype=_enumerator(Datatype, _bits(raw, 36, 6), "HeaderLine.dtype"),
-            point_to_point=_bits(raw, 42, 1) != 0,
-            stream=_bits(raw, 43, 1) != 0,
-            bytes=_bits(raw, 44, 6),
-            communicator=_bits(raw, 50, 8),
-            sequence=_bits(raw, 64, 16),
-            tag=_bits(raw, 80, 24),
-            signature=_bits(raw, 104, 24),
+            bytes=_bits(raw, 0, 32),
+            tag=_bits(raw, 32, 24),
+            type=_enumerator(MessageType, _bits(raw, 56, 4), "HeaderLine.type"),
+            flag=_bits(raw, 64, 32),
+            signature=_bits(raw, 96, 32),
         )
 
 
@@ -1122,6 +1102,8 @@ class Capability:
     programs: bool = False
     #: largest segment in bytes, log2
     log2_max_segment: int = 0
+    #: lanes: messages in single cache lines of memory that all members share
+    lanes: bool = False
 
     def encode(self) -> builtins.bytes:
         """The 8 little-endian bytes; ValueError if a field's value is not allowed."""
@@ -1138,13 +1120,14 @@ class Capability:
         raw |= _flag(self.rendezvous, "Capability.rendezvous") << 46
         raw |= _flag(self.programs, "Capability.programs") << 47
         raw |= _unsigned(self.log2_max_segment, 5, "Capability.log2_max_segment") << 48
+        raw |= _flag(self.lanes, "Capability.lanes") << 53
         return raw.to_bytes(8, "little")
 
     @classmethod
     def decode(cls, data: builtins.bytes) -> Capability:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 8, "Capability")
-        _zero(raw, 53, 11, "Capability.reserved0")
+        _zero(raw, 54, 10, "Capability.reserved0")
         return cls(
             version=_bits(raw, 0, 8),
             datatypes=_bits(raw, 8, 16),
@@ -1158,6 +1141,7 @@ class Capability:
             rendezvous=_bits(raw, 46, 1) != 0,
             programs=_bits(raw, 47, 1) != 0,
             log2_max_segment=_bits(raw, 48, 5),
+            lanes=_bits(raw, 53, 1) != 0,
         )
 
 

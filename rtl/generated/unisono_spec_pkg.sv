@@ -666,30 +666,21 @@ package unisono_spec_pkg;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
-  // Compressed header of a single-segment message that shares a cache line with its payload (16 +
-  // 48 bytes). The session gives the rest.
+  // Header of a message that shares a cache line with its payload, behind 48 bytes of it. The lane
+  // gives sender, receiver, communicator and order.
   typedef struct packed {
-    // low 24 bits of the signature
-    logic [23:0] signature;
-    // step tag
-    logic [23:0] tag;
-    // call or pair sequence, low 16 bits
-    logic [15:0] sequence_;
-    logic [5:0] reserved0;
-    // communicator number, low 8 bits
-    logic [7:0] communicator;
-    // payload bytes, at most 48
-    logic [5:0] bytes;
-    // as in header
-    logic stream;
-    // as in header
-    logic point_to_point;
-    // wire datatype
-    datatype_e dtype;
-    // message type
-    message_type_e type_;
-    // session sequence; written last, publishes the line
+    // signature of the call
+    logic [31:0] signature;
+    // number of the line in its lane, from 1; the word with it is written last and publishes the
+    // line
     logic [31:0] flag;
+    logic [3:0] reserved0;
+    // eager: data; request: addresses of the regions of a call with direct access
+    message_type_e type_;
+    // step tag, or user tag for point to point
+    logic [23:0] tag;
+    // payload bytes; up to 48 stand in the line, more in the lane's cells
+    logic [31:0] bytes;
   } header_line_t;
 
   localparam int unsigned HeaderLineWidth = 128;
@@ -698,7 +689,6 @@ package unisono_spec_pkg;
   // verilator lint_off UNUSEDSIGNAL
   function automatic logic header_line_well_formed(header_line_t value);
     return message_type_known(value.type_) &&
-           datatype_known(value.dtype) &&
            value.reserved0 == '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
@@ -782,7 +772,9 @@ package unisono_spec_pkg;
 
   // Capability word of an engine. A communicator uses the intersection over its members.
   typedef struct packed {
-    logic [10:0] reserved0;
+    logic [9:0] reserved0;
+    // lanes: messages in single cache lines of memory that all members share
+    logic lanes;
     // largest segment in bytes, log2
     logic [4:0] log2_max_segment;
     // loaded programs

@@ -1,0 +1,244 @@
+// The express way of a communicator whose members share memory: collective calls as lowered programs over lanes.
+//
+// A blocking call that has been made before needs no lock, clock, allocation, hash or virtual call here: its plan is
+// found by comparing a few words, and its steps run in the caller's thread. Everything slow (deadlines, revocation,
+// dead peers, other calls of the engine) is looked at by a Watch, once in so many polls of a wait.
+//
+// The lanes of a communicator carry its calls one after the other, in the order of the calls. Calls that do not block
+// wait in a queue and are advanced by the engine.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "core/call.hpp"
+#include "engine/engine.hpp"
+#include "engine/lane_ports.hpp"
+#include "engine/lower.hpp"
+#include "engine/program_cache.hpp"
+#include "engine/windowed_run.hpp"
+#include "network/shm/lanes.hpp"
+#include "network/shm/shm_poe.hpp"
+
+namespace unisono::cclo {
+
+/// A program ready to run on the lanes.
+struct LaneProgram {
+  const Algorithm* algorithm = nullptr;
+  LoweredProgram lowered;
+  bool straight = false;  ///< its messages fit the lanes, so its steps can be done one after the other
+};
+
+/// Everything about a call that does not change from one to the next.
+struct LanePlan {
+  Call call;
+  std::shared_ptr<const CheckedProgram> checked;  ///< of `plain`, for messages to people
+  LaneProgram plain;
+  LaneProgram direct;            ///< algorithm null: there is none
+  bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
+  bool must_be_direct = false;   ///< the user named an algorithm with direct access
+  std::uint32_t signature = 0;
+  std::uint64_t src_bytes = 0;
+  std::uint64_t dst_bytes = 0;
+  std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst
+};
+
+/// A call on the lanes that may be advanced bit by bit.
+struct LaneCall {
+  enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
+  const LanePlan* plan = nullptr;
+  Binding src, dst;
+  Phase phase = Phase::kWaiting;
+  std::uint32_t sequence = 0;
+  bool unreachable = false;            ///< some region is out of reach of the peers
+  std::vector<bool> shown, seen;       ///< by rank: addresses sent, received
+  std::vector<std::byte> scratch;
+  WindowedRun run;
+};
+
+class Express {
+ public:
+  /// A blocking call in progress.
+  struct Blocking {
+    const LanePlan* plan = nullptr;
+    std::uint32_t sequence = 0;
+    CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
+    const char* phase = "";
+    std::vector<std::uint32_t> awaited;  ///< ranks
+  };
+
+  /// What a waiting call leaves to the engine.
+  class Watch {
+   public:
+    virtual ~Watch() = default;
+    Watch() = default;
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    /// Called once in a while as long as a blocking call waits. Throws Error to end the call.
+    virtual void look(Express& express, Blocking& call) = 0;
+    /// A lane brought something that is not of this call. Does not return.
+    [[noreturn]] virtual void fault(Express& express, Blocking& call, const LaneFault& fault) = 0;
+    /// A call that was registered has completed.
+    virtual void completed(Express& express, Blocking& call) = 0;
+  };
+
+  Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
+          std::span<const std::uint32_t> endpoints, std::shared_ptr<std::atomic<std::uint32_t>> sequence);
+
+  std::uint32_t number() const { return number_; }
+  /// Whether lanes carry the calls of a collective at all; the same on all ranks.
+  static bool carries(Collective collective);
+
+  /// A blocking call with automatic choice and default deadline, as a front door has it.
+  struct Fast {
+    Collective collective;
+    Func func;
+    Datatype dtype;
+    bool in_place;
+    std::uint32_t root;
+    std::uint64_t count;
+    std::byte* src;
+    std::uint64_t src_bytes;
+    std::byte* dst;
+    std::uint64_t dst_bytes;
+  };
+  /// Runs the call if it is known and nothing stands in its way; false, having done nothing, if it must go through
+  /// the engine. Throws what the call ends with.
+  bool try_run(const Fast& call) {
+    if (!claim()) [[unlikely]] return false;
+    const LanePlan* plan = slots_[slot_of(call)];
+    if (plan == nullptr || !matches(plan->call, call) || !fits(*plan, call) || unavailable()) [[unlikely]] {
+      release();
+      return false;
+    }
+    run_claimed(*plan, call.src, call.dst);
+    return true;
+  }
+
+  /// The plan of a call that `admit` has accepted. `named`: the user chose `algorithm`. Under the engine's lock.
+  const LanePlan& plan(const Call& call, const Algorithm& algorithm, bool named,
+                       std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
+                       std::uint32_t eager_limit);
+  /// Runs a plan in this thread. False, having done nothing, if calls are queued or another thread is at it. With
+  /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
+  bool run(const LanePlan& plan, std::byte* src, std::byte* dst, bool remember);
+  /// The plan of one of the last calls, or null if it is no longer known. Under the engine's lock.
+  const LanePlan* past(std::uint32_t sequence) const;
+
+  /// Enters a call that does not block; it takes its place in the order of calls here.
+  void enqueue(LaneCall& call);
+  void dequeue(LaneCall& call);
+  /// Advances the oldest queued call, if it is `call`. Returns whether anything was done. Throws LaneFault or Error.
+  bool step(LaneCall& call);
+  /// Ranks that a queued call waits for.
+  void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const;
+
+  /// Ends the use of the lanes: calls in progress find out through their Watch, later ones are not taken.
+  void close() { closed_.store(true, std::memory_order_relaxed); }
+  bool closed() const { return closed_.load(std::memory_order_relaxed); }
+
+  /// The algorithm of the last blocking call, for those who want to know; null before there was one.
+  const Algorithm* last_algorithm() const { return last_algorithm_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kSlots = 64;
+  static constexpr std::size_t kPast = 16;
+  static constexpr std::size_t kMostPlans = 1024;
+
+  bool unavailable() const {
+    return closed_.load(std::memory_order_relaxed) || queued_.load(std::memory_order_relaxed) != 0;
+  }
+
+  static std::size_t slot_of(const Fast& call) {
+    return (static_cast<std::size_t>(call.collective) * 5 + call.count + (call.count >> 6U) + call.root) % kSlots;
+  }
+  static bool matches(const Call& known, const Fast& call) {
+    return known.collective == call.collective && known.func == call.func && known.dtype == call.dtype &&
+           known.in_place == call.in_place && known.root == call.root && known.count == call.count;
+  }
+  static bool fits(const LanePlan& plan, const Fast& call) {
+    if (plan.src_bytes != 0 && (call.src == nullptr || call.src_bytes < plan.src_bytes)) return false;
+    if (plan.dst_bytes != 0 && (call.dst == nullptr || call.dst_bytes < plan.dst_bytes)) return false;
+    return plan.src_bytes == 0 || plan.dst_bytes == 0 || call.src + plan.src_bytes <= call.dst ||
+           call.dst + plan.dst_bytes <= call.src;
+  }
+
+  void note(std::uint32_t sequence, const LanePlan& plan) {
+    Past& entry = past_[sequence % kPast];
+    entry.sequence.store(sequence, std::memory_order_relaxed);
+    entry.plan.store(&plan, std::memory_order_release);
+  }
+  bool claim();
+  void release();
+  void run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst);
+  void run_straight(const LoweredProgram& program);
+  void run_windowed(const LoweredProgram& program);
+  void send_inline(const Action& action);
+  void take_inline(const Action& action);
+  void finish(const Action& action);
+  bool exchange_addresses(const LanePlan& plan);
+
+  void open();
+  std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
+  bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst, std::uint32_t signature);
+  bool see_address(std::uint32_t peer, const LanePlan& plan, bool& reachable);
+
+  template <class Ready>
+  void await(Ready&& ready, std::uint32_t peer);
+  [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
+  [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
+  void look(std::uint32_t peer);
+  void look();
+
+  shm::ShmPoe& network_;
+  Watch& watch_;
+  std::uint32_t number_;
+  std::uint32_t rank_;
+  std::uint32_t size_;
+  bool one_process_ = false;  ///< all members are threads of this process: every address is reachable
+  bool opened_ = false;
+  std::shared_ptr<std::atomic<std::uint32_t>> sequence_;
+  std::shared_ptr<shm::Segment> segment_;
+  shm::LaneSet lanes_;
+  LanePorts ports_;
+
+  std::atomic<bool> busy_{false};
+  std::atomic<bool> closed_{false};
+  std::atomic<std::uint32_t> queued_{0};
+  std::atomic<const Algorithm*> last_algorithm_{nullptr};
+  std::array<const LanePlan*, kSlots> slots_{};  ///< touched only by who has claimed
+  struct Past {
+    std::atomic<const LanePlan*> plan{nullptr};
+    std::atomic<std::uint32_t> sequence{0};
+  };
+  std::array<Past, kPast> past_{};  ///< by sequence
+
+  struct Key {
+    Call call;
+    const Algorithm* algorithm = nullptr;  ///< that the user named, or null
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, std::unique_ptr<LanePlan>, Hash> plans_;
+
+  // Of the blocking call in progress.
+  Frame frame_;
+  Blocking blocking_;
+  std::vector<ReachableRegions> reachable_;
+  std::vector<std::byte> scratch_;
+  WindowedRun windowed_;
+
+  std::deque<LaneCall*> queue_;
+};
+
+}  // namespace unisono::cclo

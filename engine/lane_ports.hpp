@@ -1,0 +1,114 @@
+// The lanes of one communicator from one rank's side, and the work of one segment on them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "engine/lower.hpp"
+#include "network/shm/lanes.hpp"
+
+namespace unisono::cclo {
+
+/// The regions of one rank's call, as this process addresses them.
+struct ReachableRegions {
+  std::byte* src = nullptr;
+  std::byte* dst = nullptr;
+};
+
+/// What one call binds a lowered program to.
+struct Frame {
+  std::array<std::byte*, 5> regions{};        ///< by Region
+  const ReachableRegions* peers = nullptr;    ///< by rank; for programs that touch memory of peers
+  const LoweredProgram* program = nullptr;
+  std::uint32_t signature = 0;
+
+  std::byte* at(const Piece& piece) const { return regions[static_cast<std::size_t>(piece.region)] + piece.offset; }
+  std::byte* at(std::uint32_t rank, const Piece& piece) const {
+    return (piece.region == Region::kSrc ? peers[rank].src : peers[rank].dst) + piece.offset;
+  }
+};
+
+/// What came over a lane although something else was due.
+struct LaneFault {
+  std::uint32_t peer = 0;
+  std::uint32_t signature = 0;  ///< that came
+  bool mismatch = false;        ///< another call's message; else a malformed one of this call
+};
+
+/// One rank's ends of all lanes of a communicator's collective space.
+///
+/// A message of more than `segment_bytes` is cut into segments of exactly that size and a rest; each takes a line, and,
+/// beyond 48 bytes, cells. The framing is the same for every executor, so each rank may choose its own.
+class LanePorts {
+ public:
+  void open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size);
+
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(send.size()); }
+  std::uint32_t segment_bytes() const { return segment_bytes_; }
+  /// Whether all that a program sends over one lane finds room in it at once.
+  bool holds(const LoweredProgram& program) const;
+
+  /// Does the next segment of an action if everything it needs is there: messages, and room for what it sends. `done`
+  /// counts the bytes of the action that are finished. Throws LaneFault. Allocates nothing.
+  bool advance(const Action& action, const Frame& frame, std::uint64_t& done);
+  /// Whether an action is finished; one without elements is when it has been advanced once.
+  static bool finished(const Action& action, std::uint64_t done) { return done > 0 && done >= action.bytes; }
+
+  static constexpr std::uint64_t head(std::uint64_t bytes, std::uint32_t tag) {
+    return bytes | std::uint64_t{tag} << 32U;
+  }
+  static void wake(shm::EndpointBlock& peer) {
+    if (peer.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_sleeping(peer);
+  }
+
+  std::vector<shm::LaneSender> send;        ///< by rank
+  std::vector<shm::LaneReceiver> receive;   ///< by rank
+  std::uint64_t streaming_bytes = ~std::uint64_t{0};  ///< actions of more than this bypass the caches
+
+ private:
+  static void wake_sleeping(shm::EndpointBlock& peer);
+
+  std::uint32_t rank_ = 0;
+  std::uint32_t segment_bytes_ = 0;
+  std::vector<const std::byte*> sources_;
+  std::vector<std::byte*> outputs_;
+};
+
+/// As memcpy, for at most kInlineBytes bytes: no call, few branches.
+inline void copy_inline(std::byte* out, const std::byte* in, std::uint32_t bytes) {
+  if (bytes >= 16) {
+    std::byte head[16];
+    std::byte middle[16];
+    std::byte tail[16];
+    const std::uint32_t second = bytes >= 32 ? 16 : 0;
+    std::memcpy(head, in, 16);
+    std::memcpy(middle, in + second, 16);
+    std::memcpy(tail, in + bytes - 16, 16);
+    std::memcpy(out, head, 16);
+    std::memcpy(out + second, middle, 16);
+    std::memcpy(out + bytes - 16, tail, 16);
+  } else if (bytes >= 8) {
+    std::uint64_t head;
+    std::uint64_t tail;
+    std::memcpy(&head, in, 8);
+    std::memcpy(&tail, in + bytes - 8, 8);
+    std::memcpy(out, &head, 8);
+    std::memcpy(out + bytes - 8, &tail, 8);
+  } else if (bytes >= 4) {
+    std::uint32_t head;
+    std::uint32_t tail;
+    std::memcpy(&head, in, 4);
+    std::memcpy(&tail, in + bytes - 4, 4);
+    std::memcpy(out, &head, 4);
+    std::memcpy(out + bytes - 4, &tail, 4);
+  } else {
+    for (std::uint32_t i = 0; i < bytes; ++i) out[i] = in[i];
+  }
+}
+
+}  // namespace unisono::cclo

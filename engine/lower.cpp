@@ -1,0 +1,252 @@
+#include "engine/lower.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace unisono::cclo {
+namespace {
+
+constexpr auto kInFlight = static_cast<std::uint32_t>(kWindow);
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+bool plain(const Operand& operand) {
+  return operand.kind != OperandKind::kStream && operand.cast == Cast::kNone && !operand.indirect &&
+         (operand.kind != OperandKind::kMemory || operand.region != Region::kParams);
+}
+
+class Lowering {
+ public:
+  Lowering(const Program& program, std::uint32_t size) : program_(program), sends_(size), arrivals_(size) {}
+
+  std::optional<LoweredProgram> run() {
+    for (const Move& move : program_.moves) {
+      if (!carried(move)) return std::nullopt;
+    }
+    order();
+    std::vector<Action> actions;
+    for (const Move& move : program_.moves) actions.push_back(decode(move));
+    for (std::uint32_t n = 0; n < actions.size(); ++n) append_windowed(program_.moves[n], actions[n]);
+    for (const std::uint32_t n : order_) append_step(program_.moves[n], actions[n]);
+    lowered_.scratch_bytes = program_.scratch_bytes;
+    return std::move(lowered_);
+  }
+
+ private:
+  static bool carried(const Move& move) {
+    if (move.kind != MoveKind::kMove) return true;
+    const bool remote_window = (move.op1.kind == OperandKind::kRemoteMemory || move.remote.kind == RemoteKind::kMemory) &&
+                               move.remote_address.region == Region::kWindow;
+    return plain(move.op0) && plain(move.op1) && plain(move.local) && !move.count_indirect && !remote_window &&
+           move.remote.kind != RemoteKind::kStream && move.remote.cast == Cast::kNone;
+  }
+
+  /// Messages without elements exist only as signals.
+  static bool speaks(const Move& move) { return move.count != 0 || move.signal; }
+  static bool sends(const Move& move) { return move.remote.kind == RemoteKind::kMessage && speaks(move); }
+  static bool takes(const Move& move) { return move.op1.kind == OperandKind::kArrival && speaks(move); }
+
+  template <class Use>
+  void for_each_peer(std::uint32_t peer, PeerMode mode, Use&& use) const {
+    if (mode == PeerMode::kRank) {
+      use(peer);
+      return;
+    }
+    const std::uint32_t count = program_.pool[peer];
+    for (std::uint32_t i = 1; i <= count; ++i) use(program_.pool[peer + i]);
+  }
+
+  /// The moves in the order of their steps.
+  void order() {
+    const auto count = static_cast<std::uint32_t>(program_.moves.size());
+    // Who must come before: dependencies, segment dependencies read as full ones, the window, and the order of pairs.
+    std::vector<std::vector<std::uint32_t>> after(count);
+    std::vector<std::uint32_t> waits(count, 0);
+    const auto precede = [&](std::uint32_t before, std::uint32_t move) {
+      after[before].push_back(move);
+      ++waits[move];
+    };
+    std::vector<std::uint32_t> last_send(sends_.size(), kNone);
+    std::vector<std::uint32_t> last_arrival(arrivals_.size(), kNone);
+    for (std::uint32_t n = 0; n < count; ++n) {
+      const Move& move = program_.moves[n];
+      for (std::uint32_t bit = 0; bit < 32; ++bit) {
+        if ((move.dependencies >> bit & 1U) != 0 && bit < n) precede(n - 1 - bit, n);
+      }
+      if (move.segment_dependency0 != 0) precede(n - move.segment_dependency0, n);
+      if (move.segment_dependency1 != 0) precede(n - move.segment_dependency1, n);
+      if (n >= kInFlight) precede(n - kInFlight, n);
+      if (move.kind != MoveKind::kMove) continue;
+      if (sends(move)) {
+        for_each_peer(move.remote.peer, move.remote.mode, [&](std::uint32_t rank) {
+          if (last_send[rank] != kNone) precede(last_send[rank], n);
+          last_send[rank] = n;
+        });
+      }
+      if (takes(move)) {
+        for_each_peer(move.arrival.peer, move.arrival.mode, [&](std::uint32_t rank) {
+          if (last_arrival[rank] != kNone) precede(last_arrival[rank], n);
+          last_arrival[rank] = n;
+        });
+      }
+    }
+    // First what sends and waits for nobody, then other work at hand, at last the earliest arrival.
+    std::vector<bool> done(count, false);
+    const auto rank_of = [&](std::uint32_t n) {
+      const Move& move = program_.moves[n];
+      if (move.kind != MoveKind::kMove) return 0;
+      return takes(move) ? 2 : sends(move) ? 0 : 1;
+    };
+    std::uint32_t first = 0;  // all before it are done
+    while (order_.size() < count) {
+      std::uint32_t best = kNone;
+      while (done[first]) ++first;
+      for (std::uint32_t n = first; n < std::min(count, first + kInFlight); ++n) {
+        if (done[n] || waits[n] != 0) continue;
+        if (best == kNone || rank_of(n) < rank_of(best)) best = n;
+        if (rank_of(best) == 0) break;
+      }
+      done[best] = true;
+      order_.push_back(best);
+      for (const std::uint32_t n : after[best]) --waits[n];
+    }
+  }
+
+  Piece piece(const Operand& operand) const {
+    return {operand.offset, operand.region, operand.kind == OperandKind::kMemory};
+  }
+
+  RankList list(std::uint32_t peer, PeerMode mode) {
+    const auto begin = static_cast<std::uint32_t>(lowered_.ranks.size());
+    for_each_peer(peer, mode, [&](std::uint32_t rank) { lowered_.ranks.push_back(rank); });
+    return {begin, static_cast<std::uint32_t>(lowered_.ranks.size()) - begin};
+  }
+
+  Action decode(const Move& move) {
+    Action action;
+    if (move.kind != MoveKind::kMove) return action;
+    action.dtype = move.dtype;
+    action.func = move.func;
+    action.swap = move.swap;
+    action.count = move.count;
+    action.bytes = move.count * bytes_of(move.dtype);
+    if (move.func != Func::kNone) {
+      action.combine = combine_kernel(move.func, move.dtype);
+      action.reduce = reduce_kernel(move.func, move.dtype);
+    }
+    action.own = piece(move.op0);
+    action.other = piece(move.op1);
+    action.out = piece(move.local);
+    if (takes(move)) {
+      action.from = list(move.arrival.peer, move.arrival.mode);
+      action.tag_in = move.arrival.tag;
+    }
+    if (sends(move)) {
+      action.forward = list(move.remote.peer, move.remote.mode);
+      action.tag_forward = move.remote.tag;
+    }
+    if (move.op1.kind == OperandKind::kRemoteMemory) {
+      action.reach = list(move.arrival.peer, move.arrival.mode);
+      action.reach_in = {move.remote_address.offset, move.remote_address.region, true};
+      lowered_.remote_memory = true;
+    }
+    if (move.remote.kind == RemoteKind::kMemory) {
+      action.write = list(move.remote.peer, move.remote.mode);
+      action.reach_out = {move.remote_address.offset, move.remote_address.region, true};
+      lowered_.remote_memory = true;
+    }
+    return action;
+  }
+
+  void append_windowed(const Move& move, const Action& action) {
+    WindowedMove windowed;
+    static_cast<Action&>(windowed) = action;
+    windowed.dependencies = move.dependencies;
+    windowed.follows[0] = move.segment_dependency0;
+    windowed.follows[1] = move.segment_dependency1;
+    lowered_.ordinals.resize(lowered_.ranks.size());
+    const auto number = [&](const RankList& list, std::vector<Lane>& lanes) {
+      for (std::uint32_t i = list.begin; i < list.begin + list.count; ++i) {
+        Lane& lane = lanes[lowered_.ranks[i]];
+        lowered_.ordinals[i] = lane.messages++;
+        lane.bytes += action.bytes;
+        lowered_.most_lane_bytes = std::max(lowered_.most_lane_bytes, lane.bytes);
+        lowered_.most_lane_messages = std::max(lowered_.most_lane_messages, lane.messages);
+      }
+    };
+    number(action.forward, sends_);
+    number(action.from, arrivals_);
+    lowered_.moves.push_back(windowed);
+  }
+
+  void append_step(const Move& move, const Action& action) {
+    if (move.kind != MoveKind::kMove) return;
+    if (move.count == 0 && action.from.count == 0 && action.forward.count == 0) return;
+    Step step;
+    const bool only_sends = action.forward.count != 0 && action.from.count == 0 && action.reach.count == 0 &&
+                            action.write.count == 0 && !action.other.present && !action.out.present;
+    if (only_sends) {
+      step.kind = Step::Kind::kSend;
+      step.send = action;
+      if (joins_broadcast(action)) return;
+    } else {
+      step.take = action;
+      const bool simple = action.from.count == 1 && action.forward.count == 0 && !action.other.present &&
+                          action.reach.count == 0 && action.write.count == 0;
+      if (simple) {
+        step.kind = Step::Kind::kTake;
+        if (joins_exchange(action)) return;
+      }
+    }
+    lowered_.steps.push_back(step);
+  }
+
+  /// Whether a send of the same message to more ranks could be added to the step before.
+  bool joins_broadcast(const Action& action) {
+    if (lowered_.steps.empty()) return false;
+    Step& before = lowered_.steps.back();
+    if (before.kind != Step::Kind::kSend || !(before.send.own == action.own) || before.send.bytes != action.bytes ||
+        before.send.tag_forward != action.tag_forward) {
+      return false;
+    }
+    const auto begin = static_cast<std::uint32_t>(lowered_.ranks.size());
+    for (const RankList& part : {before.send.forward, action.forward}) {
+      for (std::uint32_t i = 0; i < part.count; ++i) {
+        const std::uint32_t rank = lowered_.ranks[part.begin + i];
+        lowered_.ranks.push_back(rank);
+      }
+    }
+    before.send.forward = {begin, before.send.forward.count + action.forward.count};
+    before.moves += 1;
+    return true;
+  }
+
+  /// Whether the taking in of one message could be joined with a send before it.
+  bool joins_exchange(const Action& action) {
+    if (lowered_.steps.empty()) return false;
+    Step& before = lowered_.steps.back();
+    if (before.kind != Step::Kind::kSend) return false;
+    before.kind = Step::Kind::kExchange;
+    before.take = action;
+    before.moves += 1;
+    return true;
+  }
+
+  /// What a program sends to, or takes from, one rank.
+  struct Lane {
+    std::uint64_t bytes = 0;
+    std::uint32_t messages = 0;
+  };
+
+  const Program& program_;
+  std::vector<Lane> sends_, arrivals_;  ///< by rank
+  std::vector<std::uint32_t> order_;
+  LoweredProgram lowered_;
+};
+
+}  // namespace
+
+std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size) {
+  return Lowering(program, size).run();
+}
+
+}  // namespace unisono::cclo

@@ -1,0 +1,90 @@
+// Lowering: a program becomes flat, decoded records.
+//
+// There are two forms. The *windowed* form keeps the moves as they are, decoded, for an executor that runs all moves
+// of the window at the same time, segment by segment; large messages need it. The *straight* form is one of the orders
+// that the program allows, for messages that fit their lanes: steps are simply done one after the other. Whatever waits
+// for nothing comes before what awaits a message, so that no rank waits for what its peer holds back for no reason, and
+// moves that belong together become one step (exchange, broadcast, fan-in).
+//
+// That no set of straight programs can wait in a circle is not obvious from that rule; run_straight (straight_run.hpp)
+// executes them for all ranks, and `unisono check` does so for every algorithm.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/program.hpp"
+#include "engine/kernels.hpp"
+
+namespace unisono::cclo {
+
+/// A piece of a region that the call binds.
+struct Piece {
+  std::uint64_t offset = 0;
+  Region region = Region::kSrc;
+  bool present = false;
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// Ranks, as a part of LoweredProgram::ranks.
+struct RankList {
+  std::uint32_t begin = 0;
+  std::uint32_t count = 0;
+};
+
+/// value = own, messages of `from` in listed order, memory `reach_in` of `reach` in listed order, other: combined from
+/// the left (with `swap` each step is func(next, before)); what is absent is left out. The value goes to `out`, to
+/// `forward` as a message, and to memory `reach_out` of `write`.
+struct Action {
+  Piece own, other, out;
+  Piece reach_in, reach_out;  ///< memory of peers
+  RankList from, reach, forward, write;
+  std::uint64_t count = 0;  ///< elements
+  std::uint64_t bytes = 0;
+  std::uint32_t tag_in = 0, tag_forward = 0;
+  Func func = Func::kNone;
+  Datatype dtype = Datatype::kByte;
+  bool swap = false;
+  CombineKernel combine = nullptr;  ///< of func and dtype
+  ReduceKernel reduce = nullptr;
+};
+
+/// One step of the straight form: `send`, then `take`, as far as the kind has them.
+struct Step {
+  enum class Kind : std::uint8_t {
+    kSend,      ///< `send` only
+    kExchange,  ///< `send` and a `take` of one message that is stored or combined with `own`
+    kTake,      ///< such a `take` only
+    kGeneral,   ///< `take` is any action
+  };
+  Kind kind = Kind::kGeneral;
+  std::uint32_t moves = 1;  ///< that this step stands for
+  Action send;              ///< own -> forward
+  Action take;
+};
+
+/// One move of the windowed form. `from` and `forward` have in LoweredProgram::ordinals, at the same places, which
+/// message of the pair it is.
+struct WindowedMove : Action {
+  std::uint32_t dependencies = 0;  ///< bit i: move n-1-i
+  std::uint8_t follows[2] = {0, 0};  ///< segment dependencies, as distances; 0: none
+};
+
+/// The lowered program of one rank.
+struct LoweredProgram {
+  std::vector<Step> steps;
+  std::vector<WindowedMove> moves;
+  std::vector<std::uint32_t> ranks;
+  std::vector<std::uint32_t> ordinals;
+  std::uint64_t scratch_bytes = 0;
+  std::uint64_t most_lane_bytes = 0;  ///< payload that one lane carries in the whole program
+  std::uint32_t most_lane_messages = 0;
+  bool remote_memory = false;  ///< touches memory of peers
+};
+
+/// Lowers a program that `check_program` accepts for `size` ranks. Empty if it holds what lanes do not carry: streams,
+/// casts, indirect counts or offsets, the window of put and get.
+std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size);
+
+}  // namespace unisono::cclo

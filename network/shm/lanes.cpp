@@ -1,0 +1,151 @@
+#include "network/shm/lanes.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace unisono::shm {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+/// Where the parts of a block begin, in bytes from its start.
+struct BlockLayout {
+  std::uint64_t tails, lines, cells, total;
+
+  BlockLayout(std::uint64_t ranks, std::uint64_t cell_bytes) {
+    const std::uint64_t lanes = kLaneSpaces * ranks * ranks;
+    tails = kPage;
+    lines = tails + page_aligned(lanes * sizeof(LaneTail));
+    cells = lines + page_aligned(lanes * kLaneLines * sizeof(LaneLine));
+    total = cells + lanes * cell_bytes;
+  }
+};
+
+}  // namespace
+
+/// First page of the lanes of a communicator.
+struct LaneBlock {
+  std::atomic<std::uint32_t> members;  ///< that still use it
+  std::uint32_t ranks;
+  std::uint32_t cell_bytes;
+};
+
+std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks) {
+  // Used by all pairs at once they stay within 64 MB; a lane of few ranks fits into a second-level cache.
+  constexpr std::uint64_t kAll = std::uint64_t{64} << 20U;
+  constexpr std::uint32_t kMost = 256 * 1024;
+  constexpr std::uint32_t kLeast = 8 * 1024;
+  std::uint32_t bytes = kMost;
+  while (bytes > kLeast && std::uint64_t{bytes} * ranks * ranks > kAll) bytes /= 2;
+  return bytes;
+}
+
+LaneSet::LaneSet(std::shared_ptr<Segment> segment, std::shared_ptr<Arena> arena, std::uint32_t self,
+                 std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints)
+    : segment_(std::move(segment)),
+      arena_(std::move(arena)),
+      self_(self),
+      key_((std::uint64_t{number} << 16U | epoch) + 1),
+      cell_bytes_(cell_bytes_for(static_cast<std::uint32_t>(endpoints.size()))),
+      endpoints_(endpoints.begin(), endpoints.end()),
+      size_(static_cast<std::uint32_t>(endpoints.size())) {
+  rank_ = static_cast<std::uint32_t>(std::find(endpoints.begin(), endpoints.end(), self) - endpoints.begin());
+  if (endpoints_.front() == self_) create();
+}
+
+LaneSet::~LaneSet() {
+  try {
+    if (open()) block_->members.fetch_sub(1, std::memory_order_acq_rel);
+  } catch (const Error&) {
+    return;  // corrupt shared memory: there is nothing to give up
+  }
+}
+
+void LaneSet::create() {
+  // Entries whose communicators everybody has freed are used again.
+  DirectoryEntry* entries = segment_->directory(self_);
+  DirectoryEntry* free = nullptr;
+  for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
+    DirectoryEntry& entry = entries[i];
+    if (entry.key.load(std::memory_order_relaxed) != 0) {
+      const std::uint64_t place = entry.place.load(std::memory_order_relaxed);
+      auto* block = reinterpret_cast<LaneBlock*>(segment_->at(place, sizeof(LaneBlock)));
+      if (block == nullptr || block->members.load(std::memory_order_acquire) != 0) continue;
+      entry.key.store(0, std::memory_order_relaxed);
+      arena_->deallocate(block);
+    }
+    if (free == nullptr) free = &entry;
+  }
+  if (free == nullptr) {
+    throw Error(ErrorCode::kCapacity, "endpoint " + std::to_string(self_) + " is rank 0 of " +
+                                          std::to_string(kDirectoryEntries) +
+                                          " communicators that are not freed on all ranks; free some first");
+  }
+  const BlockLayout layout(size_, cell_bytes_);
+  std::byte* memory = arena_->allocate(layout.total);
+  if (memory == nullptr) {
+    throw Error(ErrorCode::kOutOfMemory, "the arena of endpoint " + std::to_string(self_) + " has no " +
+                                             std::to_string(layout.total) +
+                                             " bytes of address space left for the lanes of a communicator");
+  }
+  auto* block = reinterpret_cast<LaneBlock*>(memory);
+  block->members.store(size_, std::memory_order_relaxed);
+  block->ranks = size_;
+  block->cell_bytes = cell_bytes_;
+  free->place.store(segment_->offset_of(memory, layout.total), std::memory_order_relaxed);
+  free->key.store(key_, std::memory_order_release);
+}
+
+bool LaneSet::open() {
+  if (block_ != nullptr) return true;
+  const DirectoryEntry* entries = segment_->directory(endpoints_.front());
+  for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
+    if (entries[i].key.load(std::memory_order_acquire) != key_) continue;
+    const std::uint64_t place = entries[i].place.load(std::memory_order_relaxed);
+    // What is found in shared memory is checked before it is used.
+    auto* block = reinterpret_cast<LaneBlock*>(segment_->at(place, BlockLayout(size_, cell_bytes_).total));
+    if (block == nullptr || block->ranks != size_ || block->cell_bytes != cell_bytes_) {
+      throw Error(ErrorCode::kCorruptMessage, "the directory of endpoint " + std::to_string(endpoints_.front()) +
+                                                  " names lanes that cannot be those of this communicator");
+    }
+    block_ = block;
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t LaneSet::place(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const {
+  return (static_cast<std::uint64_t>(space) * size_ + receiver) * size_ + sender;
+}
+
+LaneSender LaneSet::sender(LaneSpace space, std::uint32_t peer) const {
+  const BlockLayout layout(size_, cell_bytes_);
+  const std::uint64_t lane = place(space, rank_, peer);
+  auto* base = reinterpret_cast<std::byte*>(block_);
+  LaneSender sender;
+  sender.lines = reinterpret_cast<LaneLine*>(base + layout.lines) + lane * kLaneLines;
+  sender.cells = base + layout.cells + lane * cell_bytes_;
+  sender.tail = reinterpret_cast<LaneTail*>(base + layout.tails) + lane;
+  sender.peer = &segment_->endpoint(endpoints_[peer]);
+  sender.cell_bytes = cell_bytes_;
+  return sender;
+}
+
+LaneReceiver LaneSet::receiver(LaneSpace space, std::uint32_t peer) const {
+  const BlockLayout layout(size_, cell_bytes_);
+  const std::uint64_t lane = place(space, peer, rank_);
+  auto* base = reinterpret_cast<std::byte*>(block_);
+  LaneReceiver receiver;
+  receiver.lines = reinterpret_cast<const LaneLine*>(base + layout.lines) + lane * kLaneLines;
+  receiver.cells = base + layout.cells + lane * cell_bytes_;
+  receiver.tail = reinterpret_cast<LaneTail*>(base + layout.tails) + lane;
+  receiver.peer = &segment_->endpoint(endpoints_[peer]);
+  receiver.cell_bytes = cell_bytes_;
+  return receiver;
+}
+
+}  // namespace unisono::shm
