@@ -34,6 +34,8 @@ struct Algorithm {
   std::uint32_t (*params_words)(const Call& call) = nullptr;
   /// Fills them from the call's counts and displacements (elements) on this rank.
   void (*fill_params)(const Call& call, const VectorArguments& arguments, std::uint64_t* words) = nullptr;
+  /// Its moves reach src and dst of other ranks, so it admits direct calls only (`Call::direct`).
+  bool direct = false;
 };
 
 /// All algorithms, grouped by collective in order of Collective's values. The position of an

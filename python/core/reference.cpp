@@ -103,8 +103,10 @@ std::vector<reference::VectorCounts> vectors_of(const std::vector<std::vector<Co
   return vectors;
 }
 
-const Algorithm& admitting(int collective, const std::string& name, const Call& call) {
+/// The named algorithm; `call` becomes a direct one if that is what the algorithm is for.
+const Algorithm& admitting(int collective, const std::string& name, Call& call) {
   const Algorithm& algorithm = algorithm_of(collective, name);
+  call.direct = algorithm.direct;
   if (algorithm.admits != nullptr && !algorithm.admits(call)) {
     raise(ErrorCode::kUnsupported, name + " does not admit this call of " + std::to_string(call.size) +
                                        " ranks, count " + std::to_string(call.count) +
@@ -283,7 +285,7 @@ void bind_reference(nb::module_& module) {
       "program_file",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
          std::uint64_t count, bool in_place, std::uint32_t group_size) {
-        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = admitting(collective, algorithm, call);
         if (reference::is_vector(call.collective)) {
           raise(ErrorCode::kUnsupported, algorithm + " of " + name_of(call.collective) +
@@ -314,7 +316,7 @@ void bind_reference(nb::module_& module) {
       "draw_algorithm",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
          std::uint64_t count, bool in_place, std::uint32_t group_size) {
-        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = admitting(collective, algorithm, call);
         return without_gil([&] { return reference::draw_job(job_of(chosen, call), reference::Policy::generous()); });
       },
