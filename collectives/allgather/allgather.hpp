@@ -54,7 +54,7 @@ inline constexpr std::array<Algorithm, 4> kAllgather{{
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
-     .cost = "sigma + alpha + P n beta, n bytes a block, sigma the entry of all ranks",
+     .cost = "sigma + alpha + P n beta, n bytes a block",
      .summary = "Every rank writes its block into every dst.",
      .ordered = true,
      .steps = allgather_direct_steps,

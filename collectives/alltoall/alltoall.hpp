@@ -59,7 +59,7 @@ inline constexpr std::array<Algorithm, 4> kAlltoall{{
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
-     .cost = "sigma + alpha + P n beta, n bytes a block, sigma the entry of all ranks; in place 3/2 (P-1) n beta",
+     .cost = "sigma + alpha + P n beta, n bytes a block; in place 3/2 (P-1) n beta",
      .summary = "Every rank takes its blocks from all; in place every two ranks exchange halves.",
      .ordered = true,
      .steps = alltoall_direct_steps,

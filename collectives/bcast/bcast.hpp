@@ -64,7 +64,7 @@ inline constexpr std::array<Algorithm, 5> kBcast{{
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
-     .cost = "sigma + alpha + n (P-1)/P beta, sigma the entry of all ranks",
+     .cost = "sigma + alpha + n (P-1)/P beta",
      .summary = "The root writes one share into every dst, the others read the rest; all copy the same.",
      .ordered = true,
      .steps = bcast_direct_steps,

@@ -54,7 +54,7 @@ inline constexpr std::array<Algorithm, 4> kReduce{{
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
-     .cost = "sigma + alpha + n beta + n (P-1)/P gamma, sigma the entry of all ranks; in place n/P beta more",
+     .cost = "sigma + alpha + n beta + n (P-1)/P gamma; in place n/P beta more",
      .summary = "Every rank sums one share of the vector, straight from all and straight into the root's dst.",
      .ordered = true,
      .steps = reduce_direct_steps,

@@ -58,7 +58,7 @@ inline constexpr std::array<Algorithm, 4> kReduceScatter{{
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
-     .cost = "sigma + alpha + P n beta + (P-1) n gamma, n bytes a block, sigma the entry of all ranks; in place n beta "
+     .cost = "sigma + alpha + P n beta + (P-1) n gamma, n bytes a block; in place n beta "
              "more",
      .summary = "Every rank sums its block, straight from all.",
      .ordered = true,

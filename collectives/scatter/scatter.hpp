@@ -42,7 +42,7 @@ inline constexpr std::array<Algorithm, 3> kScatter{{
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
-     .cost = "sigma + alpha + n beta, n bytes a block, sigma the entry of all ranks; in place n (P-1)/P beta",
+     .cost = "sigma + alpha + n beta, n bytes a block; in place n (P-1)/P beta",
      .summary = "Every rank takes its block from the root's src; in place the root writes a share of each.",
      .ordered = true,
      .steps = scatter_direct_steps,

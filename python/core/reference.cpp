@@ -236,8 +236,9 @@ void bind_reference(nb::module_& module) {
          std::uint64_t count, bool in_place, std::uint32_t group_size, const std::vector<nb::object>& src,
          const std::vector<nb::object>& dst, const std::vector<std::vector<Counts>>& layouts, const std::string& policy,
          std::uint64_t seed) {
-        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = algorithm_of(collective, algorithm);
+        call.direct = chosen.direct;
         const reference::Policy how = policy_of(policy, seed);
         if (src.size() != size || dst.size() != size) {
           raise(ErrorCode::kInvalidArgument, "src and dst are lists of one buffer, or None, for each rank");
