@@ -19,7 +19,8 @@ struct Algorithm {
   const char* name;         ///< as users write it, unique within the collective
   const char* source;       ///< where the algorithm is from
   const char* restriction;  ///< in words; empty if it admits every call
-  const char* cost;         ///< in alpha (latency), beta (per byte), gamma (per reduced byte), P, n bytes
+  const char* cost;         ///< in alpha (latency), beta (per byte), gamma (per reduced byte), P, n bytes;
+                            ///< sigma: all ranks enter a direct call
   const char* summary;      ///< one sentence
   /// Operands are combined in rank order with no reassociation across ranks out of order, so the
   /// algorithm would be right for a non-commutative function too.
@@ -34,6 +35,8 @@ struct Algorithm {
   std::uint32_t (*params_words)(const Call& call) = nullptr;
   /// Fills them from the call's counts and displacements (elements) on this rank.
   void (*fill_params)(const Call& call, const VectorArguments& arguments, std::uint64_t* words) = nullptr;
+  /// Its moves reach src and dst of other ranks, so it admits direct calls only (`Call::direct`).
+  bool direct = false;
 };
 
 /// All algorithms, grouped by collective in order of Collective's values. The position of an

@@ -64,11 +64,17 @@ class Build {
     if (mode != PeerMode::kRank) move_.func = func_;
     return pair();
   }
-  /// op1 is memory of `peer`.
+  /// op1 is memory of `peer`. A move that also stores into remote memory has one offset for both.
   constexpr Build& fetch(std::uint32_t peer, Region region, std::uint64_t offset) {
+    return fetch(PeerMode::kRank, peer, region, offset);
+  }
+  /// op1 is the same place in the memory of each peer of a pool list, combined in listed order.
+  constexpr Build& fetch(PeerMode mode, std::uint32_t list, Region region, std::uint64_t offset) {
     move_.op1.kind = OperandKind::kRemoteMemory;
-    move_.arrival.peer = peer;
-    move_.remote_address = {region, false, offset};
+    move_.arrival = {list, mode, 0};
+    move_.remote_address.region = region;
+    move_.remote_address.offset = offset;
+    if (mode != PeerMode::kRank) move_.func = func_;
     return pair();
   }
   /// Local result to memory.
@@ -91,8 +97,13 @@ class Build {
   }
   /// Remote result: into memory of `peer`.
   constexpr Build& store(std::uint32_t peer, Region region, std::uint64_t offset) {
-    move_.remote = {RemoteKind::kMemory, Cast::kNone, peer, PeerMode::kRank, 0, 0};
-    move_.remote_address = {region, false, offset};
+    return store(PeerMode::kRank, peer, region, offset);
+  }
+  /// Remote result: into the same place in the memory of each peer of a pool list.
+  constexpr Build& store(PeerMode mode, std::uint32_t list, Region region, std::uint64_t offset) {
+    move_.remote = {RemoteKind::kMemory, Cast::kNone, list, mode, 0, 0};
+    move_.remote_address.result_region = region;
+    move_.remote_address.offset = offset;
     return *this;
   }
   constexpr Build& count(std::uint64_t elements) {

@@ -19,7 +19,9 @@ struct Call {
   Collective collective = Collective::kNop;
   Func func = Func::kNone;  ///< reduction operator; none where nothing is reduced
   Datatype dtype = Datatype::kByte;
-  bool in_place = false;         ///< the input stands in dst (see docs/model.md, "In place")
+  bool in_place = false;  ///< the input stands in dst (see docs/model.md, "In place")
+  /// Direct access (docs/model.md): every rank has entered the call, and every rank can reach src and dst of all.
+  bool direct = false;
   std::uint32_t rank = 0;        ///< this rank, 0 .. size-1
   std::uint32_t size = 1;        ///< ranks of the communicator
   std::uint32_t root = 0;        ///< root; the peer for send, recv, put and get

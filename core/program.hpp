@@ -18,4 +18,12 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
+/// Whether a move reads or writes src or dst of other ranks, which only programs of direct calls may do.
+constexpr bool reaches_directly(const Move& move) {
+  if (move.kind != MoveKind::kMove) return false;
+  const RemoteAddress& there = move.remote_address;
+  return (move.op1.kind == OperandKind::kRemoteMemory && there.region != Region::kWindow) ||
+         (move.remote.kind == RemoteKind::kMemory && there.result_region != Region::kWindow);
+}
+
 }  // namespace unisono

@@ -102,29 +102,45 @@ class MoveCheck {
     return "";
   }
 
+  static std::string remote_region(const char* what, Region region) {
+    if (region == Region::kSrc || region == Region::kDst || region == Region::kWindow) return "";
+    return std::string(what) + " is " + name_of(region) + " of a peer; peers can reach src, dst and window";
+  }
+
   std::string rank_text(const char* what, std::uint32_t peer) const {
     return std::string(what) + " names rank " + std::to_string(peer) + "; ranks are 0 to " + std::to_string(size_ - 1);
   }
 
   std::string peers() const {
     const bool arrives = move_.op1.kind == OperandKind::kArrival;
-    if (arrives && move_.arrival.mode != PeerMode::kRank) {
-      if (std::string text = list("the arrival", move_.arrival.peer); !text.empty()) return text;
-    } else if ((arrives || move_.op1.kind == OperandKind::kRemoteMemory) && move_.arrival.peer >= size_) {
-      return rank_text(arrives ? "the arrival" : "op1", move_.arrival.peer);
+    const bool fetches = move_.op1.kind == OperandKind::kRemoteMemory;
+    if (arrives || fetches) {
+      const char* what = arrives ? "the arrival" : "op1";
+      if (move_.arrival.mode == PeerMode::kRank) {
+        if (move_.arrival.peer >= size_) return rank_text(what, move_.arrival.peer);
+      } else if (std::string text = list(what, move_.arrival.peer); !text.empty()) {
+        return text;
+      }
+      if (fetches && move_.arrival.mode == PeerMode::kAny) {
+        return "op1 is remote memory of any of a list; memory does not come by itself, so allowed are rank and list";
+      }
     }
-    if (move_.op1.kind == OperandKind::kRemoteMemory && move_.arrival.mode != PeerMode::kRank) {
-      return "op1 is remote memory of a list of peers; allowed is one rank";
+    if (fetches) {
+      if (std::string text = remote_region("op1", move_.remote_address.region); !text.empty()) return text;
     }
     if (move_.remote.kind == RemoteKind::kNone) return "";
+    if (move_.remote.kind == RemoteKind::kMemory) {
+      if (std::string text = remote_region("the remote result", move_.remote_address.result_region); !text.empty()) {
+        return text;
+      }
+    }
     if (move_.remote.mode == PeerMode::kRank) {
       return move_.remote.peer < size_ ? "" : rank_text("the remote result", move_.remote.peer);
     }
     if (move_.remote.mode == PeerMode::kAny)
       return "the remote result goes to any of a list; allowed are rank and list";
-    if (move_.remote.kind != RemoteKind::kMessage) {
-      return std::string("the remote result is ") + name_of(move_.remote.kind) +
-             " of a list of peers; allowed for lists are messages";
+    if (move_.remote.kind == RemoteKind::kStream) {
+      return "the remote result is a stream of a list of peers; allowed for lists are messages and memory";
     }
     return list("the remote result", move_.remote.peer);
   }
@@ -133,7 +149,8 @@ class MoveCheck {
     const bool has0 = move_.op0.kind != OperandKind::kNone;
     const bool has1 = move_.op1.kind != OperandKind::kNone;
     const bool arrives = move_.op1.kind == OperandKind::kArrival;
-    const bool fan_in = arrives && move_.arrival.mode != PeerMode::kRank;
+    const bool fetches = move_.op1.kind == OperandKind::kRemoteMemory;
+    const bool fan_in = (arrives || fetches) && move_.arrival.mode != PeerMode::kRank;
     const bool sends = move_.remote.kind == RemoteKind::kMessage;
     const bool empty = !move_.count_indirect && move_.count == 0;
     if (has0 && has1 && move_.func == Func::kNone) return "two operands and no function";
@@ -142,7 +159,7 @@ class MoveCheck {
              " with one operand; one operand passes through, func none";
     }
     if (fan_in && !empty && move_.func == Func::kNone && program_.pool[move_.arrival.peer] > 1) {
-      return "several arrivals and no function to combine them";
+      return "several peers in op1 and no function to combine them";
     }
     if (move_.func != Func::kNone && !empty && !is_reducible(move_.dtype)) {
       return std::string("function ") + name_of(move_.func) + " on datatype " + name_of(move_.dtype) +

@@ -35,7 +35,7 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms)
   put(static_cast<std::uint64_t>(call.dtype), 1);
   if (!pair) {
     put(static_cast<std::uint64_t>(call.func), 1);
-    put(call.in_place ? 1 : 0, 1);
+    put((call.in_place ? 1U : 0U) | (call.direct ? 2U : 0U), 1);
     put(call.size, 4);
     put(call.root, 4);
     put(call.group_size, 4);

@@ -14,7 +14,7 @@ std::size_t ProgramCache::Hash::operator()(const Key& key) const {
   const Call& call = key.call;
   mix(static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
       static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
-      std::uint64_t{call.root} << 32U);
+      std::uint64_t{call.direct} << 25U | std::uint64_t{call.root} << 32U);
   mix(call.count);
   return hash;
 }

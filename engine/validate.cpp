@@ -45,9 +45,12 @@ class Examiner {
     if (sends && m.remote.mode == PeerMode::kList && !capability_.lists) unsupported("a member lacks peer lists");
     if (fetches || stores) {
       if (!capability_.remote_memory) unsupported("a member lacks remote memory (put and get)");
-      if (m.remote_address.region != Region::kWindow) {
-        malformed(std::string("remote memory is in region ") + name_of(m.remote_address.region) +
-                  "; allowed is window");
+      if (reaches_directly(m)) {
+        unsupported(
+            "it reaches src or dst of a peer (direct access), which this engine does not do; it reaches window");
+      }
+      if ((fetches && m.arrival.mode != PeerMode::kRank) || (stores && m.remote.mode != PeerMode::kRank)) {
+        unsupported("it reaches memory of a list of peers, which this engine does not do; name one rank");
       }
     }
     checked_.messages = checked_.messages || arrives || sends;

@@ -100,6 +100,7 @@ std::uint64_t hash_of(const Job& job) {
   };
   add(static_cast<std::uint64_t>(job.call.collective));
   add(job.call.in_place);
+  add(job.call.direct);
   add(job.call.root);
   add(job.call.rank);
   for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
@@ -180,6 +181,13 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
                           : std::vector<std::uint64_t>{1, p - 1, 2 * p + 1};
     }
   }
+  if (algorithm.direct && options.counts.empty() && size <= 17) {
+    // Direct algorithms cut at cache lines: counts on both sides of a line, of a line for each rank, and of two.
+    const std::uint64_t line = std::max<std::uint64_t>(1, 64 / std::max<std::uint32_t>(1, bytes_of(options.dtype)));
+    const std::uint64_t parts = counts_blocks(collective) ? std::min<std::uint64_t>(size, 3) : size;
+    counts.insert(counts.end(), {line - 1, line, line + 1, line * (parts - 1) + 1, line * parts, line * parts + 1,
+                                 2 * line * parts + line / 2});
+  }
   sort_unique(counts);
   std::vector<std::uint32_t> roots{0};
   if (is_rooted(collective)) {
@@ -219,6 +227,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
           call.dtype =
               collective == Collective::kBarrier || collective == Collective::kNop ? Datatype::kNone : options.dtype;
           call.in_place = in_place;
+          call.direct = algorithm.direct;
           call.size = size;
           call.root = root;
           call.group_size = group;

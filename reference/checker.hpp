@@ -16,7 +16,8 @@ namespace unisono::reference {
 /// takes seconds.
 struct CheckOptions {
   std::vector<std::uint32_t> ranks;        ///< default 1 to 17, 24, 32, 33, 64
-  std::vector<std::uint64_t> counts;       ///< elements; default around 0, 1, P and 2P+1
+  std::vector<std::uint64_t> counts;       ///< elements; default around 0, 1, P and 2P+1; for direct algorithms also
+                                           ///< around whole cache lines
   std::vector<std::uint32_t> roots;        ///< those below P; default all up to 8 ranks, then 0, 1, P/2, P-1
   std::vector<std::uint32_t> group_sizes;  ///< default 0, and with P from 4 upwards 2, 3 and about sqrt(P)
   bool in_place = true;                    ///< also in place, where the collective has it

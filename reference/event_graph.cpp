@@ -145,6 +145,7 @@ std::optional<std::string> EventGraph::first_unordered() const {
     bool write;
   };
   std::map<std::pair<std::uint32_t, std::pair<std::uint32_t, std::uint64_t>>, std::vector<Touch>> bytes;
+  std::optional<std::string> open;
   for (std::uint32_t rank = 0; rank < job_->size(); ++rank) {
     for (std::size_t n = 0; n < job_->programs[rank].moves.size(); ++n) {
       const Move& move = job_->programs[rank].moves[n];
@@ -174,14 +175,36 @@ std::optional<std::string> EventGraph::first_unordered() const {
       slot(move.op1, kRead, false);
       slot(move.local, kWrite, true);
       if (move.count_indirect) parameter(move.count);
+      // Whether all elements come before the completion of some move of `whose`, so that its call cannot end before.
+      const auto over_at_exit = [&](std::uint32_t whose, std::uint32_t kind) {
+        for (std::uint64_t k = 0; k < own.count; ++k) {
+          const std::vector<bool>& later = after[vertex(rank, n, k, kind)];
+          if (std::none_of(moves_[whose].begin(), moves_[whose].end(),
+                           [&](const MoveVertices& other) { return later[other.start + kFinish]; })) {
+            return false;
+          }
+        }
+        return true;
+      };
+      const auto reach = [&](std::uint32_t whose, Region region, std::uint32_t kind, bool write) {
+        touch(whose, region, move.remote_address.offset, kind, write);
+        if (region == Region::kWindow || whose == rank || over_at_exit(whose, kind)) return;
+        open = "rank " + std::to_string(whose) + " may leave while rank " + std::to_string(rank) + ", move " +
+               std::to_string(n) + " is at its " + name_of(region);
+      };
       if (move.op1.kind == OperandKind::kRemoteMemory) {
-        touch(move.arrival.peer, move.remote_address.region, move.remote_address.offset, kRead, false);
+        for (const std::uint32_t peer : peers(job_->programs[rank], move.arrival.peer, move.arrival.mode)) {
+          reach(peer, move.remote_address.region, kRead, false);
+        }
       }
       if (move.remote.kind == RemoteKind::kMemory) {
-        touch(move.remote.peer, move.remote_address.region, move.remote_address.offset, kPut, true);
+        for (const std::uint32_t peer : peers(job_->programs[rank], move.remote.peer, move.remote.mode)) {
+          reach(peer, move.remote_address.result_region, kPut, true);
+        }
       }
     }
   }
+  if (open) return open;
   for (const auto& [place, touches] : bytes) {
     for (std::size_t i = 0; i < touches.size(); ++i) {
       for (std::size_t j = i + 1; j < touches.size(); ++j) {

@@ -19,8 +19,8 @@ class EventGraph {
   /// For jobs whose messages match and whose params are constant.
   explicit EventGraph(const Job& job);
 
-  /// Two accesses to one byte, at least one writing, that nothing orders; in words. Also if the order has a cycle,
-  /// which is a deadlock.
+  /// Two accesses to one byte, at least one writing, that nothing orders, or an access to a peer's src or dst that may
+  /// outlive the peer's call; in words. Also if the order has a cycle, which is a deadlock.
   std::optional<std::string> first_unordered() const;
   std::size_t size() const { return edges_.size(); }
 

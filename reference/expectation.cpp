@@ -1,5 +1,6 @@
 #include "reference/expectation.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -122,8 +123,9 @@ void blame(const Lowered& lowered, const SymbolRun& run, std::uint32_t rank, Reg
     const std::uint64_t bytes = out.count * bytes_of(move.dtype);
     const bool local = node.rank == rank && move.local.kind == OperandKind::kMemory && move.local.region == region &&
                        offset >= out.local && offset - out.local < bytes;
-    const bool remote = move.remote.kind == RemoteKind::kMemory && move.remote.peer == rank &&
-                        move.remote_address.region == region && offset >= move.remote_address.offset &&
+    const auto stores = lowered.stores(node);
+    const bool remote = std::find(stores.begin(), stores.end(), rank) != stores.end() &&
+                        move.remote_address.result_region == region && offset >= move.remote_address.offset &&
                         offset - move.remote_address.offset < bytes;
     if ((local || remote) && (last == kNowhere || out.finish > run.outcomes[last].finish)) last = n;
   }

@@ -14,6 +14,7 @@ enum class FindingKind : std::uint8_t {
   kDeadlock,       ///< some moves never complete
   kUninitialised,  ///< a move reads scratch that nothing has written
   kRace,           ///< two moves touch the same byte, at least one writing, in no certain order
+  kUnfinished,     ///< a rank's call may end while a peer still accesses its memory directly
   kWrongResult,    ///< an element of a result is not what the collective promises
   kOverwritten,    ///< an element that must stay untouched was written
   kUnstable,       ///< two legal schedules give different results
@@ -37,6 +38,8 @@ constexpr const char* name_of(FindingKind kind) {
       return "uninitialised";
     case FindingKind::kRace:
       return "race";
+    case FindingKind::kUnfinished:
+      return "unfinished access";
     case FindingKind::kWrongResult:
       return "wrong result";
     case FindingKind::kOverwritten:

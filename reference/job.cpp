@@ -209,6 +209,9 @@ Job make_job(std::vector<Program> programs, Datatype dtype, std::uint64_t src_by
   job.call.collective = Collective::kProgram;
   job.call.dtype = dtype;
   job.call.size = job.size();
+  job.call.direct = std::any_of(job.programs.begin(), job.programs.end(), [](const Program& program) {
+    return std::any_of(program.moves.begin(), program.moves.end(), reaches_directly);
+  });
   job.region_bytes.resize(job.size());
   job.params.resize(job.size());
   for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
@@ -293,6 +296,7 @@ std::string describe(const Job& job) {
   if (is_reduction(call.collective)) out << ' ' << name_of(call.func);
   if (is_rooted(call.collective)) out << ", root " << call.root;
   if (call.in_place) out << ", in place";
+  if (call.direct) out << ", direct access";
   if (call.group_size != 0) out << ", groups of " << call.group_size;
   return out.str();
 }

@@ -29,7 +29,13 @@ void Lowered::check() {
   const Job& job = *job_;
   for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
     const Program& program = job.programs[rank];
-    if (const auto malformation = check_program(program, job.size())) {
+    auto malformation = check_program(program, job.size());
+    for (std::size_t i = 0; i < program.moves.size() && !malformation && !job.call.direct; ++i) {
+      if (reaches_directly(program.moves[i])) {
+        malformation = Malformation{i, "it reaches src or dst of a peer, and the call has no direct access"};
+      }
+    }
+    if (malformation) {
       Finding finding;
       finding.kind = FindingKind::kMalformed;
       finding.rank = rank;
@@ -57,9 +63,7 @@ void Lowered::build_nodes() {
       node.producers[1] = move.segment_dependency1 != 0 ? size() - move.segment_dependency1 : kNowhere;
       nodes_.push_back(node);
       const bool local_params = move.local.kind == OperandKind::kMemory && move.local.region == Region::kParams;
-      const bool remote_params =
-          move.remote.kind == RemoteKind::kMemory && move.remote_address.region == Region::kParams;
-      if (move.kind == MoveKind::kMove && (local_params || remote_params)) params_constant_ = false;
+      if (move.kind == MoveKind::kMove && local_params) params_constant_ = false;
     }
   }
 }
@@ -107,7 +111,15 @@ void Lowered::build_channels() {
         arrivals[c].push_back(n);
       }
     }
-    node.arrivals.end = here();
+    node.arrivals.end = node.fetches.begin = here();
+    const auto peers = [&](bool accesses, const std::uint32_t& peer, PeerMode mode) {
+      if (move.kind != MoveKind::kMove || !accesses) return;
+      for (const std::uint32_t rank : peers_of(job.programs[node.rank], peer, mode)) node_channels_.push_back(rank);
+    };
+    peers(move.op1.kind == OperandKind::kRemoteMemory, move.arrival.peer, move.arrival.mode);
+    node.fetches.end = node.stores.begin = here();
+    peers(move.remote.kind == RemoteKind::kMemory, move.remote.peer, move.remote.mode);
+    node.stores.end = here();
   }
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const auto append = [&](const std::vector<Node>& nodes, Range& range) {
@@ -222,9 +234,9 @@ void Lowered::choose_cells() {
         access(operand->region, params_constant_ ? job.params[node.rank][operand->offset / 8] : 1, element);
       }
     }
-    if (move.op1.kind == OperandKind::kRemoteMemory || move.remote.kind == RemoteKind::kMemory) {
-      access(move.remote_address.region, move.remote_address.offset, element);
-    }
+    const RemoteAddress& there = move.remote_address;
+    if (move.op1.kind == OperandKind::kRemoteMemory) access(there.region, there.offset, element);
+    if (move.remote.kind == RemoteKind::kMemory) access(there.result_region, there.offset, element);
   }
 }
 

@@ -30,6 +30,8 @@ class Lowered {
     std::uint32_t index = 0;
     Range sends;                 ///< channels it sends to
     Range arrivals;              ///< channels it takes from, in listed order
+    Range fetches;               ///< ranks whose memory op1 is, in listed order
+    Range stores;                ///< ranks into whose memory the remote result goes
     Range dependents;            ///< moves with a full dependency on it
     Range stream_dependents;     ///< moves with a segment dependency on it
     std::uint32_t producers[2];  ///< of its segment dependencies, or kNowhere
@@ -55,6 +57,8 @@ class Lowered {
   const std::vector<Channel>& channels() const { return channels_; }
   std::span<const std::uint32_t> sends(const MoveNode& node) const { return span(node_channels_, node.sends); }
   std::span<const std::uint32_t> arrivals(const MoveNode& node) const { return span(node_channels_, node.arrivals); }
+  std::span<const std::uint32_t> fetches(const MoveNode& node) const { return span(node_channels_, node.fetches); }
+  std::span<const std::uint32_t> stores(const MoveNode& node) const { return span(node_channels_, node.stores); }
   std::span<const Node> dependents(const MoveNode& node) const { return span(dependents_, node.dependents); }
   std::span<const Node> stream_dependents(const MoveNode& node) const {
     return span(dependents_, node.stream_dependents);
@@ -88,7 +92,7 @@ class Lowered {
   std::vector<std::uint32_t> base_;
   std::vector<MoveNode> nodes_;
   std::vector<Channel> channels_;
-  std::vector<std::uint32_t> node_channels_;
+  std::vector<std::uint32_t> node_channels_;  // channels and ranks that moves name
   std::vector<std::uint32_t> channel_nodes_;
   std::vector<std::uint32_t> dependents_;
   bool params_constant_ = true;

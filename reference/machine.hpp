@@ -262,14 +262,12 @@ class Machine {
         !memory("the local result", move.local, out.local)) {
       return false;
     }
-    if (move.op1.kind == OperandKind::kRemoteMemory &&
-        !bounds(n, "op1", move.arrival.peer, move.remote_address.region, move.remote_address.offset, bytes)) {
-      return false;
+    const RemoteAddress& there = move.remote_address;
+    for (const std::uint32_t peer : lowered_.fetches(node)) {
+      if (!bounds(n, "op1", peer, there.region, there.offset, bytes)) return false;
     }
-    if (move.remote.kind == RemoteKind::kMemory &&
-        !bounds(n, "the remote result", move.remote.peer, move.remote_address.region, move.remote_address.offset,
-                bytes)) {
-      return false;
+    for (const std::uint32_t peer : lowered_.stores(node)) {
+      if (!bounds(n, "the remote result", peer, there.result_region, there.offset, bytes)) return false;
     }
     if (!overlaps(n, bytes)) return false;
     for (const std::uint32_t producer : node.producers) {
@@ -303,11 +301,15 @@ class Machine {
       bool write;
       bool whole;  // read at issue, not element by element
     };
-    Access accesses[8];
+    Access accesses[16];
     std::size_t count = 0;
     const auto add = [&](const char* slot, bool here, Region region, std::uint64_t offset, std::uint64_t length,
                          bool write, bool whole) {
       if (here && length != 0) accesses[count++] = {slot, region, offset, offset + length, write, whole};
+    };
+    // At a peer only op1 and the remote result can meet, at one offset, so it is this rank's memory that matters.
+    const auto names_itself = [&](std::span<const std::uint32_t> peers) {
+      return std::find(peers.begin(), peers.end(), node.rank) != peers.end();
     };
     const auto slot = [&](const char* name, const Operand& operand, std::uint64_t offset, bool write) {
       add(name, operand.kind == OperandKind::kMemory, operand.region, offset, bytes, write, false);
@@ -318,10 +320,10 @@ class Machine {
     slot("op1", move.op1, out.op1, false);
     slot("the local result", move.local, out.local, true);
     add("an indirect count", move.count_indirect, Region::kParams, move.count, 8, false, true);
-    add("op1", move.op1.kind == OperandKind::kRemoteMemory && move.arrival.peer == node.rank,
-        move.remote_address.region, move.remote_address.offset, bytes, false, false);
-    add("the remote result", move.remote.kind == RemoteKind::kMemory && move.remote.peer == node.rank,
-        move.remote_address.region, move.remote_address.offset, bytes, true, false);
+    add("op1", names_itself(lowered_.fetches(node)), move.remote_address.region, move.remote_address.offset, bytes,
+        false, false);
+    add("the remote result", names_itself(lowered_.stores(node)), move.remote_address.result_region,
+        move.remote_address.offset, bytes, true, false);
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i + 1; j < count; ++j) {
         const Access& a = accesses[i];
@@ -588,8 +590,12 @@ class Machine {
         join();
         break;
       case OperandKind::kRemoteMemory:
-        if (!read(move.arrival.peer, move.remote_address.region, move.remote_address.offset)) return false;
-        join();
+        for (const std::uint32_t peer : lowered_.fetches(node)) {
+          operand_.resize(units);
+          if (!still_here(n, peer, move.remote_address.region)) return false;
+          if (!read(peer, move.remote_address.region, move.remote_address.offset)) return false;
+          join();
+        }
         break;
       case OperandKind::kArrival: {
         const auto channels = lowered_.arrivals(node);
@@ -613,13 +619,27 @@ class Machine {
     } else if (move.local.kind == OperandKind::kStream) {
       domain_.push_stream(node.rank, move.local.offset, value_.data(), units);
     }
-    if (move.remote.kind == RemoteKind::kMemory) {
-      domain_.write(move.remote.peer, move.remote_address.region, move.remote_address.offset + at, element, s,
+    for (const std::uint32_t peer : lowered_.stores(node)) {
+      if (!still_here(n, peer, move.remote_address.result_region)) return false;
+      domain_.write(peer, move.remote_address.result_region, move.remote_address.offset + at, element, s,
                     value_.data());
-    } else if (move.remote.kind == RemoteKind::kStream) {
+    }
+    if (move.remote.kind == RemoteKind::kStream) {
       domain_.push_stream(move.remote.peer, move.remote.port, value_.data(), units);
     }
     return true;
+  }
+
+  // Whether the peer's call still lasts, so that its src and dst may be touched. The window outlives calls.
+  bool still_here(Node n, std::uint32_t peer, Region region) {
+    if (region == Region::kWindow || peer == lowered_.node(n).rank) return true;
+    if (retired_[peer] < lowered_.job().programs[peer].moves.size()) return true;
+    Finding finding = lowered_.at(FindingKind::kUnfinished, n,
+                                  std::string("reaches ") + unisono::name_of(region) + " of rank " +
+                                      std::to_string(peer) + ", whose call has ended\n  " + lowered_.place(n));
+    finding.other_rank = peer;
+    fail(std::move(finding));
+    return false;
   }
 
   void deliver(Node n) {

@@ -96,8 +96,10 @@ class Mutator {
     if (move.kind != MoveKind::kMove || (count == 0 && !move.signal)) return false;
     const bool sends = move.remote.kind == RemoteKind::kMessage;
     const bool arrives = move.op1.kind == OperandKind::kArrival;
-    const bool single_send = sends && move.remote.mode == PeerMode::kRank;
-    const bool single_arrival = arrives && move.arrival.mode == PeerMode::kRank;
+    const bool stores = count != 0 && move.remote.kind == RemoteKind::kMemory;
+    const bool fetches = count != 0 && move.op1.kind == OperandKind::kRemoteMemory;
+    const bool single_send = (sends || stores) && move.remote.mode == PeerMode::kRank;
+    const bool single_arrival = (arrives || fetches) && move.arrival.mode == PeerMode::kRank;
     const bool two = move.func != Func::kNone;
     switch (mutation_) {
       case Mutation::kDropDependency:
@@ -120,14 +122,13 @@ class Mutator {
         return count > 1 && !move.count_indirect;
       case Mutation::kMoreElements:
         // One more element of a copy within scratch is often dead, and deadness is not decided here.
-        return count != 0 && !move.count_indirect &&
-               (sends || arrives || (memory(move.local) && move.local.region != Region::kScratch));
+        return count != 0 && !move.count_indirect && shows_more(move);
       case Mutation::kRemoveMove:
         return true;
       case Mutation::kRemoveSend:
-        return sends;
+        return sends || stores;
       case Mutation::kRemoveArrival:
-        return arrives;
+        return arrives || fetches;
       case Mutation::kRemoveLocalResult:
         return count != 0 && memory(move.local);
       case Mutation::kRemoveOperand:
@@ -148,12 +149,65 @@ class Mutator {
       case Mutation::kScratchTooSmall:
         return index == 0 && mutant_.job.bytes(rank, Region::kScratch) != 0;
       case Mutation::kParamsWord:
-        return move.count_indirect ||
+        return (move.count_indirect && shows_more(move)) ||
                (count != 0 && ((memory(move.op0) && move.op0.indirect) || (memory(move.local) && move.local.indirect)));
       case Mutation::kRemoteOffset:
-        return count != 0 && (move.op1.kind == OperandKind::kRemoteMemory || move.remote.kind == RemoteKind::kMemory);
+        return fetches || stores;
+      case Mutation::kRemoteRegion:
+        return (fetches || stores) && reaches_directly(move);
+      case Mutation::kDropPeer:
+        return ((sends || stores) && !single_send) || ((arrives || fetches) && !single_arrival);
+      case Mutation::kDropSignal:
+        return mutant_.job.call.direct && sends && count == 0;
     }
     return false;
+  }
+
+  // Whether one element more of a move is certain to show: what is copied within scratch is often dead there.
+  static bool shows_more(const Move& move) {
+    return move.remote.kind != RemoteKind::kNone || move.op1.kind == OperandKind::kArrival ||
+           (memory(move.local) && move.local.region != Region::kScratch);
+  }
+
+  // Takes member `which` out of the list that `peer` names; a list of its own takes the old one's place.
+  static void take_out(Program& program, std::uint32_t& peer, std::uint32_t which) {
+    const std::vector<std::uint32_t> old(program.pool.begin() + peer,
+                                         program.pool.begin() + peer + 1 + program.pool[peer]);
+    peer = static_cast<std::uint32_t>(program.pool.size());
+    program.pool.push_back(old[0] - 1);
+    for (std::uint32_t i = 0; i < old[0]; ++i) {
+      if (i != which) program.pool.push_back(old[1 + i]);
+    }
+  }
+
+  // Takes the empty message from this rank to one of its peers out of both programs.
+  void drop_signal(Program& program, std::uint32_t index) {
+    Move& move = program.moves[index];
+    const std::uint32_t from = mutant_.rank;
+    std::uint32_t to = move.remote.peer;
+    if (move.remote.mode == PeerMode::kRank) {
+      move.remote = {};
+      move.signal = move.op1.kind == OperandKind::kArrival;
+    } else {
+      const auto which = static_cast<std::uint32_t>(dice_.below(program.pool[to]));
+      const std::uint32_t peer = program.pool[to + 1 + which];
+      take_out(program, move.remote.peer, which);
+      to = peer;
+    }
+    Program& other = mutant_.job.programs[to];
+    for (Move& arrival : other.moves) {
+      if (arrival.op1.kind != OperandKind::kArrival || !arrival.signal || arrival.count != 0) continue;
+      if (arrival.arrival.mode == PeerMode::kRank) {
+        if (arrival.arrival.peer != from) continue;
+        arrival.op1 = {};
+        arrival.arrival = {};
+        arrival.signal = arrival.remote.kind == RemoteKind::kMessage;
+        return;
+      }
+      for (std::uint32_t i = 0; i < other.pool[arrival.arrival.peer]; ++i) {
+        if (other.pool[arrival.arrival.peer + 1 + i] == from) return take_out(other, arrival.arrival.peer, i);
+      }
+    }
   }
 
   // One element before or after; before only where there is room.
@@ -265,7 +319,7 @@ class Mutator {
         auto& words = mutant_.job.params[mutant_.rank];
         const bool offset0 = memory(move.op0) && move.op0.indirect && count != 0;
         const bool offset_local = memory(move.local) && move.local.indirect && count != 0;
-        if (move.count_indirect && (dice_.below(2) == 0 || !(offset0 || offset_local))) {
+        if (move.count_indirect && shows_more(move) && (dice_.below(2) == 0 || !(offset0 || offset_local))) {
           ++words[move.count / 8];
         } else {
           shift(words[(offset0 ? move.op0.offset : move.local.offset) / 8], element);
@@ -273,7 +327,25 @@ class Mutator {
         break;
       }
       case Mutation::kRemoteOffset:
-        shift(move.remote_address.offset, element);
+        shift(move.remote_address.offset, dice_.below(2) == 0 ? element : count * element);
+        break;
+      case Mutation::kRemoteRegion: {
+        const bool stores = move.remote.kind == RemoteKind::kMemory;
+        const bool fetches = move.op1.kind == OperandKind::kRemoteMemory;
+        Region& region = fetches && (!stores || dice_.below(2) == 0) ? move.remote_address.region
+                                                                     : move.remote_address.result_region;
+        region = region == Region::kDst ? Region::kSrc : Region::kDst;
+        break;
+      }
+      case Mutation::kDropPeer: {
+        const bool from_remote = move.remote.kind != RemoteKind::kNone && move.remote.mode != PeerMode::kRank;
+        const bool from_op1 = move.op1.kind != OperandKind::kNone && move.arrival.mode != PeerMode::kRank;
+        std::uint32_t& peer = from_remote && (!from_op1 || dice_.below(2) == 0) ? move.remote.peer : move.arrival.peer;
+        take_out(program, peer, static_cast<std::uint32_t>(dice_.below(program.pool[peer])));
+        break;
+      }
+      case Mutation::kDropSignal:
+        drop_signal(program, index);
         break;
     }
   }
@@ -305,29 +377,35 @@ bool share_a_peer(const Move& a, const Move& b) {
          (arrive && !(one(a.arrival.mode, b.arrival.mode) && a.arrival.peer != b.arrival.peer));
 }
 
-// Whether two neighbours may change places unnoticed although a link between them is lost: no common peer, and neither
-// writes what the other touches.
-bool independent(const Job& job, std::uint32_t rank, const Move& a, const Move& b) {
-  const auto remote = [](const Move& m) {
-    return m.remote.kind == RemoteKind::kMemory || m.op1.kind == OperandKind::kRemoteMemory;
-  };
-  if (remote(a) || remote(b) || share_a_peer(a, b)) return false;
-  const auto touch = [&](const Move& writer, const Move& other) {
-    if (!memory(writer.local)) return false;
-    const auto range = [&](const Move& m, const Operand& slot) {
-      const std::uint64_t count = m.count_indirect ? job.params[rank][m.count / 8] : m.count;
-      const std::uint64_t begin = slot.indirect ? job.params[rank][slot.offset / 8] : slot.offset;
-      return std::pair{begin, begin + count * bytes_of(m.dtype)};
-    };
-    const auto [begin, end] = range(writer, writer.local);
-    for (const Operand* slot : {&other.op0, &other.op1, &other.local}) {
-      if (!memory(*slot) || slot->region != writer.local.region) continue;
-      const auto [from, to] = range(other, *slot);
-      if (from < end && begin < to) return true;
-    }
-    return false;
-  };
-  return !touch(a, b) && !touch(b, a);
+// Bytes of a region of the rank that runs a move.
+struct Bytes {
+  Region region = Region::kSrc;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool operator==(const Bytes&) const = default;
+  bool meets(const Bytes& other) const { return region == other.region && begin < other.end && other.begin < end; }
+};
+
+Bytes bytes_at(const Job& job, std::uint32_t rank, const Move& move, const Operand& slot) {
+  const std::uint64_t count = move.count_indirect ? job.params[rank][move.count / 8] : move.count;
+  const std::uint64_t begin = slot.indirect ? job.params[rank][slot.offset / 8] : slot.offset;
+  return {slot.region, begin, begin + count * bytes_of(move.dtype)};
+}
+
+// Whether an earlier move of the rank has copied `from` to `to`, and nothing writes either of them after it.
+bool is_copy(const Job& job, std::uint32_t rank, std::uint32_t before, const Bytes& from, const Bytes& to) {
+  const auto& moves = job.programs[rank].moves;
+  for (std::uint32_t i = 0; i < before; ++i) {
+    const Move& copy = moves[i];
+    if (!memory(copy.op0) || copy.op1.kind != OperandKind::kNone || !memory(copy.local)) continue;
+    if (bytes_at(job, rank, copy, copy.op0) != from || bytes_at(job, rank, copy, copy.local) != to) continue;
+    return std::none_of(moves.begin() + i + 1, moves.end(), [&](const Move& later) {
+      if (!memory(later.local)) return false;
+      const Bytes written = bytes_at(job, rank, later, later.local);
+      return written.meets(from) || written.meets(to);
+    });
+  }
+  return false;
 }
 
 }  // namespace
@@ -379,7 +457,13 @@ const char* name_of(Mutation mutation) {
     case Mutation::kParamsWord:
       return "other params word";
     case Mutation::kRemoteOffset:
-      return "remote address one element off";
+      return "remote address off";
+    case Mutation::kRemoteRegion:
+      return "other remote region";
+    case Mutation::kDropPeer:
+      return "drop a peer";
+    case Mutation::kDropSignal:
+      return "drop a signal at both ends";
   }
   return "?";
 }
@@ -406,6 +490,22 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
     case Mutation::kDropSegmentDependency:
       if (!EventGraph(mutant.job).first_unordered()) return "the dependency is redundant: all accesses stay ordered";
       return std::nullopt;
+    case Mutation::kDropSignal:
+      if (!EventGraph(mutant.job).first_unordered())
+        return "the signal is redundant: all accesses and exits are ordered";
+      return std::nullopt;
+    case Mutation::kOtherChunk:
+    case Mutation::kOperandOffset: {
+      const Move& was = original.programs[mutant.rank].moves[mutant.move];
+      const Move& is = mutant.job.programs[mutant.rank].moves[mutant.move];
+      if (is.op0 != was.op0 && is.local == was.local &&
+          is_copy(original, mutant.rank, mutant.move, bytes_at(original, mutant.rank, is, is.op0),
+                  bytes_at(original, mutant.rank, was, was.op0)) &&
+          !EventGraph(mutant.job).first_unordered()) {
+        return "the operand is taken from where it had been copied from";
+      }
+      return std::nullopt;
+    }
     case Mutation::kFlipSwap:
       if (original.algorithm != nullptr && !original.algorithm->ordered) {
         return "the function is commutative and the algorithm promises no order";
@@ -424,9 +524,9 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       if (!linked && !share_a_peer(moves[mutant.move], second)) {
         return "no link and no common peer: program order has no other meaning";
       }
-      if (independent(original, mutant.rank, moves[mutant.move], moves[mutant.move + 1]) &&
+      if (!share_a_peer(moves[mutant.move], second) && moves.size() <= kWindow &&
           !EventGraph(mutant.job).first_unordered()) {
-        return "the neighbours are independent and all accesses stay ordered";
+        return "no common peer, and all accesses stay ordered";
       }
       return std::nullopt;
     }

@@ -14,8 +14,8 @@ namespace unisono::reference {
 enum class Mutation : std::uint8_t {
   kDropDependency,
   kDropSegmentDependency,
-  kSendPeer,       ///< the message goes to another rank
-  kArrivalPeer,    ///< the message is awaited from another rank
+  kSendPeer,       ///< the message, or the remote result, goes to another rank
+  kArrivalPeer,    ///< the message is awaited, or the memory read, from another rank
   kTag,            ///< of a message or an arrival
   kOperandOffset,  ///< one element before or after
   kLocalOffset,
@@ -23,8 +23,8 @@ enum class Mutation : std::uint8_t {
   kFewerElements,
   kMoreElements,
   kRemoveMove,
-  kRemoveSend,
-  kRemoveArrival,
+  kRemoveSend,     ///< of a message, or of the result to memory of peers
+  kRemoveArrival,  ///< of a message, or of the operand in memory of peers
   kRemoveLocalResult,
   kRemoveOperand,
   kWrongFunc,
@@ -34,9 +34,12 @@ enum class Mutation : std::uint8_t {
   kExchangeMoves,  ///< a move and the next change places
   kScratchTooSmall,
   kParamsWord,    ///< a count or offset in params that a move reads
-  kRemoteOffset,  ///< a put or get one element away
+  kRemoteOffset,  ///< memory of peers one element, or a whole chunk, away
+  kRemoteRegion,  ///< src of peers instead of dst, or dst instead of src
+  kDropPeer,      ///< a list of peers without one of them
+  kDropSignal,    ///< an empty message is neither sent nor awaited; in direct calls, where it ends accesses
 };
-inline constexpr std::uint32_t kMutations = 23;
+inline constexpr std::uint32_t kMutations = 26;
 
 /// Name of a mutation as reports write it.
 const char* name_of(Mutation mutation);
@@ -65,8 +68,12 @@ std::vector<Mutant> make_mutants(const Job& job, std::uint32_t count, std::uint6
 /// - swap was flipped, and the algorithm promises no order: the functions are commutative;
 /// - scratch was made smaller, and no move touches what is gone;
 /// - two neighbours changed places that share no peer in the same direction, and no link between them was lost, for
-///   then program order says nothing about them (rule 11); or one was lost, but neither touches a byte the other writes
-///   and the event graph of the result still orders all accesses.
+///   then program order says nothing about them (rule 11); or one was lost in a program that fits in the window, and
+///   the event graph of the result still orders all accesses. Their order is then the old one: everything that could
+///   turn it round was in the old program as well, and would have closed a cycle there;
+/// - an operand is read where an earlier move had copied it from, nothing writes either place after that move, and the
+///   event graph of the result still orders all accesses;
+/// - a signal was dropped, and the plain event graph still orders all accesses and exits.
 std::optional<std::string> equivalent(const Job& original, const Mutant& mutant);
 
 }  // namespace unisono::reference

@@ -51,6 +51,7 @@ class RaceFinder {
     std::vector<std::pair<std::size_t, std::size_t>> conflicts;  // (earlier, later) in accesses_
     for (auto& place : places_) sweep(place, conflicts);
     if (pairs != nullptr) *pairs = conflicts.size();
+    if (auto finding = check_exits(pairs)) return finding;
     std::sort(conflicts.begin(), conflicts.end());
     for (std::size_t i = 0; i < conflicts.size();) {
       std::size_t end = i;
@@ -112,14 +113,13 @@ class RaceFinder {
       slot(move.op1, out.op1, false);
       slot(move.local, out.local, true);
       const RemoteAddress& there = move.remote_address;
-      if (move.op1.kind == OperandKind::kRemoteMemory) {
-        add(Access::Kind::kRemote, false, n, move.arrival.peer, static_cast<std::size_t>(there.region), there.offset,
-            bytes);
+      for (const std::uint32_t peer : lowered_.fetches(node)) {
+        add(Access::Kind::kRemote, false, n, peer, static_cast<std::size_t>(there.region), there.offset, bytes);
       }
-      if (move.remote.kind == RemoteKind::kMemory) {
-        add(Access::Kind::kRemote, true, n, move.remote.peer, static_cast<std::size_t>(there.region), there.offset,
-            bytes);
-      } else if (move.remote.kind == RemoteKind::kStream) {
+      for (const std::uint32_t peer : lowered_.stores(node)) {
+        add(Access::Kind::kRemote, true, n, peer, static_cast<std::size_t>(there.result_region), there.offset, bytes);
+      }
+      if (move.remote.kind == RemoteKind::kStream) {
         add(Access::Kind::kStream, true, n, move.remote.peer, kRegions + 2 * std::size_t{move.remote.port} + 1, 0, 1);
       }
     }
@@ -181,6 +181,41 @@ class RaceFinder {
     for (std::size_t i = begin; i < end && wanted_count_ != 0; ++i) {
       const Access& to = accesses_[conflicts[i].second];
       if (!follows_element_by_element(from, to) && wanted_[to.node].stamp == stamp_) return report(from, to);
+    }
+    return std::nullopt;
+  }
+
+  // Whether every access to a peer's src and dst is certainly over when that peer's program ends. The window is not the
+  // call's: it stays when the call has ended.
+  std::optional<Finding> check_exits(std::uint64_t* pairs) {
+    const auto window = static_cast<std::uint32_t>(Region::kWindow);
+    reached_.resize(lowered_.job().size());
+    for (std::size_t i = 0; i < accesses_.size(); ++i) {
+      const Access& from = accesses_[i];
+      if (from.kind != Access::Kind::kRemote || from.place == window) continue;
+      if (from.rank == lowered_.node(from.node).rank) continue;
+      if (pairs != nullptr) ++*pairs;
+      // What comes after one element-wise access comes after all of the same kind of a move: one walk for them.
+      const bool again = i != 0 && reached_from_ == from.node && reached_by_write_ == from.write;
+      if (!again) {
+        begin_search(~std::uint64_t{0});
+        walk_elements(from);
+        wanted_count_ = 1;  // nothing in particular: the walk goes to its end
+        walk_all(from);
+        reached_from_ = from.node;
+        reached_by_write_ = from.write;
+      }
+      if (reached_[from.rank] == stamp_) continue;
+      const auto& node = lowered_.node(from.node);
+      Finding finding =
+          lowered_.at(FindingKind::kUnfinished, from.node,
+                      std::string(name_of(static_cast<Region>(from.place))) + "[" + std::to_string(from.begin) + ":" +
+                          std::to_string(from.end) + "] of rank " + std::to_string(from.rank) + " may still be " +
+                          (from.write ? "written" : "read") + " by rank " + std::to_string(node.rank) +
+                          " when the call of rank " + std::to_string(from.rank) +
+                          " ends: no message tells it that the access is over\n  " + lowered_.place(from.node));
+      finding.other_rank = from.rank;
+      return finding;
     }
     return std::nullopt;
   }
@@ -270,6 +305,7 @@ class RaceFinder {
     std::uint32_t& seen = seen_[vertex(n, stage)];
     if (seen == stamp_) return;
     seen = stamp_;
+    if (stage == Stage::kFinish && !reached_.empty()) reached_[lowered_.node(n).rank] = stamp_;
     Wanted& wanted = wanted_[n];
     const bool before_elements = stage == Stage::kIssue || stage == Stage::kElements;
     if (wanted.stamp == stamp_ && (stage == Stage::kStart || (before_elements && !wanted.start))) {
@@ -317,6 +353,10 @@ class RaceFinder {
   };
   std::vector<Wanted> wanted_;
   std::size_t wanted_count_ = 0;
+  // Exits: the ranks at which some move certainly completes after the access, as stamps of the last walk.
+  std::vector<std::uint32_t> reached_;
+  Node reached_from_ = kNowhere;
+  bool reached_by_write_ = false;
 };
 
 }  // namespace

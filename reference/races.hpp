@@ -21,6 +21,9 @@ namespace unisono::reference {
 /// Two accesses to a byte, one of them writing, must be ordered as wholes, or element by element where both touch the
 /// byte with the same element. Stream ports count as memory that every access writes. `accesses`, if given, receives
 /// the number of pairs examined.
+///
+/// Programs of direct calls also have to end in order: every access to src or dst of another rank must come before the
+/// completion of some move of that rank, or the rank could leave the call with its memory still in use.
 std::optional<Finding> find_race(const Lowered& lowered, const Run& run, std::uint64_t* pairs = nullptr);
 
 }  // namespace unisono::reference

@@ -51,7 +51,7 @@ std::string operand(const Program& program, const Move& move, const Operand& slo
       return "arrival(" + peers(program, move.arrival.peer, move.arrival.mode) + ", tag " +
              std::to_string(move.arrival.tag) + ")";
     case OperandKind::kRemoteMemory:
-      return "remote(" + std::to_string(move.arrival.peer) + ")." +
+      return "remote(" + peers(program, move.arrival.peer, move.arrival.mode) + ")." +
              range(move, move.remote_address.region, false, move.remote_address.offset);
   }
   return "?";
@@ -60,7 +60,8 @@ std::string operand(const Program& program, const Move& move, const Operand& slo
 std::string value(const Program& program, const Move& move) {
   std::string a = operand(program, move, move.op0);
   std::string b = operand(program, move, move.op1);
-  const bool fan_in = move.op1.kind == OperandKind::kArrival && move.arrival.mode != PeerMode::kRank;
+  const bool peers_in_op1 = move.op1.kind == OperandKind::kArrival || move.op1.kind == OperandKind::kRemoteMemory;
+  const bool fan_in = peers_in_op1 && move.arrival.mode != PeerMode::kRank;
   if (a.empty() && b.empty()) return "";
   if (a.empty() || b.empty()) {
     const std::string& only = a.empty() ? b : a;
@@ -100,7 +101,7 @@ std::string describe_move(const Program& program, std::size_t index) {
         break;
       case RemoteKind::kMemory:
         out << " -> remote(" << peers(program, move.remote.peer, move.remote.mode) << ")."
-            << range(move, move.remote_address.region, false, move.remote_address.offset);
+            << range(move, move.remote_address.result_region, false, move.remote_address.offset);
         break;
       case RemoteKind::kStream:
         out << " -> stream(rank " << peers(program, move.remote.peer, move.remote.mode) << ", port "

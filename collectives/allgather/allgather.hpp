@@ -17,7 +17,11 @@ bool allgather_recursive_doubling_admits(const Call& call);
 std::uint32_t allgather_bruck_steps(const Call& call);
 void allgather_bruck_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 3> kAllgather{{
+std::uint32_t allgather_direct_steps(const Call& call);
+void allgather_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+bool allgather_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 4> kAllgather{{
     {.collective = Collective::kAllgather,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
@@ -46,6 +50,17 @@ inline constexpr std::array<Algorithm, 3> kAllgather{{
      .ordered = true,
      .steps = allgather_bruck_steps,
      .step = allgather_bruck_step},
+    {.collective = Collective::kAllgather,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + P n beta, n bytes a block",
+     .summary = "Every rank writes its block into every dst.",
+     .ordered = true,
+     .steps = allgather_direct_steps,
+     .step = allgather_direct_step,
+     .admits = allgather_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

@@ -27,7 +27,15 @@ std::uint32_t allreduce_two_level_steps(const Call& call);
 void allreduce_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t allreduce_two_level_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 5> kAllreduce{{
+std::uint32_t allreduce_direct_steps(const Call& call);
+void allreduce_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+bool allreduce_direct_admits(const Call& call);
+
+std::uint32_t allreduce_direct_replicated_steps(const Call& call);
+void allreduce_direct_replicated_step(const Call& call, std::uint32_t s, Emit& emit);
+bool allreduce_direct_replicated_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 7> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -76,6 +84,28 @@ inline constexpr std::array<Algorithm, 5> kAllreduce{{
      .steps = allreduce_two_level_steps,
      .step = allreduce_two_level_step,
      .scratch_bytes = allreduce_two_level_scratch_bytes},
+    {.collective = Collective::kAllreduce,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + n (P+1)/P beta + n (P-1)/P gamma",
+     .summary = "Every rank sums one share of the vector, straight from all and straight into every dst.",
+     .ordered = true,
+     .steps = allreduce_direct_steps,
+     .step = allreduce_direct_step,
+     .admits = allreduce_direct_admits,
+     .direct = true},
+    {.collective = Collective::kAllreduce,
+     .name = "direct_replicated",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access, not in place",
+     .cost = "sigma + alpha + n P beta + n (P-1) gamma",
+     .summary = "Every rank reads all vectors and keeps the whole sum; for small vectors on few ranks.",
+     .ordered = true,
+     .steps = allreduce_direct_replicated_steps,
+     .step = allreduce_direct_replicated_step,
+     .admits = allreduce_direct_replicated_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

@@ -19,7 +19,12 @@ std::uint32_t alltoall_scattered_steps(const Call& call);
 void alltoall_scattered_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t alltoall_scattered_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 3> kAlltoall{{
+std::uint32_t alltoall_direct_steps(const Call& call);
+void alltoall_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t alltoall_direct_scratch_bytes(const Call& call);
+bool alltoall_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 4> kAlltoall{{
     {.collective = Collective::kAlltoall,
      .name = "pairwise",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -50,6 +55,18 @@ inline constexpr std::array<Algorithm, 3> kAlltoall{{
      .steps = alltoall_scattered_steps,
      .step = alltoall_scattered_step,
      .scratch_bytes = alltoall_scattered_scratch_bytes},
+    {.collective = Collective::kAlltoall,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + P n beta, n bytes a block; in place 3/2 (P-1) n beta",
+     .summary = "Every rank takes its blocks from all; in place every two ranks exchange halves.",
+     .ordered = true,
+     .steps = alltoall_direct_steps,
+     .step = alltoall_direct_step,
+     .scratch_bytes = alltoall_direct_scratch_bytes,
+     .admits = alltoall_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

@@ -19,7 +19,11 @@ void bcast_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t bcast_scatter_allgather_steps(const Call& call);
 void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 4> kBcast{{
+std::uint32_t bcast_direct_steps(const Call& call);
+void bcast_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+bool bcast_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 5> kBcast{{
     {.collective = Collective::kBcast,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (one-to-all)",
@@ -56,6 +60,17 @@ inline constexpr std::array<Algorithm, 4> kBcast{{
      .ordered = true,
      .steps = bcast_scatter_allgather_steps,
      .step = bcast_scatter_allgather_step},
+    {.collective = Collective::kBcast,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + n (P-1)/P beta",
+     .summary = "The root writes one share into every dst, the others read the rest; all copy the same.",
+     .ordered = true,
+     .steps = bcast_direct_steps,
+     .step = bcast_direct_step,
+     .admits = bcast_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

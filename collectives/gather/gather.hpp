@@ -14,7 +14,11 @@ std::uint32_t gather_binomial_steps(const Call& call);
 void gather_binomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t gather_binomial_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 2> kGather{{
+std::uint32_t gather_direct_steps(const Call& call);
+void gather_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+bool gather_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 3> kGather{{
     {.collective = Collective::kGather,
      .name = "linear",
      .source = "folklore",
@@ -34,6 +38,17 @@ inline constexpr std::array<Algorithm, 2> kGather{{
      .steps = gather_binomial_steps,
      .step = gather_binomial_step,
      .scratch_bytes = gather_binomial_scratch_bytes},
+    {.collective = Collective::kGather,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + n beta, n bytes a block; in place n (P-1)/P beta",
+     .summary = "Every rank puts its block into the root's dst; in place the root reads a share of each.",
+     .ordered = true,
+     .steps = gather_direct_steps,
+     .step = gather_direct_step,
+     .admits = gather_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

@@ -16,7 +16,12 @@ void reduce_binomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t reduce_chain_steps(const Call& call);
 void reduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 3> kReduce{{
+std::uint32_t reduce_direct_steps(const Call& call);
+void reduce_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_direct_scratch_bytes(const Call& call);
+bool reduce_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 4> kReduce{{
     {.collective = Collective::kReduce,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (all-to-one)",
@@ -45,6 +50,18 @@ inline constexpr std::array<Algorithm, 3> kReduce{{
      .ordered = false,
      .steps = reduce_chain_steps,
      .step = reduce_chain_step},
+    {.collective = Collective::kReduce,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + n beta + n (P-1)/P gamma; in place n/P beta more",
+     .summary = "Every rank sums one share of the vector, straight from all and straight into the root's dst.",
+     .ordered = true,
+     .steps = reduce_direct_steps,
+     .step = reduce_direct_step,
+     .scratch_bytes = reduce_direct_scratch_bytes,
+     .admits = reduce_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

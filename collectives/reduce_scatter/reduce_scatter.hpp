@@ -18,7 +18,11 @@ std::uint64_t reduce_scatter_recursive_halving_scratch_bytes(const Call& call);
 std::uint32_t reduce_scatter_pairwise_steps(const Call& call);
 void reduce_scatter_pairwise_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 3> kReduceScatter{{
+std::uint32_t reduce_scatter_direct_steps(const Call& call);
+void reduce_scatter_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+bool reduce_scatter_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 4> kReduceScatter{{
     {.collective = Collective::kReduceScatter,
      .name = "ring",
      .source = "Patarasuk and Yuan, JPDC 2009 (first half of the ring all-reduce)",
@@ -50,6 +54,18 @@ inline constexpr std::array<Algorithm, 3> kReduceScatter{{
      .ordered = false,
      .steps = reduce_scatter_pairwise_steps,
      .step = reduce_scatter_pairwise_step},
+    {.collective = Collective::kReduceScatter,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + P n beta + (P-1) n gamma, n bytes a block; in place n beta "
+             "more",
+     .summary = "Every rank sums its block, straight from all.",
+     .ordered = true,
+     .steps = reduce_scatter_direct_steps,
+     .step = reduce_scatter_direct_step,
+     .admits = reduce_scatter_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

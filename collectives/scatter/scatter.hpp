@@ -14,7 +14,11 @@ std::uint32_t scatter_binomial_steps(const Call& call);
 void scatter_binomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t scatter_binomial_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 2> kScatter{{
+std::uint32_t scatter_direct_steps(const Call& call);
+void scatter_direct_step(const Call& call, std::uint32_t s, Emit& emit);
+bool scatter_direct_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 3> kScatter{{
     {.collective = Collective::kScatter,
      .name = "linear",
      .source = "folklore",
@@ -34,6 +38,17 @@ inline constexpr std::array<Algorithm, 2> kScatter{{
      .steps = scatter_binomial_steps,
      .step = scatter_binomial_step,
      .scratch_bytes = scatter_binomial_scratch_bytes},
+    {.collective = Collective::kScatter,
+     .name = "direct",
+     .source = "this project (direct access to the memory of other ranks)",
+     .restriction = "at most 16 ranks, direct access",
+     .cost = "sigma + alpha + n beta, n bytes a block; in place n (P-1)/P beta",
+     .summary = "Every rank takes its block from the root's src; in place the root writes a share of each.",
+     .ordered = true,
+     .steps = scatter_direct_steps,
+     .step = scatter_direct_step,
+     .admits = scatter_direct_admits,
+     .direct = true},
 }};
 
 }  // namespace unisono::collectives

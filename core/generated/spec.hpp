@@ -534,7 +534,7 @@ constexpr bool well_formed_operand(const std::array<std::uint64_t, 1>& words) {
 
 inline constexpr std::size_t kOperandWords = 1;
 
-/// Which message, or which peer's memory, op1 is.
+/// Which message, or which peers' memory, op1 is.
 struct Arrival {
   std::uint32_t peer{};  ///< rank, or pool index of a list
   PeerMode mode{};  ///< how peer is read
@@ -627,11 +627,12 @@ constexpr bool well_formed_remote(const std::array<std::uint64_t, 1>& words) {
 
 inline constexpr std::size_t kRemoteWords = 1;
 
-/// Address in the peer's memory, for op1 remote_memory or a remote result to memory.
+/// Address in the memory of each peer, for op1 remote_memory, a remote result to memory, or both.
 struct RemoteAddress {
-  Region region{};  ///< region of the peer
+  Region region{};  ///< region that op1 reads
   bool strided{};  ///< reserved for two-dimensional strides; zero in this version
-  std::uint64_t offset{};  ///< byte offset in the peer's region
+  Region result_region{};  ///< region that the remote result writes
+  std::uint64_t offset{};  ///< byte offset in either region, the same at every peer
   friend constexpr bool operator==(const RemoteAddress&, const RemoteAddress&) = default;
 };
 
@@ -640,6 +641,7 @@ constexpr std::array<std::uint64_t, 1> encode(const RemoteAddress& value) {
   std::array<std::uint64_t, 1> words{};
   words[0] |= (static_cast<std::uint64_t>(value.region) & 0x1fU) << 0U;
   words[0] |= (static_cast<std::uint64_t>(value.strided) & 0x1U) << 5U;
+  words[0] |= (static_cast<std::uint64_t>(value.result_region) & 0x1fU) << 6U;
   words[0] |= (static_cast<std::uint64_t>(value.offset) & 0xffffffffffffULL) << 16U;
   return words;
 }
@@ -649,6 +651,7 @@ constexpr RemoteAddress decode_remote_address(const std::array<std::uint64_t, 1>
   RemoteAddress value{};
   value.region = static_cast<Region>((words[0]) & 0x1fU);
   value.strided = ((words[0] >> 5U) & 0x1U) != 0;
+  value.result_region = static_cast<Region>((words[0] >> 6U) & 0x1fU);
   value.offset = static_cast<std::uint64_t>((words[0] >> 16U) & 0xffffffffffffULL);
   return value;
 }
@@ -656,6 +659,7 @@ constexpr RemoteAddress decode_remote_address(const std::array<std::uint64_t, 1>
 /// Whether every field holds a value its width and type allow.
 constexpr bool fits(const RemoteAddress& value) {
   return is_known(value.region) &&
+         is_known(value.result_region) &&
          value.offset <= 0xffffffffffffULL;
 }
 

@@ -103,8 +103,10 @@ std::vector<reference::VectorCounts> vectors_of(const std::vector<std::vector<Co
   return vectors;
 }
 
-const Algorithm& admitting(int collective, const std::string& name, const Call& call) {
+/// The named algorithm; `call` becomes a direct one if that is what the algorithm is for.
+const Algorithm& admitting(int collective, const std::string& name, Call& call) {
   const Algorithm& algorithm = algorithm_of(collective, name);
+  call.direct = algorithm.direct;
   if (algorithm.admits != nullptr && !algorithm.admits(call)) {
     raise(ErrorCode::kUnsupported, name + " does not admit this call of " + std::to_string(call.size) +
                                        " ranks, count " + std::to_string(call.count) +
@@ -234,8 +236,9 @@ void bind_reference(nb::module_& module) {
          std::uint64_t count, bool in_place, std::uint32_t group_size, const std::vector<nb::object>& src,
          const std::vector<nb::object>& dst, const std::vector<std::vector<Counts>>& layouts, const std::string& policy,
          std::uint64_t seed) {
-        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = algorithm_of(collective, algorithm);
+        call.direct = chosen.direct;
         const reference::Policy how = policy_of(policy, seed);
         if (src.size() != size || dst.size() != size) {
           raise(ErrorCode::kInvalidArgument, "src and dst are lists of one buffer, or None, for each rank");
@@ -283,7 +286,7 @@ void bind_reference(nb::module_& module) {
       "program_file",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
          std::uint64_t count, bool in_place, std::uint32_t group_size) {
-        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = admitting(collective, algorithm, call);
         if (reference::is_vector(call.collective)) {
           raise(ErrorCode::kUnsupported, algorithm + " of " + name_of(call.collective) +
@@ -314,7 +317,7 @@ void bind_reference(nb::module_& module) {
       "draw_algorithm",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
          std::uint64_t count, bool in_place, std::uint32_t group_size) {
-        const Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = admitting(collective, algorithm, call);
         return without_gil([&] { return reference::draw_job(job_of(chosen, call), reference::Policy::generous()); });
       },

@@ -465,7 +465,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Which message, or which peer's memory, op1 is."""
+    """Which message, or which peers' memory, op1 is."""
 
     #: Bytes of the encoded form.
     BYTES: ClassVar[int] = 8
@@ -545,16 +545,18 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAddress:
-    """Address in the peer's memory, for op1 remote_memory or a remote result to memory."""
+    """Address in the memory of each peer, for op1 remote_memory, a remote result to memory, or both."""
 
     #: Bytes of the encoded form.
     BYTES: ClassVar[int] = 8
 
-    #: region of the peer
+    #: region that op1 reads
     region: Region = Region.SRC
     #: reserved for two-dimensional strides; zero in this version
     strided: bool = False
-    #: byte offset in the peer's region
+    #: region that the remote result writes
+    result_region: Region = Region.SRC
+    #: byte offset in either region, the same at every peer
     offset: int = 0
 
     def encode(self) -> builtins.bytes:
@@ -562,6 +564,7 @@ class RemoteAddress:
         raw = 0
         raw |= _enumerator(Region, self.region, "RemoteAddress.region")
         raw |= _flag(self.strided, "RemoteAddress.strided") << 5
+        raw |= _enumerator(Region, self.result_region, "RemoteAddress.result_region") << 6
         raw |= _unsigned(self.offset, 48, "RemoteAddress.offset") << 16
         return raw.to_bytes(8, "little")
 
@@ -569,10 +572,11 @@ class RemoteAddress:
     def decode(cls, data: builtins.bytes) -> RemoteAddress:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 8, "RemoteAddress")
-        _zero(raw, 6, 10, "RemoteAddress.reserved0")
+        _zero(raw, 11, 5, "RemoteAddress.reserved0")
         return cls(
             region=_enumerator(Region, _bits(raw, 0, 5), "RemoteAddress.region"),
             strided=_bits(raw, 5, 1) != 0,
+            result_region=_enumerator(Region, _bits(raw, 6, 5), "RemoteAddress.result_region"),
             offset=_bits(raw, 16, 48),
         )
 

@@ -43,17 +43,17 @@ class Slice:
     count: int  #: elements
     dtype: Datatype
 
-    def at(self, peer: int) -> RemoteSlice:
-        """The same place in the memory of `peer`."""
-        return RemoteSlice(self, peer)
+    def at(self, peers: int | Sequence[int]) -> RemoteSlice:
+        """The same place in the memory of `peers`; of several, `func` combines what is read in the order given."""
+        return RemoteSlice(self, _peers(peers))
 
 
 @dataclass(frozen=True)
 class RemoteSlice:
-    """Elements of a region of a peer's memory."""
+    """Elements of a region of the memory of one peer, or of several."""
 
     slice: Slice
-    peer: int
+    peers: int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,9 @@ class Builder:
     ) -> Step:
         """Writes a move: `take`, or func(take, combine), into local memory (`keep`), to peers (`send`), or both.
 
-        take, combine: memory, an arrival (`arrival`), or memory of a peer (`Slice.at`); at most one of them is not
-        local memory. func: "sum", "prod", "min" or "max", by default "sum" where two values meet; `swap` exchanges
+        take, combine: memory, an arrival (`arrival`), or memory of peers (`Slice.at`); at most one of them is not
+        local memory. send: a message (`message`), or memory of peers, at the offset that is read if both are memory of
+        peers. func: "sum", "prod", "min" or "max", by default "sum" where two values meet; `swap` exchanges
         its operands. after: moves that must have completed. follow: up to two moves behind whose local results this
         one runs element by element. count and dtype follow from the slices; needed if there are none (an arrival
         sent on). signal: a message although the count is 0. Raises `MalformedProgramError`, naming rank and move.
@@ -182,7 +183,7 @@ class Builder:
         kind = None if dtype is None else _datatype(dtype)
         fallback = self.dtype if elements else Datatype.NONE
         element = self._agreed("dtype", [s.dtype for s in slices], kind, fallback)
-        several = isinstance(second, Message) and isinstance(second.peers, tuple) and len(second.peers) > 1
+        several = isinstance(second, Message | RemoteSlice) and isinstance(second.peers, tuple) and len(second.peers) > 1
         meet = (first is not None and second is not None) or several
         wanted = _func(func) if func is not None else (Func.SUM if meet and elements else Func.NONE)
         dependencies = 0
@@ -216,22 +217,29 @@ class Builder:
                 move, op1=Operand(OperandKind.ARRIVAL), arrival=Arrival(peer=peer, mode=mode, tag=second.tag)
             )
         elif isinstance(second, RemoteSlice):
+            peer, mode = self._peer(second)
             move = replace(
                 move,
                 op1=Operand(OperandKind.REMOTE_MEMORY),
-                arrival=Arrival(peer=second.peer),
+                arrival=Arrival(peer=peer, mode=mode),
                 remote_address=RemoteAddress(second.slice.region, offset=second.slice.offset),
             )
         if isinstance(send, Message):
             peer, mode = self._peer(send)
             move = replace(move, remote=Remote(RemoteKind.MESSAGE, peer=peer, mode=mode, tag=send.tag))
         elif send is not None:
-            if isinstance(second, RemoteSlice):
-                self._refuse("a move reads and writes memory of peers; it may do one of both")
+            if isinstance(second, RemoteSlice) and second.slice.offset != send.slice.offset:
+                self._refuse(
+                    f"a move reads memory of peers at byte {second.slice.offset} and writes it at byte "
+                    f"{send.slice.offset}; both have one offset"
+                )
+            peer, mode = self._peer(send)
             move = replace(
                 move,
-                remote=Remote(RemoteKind.MEMORY, peer=send.peer),
-                remote_address=RemoteAddress(send.slice.region, offset=send.slice.offset),
+                remote=Remote(RemoteKind.MEMORY, peer=peer, mode=mode),
+                remote_address=RemoteAddress(
+                    move.remote_address.region, result_region=send.slice.region, offset=send.slice.offset
+                ),
             )
         try:
             move.encode()
@@ -267,14 +275,18 @@ class Builder:
                 self._refuse(f"{what} names a move of rank {step.rank}; only moves of the same rank can be waited for")
         return steps
 
-    def _peer(self, message: Message) -> tuple[int, PeerMode]:
-        if isinstance(message.peers, int):
-            return message.peers, PeerMode.RANK
-        at = self._lists.get(message.peers)
+    def _peer(self, other: Message | RemoteSlice) -> tuple[int, PeerMode]:
+        if isinstance(other.peers, int):
+            return other.peers, PeerMode.RANK
+        at = self._lists.get(other.peers)
         if at is None:
-            at = self._lists[message.peers] = len(self._pool)
-            self._pool += [len(message.peers), *message.peers]
-        return at, PeerMode.ANY if message.any_order else PeerMode.LIST
+            at = self._lists[other.peers] = len(self._pool)
+            self._pool += [len(other.peers), *other.peers]
+        return at, PeerMode.ANY if isinstance(other, Message) and other.any_order else PeerMode.LIST
+
+    def _ranks(self, peer: int, mode: PeerMode) -> list[int]:
+        """The ranks that a move names."""
+        return [peer] if mode == PeerMode.RANK else self._pool[peer + 1 : peer + 1 + self._pool[peer]]
 
     def _reach(self, moves: Sequence[Move]) -> list[int]:
         """Bytes of each region that this rank's moves touch."""
@@ -285,6 +297,19 @@ class Builder:
                     end = operand.offset + move.count * move.dtype.bytes
                     bytes_of[operand.region] = max(bytes_of[operand.region], end)
         return bytes_of
+
+    def _extend_by_remote(self, reach: list[list[int]], move: Move) -> None:
+        """Regions of peers that a move reads or writes."""
+        there = move.remote_address
+        end = there.offset + move.count * move.dtype.bytes
+        reached = []
+        if move.op1.kind == OperandKind.REMOTE_MEMORY:
+            reached += [(peer, there.region) for peer in self._ranks(move.arrival.peer, move.arrival.mode)]
+        if move.remote.kind == RemoteKind.MEMORY:
+            reached += [(peer, there.result_region) for peer in self._ranks(move.remote.peer, move.remote.mode)]
+        for peer, region in reached:
+            if peer < len(reach):
+                reach[peer][region] = max(reach[peer][region], end)
 
 
 class Program:
@@ -337,7 +362,7 @@ class Program:
         reach = [builder._reach(builder._moves) for builder in builders]
         for builder in builders:
             for move in builder._moves:
-                _extend_by_remote(reach, move)
+                builder._extend_by_remote(reach, move)
         return cls(
             _core.build_program(
                 [
@@ -420,17 +445,3 @@ def _operand(slot: Slice | None) -> Operand:
     if slot is None:
         return Operand()
     return Operand(OperandKind.MEMORY, region=slot.region, offset=slot.offset)
-
-
-def _extend_by_remote(reach: list[list[int]], move: Move) -> None:
-    """Regions of peers that a move reads or writes."""
-    peers = []
-    if move.op1.kind == OperandKind.REMOTE_MEMORY:
-        peers.append(move.arrival.peer)
-    if move.remote.kind == RemoteKind.MEMORY:
-        peers.append(move.remote.peer)
-    for peer in peers:
-        if peer < len(reach):
-            region = reach[peer]
-            end = move.remote_address.offset + move.count * move.dtype.bytes
-            region[move.remote_address.region] = max(region[move.remote_address.region], end)

@@ -413,7 +413,7 @@ package unisono_spec_pkg;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
-  // Which message, or which peer's memory, op1 is.
+  // Which message, or which peers' memory, op1 is.
   typedef struct packed {
     logic [13:0] reserved0;
     // step tag the message must carry
@@ -463,14 +463,16 @@ package unisono_spec_pkg;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
-  // Address in the peer's memory, for op1 remote_memory or a remote result to memory.
+  // Address in the memory of each peer, for op1 remote_memory, a remote result to memory, or both.
   typedef struct packed {
-    // byte offset in the peer's region
+    // byte offset in either region, the same at every peer
     logic [47:0] offset;
-    logic [9:0] reserved0;
+    logic [4:0] reserved0;
+    // region that the remote result writes
+    region_e result_region;
     // reserved for two-dimensional strides; zero in this version
     logic strided;
-    // region of the peer
+    // region that op1 reads
     region_e region;
   } remote_address_t;
 
@@ -480,6 +482,7 @@ package unisono_spec_pkg;
   // verilator lint_off UNUSEDSIGNAL
   function automatic logic remote_address_well_formed(remote_address_t value);
     return region_known(value.region) &&
+           region_known(value.result_region) &&
            value.reserved0 == '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL

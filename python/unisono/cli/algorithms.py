@@ -40,8 +40,8 @@ def execute(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     console.print(_wide(entries) if console.width >= WIDE else _narrow(entries))
     console.print(
-        "[dim]Cost: alpha latency, beta per byte, gamma per reduced byte, P ranks, n bytes. "
-        "o: combines in rank order.[/]"
+        "[dim]Cost: alpha latency, beta per byte, gamma per reduced byte, P ranks, n bytes, "
+        "sigma entry of all ranks (direct access). o: combines in rank order.[/]"
     )
     return 0
 

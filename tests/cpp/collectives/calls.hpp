@@ -70,8 +70,9 @@ inline std::vector<Case> cases_of(const Algorithm& algorithm, std::uint32_t size
   std::vector<std::uint32_t> groups{0};
   if (collective == Collective::kAllreduce) groups = {0, 1, 2, 3, 5, size};
   const bool may_be_in_place = collective > Collective::kBcast && collective != Collective::kBarrier;
-  for (const std::uint64_t count :
-       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{size}, std::uint64_t{3} * size + 2}) {
+  for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{size},
+                                    std::uint64_t{3} * size + 2, std::uint64_t{16} * size + 3}) {
+    if (count > 16 && !algorithm.direct && size > 4) continue;  // whole cache lines are the direct ones' business
     for (const std::uint32_t root : roots) {
       for (const std::uint32_t group : groups) {
         for (const bool in_place : {false, true}) {
@@ -79,6 +80,7 @@ inline std::vector<Case> cases_of(const Algorithm& algorithm, std::uint32_t size
           call.root = root;
           call.group_size = group;
           call.in_place = in_place;
+          call.direct = algorithm.direct;
           if (in_place && !may_be_in_place) continue;
           if (algorithm.admits == nullptr || algorithm.admits(call)) cases.push_back({call, count});
         }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "core/footprint.hpp"
 
 namespace unisono::testing_programs {
 namespace {
@@ -81,7 +82,8 @@ TEST_P(Programs, ApplyAFunctionWhereTwoValuesMeet) {
       for (std::size_t i = 0; i < bound.program.moves.size(); ++i) {
         const Move& move = bound.program.moves[i];
         const bool two = move.op0.kind != OperandKind::kNone && move.op1.kind != OperandKind::kNone;
-        const bool fan_in = move.op1.kind == OperandKind::kArrival && move.arrival.mode != PeerMode::kRank;
+        const bool of_peers = move.op1.kind == OperandKind::kArrival || move.op1.kind == OperandKind::kRemoteMemory;
+        const bool fan_in = of_peers && move.arrival.mode != PeerMode::kRank;
         ASSERT_EQ(move.func, two || fan_in ? call.func : Func::kNone) << "rank " << rank << ", move " << i;
         ASSERT_TRUE(move.local.kind != OperandKind::kNone || move.remote.kind != RemoteKind::kNone || move.signal)
             << "rank " << rank << ", move " << i << " delivers nothing";
@@ -146,6 +148,39 @@ TEST_P(Programs, NameOnlyMemoryThatIsBound) {
   });
 }
 
+// Memory of peers is within what the call binds there, and only programs of direct calls reach src and dst.
+TEST_P(Programs, ReachOnlyMemoryThatPeersHaveBound) {
+  for_each_call([&](const Call& call, std::uint64_t count) {
+    bool reaches = false;
+    for (std::uint32_t rank = 0; rank < call.size; ++rank) {
+      const Bound bound = bind(algorithm(), call, rank, count);
+      for (std::size_t i = 0; i < bound.program.moves.size(); ++i) {
+        const Move& move = bound.program.moves[i];
+        if (bound.count(move) == 0 || !reaches_directly(move)) continue;
+        reaches = true;
+        const std::uint64_t end = move.remote_address.offset + bound.count(move) * bytes_of(move.dtype);
+        const auto within = [&](PeerMode mode, std::uint32_t peer, Region region) {
+          for (const std::uint32_t one : bound.peers(mode, peer)) {
+            Call there = call;
+            there.rank = one;
+            const Footprint footprint = footprint_of(there);
+            const std::uint64_t elements = region == Region::kSrc ? footprint.src : footprint.dst;
+            ASSERT_LE(end, elements * element_bytes(call))
+                << "rank " << rank << ", move " << i << ", " << name_of(region) << " of rank " << one;
+          }
+        };
+        if (move.op1.kind == OperandKind::kRemoteMemory) {
+          within(move.arrival.mode, move.arrival.peer, move.remote_address.region);
+        }
+        if (move.remote.kind == RemoteKind::kMemory) {
+          within(move.remote.mode, move.remote.peer, move.remote_address.result_region);
+        }
+      }
+    }
+    ASSERT_EQ(reaches, call.direct && call.size > 1 && call.count > 0);
+  });
+}
+
 TEST_P(Programs, NamePeersOfTheCommunicatorOnce) {
   for_each_call([&](const Call& call, std::uint64_t count) {
     for (std::uint32_t rank = 0; rank < call.size; ++rank) {
@@ -153,8 +188,9 @@ TEST_P(Programs, NamePeersOfTheCommunicatorOnce) {
       for (std::size_t i = 0; i < bound.program.moves.size(); ++i) {
         const Move& move = bound.program.moves[i];
         for (const auto& [used, mode, peer] :
-             {std::tuple{move.op1.kind == OperandKind::kArrival, move.arrival.mode, move.arrival.peer},
-              std::tuple{move.remote.kind == RemoteKind::kMessage, move.remote.mode, move.remote.peer}}) {
+             {std::tuple{move.op1.kind == OperandKind::kArrival || move.op1.kind == OperandKind::kRemoteMemory,
+                         move.arrival.mode, move.arrival.peer},
+              std::tuple{move.remote.kind != RemoteKind::kNone, move.remote.mode, move.remote.peer}}) {
           if (!used) continue;
           const std::vector<std::uint32_t> peers = bound.peers(mode, peer);
           ASSERT_FALSE(peers.empty()) << "rank " << rank << ", move " << i;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "collectives/direct.hpp"
 #include "collectives/folding.hpp"
 #include "collectives/subtree.hpp"
 
@@ -59,6 +60,25 @@ TEST(SplitShape, CutsEvenlyWithoutGaps) {
         next += split.count(part);
       }
       ASSERT_EQ(next, total) << "in " << parts;
+    }
+  }
+}
+
+TEST(LineSplitShape, CutsEvenlyAtWholeLines) {
+  for (const std::uint64_t element : {1ULL, 2ULL, 4ULL, 8ULL, 16ULL}) {
+    for (const std::uint64_t total : {0ULL, 1ULL, 5ULL, 63ULL, 64ULL, 65ULL, 1000ULL, (1ULL << 40) - 1}) {
+      for (std::uint32_t parts = 1; parts <= 17; ++parts) {
+        const LineSplit split{total, element, parts};
+        std::uint64_t next = 0;
+        for (std::uint32_t part = 0; part < parts; ++part) {
+          ASSERT_EQ(split.begin(part), next) << total << " of " << element << " bytes in " << parts;
+          next += split.count(part);
+          // Only the last part that has anything may end within a line.
+          ASSERT_TRUE(next == total || split.offset(part + 1) % 64 == 0) << total << " in " << parts;
+          ASSERT_LE((split.count(0) - split.count(part)) * element, 127U) << total << " in " << parts;
+        }
+        ASSERT_EQ(next, total) << "in " << parts;
+      }
     }
   }
 }

@@ -105,6 +105,40 @@ TEST(Choice, AdmitsEveryInPlaceCall) {
   }
 }
 
+TEST(Choice, ServesDirectCallsDirectlyAndNoOthers) {
+  for (const Collective collective :
+       {Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter,
+        Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kAlltoall}) {
+    for (const std::uint32_t size : {1U, 2U, 5U, 16U, 17U}) {
+      for (const bool in_place : {false, true}) {
+        for (const bool direct : {false, true}) {
+          Call call = make_call(collective, size, 300);
+          call.in_place = in_place;
+          call.direct = direct;
+          const Algorithm& chosen = algorithms()[static_cast<std::size_t>(choose_algorithm(call))];
+          EXPECT_EQ(chosen.direct, direct && size <= 16) << name_of(collective) << ", " << size << " ranks";
+        }
+      }
+    }
+  }
+  // What has no direct algorithm is served by the others.
+  Call call = make_call(Collective::kScan, 4, 300);
+  call.direct = true;
+  EXPECT_FALSE(algorithms()[static_cast<std::size_t>(choose_algorithm(call))].direct);
+}
+
+TEST(Table, SaysWhatIsDirect) {
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_EQ(algorithm.direct, std::string(algorithm.restriction).find("direct access") != std::string::npos)
+        << name_of(algorithm.collective) << " " << algorithm.name;
+    if (!algorithm.direct) continue;
+    Call call = make_call(algorithm.collective, 2, 3);
+    EXPECT_FALSE(algorithm.admits(call)) << "a call without direct access";
+    call.direct = true;
+    EXPECT_TRUE(algorithm.admits(call));
+  }
+}
+
 std::string chosen_name(const Call& call) {
   return algorithms()[static_cast<std::size_t>(choose_algorithm(call))].name;
 }

@@ -59,7 +59,7 @@ TEST(Records, EveryBitIsAFieldOrReserved) {
   check<1>({"arrival", [](const auto& w) { return encode(decode_arrival(w)); }, well_formed_arrival, range(50, 64)});
   check<1>({"remote", [](const auto& w) { return encode(decode_remote(w)); }, well_formed_remote, range(63, 64)});
   check<1>({"remote_address", [](const auto& w) { return encode(decode_remote_address(w)); },
-            well_formed_remote_address, range(6, 16)});
+            well_formed_remote_address, range(11, 16)});
   std::vector<unsigned> move = range(28, 32);
   const auto add = [&move](unsigned begin, unsigned end) {
     for (const unsigned bit : range(begin, end)) move.push_back(bit);
@@ -70,7 +70,7 @@ TEST(Records, EveryBitIsAFieldOrReserved) {
   add(256 + 50, 320);
   add(320 + 59, 384);
   add(384 + 63, 448);
-  add(448 + 6, 448 + 16);
+  add(448 + 11, 448 + 16);
   check<8>({"move", [](const auto& w) { return encode(decode_move(w)); }, well_formed_move, move});
   check<8>({"header", [](const auto& w) { return encode(decode_header(w)); }, well_formed_header, range(38, 48)});
   check<4>({"header_connection",

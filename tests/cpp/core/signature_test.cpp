@@ -41,6 +41,8 @@ TEST(Signature, TellsEveryAgreedFieldApart) {
       {"func", [](Call& c, AgreedTerms&) { c.func = Func::kMax; }},
       {"dtype", [](Call& c, AgreedTerms&) { c.dtype = Datatype::kInt32; }},
       {"in_place", [](Call& c, AgreedTerms&) { c.in_place = true; }},
+      {"direct", [](Call& c, AgreedTerms&) { c.direct = true; }},
+      {"both", [](Call& c, AgreedTerms&) { c.in_place = c.direct = true; }},
       {"size", [](Call& c, AgreedTerms&) { c.size = 9; }},
       {"root", [](Call& c, AgreedTerms&) { c.root = 1; }},
       {"group_size", [](Call& c, AgreedTerms&) { c.group_size = 4; }},

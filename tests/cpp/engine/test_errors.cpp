@@ -271,7 +271,19 @@ TEST(Arguments, MalformedProgramsAreRefused) {
          p.pool = {2, 1, 1};
          remote(p, RemoteKind::kMessage, 0, PeerMode::kList);
        }},
-      {ErrorCode::kMalformedProgram, "window", [&](Program& p) { remote(p, RemoteKind::kMemory, 1, PeerMode::kRank); }},
+      {ErrorCode::kUnsupported, "direct access",
+       [&](Program& p) { remote(p, RemoteKind::kMemory, 1, PeerMode::kRank); }},
+      {ErrorCode::kUnsupported, "list of peers",
+       [&](Program& p) {
+         p.pool = {1, 1};
+         remote(p, RemoteKind::kMemory, 0, PeerMode::kList);
+         p.moves[1].remote_address.result_region = Region::kWindow;
+       }},
+      {ErrorCode::kMalformedProgram, "src, dst and window",
+       [&](Program& p) {
+         remote(p, RemoteKind::kMemory, 1, PeerMode::kRank);
+         p.moves[1].remote_address.result_region = Region::kParams;
+       }},
       {ErrorCode::kUnsupported, "stream", [](Program& p) { p.moves[1].op0.kind = OperandKind::kStream; }},
       {ErrorCode::kMalformedProgram, "cast", [](Program& p) { p.moves[1].local.cast = Cast::kWire; }},
       {ErrorCode::kBufferTooSmall, "dst has 64 bytes", [](Program& p) { p.moves[1].local.offset = 52; }},

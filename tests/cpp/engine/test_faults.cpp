@@ -225,7 +225,7 @@ TEST(Faults, ARefusedPutInAProgramEndsItForAll) {
     if (self.rank == 0) {
       move.op0 = {OperandKind::kMemory, Cast::kNone, Region::kSrc, false, 0};
       move.remote = {RemoteKind::kMemory, Cast::kNone, 1, PeerMode::kRank, 0, 0};
-      move.remote_address.region = Region::kWindow;
+      move.remote_address.result_region = Region::kWindow;
       program->moves.push_back(move);
       move.dependencies = 1;
       move.remote = {RemoteKind::kMessage, Cast::kNone, 1, PeerMode::kRank, 0, 0};

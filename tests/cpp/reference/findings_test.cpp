@@ -118,6 +118,138 @@ TEST(Findings, MalformedMoves) {
   EXPECT_EQ(malformed(Build(call()).take(src()).send(PeerMode::kList, 7, 0).count(4)), FindingKind::kMalformed);
 }
 
+// Two ranks of which the first reads the second's src; the second waits for a signal, or does not.
+std::vector<Program> reader_and_read(bool told, bool after) {
+  Build done(call());
+  done.signal().send(1, 0);
+  if (after) done.after(1);
+  std::vector<Program> programs{program({Build(call()).fetch(1, Region::kSrc, 0).keep(dst()).count(4)}), program({})};
+  if (told) {
+    programs[0].moves.push_back(done);
+    programs[1].moves.push_back(Build(call()).signal().arrive(0, 0));
+  }
+  return programs;
+}
+
+TEST(Findings, AnAccessThatMayOutliveTheCallItReaches) {
+  EXPECT_EQ(found(reader_and_read(false, false)).kind, FindingKind::kUnfinished);
+  const Finding early = found(reader_and_read(true, false));
+  EXPECT_EQ(early.kind, FindingKind::kUnfinished);
+  EXPECT_EQ(early.rank, 0U);
+  EXPECT_EQ(early.move, 0U);
+  EXPECT_EQ(early.other_rank, 1U);
+  const CheckReport good = check_job(make_job(reader_and_read(true, true), Datatype::kInt32, 16, 16), 20);
+  EXPECT_TRUE(good.ok()) << good.text();
+}
+
+TEST(Findings, RemoteMemoryIsReadAndWrittenInOrder) {
+  // Rank 1 adds to its dst while rank 0 puts there what it found: ordered by messages, or a race.
+  for (const bool ordered : {true, false}) {
+    Program zero = program(
+        {Build(call()).take(src()).store(1, Region::kDst, 0).count(4), Build(call()).signal().send(1, 0).after(1)});
+    Build add(call());
+    add.take(src()).with(dst()).keep(dst()).count(4);
+    if (ordered) add.after(1);
+    const Program one = program({Build(call()).signal().arrive(0, 0), add});
+    const CheckReport report = check_job(make_job({zero, one}, Datatype::kInt32, 16, 16), 20);
+    EXPECT_EQ(report.ok(), ordered) << report.text();
+    if (!ordered) {
+      EXPECT_EQ(report.finding->kind, FindingKind::kRace);
+    }
+  }
+}
+
+TEST(Findings, WhatRemoteMemoryMayBe) {
+  const auto malformed = [](Move move, std::vector<std::uint32_t> pool = {}) {
+    Program zero = program({move});
+    zero.pool = std::move(pool);
+    return found({zero, program({})}, 64).text;
+  };
+  Move any = Build(call()).fetch(PeerMode::kAny, 0, Region::kSrc, 0).keep(dst()).count(4);
+  EXPECT_NE(malformed(any, {2, 0, 1}).find("allowed are rank and list"), std::string::npos);
+  Move scratch_of_peer = Build(call()).fetch(1, Region::kScratch, 0).keep(dst()).count(4);
+  EXPECT_NE(malformed(scratch_of_peer).find("src, dst and window"), std::string::npos);
+  Move params_of_peer = Build(call()).take(src()).store(1, Region::kParams, 0).count(4);
+  EXPECT_NE(malformed(params_of_peer).find("src, dst and window"), std::string::npos);
+  Move nobody = Build(call()).take(src()).store(2, Region::kDst, 0).count(4);
+  EXPECT_NE(malformed(nobody).find("rank 2; ranks are 0 to 1"), std::string::npos);
+  Move twice = Build(call()).take(src()).store(PeerMode::kList, 0, Region::kDst, 0).count(4);
+  EXPECT_NE(malformed(twice, {2, 1, 1}).find("twice"), std::string::npos);
+  // This rank may be in its own list; what it writes twice is malformed, as is what it reads shifted.
+  Move both = Build(call()).take(src()).keep(dst()).store(PeerMode::kList, 0, Region::kDst, 0).count(4);
+  EXPECT_NE(malformed(both, {2, 0, 1}).find("overlap"), std::string::npos);
+  Move shifted = Build(call()).fetch(PeerMode::kList, 0, Region::kDst, 4).keep(dst()).count(4);
+  EXPECT_NE(malformed(shifted, {2, 0, 1}).find("overlap"), std::string::npos);
+
+  Job job = make_job(reader_and_read(true, true), Datatype::kInt32, 16, 16);
+  EXPECT_TRUE(job.call.direct);
+  job.call.direct = false;
+  EXPECT_NE(check_job(job).finding.value().text.find("no direct access"), std::string::npos);
+  Job window = make_job({program({Build(call()).fetch(1, Region::kWindow, 0).keep(dst()).count(4)}), program({})},
+                        Datatype::kInt32, 16, 16);
+  EXPECT_FALSE(window.call.direct);
+  window.bytes(1, Region::kWindow) = 16;
+  EXPECT_TRUE(check_job(window).ok()) << "the window stays when the call has ended";
+  window.bytes(1, Region::kWindow) = 12;
+  EXPECT_EQ(check_job(window).finding.value().kind, FindingKind::kOutOfBounds);
+}
+
+// All direct reductions fold in rank order, so they agree in every bit, on every rank and whoever did the work.
+TEST(Direct, ReductionsGiveEqualBitsWhoeverDoesTheWork) {
+  constexpr std::uint32_t kSize = 5;
+  constexpr std::uint64_t kCount = 35;  // of a block; all blocks together are the vector
+  std::vector<RankInput> inputs(kSize);
+  for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+    inputs[rank].src.resize(kSize * kCount * 4);
+    for (std::uint32_t i = 0; i < kSize * kCount; ++i) {
+      const float value = 1.0F / static_cast<float>(3 + 7 * rank + i) * (rank % 2 == 0 ? 1.0F : -3e4F);
+      std::memcpy(&inputs[rank].src[i * 4], &value, 4);
+    }
+  }
+  std::vector<float> want(kSize * kCount);
+  for (std::uint32_t i = 0; i < kSize * kCount; ++i) {
+    float sum = 0;
+    for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+      float value = 0;
+      std::memcpy(&value, &inputs[rank].src[i * 4], 4);
+      sum = rank == 0 ? value : sum + value;
+    }
+    want[i] = sum;
+  }
+  int compared = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.direct || !is_reduction(algorithm.collective)) continue;
+    const bool blocks = algorithm.collective == Collective::kReduceScatter;
+    for (std::uint32_t root = 0; root < (algorithm.collective == Collective::kReduce ? kSize : 1); ++root) {
+      for (const bool in_place : {false, true}) {
+        Call c = call();
+        c.collective = algorithm.collective;
+        c.dtype = Datatype::kFp32;
+        c.size = kSize;
+        c.root = root;
+        c.count = blocks ? kCount : kSize * kCount;
+        c.in_place = in_place;
+        c.direct = true;
+        if (!algorithm.admits(c)) continue;
+        std::vector<RankInput> given = inputs;
+        for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+          if (in_place && (c.collective != Collective::kReduce || rank == root))
+            std::swap(given[rank].src, given[rank].dst);
+        }
+        const Job job = make_job(algorithm, c);
+        const auto got = interpret(job, given, Policy::random(root + 5));
+        for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+          if (c.collective == Collective::kReduce && rank != root) continue;
+          const float* expected = want.data() + (blocks ? rank * kCount : 0);
+          EXPECT_EQ(std::memcmp(got[rank].data(), expected, c.count * 4), 0) << describe(job) << ", rank " << rank;
+          ++compared;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(compared, 3 * 5 + 2 * 5 + 2 * 5);
+}
+
 // A streaming tree reduction: kernels give the inputs, the root's kernel takes the sum.
 TEST(HandMade, StreamingTreeReduce) {
   const auto leaf = [](std::uint32_t parent) {
@@ -186,6 +318,12 @@ TEST(HandMade, PersistentReplay) {
 TEST(Text, OneLinePerMove) {
   const Program p = program({Build(call()).take(src()).keep(dst()).count(4),
                              Build(call()).take(src()).arrive(3, 2).keep(dst()).send(1, 3).count(16).after(1)});
+  Program direct = program({Build(call()).fetch(PeerMode::kList, 0, Region::kSrc, 64).keep(dst(64)).count(16)});
+  direct.moves.push_back(
+      Build(call()).take(src()).fetch(2, Region::kSrc, 64).store(PeerMode::kList, 4, Region::kDst, 64).count(16));
+  direct.pool = {3, 0, 1, 2, 2, 0, 1};
+  EXPECT_EQ(describe_move(direct, 0), "dst[64:128] = sum remote({0, 1, 2}).src[64:128]");
+  EXPECT_EQ(describe_move(direct, 1), "src[0:64] + remote(2).src[64:128] -> remote({0, 1}).dst[64:128]");
   EXPECT_EQ(describe_move(p, 1), "dst[0:64] = src[0:64] + arrival(3, tag 2) -> send(1, tag 3)  after 0");
 }
 

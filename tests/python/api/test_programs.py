@@ -67,6 +67,36 @@ def test_an_allreduce_written_in_python(write: object, tmp_path: Path) -> None:
         np.testing.assert_array_equal(result, total())
 
 
+def straight(p: Builder, *, told: bool = True) -> None:
+    """All-reduce in the memory of all: my element of everybody's src, summed, into everybody's dst."""
+    others = [rank for rank in range(p.size) if rank != p.rank]
+    mine = p.src(p.rank, 1), p.dst(p.rank, 1)
+    summed = p.move(take=mine[0].at(range(p.size)), keep=mine[1], send=mine[1].at(others))
+    p.move(send=p.message(others), signal=True, after=summed if told else ())
+    p.move(take=p.arrival(others), signal=True)
+
+
+def test_a_program_in_the_memory_of_all() -> None:
+    program = Program.build(P, straight, dtype="fp64")
+    assert program.text(1).splitlines()[0].split(maxsplit=1)[1] == (
+        "dst[8:16] = sum remote({0, 1, 2}).src[8:16] -> remote({0, 2}).dst[8:16]"
+    )
+    assert program.check(), program.check().text
+    hasty = Program.build(P, lambda p: straight(p, told=False), dtype="fp64").check()
+    assert not hasty
+    assert hasty.kind == "unfinished access"
+    with pytest.raises(unisono.UnsupportedError, match="direct access"):
+        run(program, P)
+
+
+def test_a_move_reads_and_writes_memory_of_peers_at_one_offset() -> None:
+    def shifted(p: Builder) -> None:
+        p.move(take=p.src(1, 1).at(1 - p.rank), send=p.dst(2, 1).at(1 - p.rank))
+
+    with pytest.raises(unisono.MalformedProgramError, match=r"byte 4 .* byte 8; both have one offset"):
+        Program.build(2, shifted)
+
+
 def test_what_a_builder_writes() -> None:
     def write(p: Builder) -> None:
         a = p.move(take=p.src(2, 4, "int32"), keep=p.scratch(1, 4, "int32"))
@@ -233,9 +263,11 @@ def test_the_example_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_pictures_of_the_pages_are_current(tmp_path: Path) -> None:
-    path = tmp_path / "ring.svg"
-    assert main(["show", "allreduce/ring", "--ranks", "4", "--count", "8", "--svg", str(path)]) == 0
-    pictures = {"allreduce-ring.svg": path.read_text(), "deadlock.svg": Program.build(4, one_move_ring).check().svg}
+    pictures = {"deadlock.svg": Program.build(4, one_move_ring).check().svg}
+    for name, count in (("ring", "8"), ("direct", "64")):
+        path = tmp_path / f"allreduce-{name}.svg"
+        assert main(["show", f"allreduce/{name}", "--ranks", "4", "--count", count, "--svg", str(path)]) == 0
+        pictures[path.name] = path.read_text()
     for name, current in pictures.items():
         stored = (ROOT / "docs/pictures" / name).read_text()
         assert stored == current, (

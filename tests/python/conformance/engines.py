@@ -43,6 +43,11 @@ class Engine(Protocol):
         ...
 
 
+def needs_direct_access(case: Case) -> bool:
+    """Whether the programs of a case reach src and dst of other ranks."""
+    return case.algorithm in ("direct", "direct_replicated")
+
+
 def call(comm: Communicator, case: Case) -> Outcome:
     """This rank's part of a case, through the Python interface."""
     rank = comm.rank
@@ -127,8 +132,8 @@ class Threads:
         self._settings = settings
 
     def admits(self, case: Case) -> bool:
-        """Every case."""
-        return True
+        """Every case but those of direct algorithms: it does not reach the memory of other ranks yet."""
+        return not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One thread job for all cases."""
@@ -143,8 +148,8 @@ class Processes:
     name = "processes"
 
     def admits(self, case: Case) -> bool:
-        """Every case."""
-        return True
+        """Every case but those of direct algorithms: it does not reach the memory of other ranks yet."""
+        return not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""

@@ -35,6 +35,8 @@ def refused(case: Case) -> bool:
             return p & (p - 1) != 0
         case "alltoallv", "scattered":
             return case.in_place
+        case "allreduce", "direct_replicated":
+            return case.in_place
         case _:
             return False
 
