@@ -1,0 +1,19 @@
+// How the files of kernels, each compiled for every instruction set, hand their kernels to the lookup.
+#pragma once
+
+#include "engine/kernels.hpp"
+
+namespace unisono::cclo {
+
+/// Both kernels of one operator on one datatype; null where the operator is not defined.
+struct KernelPair {
+  CombineKernel combine = nullptr;
+  ReduceKernel reduce = nullptr;
+};
+
+/// The kernels of a group of datatypes, for the instruction set in use.
+KernelPair integer_kernels(Func func, Datatype dtype);
+KernelPair float_kernels(Func func, Datatype dtype);
+KernelPair half_kernels(Func func, Datatype dtype);
+
+}  // namespace unisono::cclo

@@ -1,0 +1,145 @@
+#include "engine/kernels.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels_half.cpp"
+#include <hwy/foreach_target.h>
+
+#include "engine/kernels_inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace unisono::cclo::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_SCALAR
+using Fp16Format = arithmetic::Fp16;
+using Bf16Format = arithmetic::Bf16;
+#else
+
+/// binary16: half a vector of elements becomes a vector of fp32.
+struct Fp16Format {
+  using Element = arithmetic::Fp16;
+  using DF = hn::ScalableTag<float>;
+  using D32 = hn::RebindToUnsigned<DF>;
+  using D = hn::Rebind<std::uint16_t, DF>;
+  using Wide = hn::Vec<DF>;
+  using Narrow = hn::Vec<D>;
+  static constexpr std::uint64_t kLanes = hn::MaxLanes(D());
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+  // F16C converts exactly, and rounds to nearest even, whatever the flush modes.
+  static HWY_INLINE Wide widen(Narrow value) {
+    const hn::Rebind<hwy::float16_t, DF> half;
+    return hn::PromoteTo(DF(), hn::BitCast(half, value));
+  }
+  static HWY_INLINE Narrow narrow(Wide value) {
+    const hn::Rebind<hwy::float16_t, DF> half;
+    return hn::BitCast(D(), hn::DemoteTo(half, value));
+  }
+#else
+  /// value > limit, both below 2^31.
+  static HWY_INLINE auto above(hn::Vec<D32> value, std::uint32_t limit) {
+    const hn::RebindToSigned<D32> d;
+    return hn::RebindMask(D32(), hn::Gt(hn::BitCast(d, value), hn::Set(d, static_cast<std::int32_t>(limit))));
+  }
+  // arithmetic::widen and arithmetic::narrow_fp16, lane by lane.
+  static HWY_INLINE Wide widen(Narrow value) {
+    const D32 d;
+    const auto bits = hn::PromoteTo(d, value);
+    const auto magnitude = hn::And(bits, hn::Set(d, 0x7fffU));
+    const auto sign = hn::ShiftLeft<16>(hn::Xor(bits, magnitude));
+    const auto scaled =
+        hn::BitCast(d, hn::Mul(hn::BitCast(DF(), hn::ShiftLeft<13>(magnitude)), hn::Set(DF(), 0x1p112F)));
+    const auto special = hn::IfThenElseZero(above(magnitude, 0x7bffU), hn::Set(d, 0x7f800000U));
+    return hn::BitCast(DF(), hn::Or(sign, hn::Or(scaled, special)));
+  }
+  static HWY_INLINE Narrow narrow(Wide value) {
+    const D32 d;
+    const auto bits = hn::BitCast(d, value);
+    const auto magnitude = hn::And(bits, hn::Set(d, 0x7fffffffU));
+    const auto sign = hn::ShiftRight<16>(hn::Xor(bits, magnitude));
+    const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(d, 1U));
+    const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, hn::Set(d, 0xfffU - (112U << 23U))), odd));
+    const auto half = hn::Set(DF(), 0.5F);
+    const auto subnormal = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(DF(), magnitude), half)), hn::BitCast(d, half));
+    const auto infinity = hn::Set(d, 0x7c00U);
+    const auto nan = hn::Or(hn::Set(d, 0x7e00U), hn::And(hn::ShiftRight<13>(magnitude), hn::Set(d, 0x1ffU)));
+    auto result = hn::IfThenElse(above(magnitude, 0x387fffffU), normal, subnormal);
+    result = hn::IfThenElse(above(magnitude, 0x477fffffU), infinity, result);
+    result = hn::IfThenElse(above(magnitude, 0x7f800000U), nan, result);
+    // At most 16 bits, so that saturation changes nothing.
+    return hn::DemoteTo(D(), hn::BitCast(hn::RebindToSigned<D32>(), hn::Or(sign, result)));
+  }
+#endif
+
+  template <Func F>
+  static HWY_INLINE Wide apply(Wide a, Wide b) {
+    return apply_lanes<F>(DF(), a, b);
+  }
+};
+
+/// bfloat16: the elements of even and of odd position in the vector become a vector of fp32 each, in place.
+struct Bf16Format {
+  using Element = arithmetic::Bf16;
+  using D = hn::ScalableTag<std::uint16_t>;
+  using D32 = hn::Repartition<std::uint32_t, D>;
+  using DF = hn::Repartition<float, D>;
+  struct Wide {
+    hn::Vec<DF> even;
+    hn::Vec<DF> odd;
+  };
+  using Narrow = hn::Vec<D>;
+  static constexpr std::uint64_t kLanes = hn::MaxLanes(D());
+
+  static HWY_INLINE Wide widen(Narrow value) {
+    const auto both = hn::BitCast(D32(), value);
+    return {hn::BitCast(DF(), hn::ShiftLeft<16>(both)), hn::BitCast(DF(), hn::And(both, hn::Set(D32(), 0xffff0000U)))};
+  }
+  static HWY_INLINE Narrow narrow(Wide value) {
+    const auto even = hn::ShiftRight<16>(rounded(value.even));
+    const auto odd = hn::And(rounded(value.odd), hn::Set(D32(), 0xffff0000U));
+    return hn::BitCast(D(), hn::Or(even, odd));
+  }
+  template <Func F>
+  static HWY_INLINE Wide apply(Wide a, Wide b) {
+    return {apply_lanes<F>(DF(), a.even, b.even), apply_lanes<F>(DF(), a.odd, b.odd)};
+  }
+
+ private:
+  /// arithmetic::narrow_bf16, in the upper half of each lane.
+  static HWY_INLINE hn::Vec<D32> rounded(hn::Vec<DF> value) {
+    const D32 d;
+    const auto bits = hn::BitCast(d, value);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1U));
+    const auto nearest = hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fffU)));
+    const auto quiet = hn::Or(bits, hn::Set(d, 0x400000U));
+    return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(value)), quiet, nearest);
+  }
+};
+
+#endif
+
+}  // namespace
+
+KernelPair half_kernels_here(Func func, Datatype dtype) {
+  switch (dtype) {
+    case Datatype::kFp16:
+      return find_kernels<Fp16Format>(func);
+    case Datatype::kBf16:
+      return find_kernels<Bf16Format>(func);
+    default:
+      return {};
+  }
+}
+
+}  // namespace unisono::cclo::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unisono::cclo {
+
+HWY_EXPORT(half_kernels_here);
+
+KernelPair half_kernels(Func func, Datatype dtype) { return HWY_DYNAMIC_DISPATCH(half_kernels_here)(func, dtype); }
+
+}  // namespace unisono::cclo
+#endif
