@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "network/poe.hpp"
+#include "network/shm/parking.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/ring_receiver.hpp"
 #include "network/shm/ring_sender.hpp"
@@ -40,6 +41,9 @@ class ShmPoe final : public Poe {
   std::uint32_t activity() const override;
   void wait(std::uint32_t seen, std::chrono::microseconds at_most) override;
 
+  /// How this endpoint waits: for those who wait for more than `activity`.
+  Parking& parking() { return parking_; }
+
   Liveness liveness(std::uint32_t peer) override;
   std::string describe(std::uint32_t peer) const override;
 
@@ -57,17 +61,15 @@ class ShmPoe final : public Poe {
   Link& link(std::uint32_t peer);
   void check_process() const;
   void announce(std::uint32_t peer);
-  bool oversubscribed();
   [[noreturn]] void raise(const RingFault& fault, std::uint32_t peer, Lane lane) const;
 
   std::shared_ptr<Segment> segment_;
   std::uint32_t self_;
   std::uint32_t pid_;
   std::uint32_t fork_generation_;
+  Parking parking_;
   EndpointBlock* block_;
   std::vector<Link> links_;
-  bool crowded_ = true;             ///< more endpoints than cores, as far as known
-  std::uint32_t known_joined_ = 0;  ///< endpoints that had joined when `crowded_` was found
 };
 
 }  // namespace unisono::shm
