@@ -63,8 +63,7 @@ Parking::Parking(const Segment& segment, std::uint32_t self)
 void Parking::join() {
   block_.thread.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);
   // Both are needed: to be subject to the barriers of others, and to be able to issue them.
-  const bool able =
-      membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+  const bool able = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
   if (!able) return;
   // Store, then look at all: of members that join at the same time, the last in the order of these sees all.
   block_.can_order_peers.store(1, std::memory_order_seq_cst);

@@ -65,8 +65,8 @@ class Parking {
   using Clock = std::chrono::steady_clock;
 
   struct Policy {
-    /// How long to poll (with a core for every rank) or to yield (without) before sleeping. A sleep and its
-    /// wake-up cost tens of microseconds, on both sides.
+    /// How long to poll (with a core for every rank) or to yield (without) before sleeping; 0 sleeps at
+    /// once. A sleep and its wake-up cost tens of microseconds, on both sides.
     std::chrono::microseconds patience{1000};
     /// Longest single sleep. Nothing that a live peer publishes needs it: it is for `tick`, that is, for peers
     /// that die, also between publishing and waking. Their death is noticed within this and one `tick`.
@@ -106,7 +106,7 @@ class Parking {
   template <class Ready, class Tick>
   bool wait(Ready&& ready, Tick&& tick, Clock::time_point deadline) {
     if (ready()) return true;
-    bool poll = true;
+    bool poll = policy_.patience.count() > 0;
     for (;;) {
       if (poll) {
         switch (poll_or_yield(ready, tick, deadline)) {
@@ -130,7 +130,7 @@ class Parking {
       }
       if (Clock::now() >= deadline || !tick()) return ready();
       // Where one message came there may soon be another; where none has come for long, none will.
-      poll = slept == Slept::kWoken;
+      poll = slept == Slept::kWoken && policy_.patience.count() > 0;
     }
   }
 

@@ -154,6 +154,58 @@ std::uint64_t stream(const Segment& segment, std::uint32_t senders, std::uint64_
   return sleeps;
 }
 
+/// One message a round, published at about the moment when the receiver makes up its mind to sleep: the window in
+/// which a sender's store is still on its way while its load has been done. Without a barrier on the sender's core
+/// a wake-up is lost within some hundred rounds.
+void race(const Segment& segment, std::uint32_t rounds, Mode mode) {
+  struct alignas(128) Line {
+    std::atomic<std::uint32_t> value{0};
+  };
+  Line start, message, taken;
+  Parking receiver(segment, 0);
+  Parking sender(segment, 1);
+  receiver.join();
+  sender.join();
+  require(receiver.one_sided() == (mode == Mode::kOneSided), "the mode is as expected");
+  receiver.set_policy({.patience = milliseconds(0), .look = seconds(10)});
+  std::atomic<bool> stop{false};
+  std::thread peer([&] {
+    std::minstd_rand random(5);
+    EndpointBlock& block = segment.endpoint(0);
+    for (std::uint32_t round = 1; round <= rounds; ++round) {
+      while (start.value.load(std::memory_order_acquire) != round) {
+        if (stop.load(std::memory_order_relaxed)) return;
+        pause_core();
+      }
+      for (auto delay = random() % 16; delay > 0; --delay) block.parked.load(std::memory_order_relaxed);
+      message.value.store(round, std::memory_order_release);
+      wake_if_parked(block);
+      while (taken.value.load(std::memory_order_acquire) != round && !stop.load(std::memory_order_relaxed)) {
+        pause_core();
+      }
+    }
+  });
+  std::minstd_rand random(6);
+  std::uint32_t round = 1;
+  for (; round <= rounds && receiver.counters().looks == 0; ++round) {
+    bool first = true;
+    const auto ready = [&] {
+      if (first) {
+        first = false;
+        start.value.store(round, std::memory_order_release);
+        for (auto delay = random() % 64; delay > 0; --delay) std::atomic_signal_fence(std::memory_order_seq_cst);
+        return false;
+      }
+      return message.value.load(std::memory_order_acquire) == round;
+    };
+    receiver.wait(ready, kNever, Clock::now() + seconds(30));
+    taken.value.store(round, std::memory_order_release);
+  }
+  stop = true;
+  peer.join();
+  require(receiver.counters().looks == 0, "a wake-up was lost in round " + std::to_string(round - 1));
+}
+
 struct Shape {
   std::uint32_t senders;
   Mode mode;
@@ -177,6 +229,12 @@ INSTANTIATE_TEST_SUITE_P(Parking, Tokens,
                            return std::to_string(parameter.param.senders) + "SendersAnd" +
                                   (parameter.param.mode == Mode::kFence ? "Fences" : "Membarrier");
                          });
+
+TEST(Parking, NoWakeUpIsLostInTheNarrowestWindow) {
+  constexpr std::uint32_t kRounds = kTokens / 40;
+  race(*Segment::create({.endpoints = 2}), kRounds, Mode::kOneSided);
+  race(*Segment::create({.endpoints = 3}), kRounds, Mode::kFence);
+}
 
 TEST(Parking, WorksWhereMembarrierIsDenied) {
   Child child([] {
@@ -280,8 +338,8 @@ TEST(Parking, ARescueIsCounted) {
     std::this_thread::sleep_for(milliseconds(5));
     published.store(true, std::memory_order_release);
   });
-  EXPECT_TRUE(parking.wait([&] { return published.load(std::memory_order_acquire); }, kNever,
-                           Clock::now() + seconds(30)));
+  EXPECT_TRUE(
+      parking.wait([&] { return published.load(std::memory_order_acquire); }, kNever, Clock::now() + seconds(30)));
   peer.join();
   EXPECT_GE(parking.counters().looks, 1U);
   EXPECT_EQ(parking.counters().rescues, 1U);
