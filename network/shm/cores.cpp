@@ -8,15 +8,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 namespace unisono::shm {
 namespace {
-
-constexpr double kNoQuota = std::numeric_limits<double>::infinity();
 
 /// A hierarchy of cgroups that can limit time, as mounted here.
 struct Mount {
@@ -65,36 +62,42 @@ std::vector<Mount> cgroup_mounts(const std::string& root) {
   return mounts;
 }
 
-/// Cores granted by one folder of the v2 hierarchy: "max 100000" or "150000 100000".
-double quota_v2(const std::string& folder) {
-  std::ifstream file(folder + "/cpu.max");
+/// The quota of one folder of the v2 hierarchy: "max 100000" or "150000 100000".
+Quota quota_v2(const std::string& folder) {
+  const std::string name = folder + "/cpu.max";
+  std::ifstream file(name);
   std::string quota;
   double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return kNoQuota;
-  return std::strtod(quota.c_str(), nullptr) / period;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return {};
+  char* end = nullptr;
+  const double time = std::strtod(quota.c_str(), &end);
+  return *end == '\0' && time > 0 ? Quota{time / period, name} : Quota{};
 }
 
 /// The same for the v1 hierarchy, where -1 means no quota.
-double quota_v1(const std::string& folder) {
-  double quota = 0;
+Quota quota_v1(const std::string& folder) {
+  const std::string name = folder + "/cpu.cfs_quota_us";
+  double time = 0;
   double period = 0;
-  if (!(std::ifstream(folder + "/cpu.cfs_quota_us") >> quota) || quota <= 0) return kNoQuota;
-  if (!(std::ifstream(folder + "/cpu.cfs_period_us") >> period) || period <= 0) return kNoQuota;
-  return quota / period;
+  if (!(std::ifstream(name) >> time) || time <= 0) return {};
+  if (!(std::ifstream(folder + "/cpu.cfs_period_us") >> period) || period <= 0) return {};
+  return {time / period, name};
 }
 
+Quota lesser(Quota one, Quota other) { return other.cores < one.cores ? other : one; }
+
 /// Least quota from a group up to the mount's own: every ancestor limits.
-double least_quota(const std::string& root, const Mount& mount, std::string path) {
+Quota least_quota(const std::string& root, const Mount& mount, std::string path) {
   const auto quota = mount.v2 ? quota_v2 : quota_v1;
   const std::string folder = root + (mount.folder == "/" ? "" : mount.folder);
-  double least = quota(folder);
+  Quota least = quota(folder);
   // A container may see only its own group, mounted as if it were the whole, and yet be told its full path.
   if (mount.group != "/") {
     const bool inside = path == mount.group || path.starts_with(mount.group + "/");
     path = inside ? path.substr(mount.group.size()) : "";
   }
   while (!path.empty() && path != "/") {
-    least = std::min(least, quota(folder + path));
+    least = lesser(least, quota(folder + path));
     const auto slash = path.find_last_of('/');
     path.erase(slash == std::string::npos ? 0 : slash);
   }
@@ -183,11 +186,12 @@ CoreSet affinity_of(std::uint32_t thread) {
 
 std::uint32_t distinct_cores(std::span<const CoreSet> sets) { return Seating(sets).count(); }
 
-double cgroup_quota(const std::string& root) {
-  double least = kNoQuota;
+Quota cgroup_quota(const std::string& root) {
+  Quota least;
   for (const Mount& mount : cgroup_mounts(root)) {
-    if (const auto group = group_of_self(root, mount.v2)) least = std::min(least, least_quota(root, mount, *group));
+    if (const auto group = group_of_self(root, mount.v2)) least = lesser(least, least_quota(root, mount, *group));
   }
+  least.file.erase(0, least.file.empty() ? 0 : root.size());
   return least;
 }
 
@@ -199,7 +203,7 @@ std::uint32_t seats(std::span<const std::uint32_t> threads, const std::string& r
     CoreSet set = thread == 0 ? own : affinity_of(thread);
     sets.push_back(set.empty() ? own : std::move(set));
   }
-  const double cores = std::min(static_cast<double>(distinct_cores(sets)), cgroup_quota(root));
+  const double cores = std::min(static_cast<double>(distinct_cores(sets)), cgroup_quota(root).cores);
   return cores < 1 ? 1 : static_cast<std::uint32_t>(cores);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,9 +19,15 @@ CoreSet affinity_of(std::uint32_t thread);
 /// matching. Two threads bound to one core are thereby crowded, whatever is free beside it.
 std::uint32_t distinct_cores(std::span<const CoreSet> sets);
 
-/// Cores' worth of time that cgroups grant this process, v2 or v1; infinity without a quota. The least of its
-/// group and all visible ancestors. `root` stands before every path that is read, for tests.
-double cgroup_quota(const std::string& root = "");
+/// Cores' worth of time that a cgroup grants to its processes.
+struct Quota {
+  double cores = std::numeric_limits<double>::infinity();  ///< infinity: no quota
+  std::string file;                                        ///< where it is set; empty without
+};
+
+/// What cgroups, v2 or v1, grant this process: the least of its group and all visible ancestors. `root` stands
+/// before every path that is read, for tests.
+Quota cgroup_quota(const std::string& root = "");
 
 /// How many of these threads can run at once, each on a core of its own: `distinct_cores` of their affinities,
 /// limited by the quota, rounded down, but at least 1. The affinity of a thread that cannot be asked is taken to be

@@ -58,11 +58,11 @@ TEST(Quota, V2OfTheGroupItself) {
   root.with("/proc/self/mountinfo", kV2Mount)
       .with("/proc/self/cgroup", "0::/system.slice/job.service\n")
       .with("/sys/fs/cgroup/system.slice/job.service/cpu.max", "150000 100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 1.5);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 1.5);
   root.with("/sys/fs/cgroup/system.slice/job.service/cpu.max", "max 100000\n");
-  EXPECT_TRUE(std::isinf(cgroup_quota(root.path())));
+  EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores));
   root.with("/sys/fs/cgroup/system.slice/job.service/cpu.max", "25000 50000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 0.5);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 0.5);
 }
 
 TEST(Quota, V2OfAnAncestor) {
@@ -72,7 +72,8 @@ TEST(Quota, V2OfAnAncestor) {
       .with("/sys/fs/cgroup/pod/cpu.max", "300000 100000\n")
       .with("/sys/fs/cgroup/pod/container/cpu.max", "max 100000\n")
       .with("/sys/fs/cgroup/pod/container/leaf/cpu.max", "800000 100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 3.0);
+  EXPECT_EQ(cgroup_quota(root.path()).file, "/sys/fs/cgroup/pod/cpu.max");
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 3.0);
 }
 
 TEST(Quota, V2InANamespaceWhereTheRootIsOurs) {
@@ -80,7 +81,7 @@ TEST(Quota, V2InANamespaceWhereTheRootIsOurs) {
   root.with("/proc/self/mountinfo", kV2Mount)
       .with("/proc/self/cgroup", "0::/\n")
       .with("/sys/fs/cgroup/cpu.max", "200000 100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 2.0);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 2.0);
 }
 
 TEST(Quota, V1IsFoundWhereItIsMounted) {
@@ -91,12 +92,12 @@ TEST(Quota, V1IsFoundWhereItIsMounted) {
       .with("/sys/fs/cgroup/cpu,cpuacct/user/job/cpu.cfs_period_us", "100000\n")
       .with("/sys/fs/cgroup/cpuset/elsewhere/cpu.cfs_quota_us", "1000\n")
       .with("/sys/fs/cgroup/cpuset/elsewhere/cpu.cfs_period_us", "100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 2.5);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 2.5);
   root.with("/sys/fs/cgroup/cpu,cpuacct/user/job/cpu.cfs_quota_us", "-1\n");
-  EXPECT_TRUE(std::isinf(cgroup_quota(root.path())));
+  EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores));
   root.with("/sys/fs/cgroup/cpu,cpuacct/user/cpu.cfs_quota_us", "100000\n")
       .with("/sys/fs/cgroup/cpu,cpuacct/user/cpu.cfs_period_us", "50000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 2.0);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 2.0);
 }
 
 TEST(Quota, V1OfAContainerThatIsToldItsFullPath) {
@@ -107,11 +108,11 @@ TEST(Quota, V1OfAContainerThatIsToldItsFullPath) {
       .with("/proc/self/cgroup", "4:cpu,cpuacct:/docker/4711\n")
       .with("/sys/fs/cgroup/cpu time/cpu.cfs_quota_us", "50000\n")
       .with("/sys/fs/cgroup/cpu time/cpu.cfs_period_us", "100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 0.5);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 0.5);
   root.with("/proc/self/cgroup", "4:cpu,cpuacct:/docker/4711/inner\n")
       .with("/sys/fs/cgroup/cpu time/inner/cpu.cfs_quota_us", "20000\n")
       .with("/sys/fs/cgroup/cpu time/inner/cpu.cfs_period_us", "100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 0.2);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 0.2);
 }
 
 TEST(Quota, OfBothHierarchiesTheLeast) {
@@ -123,18 +124,23 @@ TEST(Quota, OfBothHierarchiesTheLeast) {
       .with("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n")
       .with("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n")
       .with("/sys/fs/cgroup/unified/b/cpu.max", "700000 100000\n");
-  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()), 4.0);
+  EXPECT_DOUBLE_EQ(cgroup_quota(root.path()).cores, 4.0);
 }
 
 TEST(Quota, NothingReadableIsNoQuota) {
   FakeRoot root;
-  EXPECT_TRUE(std::isinf(cgroup_quota(root.path())));
+  EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores));
   root.with("/proc/self/mountinfo", kV2Mount).with("/proc/self/cgroup", "nonsense\n0:\n\n0::/../..\n");
-  EXPECT_TRUE(std::isinf(cgroup_quota(root.path())));
+  EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores));
   root.with("/sys/fs/cgroup/cpu.max", "many few\n");
-  EXPECT_TRUE(std::isinf(cgroup_quota(root.path())));
+  EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores));
+  for (const char* text : {"", "-5 100000", "0 100000", "1x 100000"}) {
+    root.with("/sys/fs/cgroup/cpu.max", text);
+    EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores)) << text;
+  }
+  EXPECT_EQ(cgroup_quota(root.path()).file, "");
   root.with("/sys/fs/cgroup/cpu.max", "100000 0\n");
-  EXPECT_TRUE(std::isinf(cgroup_quota(root.path())));
+  EXPECT_TRUE(std::isinf(cgroup_quota(root.path()).cores));
 }
 
 CoreSet cores(std::initializer_list<unsigned> members) {
