@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test check lint format docs sanitize generate clean distclean
+.PHONY: help demo build test check model lint format docs sanitize generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -28,6 +28,9 @@ test: build ## all C++ and Python tests
 
 check: package ## prove every program of every algorithm
 	@.venv/bin/unisono check
+
+model: packages-test ## check the wake-up protocol's model: all interleavings
+	@tools/model
 
 lint: build ## formatting, clang-tidy, ruff, mypy
 	$(STEP) clang-format "clang-format" tools/clang-format --check

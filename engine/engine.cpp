@@ -403,7 +403,18 @@ CallResult Engine::wait(CallId id, std::chrono::microseconds at_most) {
     engine.driven = true;
     lock.unlock();
     try {
-      engine.blocks.poe->wait(seen, std::clamp(left, std::chrono::microseconds{1}, kLongestSleep));
+      const auto longest_sleep = std::clamp(left, std::chrono::microseconds{1}, kLongestSleep);
+      if (shm::ShmPoe* shared = engine.blocks.poe->shared_memory()) {
+        // What comes over lanes does not count as activity; only trying shows whether something has come.
+        shared->await(
+            [&] {
+              const std::lock_guard inner(engine.mutex);
+              return engine.progress() || engine.calls.result(id).complete;
+            },
+            [] { return true; }, Clock::now() + longest_sleep);
+      } else {
+        engine.blocks.poe->wait(seen, longest_sleep);
+      }
     } catch (...) {
       lock.lock();
       engine.driven = false;

@@ -1,6 +1,5 @@
 #include "engine/express.hpp"
 
-#include <sched.h>
 #include <sys/single_threaded.h>
 
 #include <algorithm>
@@ -15,20 +14,8 @@
 namespace unisono::cclo {
 namespace {
 
-/// Polls of a wait between two looks at everything else, with a core of one's own and without.
-constexpr std::uint32_t kPollsPerLook = 8192;
-constexpr std::uint32_t kYieldsPerLook = 128;
-
 /// What a rank shows instead of an address that its peers cannot reach.
 constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
-
-void pause_core() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 std::uint64_t address_head() {
   HeaderLine line;
@@ -244,7 +231,7 @@ inline void Express::send_inline(const Action& action) {
     if (!lane.has_line()) [[unlikely]] await_line(lane, peer);
     copy_inline(lane.next().payload.data(), data, bytes);
     lane.publish(head, frame_.signature);
-    LanePorts::wake(*lane.peer);
+    shm::wake_if_parked(*lane.peer);
   }
 }
 
@@ -267,7 +254,7 @@ inline void Express::take_inline(const Action& action) {
   } else if (action.out.present) {
     copy_inline(frame_.at(action.out), line.payload.data(), bytes);
   }
-  if (lane.release()) LanePorts::wake(*lane.peer);
+  if (lane.release()) shm::wake_if_parked(*lane.peer);
 }
 
 void Express::finish(const Action& action) {
@@ -278,48 +265,38 @@ void Express::finish(const Action& action) {
     const LoweredProgram& program = *frame_.program;
     const RankList& ranks = action.from.count != 0 ? action.from : action.forward;
     blocking_.awaited.assign(program.ranks.begin() + ranks.begin, program.ranks.begin() + ranks.begin + ranks.count);
-    for (std::uint32_t polls = 1; !ports_.advance(action, frame_, done); ++polls) {
-      if (network_.crowded()) {
-        sched_yield();
-        if (polls % kYieldsPerLook == 0) look();
-      } else {
-        pause_core();
-        if (polls % kPollsPerLook == 0) look();
-      }
-    }
+    await([&] { return ports_.advance(action, frame_, done); });
   }
 }
 
 void Express::run_windowed(const LoweredProgram& program) {
   frame_.program = &program;
   windowed_.start(ports_, frame_);
-  blocking_.phase = "waits for messages, or for room for them";
-  for (std::uint32_t polls = 1; !windowed_.finished(); ++polls) {
+  while (!windowed_.finished()) {
     if (windowed_.step()) continue;
-    const bool crowded = network_.crowded();
-    if (crowded) {
-      sched_yield();
-    } else {
-      pause_core();
-    }
-    if (polls % (crowded ? kYieldsPerLook : kPollsPerLook) != 0) continue;
+    blocking_.phase = "waits for messages, or for room for them";
     blocking_.awaited.clear();
     windowed_.for_each_awaited([&](std::uint32_t rank) { blocking_.awaited.push_back(rank); });
-    look();
+    await([&] { return windowed_.step(); });
   }
 }
 
 template <class Ready>
 void Express::await(Ready&& ready, std::uint32_t peer) {
-  const bool crowded = network_.crowded();
-  for (std::uint32_t polls = 1; !ready(); ++polls) {
-    if (crowded) {
-      sched_yield();
-    } else {
-      pause_core();
-    }
-    if (polls % (crowded ? kYieldsPerLook : kPollsPerLook) == 0) look(peer);
-  }
+  blocking_.awaited.assign(1, peer);
+  await(ready);
+}
+
+/// Waits until `ready`, looking now and then at everything else.
+template <class Ready>
+void Express::await(Ready&& ready) {
+  network_.await(
+      ready,
+      [&] {
+        watch_.look(*this, blocking_);
+        return true;
+      },
+      shm::Parking::Clock::time_point::max());
 }
 
 void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer) {
@@ -340,13 +317,6 @@ void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
   await([&] { return lane.has_line(); }, peer);
 }
 
-void Express::look(std::uint32_t peer) {
-  blocking_.awaited.assign(1, peer);
-  look();
-}
-
-void Express::look() { watch_.look(*this, blocking_); }
-
 // --------------------------------------------------------------------------------------------- addresses
 
 std::uint64_t Express::address_of(const std::byte* region, std::uint64_t bytes) const {
@@ -363,7 +333,7 @@ bool Express::show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t 
   std::memcpy(lane.next().payload.data(), &src, sizeof src);
   std::memcpy(lane.next().payload.data() + sizeof src, &dst, sizeof dst);
   lane.publish(address_head(), signature);
-  LanePorts::wake(*lane.peer);
+  shm::wake_if_parked(*lane.peer);
   return true;
 }
 
@@ -378,7 +348,7 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, bool& reacha
   if (line.head != address_head()) throw LaneFault{peer, plan.signature, false};
   std::array<std::uint64_t, 2> shown{};
   std::memcpy(shown.data(), line.payload.data(), sizeof shown);
-  if (lane.release()) LanePorts::wake(*lane.peer);
+  if (lane.release()) shm::wake_if_parked(*lane.peer);
   std::array<std::byte*, 2> found{};
   for (std::size_t i = 0; i < 2; ++i) {
     const std::uint64_t bytes = plan.peer_bytes[peer][i];

@@ -193,10 +193,10 @@ class Express {
 
   template <class Ready>
   void await(Ready&& ready, std::uint32_t peer);
+  template <class Ready>
+  void await(Ready&& ready);
   [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
-  void look(std::uint32_t peer);
-  void look();
 
   shm::ShmPoe& network_;
   Watch& watch_;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "network/shm/shm_poe.hpp"
-
 namespace unisono::cclo {
 
 void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size) {
@@ -88,18 +86,16 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
   for (std::uint32_t i = 0; i < action.from.count; ++i) {
     shm::LaneReceiver& lane = receive[ranks[action.from.begin + i]];
     if (!in_line) lane.release_cell(payload);
-    if (lane.release()) wake(*lane.peer);
+    if (lane.release()) shm::wake_if_parked(*lane.peer);
   }
   for (std::uint32_t i = 0; i < action.forward.count; ++i) {
     shm::LaneSender& lane = send[ranks[action.forward.begin + i]];
     if (!in_line) lane.take_cell(payload);
     lane.publish(head(bytes, action.tag_forward), frame.signature);
-    wake(*lane.peer);
+    shm::wake_if_parked(*lane.peer);
   }
   done += std::max<std::uint64_t>(bytes, 1);
   return true;
 }
-
-void LanePorts::wake_sleeping(shm::EndpointBlock& peer) { shm::wake_endpoint(peer); }
 
 }  // namespace unisono::cclo

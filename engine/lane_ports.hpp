@@ -10,6 +10,7 @@
 
 #include "engine/lower.hpp"
 #include "network/shm/lanes.hpp"
+#include "network/shm/parking.hpp"
 
 namespace unisono::cclo {
 
@@ -62,17 +63,11 @@ class LanePorts {
   static constexpr std::uint64_t head(std::uint64_t bytes, std::uint32_t tag) {
     return bytes | std::uint64_t{tag} << 32U;
   }
-  static void wake(shm::EndpointBlock& peer) {
-    if (peer.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] wake_sleeping(peer);
-  }
-
   std::vector<shm::LaneSender> send;        ///< by rank
   std::vector<shm::LaneReceiver> receive;   ///< by rank
   std::uint64_t streaming_bytes = ~std::uint64_t{0};  ///< actions of more than this bypass the caches
 
  private:
-  static void wake_sleeping(shm::EndpointBlock& peer);
-
   std::uint32_t rank_ = 0;
   std::uint32_t segment_bytes_ = 0;
   std::vector<const std::byte*> sources_;

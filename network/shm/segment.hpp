@@ -1,7 +1,7 @@
 // The shared segment: one nameless piece of memory that all endpoints of a machine map.
 //
 //   SegmentHeader                          who may talk: written once by the creator
-//   EndpointBlock  [endpoint]              wake-up word, process, state
+//   EndpointBlock  [endpoint]              process, state, the word it sleeps on
 //   DirectoryEntry [endpoint][entry]       which communicators' lanes stand in the endpoint's arena, and where
 //   SendCursors    [receiver][sender]      how far the sender has published; one line, written by the sender
 //   ReceiveCursors [sender][receiver]      how far the receiver has consumed; one line, written by the receiver
@@ -69,18 +69,23 @@ struct alignas(kLineBytes) SegmentHeader {
 /// Whether an endpoint takes part.
 enum class EndpointState : std::uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
 
-/// What an endpoint shows the others.
+/// What an endpoint shows the others. Words that are written often and words that are read often stand in
+/// different pairs of lines, for processors fetch lines in pairs.
 struct EndpointBlock {
-  /// Counts what may interest the endpoint; the word it sleeps on. Written by its peers.
-  alignas(kLineBytes) std::atomic<std::uint32_t> activity;
-  /// 1 from before the endpoint sleeps; whoever clears it wakes the endpoint.
-  std::atomic<std::uint32_t> sleeping;
+  /// Counts what may interest the endpoint. Written by its peers.
+  alignas(2 * kLineBytes) std::atomic<std::uint32_t> activity;
 
   /// Written by the endpoint when it joins and leaves.
   alignas(kLineBytes) std::atomic<EndpointState> state;
   std::atomic<std::uint32_t> pid;
-  std::atomic<std::uint64_t> start_time;  ///< of the process, in clock ticks since boot; tells a reused pid
+  std::atomic<std::uint64_t> start_time;       ///< of the process, in clock ticks since boot; tells a reused pid
+  std::atomic<std::uint32_t> thread;           ///< the one that joined: whose affinity says where the endpoint runs
+  std::atomic<std::uint32_t> can_order_peers;  ///< 1: membarrier works here, both ways; see Parking
+
+  /// The word the endpoint sleeps on, and what senders must do about it: bits of `ParkedBit`.
+  alignas(2 * kLineBytes) std::atomic<std::uint32_t> parked;
 };
+static_assert(sizeof(EndpointBlock) == 4 * kLineBytes);
 
 /// Where the lanes of a communicator stand. Written by the endpoint whose entry it is.
 struct DirectoryEntry {

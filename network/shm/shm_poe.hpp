@@ -1,23 +1,23 @@
 // The network of one machine: messages through a shared segment.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "network/poe.hpp"
 #include "network/shm/arena.hpp"
+#include "network/shm/parking.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/ring_receiver.hpp"
 #include "network/shm/ring_sender.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::shm {
-
-/// Wakes an endpoint that sleeps, or is about to. Any process may.
-void wake_endpoint(EndpointBlock& block);
 
 /// One endpoint of a segment, in a process or thread of its own. Two rings lead to every endpoint,
 /// itself included; nothing takes a lock. Messages sent before an endpoint left remain readable.
@@ -44,6 +44,31 @@ class ShmPoe final : public Poe {
   std::uint32_t activity() const override;
   void wait(std::uint32_t seen, std::chrono::microseconds at_most) override;
 
+  /// How this endpoint waits: for those who wait for more than `activity`.
+  Parking& parking() { return parking_; }
+  /// Waits as Parking::wait does. If another thread of this endpoint is waiting so, this one looks again every few
+  /// microseconds instead: only one can sleep on the endpoint's word.
+  template <class Ready, class Tick>
+  bool await(Ready&& ready, Tick&& tick, Parking::Clock::time_point deadline) {
+    if (ready()) return true;
+    if (!waiting_.exchange(true, std::memory_order_acquire)) {
+      struct Turn {
+        explicit Turn(std::atomic<bool>& of) : waiting(of) {}
+        ~Turn() { waiting.store(false, std::memory_order_release); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+        std::atomic<bool>& waiting;
+      };
+      const Turn turn(waiting_);
+      return parking_.wait(ready, tick, deadline);
+    }
+    while (!ready()) {
+      if (Parking::Clock::now() >= deadline || !tick()) return ready();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return true;
+  }
+
   Liveness liveness(std::uint32_t peer) override;
   std::string describe(std::uint32_t peer) const override;
 
@@ -53,7 +78,7 @@ class ShmPoe final : public Poe {
   const std::shared_ptr<Arena>& arena() const { return arena_; }
 
   /// Whether there are more endpoints than usable cores, so that whoever waits should make way.
-  bool crowded() { return known_joined_ == size() ? crowded_ : oversubscribed(); }
+  bool crowded() { return parking_.oversubscribed(); }
   /// Whether all endpoints are threads of this process.
   bool one_process() const { return segment_->geometry().one_process != 0; }
 
@@ -71,7 +96,6 @@ class ShmPoe final : public Poe {
   Link& link(std::uint32_t peer);
   void check_process() const;
   void announce(std::uint32_t peer);
-  bool oversubscribed();
   [[noreturn]] void raise(const RingFault& fault, std::uint32_t peer, Lane lane) const;
 
   std::shared_ptr<Segment> segment_;
@@ -79,10 +103,10 @@ class ShmPoe final : public Poe {
   std::uint32_t self_;
   std::uint32_t pid_;
   std::uint32_t fork_generation_;
+  Parking parking_;
+  std::atomic<bool> waiting_{false};  ///< a thread sleeps, or may sleep, on the endpoint's word
   EndpointBlock* block_;
   std::vector<Link> links_;
-  bool crowded_ = true;             ///< more endpoints than cores, as far as known
-  std::uint32_t known_joined_ = 0;  ///< endpoints that had joined when `crowded_` was found
 };
 
 }  // namespace unisono::shm

@@ -6,4 +6,5 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   unisono::python::bind_calls(module);
   unisono::python::bind_reference(module);
+  unisono::python::bind_machine(module);
 }

@@ -1,0 +1,132 @@
+#include "network/shm/parking.hpp"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "network/shm/cores.hpp"
+
+namespace unisono::shm {
+namespace {
+
+bool membarrier(int command) { return syscall(SYS_membarrier, command, 0U, 0) == 0; }
+
+/// Orders all earlier stores of this thread before all its later loads. The builtin, because the library's fence
+/// is not known to the thread sanitizer, which then warns; correctness here rests on atomics it does know.
+void full_barrier() { __sync_synchronize(); }
+
+// The word is in a shared file mapping, so the futex must not be a private one.
+
+/// False if the time has passed.
+bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, Parking::Clock::duration at_most) {
+  const auto nanoseconds = std::chrono::ceil<std::chrono::nanoseconds>(at_most).count();
+  const timespec bound{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                       static_cast<long>(nanoseconds % 1'000'000'000)};
+  return syscall(SYS_futex, &word, FUTEX_WAIT, seen, &bound, nullptr, 0) == 0 || errno != ETIMEDOUT;
+}
+
+void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
+
+}  // namespace
+
+// Why no wake-up is lost.
+//
+// The receiver (1) sets kParked, (2) orders, (3) looks for messages, (4) sleeps in the kernel if the word is still
+// what it was at 1. The sender (a) publishes, (b) orders, (c) loads the word, (d) if kParked is set clears it, and
+// if it was it who cleared it (e) wakes. If c sees the bit, e comes after the word changed: either the receiver
+// sleeps by then and is woken, or the kernel finds the word changed and does not let it sleep. If c does not see
+// it, c came before 1 (or after another sender's d, which then does the above). With a barrier at 2 and at b, a
+// then comes before 3, and the message is seen. With kOneSided, b is none; but 2 includes a barrier on the
+// sender's core, at some point of the sender's program. If that point is after a, the message is visible to 3. If
+// it is before a, it is also before c, and c sees what the receiver did before 2, which is the bit.
+//
+// The permission changes from absent to present once. A sender that sees it at c, and no kParked, read a word that
+// is younger than the giving; if 1 is older than c it was undone or answered, and if it is younger, it saw the
+// permission too (the word has one history) and ordered all. A sender that does not see it orders itself.
+
+void wake_or_order(EndpointBlock& peer, std::uint32_t word) {
+  if ((word & kOneSided) == 0) {
+    full_barrier();
+    word = peer.parked.load(std::memory_order_relaxed);
+  }
+  if ((word & kParked) == 0) return;
+  if ((peer.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_seq_cst) & kParked) != 0) wake(peer.parked);
+}
+
+Parking::Parking(const Segment& segment, std::uint32_t self)
+    : segment_(segment), block_(segment.endpoint(self)), size_(segment.size()) {}
+
+void Parking::join() {
+  block_.thread.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);
+  // Both are needed: to be subject to the barriers of others, and to be able to issue them.
+  const bool able = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+  if (!able) return;
+  // Store, then look at all: of members that join at the same time, the last in the order of these sees all.
+  block_.can_order_peers.store(1, std::memory_order_seq_cst);
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    if (segment_.endpoint(peer).can_order_peers.load(std::memory_order_seq_cst) == 0) return;
+  }
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    segment_.endpoint(peer).parked.fetch_or(kOneSided, std::memory_order_seq_cst);
+  }
+}
+
+std::uint32_t Parking::show_intention() {
+  const std::uint32_t word = block_.parked.fetch_or(kParked, std::memory_order_seq_cst) | kParked;
+  full_barrier();
+  if ((word & kOneSided) == 0 || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return word;
+  // It worked when the job was formed, so a filter was installed since. From now on senders issue barriers. What one
+  // of them stored before it saw this may still be on its way, and nobody will wake us for it: give it the time to
+  // arrive before anything is looked at. A core's stores take less than a microsecond.
+  block_.parked.fetch_and(~std::uint32_t{kOneSided}, std::memory_order_seq_cst);
+  constexpr timespec kStoresArrive{0, 1'000'000};
+  nanosleep(&kStoresArrive, nullptr);
+  return kParked;
+}
+
+Parking::Intention::~Intention() {
+  // Spares senders the system call; one that has already seen the bit finds it cleared, or wakes for nothing.
+  if ((block_.parked.load(std::memory_order_relaxed) & kParked) != 0) {
+    block_.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_relaxed);
+  }
+}
+
+Parking::Slept Parking::sleep(Clock::time_point deadline, const Intention& intention) {
+  ++counters_.sleeps;
+  const Clock::time_point now = Clock::now();
+  if (now >= deadline) return Slept::kWoken;
+  const bool until_deadline = deadline - now < policy_.look;
+  const Clock::duration at_most = until_deadline ? deadline - now : Clock::duration(policy_.look);
+  if (sleep_on(block_.parked, intention.word(), at_most) || until_deadline) return Slept::kWoken;
+  ++counters_.looks;
+  return Slept::kLook;
+}
+
+bool Parking::oversubscribed() {
+  if (known_joined_ != size_) [[unlikely]] {
+    find_out_if_crowded();
+  }
+  return crowded_;
+}
+
+void Parking::find_out_if_crowded() {
+  std::vector<std::uint32_t> threads;
+  threads.reserve(size_);
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    const EndpointBlock& block = segment_.endpoint(peer);
+    if (block.state.load(std::memory_order_acquire) == EndpointState::kAbsent) continue;
+    threads.push_back(block.thread.load(std::memory_order_relaxed));
+  }
+  const auto joined = static_cast<std::uint32_t>(threads.size());
+  if (joined == known_joined_) return;
+  known_joined_ = joined;
+  // Where those will run who have yet to come is not known: as here, probably.
+  threads.resize(size_, 0);
+  crowded_ = seats(threads) < size_;
+}
+
+}  // namespace unisono::shm
