@@ -16,7 +16,9 @@ class Algorithm:
     name: str  #: name of the algorithm, unique within the collective
     source: str  #: where it is from
     restriction: str  #: which calls it does not admit, in words; empty if it admits all
-    cost: str  #: in alpha (latency), beta (per byte), gamma (per reduced byte), P ranks, n bytes; sigma: entry of a direct call
+    cost: (
+        str  #: in alpha (latency), beta (per byte), gamma (per reduced byte), P, n bytes; sigma: entry of a direct call
+    )
     summary: str  #: one sentence
     ordered: bool  #: operands are combined in rank order
 

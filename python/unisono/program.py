@@ -183,7 +183,9 @@ class Builder:
         kind = None if dtype is None else _datatype(dtype)
         fallback = self.dtype if elements else Datatype.NONE
         element = self._agreed("dtype", [s.dtype for s in slices], kind, fallback)
-        several = isinstance(second, Message | RemoteSlice) and isinstance(second.peers, tuple) and len(second.peers) > 1
+        several = (
+            isinstance(second, Message | RemoteSlice) and isinstance(second.peers, tuple) and len(second.peers) > 1
+        )
         meet = (first is not None and second is not None) or several
         wanted = _func(func) if func is not None else (Func.SUM if meet and elements else Func.NONE)
         dependencies = 0
