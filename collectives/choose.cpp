@@ -31,40 +31,48 @@ constexpr Rule use(Collective collective, const char* name, std::uint64_t max_by
 
 // clang-format off
 constexpr Rule kRules[] = {
+    use(Collective::kBcast, "linear", 4 * kKiB, 4),
+    use(Collective::kBcast, "binomial", 4 * kKiB),
     use(Collective::kBcast, "direct"),
     use(Collective::kBcast, "linear", 16 * kKiB, 4),
     use(Collective::kBcast, "binomial", 64 * kKiB),
     use(Collective::kBcast, "chain", kAnySize, 64),
     use(Collective::kBcast, "scatter_allgather"),
 
+    use(Collective::kReduce, "linear", 4 * kKiB, 4),
+    use(Collective::kReduce, "binomial", 4 * kKiB),
     use(Collective::kReduce, "direct"),
     use(Collective::kReduce, "linear", 16 * kKiB, 4),
     use(Collective::kReduce, "binomial", 64 * kKiB),
     use(Collective::kReduce, "chain", kAnySize, 64),
     use(Collective::kReduce, "binomial"),
 
-    use(Collective::kAllreduce, "direct_replicated", 2 * kKiB, 4),
-    use(Collective::kAllreduce, "direct"),
     use(Collective::kAllreduce, "two_level", 64 * kKiB, kAnyRanks, true),
+    use(Collective::kAllreduce, "recursive_doubling", 4 * kKiB),
+    use(Collective::kAllreduce, "direct"),
     use(Collective::kAllreduce, "recursive_doubling", 16 * kKiB),
     use(Collective::kAllreduce, "rabenseifner", 256 * kKiB),
     use(Collective::kAllreduce, "ring", kAnySize, 64),
     use(Collective::kAllreduce, "rabenseifner"),
 
-    use(Collective::kReduceScatter, "direct"),
     use(Collective::kReduceScatter, "recursive_halving", 4 * kKiB),
+    use(Collective::kReduceScatter, "direct"),
     use(Collective::kReduceScatter, "ring"),
 
-    use(Collective::kAllgather, "direct"),
     use(Collective::kAllgather, "recursive_doubling", 4 * kKiB),
     use(Collective::kAllgather, "bruck", 4 * kKiB),
+    use(Collective::kAllgather, "direct"),
     use(Collective::kAllgather, "ring"),
 
+    use(Collective::kGather, "linear", 4 * kKiB, 4),
+    use(Collective::kGather, "binomial", 4 * kKiB),
     use(Collective::kGather, "direct"),
     use(Collective::kGather, "linear", kAnySize, 4),
     use(Collective::kGather, "binomial", 4 * kKiB),
     use(Collective::kGather, "linear"),
 
+    use(Collective::kScatter, "linear", 4 * kKiB, 4),
+    use(Collective::kScatter, "binomial", 4 * kKiB),
     use(Collective::kScatter, "direct"),
     use(Collective::kScatter, "linear", kAnySize, 4),
     use(Collective::kScatter, "binomial", 4 * kKiB),
@@ -80,6 +88,9 @@ constexpr Rule kRules[] = {
 
     use(Collective::kAllgatherv, "ring"),
 
+    use(Collective::kAlltoall, "scattered", 4 * kKiB, 8),
+    use(Collective::kAlltoall, "bruck", 256),
+    use(Collective::kAlltoall, "scattered", 4 * kKiB),
     use(Collective::kAlltoall, "direct"),
     use(Collective::kAlltoall, "scattered", 32 * kKiB, 8),
     use(Collective::kAlltoall, "bruck", 256),

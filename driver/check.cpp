@@ -186,6 +186,7 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
                     (all.empty() ? "the operation has none to choose from" : "there are " + all));
   }
   const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(request.algorithm)];
+  call.direct = algorithm.direct;
   if (algorithm.admits != nullptr && !algorithm.admits(call)) {
     throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name + "\" does not admit this call (" +
                                              std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +

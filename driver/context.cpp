@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "driver/objects.hpp"
+#include "network/shm/shm_poe.hpp"
 
 namespace unisono::driver {
 
@@ -112,28 +113,29 @@ void Context::release_number(std::uint32_t number) {
 }
 
 void* Context::allocate(std::uint64_t bytes) {
-  endpoint();  // refuses a closed context
-  constexpr std::uint64_t kPage = 4096;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
-  if (bytes > kMost) {
-    throw Error(ErrorCode::kOutOfMemory, "allocate: " + std::to_string(bytes) + " bytes; allowed are up to 2^40");
+  const std::shared_ptr<Endpoint> own = endpoint();
+  shm::ShmPoe* shared = own->poe->shared_memory();
+  if (shared == nullptr) throw Error(ErrorCode::kUnsupported, "allocate: the ranks of this job share no memory");
+  std::byte* memory = shared->arena()->allocate(bytes);
+  if (memory == nullptr) {
+    throw Error(ErrorCode::kOutOfMemory,
+                "allocate: " + std::to_string(bytes) + " bytes in one piece are not left of the " +
+                    std::to_string(shared->segment()->geometry().arena_bytes) + " bytes that this rank can hand out (" +
+                    std::to_string(shared->arena()->allocated()) + " are in use)");
   }
-  const std::uint64_t rounded = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
-  std::unique_ptr<void, void (*)(void*)> memory(std::aligned_alloc(kPage, rounded), std::free);
-  if (!memory) throw Error(ErrorCode::kOutOfMemory, "allocate: " + std::to_string(bytes) + " bytes cannot be had");
-  std::memset(memory.get(), 0, rounded);
   const std::lock_guard lock(mutex_);
-  void* address = memory.get();
-  memory_.emplace(address, std::move(memory));
-  return address;
+  arena_ = shared->arena();
+  allocated_.insert(memory);
+  return memory;
 }
 
 void Context::deallocate(void* memory) {
   const std::lock_guard lock(mutex_);
-  if (memory_.erase(memory) == 0) {
+  if (allocated_.erase(memory) == 0) {
     throw Error(ErrorCode::kInvalidArgument,
                 "deallocate: the address is not the begin of memory that unisono_allocate gave for this context");
   }
+  arena_->deallocate(memory);
 }
 
 SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), offers_(size), taken_(size, false) {}

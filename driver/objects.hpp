@@ -6,7 +6,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +19,10 @@
 #include "engine/engine.hpp"
 #include "platform/native/job.hpp"
 #include "unisono/unisono.h"
+
+namespace unisono::shm {
+class Arena;
+}
 
 namespace unisono::driver {
 
@@ -57,7 +60,8 @@ class Context {
   std::shared_ptr<Endpoint> endpoint_;
   std::uint32_t next_number_ = 1;
   std::set<std::uint32_t> numbers_{0};
-  std::map<void*, std::unique_ptr<void, void (*)(void*)>> memory_;
+  std::shared_ptr<shm::Arena> arena_;  ///< keeps the memory mapped as long as the context lives
+  std::set<void*> allocated_;
 };
 
 /// A communicator of a context.

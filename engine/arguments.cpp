@@ -313,6 +313,12 @@ class Admission {
              "algorithm number " + std::to_string(position) + " was given, which is none of this operation's");
     }
     const Algorithm& chosen = table[static_cast<std::size_t>(position)];
+    if (chosen.direct && !communicator_.express) {
+      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
+                                          " reaches the memory of other ranks; the members of this communicator "
+                                          "share none");
+    }
+    call_.direct = chosen.direct;
     if (chosen.admits != nullptr && !chosen.admits(call_)) {
       refuse(ErrorCode::kUnsupported,
              std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);

@@ -178,7 +178,7 @@ class Engine::Impl final : public Express::Watch {
     const LanePlan& plan = *blocking.plan;
     call.communicator = communicator;
     call.call = plan.call;
-    call.algorithm = plan.plain.algorithm;
+    call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     call.program = plan.checked;
     call.space = CallState::Space::kCollective;
     call.signature = plan.signature;

@@ -17,6 +17,16 @@ namespace {
 /// What a rank shows instead of an address that its peers cannot reach.
 constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
 
+/// Not all regions of a call that needs it can be reached by all ranks.
+struct Unreachable {};
+
+Error unreachable(const LanePlan& plan) {
+  return {ErrorCode::kUnsupported,
+          std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
+              " needs every rank's buffers to be memory of unisono_allocate; on some rank they are not. Allocate them "
+              "so on all ranks, or leave the choice of the algorithm to Unisono"};
+}
+
 std::uint64_t address_head() {
   HeaderLine line;
   line.bytes = 2 * sizeof(std::uint64_t);
@@ -97,17 +107,38 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
       throw Error(ErrorCode::kInternal, std::string("algorithm ") + chosen.name +
                                             " uses what lanes do not carry; it must not be one of this collective");
     }
-    LaneProgram program_of{&chosen, std::move(*result), false};
-    return program_of;
+    return LaneProgram{&chosen, std::move(*result)};
   };
-  made->plain = lowered(algorithm, made->checked->program);
   const auto footprint = footprint_of(call);
   made->src_bytes = footprint.src * bytes_of(call.dtype);
   made->dst_bytes = footprint.dst * bytes_of(call.dtype);
+  made->must_be_direct = algorithm.direct;
+  if (algorithm.direct) {
+    made->direct = lowered(algorithm, made->checked->program);
+  } else {
+    made->plain = lowered(algorithm, made->checked->program);
+  }
+  if (!named && size_ > 1) {
+    Call direct = call;
+    direct.direct = true;
+    const int position = choose_algorithm(direct);
+    const Algorithm* best = position < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(position)];
+    if (best != nullptr && best->direct) {
+      made->direct = lowered(*best, check_program(record(*best, direct), size_, capability, true)->program);
+    }
+  }
+  if (made->direct.algorithm != nullptr) {
+    made->shows_addresses = size_ > 1 && call.count != 0;
+    for (std::uint32_t peer = 0; peer < size_; ++peer) {
+      Call of_peer = call;
+      of_peer.rank = peer;
+      const auto needs = footprint_of(of_peer);
+      made->peer_bytes.push_back({needs.src * bytes_of(call.dtype), needs.dst * bytes_of(call.dtype)});
+    }
+  }
   const std::uint32_t number =
       named ? static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1 : 0;  // 0: the automatic choice
   made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone});
-  static_cast<void>(capability);
   return *(plans_[key] = std::move(made));
 }
 
@@ -168,8 +199,14 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     frame_.regions[static_cast<std::size_t>(Region::kSrc)] = src;
     frame_.regions[static_cast<std::size_t>(Region::kDst)] = dst;
     frame_.signature = plan.signature;
-    const LaneProgram* program = &plan.plain;
-    if (plan.shows_addresses && exchange_addresses(plan)) program = &plan.direct;
+    const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
+    if (plan.shows_addresses) {
+      if (exchange_addresses(plan)) {
+        program = &plan.direct;
+      } else if (plan.must_be_direct) {
+        throw Unreachable{};
+      }
+    }
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]] scratch_.resize(program->lowered.scratch_bytes);
     frame_.regions[static_cast<std::size_t>(Region::kScratch)] = scratch_.data();
     frame_.program = &program->lowered;
@@ -179,6 +216,10 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     } else {
       run_windowed(program->lowered);
     }
+  } catch (const Unreachable&) {
+    // All ranks find this alike, having told each other; nothing is left on the lanes.
+    if (blocking_.registered != 0) watch_.completed(*this, blocking_);
+    throw unreachable(plan);
   } catch (const LaneFault& fault) {
     close();
     watch_.fault(*this, blocking_, fault);
@@ -464,7 +505,11 @@ bool Express::step(LaneCall& call) {
       frame_.peers = reachable_.data();
     }
     if (!complete) return any;
-    const LaneProgram& program = reachable ? plan.direct : plan.plain;
+    if (plan.must_be_direct && plan.shows_addresses && !reachable) {
+      call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
+      throw unreachable(plan);
+    }
+    const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     call.scratch.resize(program.lowered.scratch_bytes);
     frame_.regions[static_cast<std::size_t>(Region::kScratch)] = call.scratch.data();
     frame_.program = &program.lowered;

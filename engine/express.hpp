@@ -34,7 +34,6 @@ namespace unisono::cclo {
 struct LaneProgram {
   const Algorithm* algorithm = nullptr;
   LoweredProgram lowered;
-  bool straight = false;  ///< its messages fit the lanes, so its steps can be done one after the other
 };
 
 /// Everything about a call that does not change from one to the next.

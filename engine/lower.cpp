@@ -34,8 +34,9 @@ class Lowering {
  private:
   static bool carried(const Move& move) {
     if (move.kind != MoveKind::kMove) return true;
-    const bool remote_window = (move.op1.kind == OperandKind::kRemoteMemory || move.remote.kind == RemoteKind::kMemory) &&
-                               move.remote_address.region == Region::kWindow;
+    const bool remote_window =
+        (move.op1.kind == OperandKind::kRemoteMemory && move.remote_address.region == Region::kWindow) ||
+        (move.remote.kind == RemoteKind::kMemory && move.remote_address.result_region == Region::kWindow);
     return plain(move.op0) && plain(move.op1) && plain(move.local) && !move.count_indirect && !remote_window &&
            move.remote.kind != RemoteKind::kStream && move.remote.cast == Cast::kNone;
   }
@@ -151,7 +152,7 @@ class Lowering {
     }
     if (move.remote.kind == RemoteKind::kMemory) {
       action.write = list(move.remote.peer, move.remote.mode);
-      action.reach_out = {move.remote_address.offset, move.remote_address.region, true};
+      action.reach_out = {move.remote_address.offset, move.remote_address.result_region, true};
       lowered_.remote_memory = true;
     }
     return action;

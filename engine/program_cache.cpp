@@ -40,7 +40,7 @@ std::shared_ptr<const CheckedProgram> ProgramCache::get(const Algorithm& algorit
                                                         const Capability& capability) {
   const Key key{call, &algorithm};
   if (const auto* program = look_up(key)) return *program;
-  return insert({key, check_program(record(algorithm, call), call.size, capability), nullptr});
+  return insert({key, check_program(record(algorithm, call), call.size, capability, call.direct), nullptr});
 }
 
 std::shared_ptr<const CheckedProgram> ProgramCache::get(const std::shared_ptr<const Program>& program, const Call& call,

@@ -12,8 +12,8 @@ namespace {
 /// Looks at the moves of a well-formed program: what they ask of this engine, and of which memory.
 class Examiner {
  public:
-  Examiner(CheckedProgram& checked, const Capability& capability)
-      : checked_(checked), program_(checked.program), capability_(capability) {}
+  Examiner(CheckedProgram& checked, const Capability& capability, bool direct)
+      : checked_(checked), program_(checked.program), capability_(capability), direct_(direct) {}
 
   void run() {
     for (index_ = 0; index_ < program_.moves.size(); ++index_) {
@@ -46,10 +46,12 @@ class Examiner {
     if (fetches || stores) {
       if (!capability_.remote_memory) unsupported("a member lacks remote memory (put and get)");
       if (reaches_directly(m)) {
-        unsupported(
-            "it reaches src or dst of a peer (direct access), which this engine does not do; it reaches window");
-      }
-      if ((fetches && m.arrival.mode != PeerMode::kRank) || (stores && m.remote.mode != PeerMode::kRank)) {
+        if (!direct_) {
+          unsupported(
+              "it reaches src or dst of a peer (direct access), which only the algorithms called direct may do; a "
+              "program of the user reaches window");
+        }
+      } else if ((fetches && m.arrival.mode != PeerMode::kRank) || (stores && m.remote.mode != PeerMode::kRank)) {
         unsupported("it reaches memory of a list of peers, which this engine does not do; name one rank");
       }
     }
@@ -94,13 +96,15 @@ class Examiner {
   CheckedProgram& checked_;
   const Program& program_;
   const Capability& capability_;
+  bool direct_;
   std::size_t index_ = 0;
   const Move* move_ = nullptr;
 };
 
 }  // namespace
 
-std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability) {
+std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability,
+                                                    bool direct) {
   if (program.moves.size() > 0xffffffffULL) {
     throw Error(ErrorCode::kMalformedProgram, "it has more than 2^32-1 moves");
   }
@@ -110,7 +114,7 @@ std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32
   }
   auto checked = std::make_shared<CheckedProgram>();
   checked->program = std::move(program);
-  Examiner(*checked, capability).run();
+  Examiner(*checked, capability, direct).run();
   return checked;
 }
 

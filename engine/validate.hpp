@@ -21,7 +21,8 @@ struct CheckedProgram {
 
 /// Examines `program` for a communicator of `size` ranks: the rules of core/program_check.hpp, its memory, and what
 /// it asks of the engine. Throws Error(kMalformedProgram) naming the move and the rule, or Error(kUnsupported) for
-/// what this engine or a member (`capability`, agreed) lacks.
-std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability);
+/// what this engine or a member (`capability`, agreed) lacks. Only if `direct` may it reach src and dst of peers.
+std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability,
+                                                    bool direct = false);
 
 }  // namespace unisono::cclo
