@@ -1024,6 +1024,57 @@ constexpr bool well_formed_header_line(const std::array<std::uint64_t, 2>& words
 
 inline constexpr std::size_t kHeaderLineWords = 2;
 
+/// Header of a point-to-point message on a lane, behind 48 bytes of payload. The lane gives sender, receiver, communicator and order.
+struct MailLine {
+  std::uint32_t bytes{};  ///< payload bytes; up to 48 stand in the line, more in the lane's cells
+  Datatype dtype{};  ///< element type
+  MessageType type{};  ///< eager: a whole message; request: a long one is announced; write: a piece of it; done: it was written; grant, done, control: answers
+  std::uint32_t tag{};  ///< user tag
+  std::uint32_t flag{};  ///< number of the line in its lane, from 1; the word with it is written last and publishes the line
+  std::uint32_t id{};  ///< of a long message, in all lines that concern it
+  friend constexpr bool operator==(const MailLine&, const MailLine&) = default;
+};
+
+/// Encoded form of MailLine: 2 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 2> encode(const MailLine& value) {
+  std::array<std::uint64_t, 2> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.bytes) & 0xfffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 20U;
+  words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 26U;
+  words[0] |= (static_cast<std::uint64_t>(value.tag) & 0x7fffffffU) << 30U;
+  words[1] |= (static_cast<std::uint64_t>(value.flag) & 0xffffffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.id) & 0xffffffffU) << 32U;
+  return words;
+}
+
+/// Decodes a MailLine without checking; see `well_formed_mail_line`.
+constexpr MailLine decode_mail_line(const std::array<std::uint64_t, 2>& words) {
+  MailLine value{};
+  value.bytes = static_cast<std::uint32_t>((words[0]) & 0xfffffU);
+  value.dtype = static_cast<Datatype>((words[0] >> 20U) & 0x3fU);
+  value.type = static_cast<MessageType>((words[0] >> 26U) & 0xfU);
+  value.tag = static_cast<std::uint32_t>((words[0] >> 30U) & 0x7fffffffU);
+  value.flag = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
+  value.id = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const MailLine& value) {
+  return value.bytes <= 0xfffffU &&
+         is_known(value.dtype) &&
+         is_known(value.type) &&
+         value.tag <= 0x7fffffffU;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_mail_line(const std::array<std::uint64_t, 2>& words) {
+  const MailLine value = decode_mail_line(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kMailLineWords = 2;
+
 /// Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the engine's memory.
 struct CallDescriptor {
   Collective collective{};  ///< what is asked for

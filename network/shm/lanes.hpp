@@ -155,9 +155,10 @@ struct LaneReceiver {
   }
 };
 
-/// Sets of lanes of one communicator: collectives and point-to-point messages do not wait for each other.
-enum class LaneSpace : std::uint8_t { kCollective, kPointToPoint };
-inline constexpr std::uint32_t kLaneSpaces = 2;
+/// Sets of lanes of one communicator: collectives and point-to-point messages do not wait for each other, and neither do
+/// messages and the answers to them.
+enum class LaneSpace : std::uint8_t { kCollective, kPointToPoint, kAnswers };
+inline constexpr std::uint32_t kLaneSpaces = 3;
 
 struct LaneBlock;
 

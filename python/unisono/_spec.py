@@ -944,6 +944,56 @@ class HeaderLine:
 
 
 @dataclass(frozen=True, slots=True)
+class MailLine:
+    """Header of a point-to-point message on a lane, behind 48 bytes of payload.
+
+    The lane gives sender, receiver, communicator and order.
+    """
+
+    #: Bytes of the encoded form.
+    BYTES: ClassVar[int] = 16
+
+    #: payload bytes; up to 48 stand in the line, more in the lane's cells
+    bytes: int = 0
+    #: element type
+    dtype: Datatype = Datatype.NONE
+    #: eager: a whole message; request: a long one is announced; write: a piece of it; done: it was written; grant,
+    #: done, control: answers
+    type: MessageType = MessageType.EAGER
+    #: user tag
+    tag: int = 0
+    #: number of the line in its lane, from 1; the word with it is written last and publishes the line
+    flag: int = 0
+    #: of a long message, in all lines that concern it
+    id: int = 0
+
+    def encode(self) -> builtins.bytes:
+        """The 16 little-endian bytes; ValueError if a field's value is not allowed."""
+        raw = 0
+        raw |= _unsigned(self.bytes, 20, "MailLine.bytes")
+        raw |= _enumerator(Datatype, self.dtype, "MailLine.dtype") << 20
+        raw |= _enumerator(MessageType, self.type, "MailLine.type") << 26
+        raw |= _unsigned(self.tag, 31, "MailLine.tag") << 30
+        raw |= _unsigned(self.flag, 32, "MailLine.flag") << 64
+        raw |= _unsigned(self.id, 32, "MailLine.id") << 96
+        return raw.to_bytes(16, "little")
+
+    @classmethod
+    def decode(cls, data: builtins.bytes) -> MailLine:
+        """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
+        raw = _integer(data, 16, "MailLine")
+        _zero(raw, 61, 3, "MailLine.reserved0")
+        return cls(
+            bytes=_bits(raw, 0, 20),
+            dtype=_enumerator(Datatype, _bits(raw, 20, 6), "MailLine.dtype"),
+            type=_enumerator(MessageType, _bits(raw, 26, 4), "MailLine.type"),
+            tag=_bits(raw, 30, 31),
+            flag=_bits(raw, 64, 32),
+            id=_bits(raw, 96, 32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CallDescriptor:
     """Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the engine's memory."""
 

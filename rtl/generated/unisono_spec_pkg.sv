@@ -696,6 +696,37 @@ package unisono_spec_pkg;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
+  // Header of a point-to-point message on a lane, behind 48 bytes of payload. The lane gives
+  // sender, receiver, communicator and order.
+  typedef struct packed {
+    // of a long message, in all lines that concern it
+    logic [31:0] id;
+    // number of the line in its lane, from 1; the word with it is written last and publishes the
+    // line
+    logic [31:0] flag;
+    logic [2:0] reserved0;
+    // user tag
+    logic [30:0] tag;
+    // eager: a whole message; request: a long one is announced; write: a piece of it; done: it was
+    // written; grant, done, control: answers
+    message_type_e type_;
+    // element type
+    datatype_e dtype;
+    // payload bytes; up to 48 stand in the line, more in the lane's cells
+    logic [19:0] bytes;
+  } mail_line_t;
+
+  localparam int unsigned MailLineWidth = 128;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic mail_line_well_formed(mail_line_t value);
+    return datatype_known(value.dtype) &&
+           message_type_known(value.type_) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
   // Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the
   // engine's memory.
   typedef struct packed {

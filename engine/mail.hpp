@@ -1,0 +1,131 @@
+// Mail: point-to-point messages over lanes, blocking and not, with matching by tag.
+//
+// A short message is one line, with cells if need be, and is sent as soon as there is room. A long one is announced by a
+// line that says where it stands. When a receive matches, the receiver decides how it travels: if both ends can be
+// reached, sender and receiver copy one half each; if one end can, whoever reaches the other copies all; else the sender
+// streams it through the cells. Announcements are matched in the order of the lane, so messages of a pair with equal tags
+// never overtake each other.
+//
+// All state is guarded by one flag that is held for short steps only, never while waiting: one thread may wait for a
+// message while another sends.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/generated/spec.hpp"
+#include "network/shm/lanes.hpp"
+#include "network/shm/segment.hpp"
+
+namespace unisono::cclo {
+
+/// One send or receive. Stays where it is from `post` until it has ended; read by its owner once `ended` is true.
+struct MailOp {
+  bool sends = false;
+  std::uint32_t peer = 0;
+  std::uint32_t tag = 0;
+  Datatype dtype = Datatype::kByte;
+  std::byte* data = nullptr;   ///< of a send only read
+  std::uint64_t bytes = 0;     ///< of the message, or that the receive can take
+  std::atomic<bool> ended{false};
+  ErrorCode code = ErrorCode::kOk;
+  std::string text;            ///< on failure
+  std::uint64_t received = 0;  ///< bytes
+
+  // Of a long message.
+  enum class Way : std::uint8_t { kNone, kRead, kWrite, kStream };
+  std::uint32_t id = 0;
+  Way way = Way::kNone;
+  std::byte* remote = nullptr;  ///< the other end, for kRead and kWrite
+  std::uint64_t from = 0;       ///< what this rank copies: from ..
+  std::uint64_t until = 0;      ///< .. until
+  bool copied = false;          ///< this rank has done its part
+  bool peer_done = false;       ///< the other rank has
+  bool answered = false;        ///< the receiver has said so
+};
+
+/// The messages of one communicator. Thread-safe.
+class Mail {
+ public:
+  /// `lanes` must be open. `one_process`: every address can be reached.
+  Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, bool one_process, std::uint32_t rank,
+       std::uint32_t size);
+
+  /// Sends a short message at once; false, having done nothing, if that is not possible now.
+  bool try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes);
+  /// Takes a message that is there and is the one wanted; false, having done nothing, if not.
+  bool try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes);
+
+  /// Enters an operation. Operations of a pair begin in this order.
+  void post(MailOp& op);
+  /// Takes back an operation that has not ended, because its call has failed. What it shared with the peer is lost.
+  void withdraw(MailOp& op);
+  /// Does what can be done for the messages of one peer, or of all. Returns whether anything was done. Throws
+  /// Error(kCorruptMessage).
+  bool progress(std::uint32_t peer);
+  bool progress();
+  /// Whether lines of a peer wait to be looked at; without the flag, for polls.
+  bool stirs(std::uint32_t peer) const;
+  /// Operations in flight.
+  bool idle() const { return in_flight_.load(std::memory_order_relaxed) == 0; }
+
+  /// Messages of up to so many bytes are sent as they are.
+  static constexpr std::uint64_t kShort = 8192;
+
+ private:
+  struct Letter {  ///< a message that nobody has asked for yet
+    std::uint32_t tag = 0;
+    Datatype dtype = Datatype::kByte;
+    std::uint64_t bytes = 0;
+    std::vector<std::byte> payload;
+    bool announced = false;  ///< a long one: only this much is known of it
+    std::uint32_t id = 0;
+    std::uint64_t address = 0;
+  };
+  struct Box {  ///< everything between this rank and one peer
+    shm::LaneSender send, answer;
+    shm::LaneReceiver receive, answers;
+    std::deque<MailOp*> outgoing;        ///< sends that are not on the lane
+    std::vector<MailOp*> sending;        ///< long ones that are announced
+    std::vector<MailOp*> posted;         ///< receives without a message, oldest first
+    std::vector<MailOp*> receiving;      ///< of long ones
+    std::deque<Letter> letters;
+    std::deque<std::array<std::uint64_t, 3>> unanswered;  ///< answers that found no room: type and id, two words
+    std::uint32_t next_id = 0;
+  };
+  class Turn;
+
+  bool put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype, std::uint32_t id,
+                const std::byte* data, std::uint64_t bytes);
+  bool begin_send(Box& box, MailOp& op);
+  bool take_lines(Box& box, std::uint32_t peer);
+  bool take_answers(Box& box, std::uint32_t peer);
+  bool advance_sends(Box& box);
+  bool advance_receives(Box& box);
+  void deliver(Box& box, MailOp& op, Letter&& letter);
+  void answer(Box& box, MessageType type, std::uint32_t id, std::uint64_t first, std::uint64_t second);
+  bool flush_answers(Box& box);
+  void accept_long(Box& box, MailOp& op, const Letter& letter);
+  bool refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::uint64_t bytes);
+  void end(MailOp& op) {
+    in_flight_.fetch_sub(1, std::memory_order_relaxed);
+    op.ended.store(true, std::memory_order_release);
+  }
+  std::uint64_t address_of(const std::byte* data, std::uint64_t bytes) const;
+  std::byte* reach(std::uint64_t address, std::uint64_t bytes) const;
+
+  std::shared_ptr<shm::Segment> segment_;
+  bool one_process_;
+  std::uint32_t rank_;
+  std::vector<Box> boxes_;  ///< by rank
+  std::atomic<bool> busy_{false};
+  std::atomic<std::uint32_t> in_flight_{0};
+};
+
+}  // namespace unisono::cclo
