@@ -11,9 +11,9 @@ from rich.console import Console
 
 from ..errors import UnisonoError
 from ..version import __version__
-from . import algorithms, check, run, show
+from . import algorithms, bench, check, run, show
 
-COMMANDS = (run, algorithms, show, check)
+COMMANDS = (run, algorithms, show, check, bench)
 
 
 def parser() -> argparse.ArgumentParser:
