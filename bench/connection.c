@@ -2,6 +2,7 @@
 #include "connection.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -161,17 +162,31 @@ double bench_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Seconds in which this thread was ready to run but waited for a core; 0 where the kernel does not say. */
+static double waited_for_core(void) {
+  static int file = -2;
+  if (file == -2) file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  char text[128];
+  const ssize_t length = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+  unsigned long long ran = 0, waited = 0;
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? 1e-9 * (double)waited : 0;
+}
+
 static int compare(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
 struct bench_times bench_time(const struct bench_block* block, bench_calls calls, const void* what, uint64_t first) {
-  struct bench_times times = {0, 0, 0};
+  struct bench_times times = {0, 0, 0, 0};
   if (block->batch == 0) {
+    const double waited = waited_for_core();
     const double begin = bench_now();
     calls(what, first, block->calls);
     times.seconds = bench_now() - begin;
+    times.stolen = waited_for_core() - waited;
     return times;
   }
   const uint64_t batches = block->calls / block->batch;

@@ -44,6 +44,7 @@ struct bench_block bench_block_of(const char* line);
 typedef void (*bench_calls)(const void* what, uint64_t first, uint64_t calls);
 struct bench_times {
   double seconds;     /* of all calls */
+  double stolen;      /* of them, how long this thread could have run but others had its core */
   double median, p99; /* seconds for a call, over batches; 0 without batches */
 };
 /* Times `block->calls` calls, those from number `first` on. */

@@ -79,7 +79,7 @@ static void measure(const char* line, uint32_t rank, uint32_t size) {
   right &= bench_check(&call, 2 * block.seed + 1, block.warmup + block.calls - 1);
   const char* const algorithm = system_algorithm();
   right &= verify(&call, 2 * block.seed + 2);
-  bench_reply("done %.9f %.12f %.12f %d %s", times.seconds, times.median, times.p99, right,
+  bench_reply("done %.9f %.9f %.12f %.12f %d %s", times.seconds, times.stolen, times.median, times.p99, right,
               algorithm == NULL ? "-" : algorithm);
 }
 

@@ -231,7 +231,8 @@ static void measure(const char* line) {
   calls(&work, 0, block.warmup);
   barrier();
   const struct bench_times times = bench_time(&block, calls, &work, block.warmup);
-  bench_reply("done %.9f %.12f %.12f %d -", times.seconds, times.median, times.p99, over_line || is_right(&work));
+  bench_reply("done %.9f %.9f %.12f %.12f %d -", times.seconds, times.stolen, times.median, times.p99,
+              over_line || is_right(&work));
 }
 
 int main(int argc, char** argv) {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from .plan import Cell, Effort
-from .statistics import Ratio, limits_of_rounds, paired_ratio, quiet_rounds
+from .statistics import Ratio, Round, paired_ratio, quiet_rounds
 from .systems import Outcome, System, SystemFailure
 
 CLOCK_SECONDS = 1e-6  # single calls shorter than this are timed in batches, for a look at the clock takes 25 ns
@@ -55,10 +55,11 @@ class Row:
 class Session:
     """Systems alive together. Use as a context manager, so that nothing is left of them."""
 
-    def __init__(self, systems: Iterable[System], limit: System, effort: Effort) -> None:
+    def __init__(self, systems: Iterable[System], limit: System, effort: Effort, *, crowded: bool) -> None:
         self._systems = list(systems)
         self._limit = limit
         self._effort = effort
+        self._crowded = crowded
         self._failures = {system.name: 0 for system in self._systems}
         self._seed = 0
 
@@ -117,22 +118,33 @@ class Session:
 
         kind, limit_calls = self._choose_limit(cell)
         limit.algorithm = kind
-        limits = [self._look_at_limit(limit, kind, limit_calls)]
+        rounds: list[Round] = []
         wanted, most = self._effort.rounds, self._effort.most_rounds
-        done = 0
-        while done < wanted or (done < most and len(quiet_rounds(limits)) < min(LEAST_QUIET, wanted)):
-            self._round(done, systems, calls)
-            limits.append(self._look_at_limit(limit, kind, limit_calls))
-            done += 1
+        enough = min(LEAST_QUIET, wanted)
+        last = self._look_at_limit(limit, kind, limit_calls)
+        while len(rounds) < wanted or (len(rounds) < most and len(quiet_rounds(rounds)) < enough):
+            limits, stolen = [last], 0.0
+            # The order changes, so that none always follows the same.
+            shift = len(rounds) % len(self._systems)
+            for system in self._systems[shift:] + self._systems[:shift]:
+                measured = systems[system.name]
+                if measured.failure is None:
+                    with self._guard(system, measured):
+                        stolen = max(stolen, self._timed_block(system, measured, calls[system.name]))
+                    limits.append(self._look_at_limit(limit, kind, limit_calls))
+            last = limits[-1]
+            # Ranks that share cores wait for them in any case.
+            rounds.append(Round(tuple(limits), 0.0 if self._crowded else stolen))
 
-        quiet = quiet_rounds(limits)
-        noisy = len(quiet) < min(LEAST_QUIET, wanted)
-        kept = list(range(done)) if noisy else quiet
-        limit.times = limits_of_rounds(limits)
+        quiet = quiet_rounds(rounds)
+        noisy = len(quiet) < enough
+        kept = list(range(len(rounds))) if noisy else quiet
+        limit.times = [one.limit for one in rounds]
         limit.kept = kept
-        limit.calls = limit_calls * len(kept)
+        limit.calls = limit_calls * sum(len(rounds[i].limits) for i in kept)
         limit.limit_ratio = 1.0
-        limit.p99 = sorted(limits)[math.ceil(0.99 * len(limits)) - 1]
+        every = sorted(value for one in rounds for value in one.limits)
+        limit.p99 = every[math.ceil(0.99 * len(every)) - 1]
         for system in self._systems:
             measured = systems[system.name]
             if measured.failure is not None:
@@ -143,16 +155,7 @@ class Session:
                 self._sample(system, measured)
         results = list(systems.values())
         self._compare(limit, results)
-        return Row(cell, limit, results, done, len(quiet), noisy)
-
-    def _round(self, number: int, systems: dict[str, Measured], calls: dict[str, int]) -> None:
-        """One block of every system. The order changes, so that none always follows the same."""
-        shift = number % len(self._systems)
-        for system in self._systems[shift:] + self._systems[:shift]:
-            measured = systems[system.name]
-            if measured.failure is None:
-                with self._guard(system, measured):
-                    self._timed_block(system, measured, calls[system.name])
+        return Row(cell, limit, results, len(rounds), len(quiet), noisy)
 
     @contextlib.contextmanager
     def _guard(self, system: System, measured: Measured) -> Iterator[None]:
@@ -196,11 +199,13 @@ class Session:
         calls = max(1, int(calls * wanted / max(outcome.seconds, 1e-9))) if outcome.seconds > 2 * wanted else calls
         return math.ceil(calls / cell.turns) * cell.turns
 
-    def _timed_block(self, system: System, measured: Measured, calls: int) -> None:
+    def _timed_block(self, system: System, measured: Measured, calls: int) -> float:
+        """A block that counts. Returns the part of it in which a rank's core was not its own."""
         seconds = FIRST_SECONDS + 20 * self._effort.block_seconds
         outcome = self._block(system, measured.cell, calls, 0, seconds)
         measured.times.append(outcome.seconds / calls / measured.cell.calls_per_figure)
         measured.verified &= outcome.verified
+        return outcome.stolen / outcome.seconds
 
     def _sample(self, system: System, measured: Measured) -> None:
         """Looks at single calls, in a pass of its own since the clock costs time."""

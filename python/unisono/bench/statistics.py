@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-DISTURBED = 1.3  #: a round counts if the machine's limit, before and after it, was at most so many times its minimum
+DISTURBED = 1.3  #: a round counts if the machine's limit was at most so many times its minimum
+STOLEN = 0.05  #: and if no rank bound to a core waited for it longer than this part of a block
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 
@@ -21,17 +22,25 @@ class Ratio:
     high: float
 
 
-def quiet_rounds(limits: Sequence[float], disturbed: float = DISTURBED) -> list[int]:
-    """The rounds that count. `limits` has an entry before each round and one after the last."""
-    if len(limits) < 2:
+@dataclass(frozen=True)
+class Round:
+    """What is known of a round besides the times of the systems."""
+
+    limits: tuple[float, ...]  #: the machine's limit before, between and after the blocks
+    stolen: float = 0.0  #: the largest share of a block in which a rank waited for a core that others had
+
+    @property
+    def limit(self) -> float:
+        """The limit that the round's times are compared with."""
+        return sum(self.limits) / len(self.limits)
+
+
+def quiet_rounds(rounds: Sequence[Round], *, disturbed: float = DISTURBED, stolen: float = STOLEN) -> list[int]:
+    """The rounds that count: in which the limit stayed near its minimum, and the ranks had their cores."""
+    if not rounds:
         return []
-    most = disturbed * min(limits)
-    return [i for i in range(len(limits) - 1) if max(limits[i], limits[i + 1]) <= most]
-
-
-def limits_of_rounds(limits: Sequence[float]) -> list[float]:
-    """The limit of each round: the mean of what was measured before and after it."""
-    return [(before + after) / 2 for before, after in zip(limits, limits[1:], strict=False)]
+    most = disturbed * min(min(one.limits) for one in rounds)
+    return [i for i, one in enumerate(rounds) if max(one.limits) <= most and one.stolen <= stolen]
 
 
 def paired_ratio(times: Sequence[float], others: Sequence[float], *, seed: int = 0) -> Ratio:

@@ -37,6 +37,7 @@ class Outcome:
     """A block as all ranks saw it."""
 
     seconds: float  #: of all calls, on the slowest rank
+    stolen: float  #: of them, how long a rank waited for a core that others had; on the rank that waited longest
     median: float  #: of single calls, on rank 0; 0 if they were not looked at
     p99: float
     verified: bool
@@ -243,16 +244,17 @@ class System:
         replies = []
         for answer in answers:
             word, *rest = answer.split()
-            if word != "done" or len(rest) != 5:
+            if word != "done" or len(rest) != 6:
                 self.kill()
                 raise SystemFailure(f"a rank answered {answer!r}")
             replies.append(rest)
         return Outcome(
             seconds=max(float(reply[0]) for reply in replies[: 2 if op == "pingpong" else None]),
-            median=float(replies[0][1]),
-            p99=float(replies[0][2]),
-            verified=all(reply[3] == "1" for reply in replies),
-            algorithm=None if replies[0][4] == "-" else replies[0][4],
+            stolen=max(float(reply[1]) for reply in replies),
+            median=float(replies[0][2]),
+            p99=float(replies[0][3]),
+            verified=all(reply[4] == "1" for reply in replies),
+            algorithm=None if replies[0][5] == "-" else replies[0][5],
         )
 
     def stop(self) -> None:

@@ -18,6 +18,7 @@ from ..bench import plan, plot, report, targets
 from ..bench.machine import Placement, placement
 from ..bench.plan import Cell, Effort
 from ..bench.session import Row, Session
+from ..bench.statistics import DISTURBED
 from ..bench.systems import System, SystemFailure, peer_is_there, programs, require_peer
 from ..errors import InvalidArgumentError, UnknownAlgorithmError
 from .names import select
@@ -76,7 +77,7 @@ def execute(options: argparse.Namespace) -> int:
         sink = stack.enter_context(_open(options.json)) if options.json else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="unisono-bench-")))
         systems = [System(name, where, folder, damage=options.damage) for name in ("unisono", *peers)]
-        session = stack.enter_context(Session(systems, System("limit", where, folder), effort))
+        session = stack.enter_context(Session(systems, System("limit", where, folder), effort, crowded=where.crowded))
         printer = report.TablePrinter(console, [*peers, "unisono"], where, targets.load(), mean=where.crowded)
         try:
             rows = _measure(session, cells, printer, console, sink)
@@ -194,10 +195,13 @@ def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter) ->
     disturbed = rounds - sum(row.quiet for row in rows)
     noisy = sum(row.noisy for row in rows)
     console.print()
-    text = f"{disturbed} of {rounds} rounds disturbed (the limit was above 1.3 times its minimum) and left out"
+    text = (
+        f"{disturbed} of {rounds} rounds were disturbed (the limit above {DISTURBED:g} times its minimum, or a core "
+        "taken by others) and left out"
+    )
     if noisy:
         text += f", except in {noisy} of {len(rows)} cells that had too few quiet ones"
-    console.print(f"{text}.", markup=False)
+    console.print(f"{text}.", markup=False, soft_wrap=True)
     if printer.met or printer.missed:
         console.print(f"Targets: {printer.met} met, {printer.missed} missed.", markup=False)
     if failed:
