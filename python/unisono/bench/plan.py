@@ -81,7 +81,7 @@ def size_text(size: int) -> str:
 
 
 def parse_size(text: str) -> int:
-    """ "4K" -> 4096."""
+    """Bytes: `4K` is 4096."""
     match = re.fullmatch(r"(\d+)([KMG]?)B?", text.strip(), re.IGNORECASE)
     if match is None:
         raise InvalidArgumentError(f"{text!r} is no size; a size is a number of bytes, such as 48, 4K or 1M")
@@ -92,7 +92,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """ "4:16" -> 4, 8, 16; "4,1K" -> 4, 1024. Ranges go by powers of two."""
+    """Sizes: `4:16` is 4, 8, 16; `4,1K` is 4, 1024. Ranges go by powers of two."""
     sizes: set[int] = set()
     for part in text.split(","):
         first, colon, last = part.partition(":")

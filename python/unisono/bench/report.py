@@ -113,7 +113,7 @@ class TablePrinter:
         colour = {True: "green", False: "red", None: ""}[met]
         for peer in self._peers:
             ratio = ours.ratios.get(peer)
-            text = "-" if ratio is None else f"{ratio.value:.2f} ({ratio.low:.2f}-{ratio.high:.2f})"
+            text = "-" if ratio is None else f"{_short(ratio.value)} ({_short(ratio.low)}-{_short(ratio.high)})"
             line.append(f"  {text:>17}", style=colour)
         text = "-" if ours.limit_ratio is None else f"{ours.limit_ratio:.2f}"
         line.append(f"  {text:>7}")
@@ -141,6 +141,10 @@ class TablePrinter:
         self._console.print()
         self._console.print(Text(f"{op}{what}", style="bold"))
         self._console.print(Text(columns, style="dim"), soft_wrap=True)
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.2g}"
 
 
 def _mark(met: bool | None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .plan import Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds
-from .systems import Outcome, System, SystemFailure
+from .systems import Outcome, System, SystemFailedError
 
 CLOCK_SECONDS = 1e-6  # single calls shorter than this are timed in batches, for a look at the clock takes 25 ns
 FIRST_SECONDS = 20.0  # a block may take so long before it is known how long it takes
@@ -77,7 +77,7 @@ class Session:
         for system in self._systems:
             try:
                 system.start()
-            except SystemFailure as failure:
+            except SystemFailedError as failure:
                 failed[system.name] = str(failure)
                 self._failures[system.name] = GIVE_UP
         return failed
@@ -163,7 +163,7 @@ class Session:
         try:
             yield
             self._failures[system.name] = 0
-        except SystemFailure as failure:
+        except SystemFailedError as failure:
             measured.failure = str(failure)
             self._failures[system.name] += 1
 
@@ -212,7 +212,9 @@ class Session:
         cell = measured.cell
         typical = sorted(measured.times)[len(measured.times) // 2] * cell.calls_per_figure
         batch = math.ceil(max(1.0, CLOCK_SECONDS / typical) / cell.turns) * cell.turns
-        samples = min(20_000, max(100, int(self._effort.sample_seconds / (typical * batch))))
+        fitting = self._effort.sample_seconds / (typical * batch)
+        # A hundred samples have a 99th percentile; where they would take too long, it is the largest of fewer.
+        samples = int(min(20_000, max(fitting, min(100, 4 * fitting), 10)))
         seconds = FIRST_SECONDS + 20 * samples * batch * typical
         outcome = self._block(system, cell, samples * batch, batch, seconds)
         measured.p99 = outcome.p99 / cell.calls_per_figure
@@ -264,7 +266,9 @@ class Session:
                 continue
             calls = self._calibrate_limit(cell, kind)
             candidates.append((self._limit_time(self._limit_block(cell, kind, calls), kind, calls), kind, calls))
-        if not candidates:  # a barrier of ranks that have one core together: nothing moves, and nothing can be in parallel
+        if (
+            not candidates
+        ):  # a barrier of ranks that have one core together: nothing moves, and nothing can be in parallel
             return "core", self._calibrate_limit(cell, "core")
         _, kind, calls = max(candidates)
         return kind, calls

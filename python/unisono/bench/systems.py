@@ -28,7 +28,7 @@ PR_SET_PDEATHSIG = 1
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
-class SystemFailure(Exception):
+class SystemFailedError(Exception):
     """A system did not do what it was told. The text says what happened."""
 
 
@@ -50,6 +50,7 @@ class _Member:
 
     rank: int
     connection: socket.socket
+    pid: int
     pidfd: int
     received: bytearray = field(default_factory=bytearray)
 
@@ -128,6 +129,11 @@ class System:
         placement = self._placement
         return min(placement.ranks, placement.usable) if self.name == "limit" else placement.ranks
 
+    @property
+    def pids(self) -> list[int]:
+        """Its processes, by rank."""
+        return [member.pid for member in self._members]
+
     def start(self) -> None:
         """Starts the system unless it runs."""
         if self._process is not None:
@@ -167,18 +173,19 @@ class System:
             except TimeoutError:
                 assert self._process is not None
                 if self._process.poll() is not None:
-                    raise SystemFailure(f"did not start: {self._said()}") from None
+                    raise SystemFailedError(f"did not start: {self._said()}") from None
                 if time.monotonic() > deadline:
                     come = len(self._members)
-                    raise SystemFailure(f"only {come} of {self.size} ranks came in {START_SECONDS:g} s") from None
+                    raise SystemFailedError(f"only {come} of {self.size} ranks came in {START_SECONDS:g} s") from None
                 continue
             connection.setblocking(False)
-            member = _Member(-1, connection, -1)
+            member = _Member(-1, connection, -1, -1)
             words = self._lines([member], deadline)[0].split()
             if len(words) != 5 or words[0] != "hello":
-                raise SystemFailure(f"a rank introduced itself with {' '.join(words)!r}")
+                raise SystemFailedError(f"a rank introduced itself with {' '.join(words)!r}")
             member.rank = int(words[2])
-            member.pidfd = os.pidfd_open(int(words[4]))
+            member.pid = int(words[4])
+            member.pidfd = os.pidfd_open(member.pid)
             self._members.append(member)
 
     def _said(self) -> str:
@@ -197,16 +204,16 @@ class System:
                 events = selector.select(max(0.0, deadline - time.monotonic()))
                 if not events:
                     waiting = sorted(key.data.rank for key in selector.get_map().values())
-                    raise SystemFailure(f"no answer in time from rank {', '.join(map(str, waiting))}")
+                    raise SystemFailedError(f"no answer in time from rank {', '.join(map(str, waiting))}")
                 for key, _ in events:
                     member = key.data
                     data = member.connection.recv(65536)
                     if not data:
-                        raise SystemFailure(f"rank {member.rank} ended: {self._said()}")
+                        raise SystemFailedError(f"rank {member.rank} ended: {self._said()}")
                     member.received += data
                     if member.received.startswith(b"failed ") and b"\n" in data:
                         text = member.received.partition(b"\n")[0].decode(errors="replace")
-                        raise SystemFailure(text.removeprefix("failed "))
+                        raise SystemFailedError(text.removeprefix("failed "))
                     if b"\n" in data:
                         selector.unregister(member.connection)
         lines = []
@@ -238,15 +245,15 @@ class System:
             for member in self._members:
                 member.connection.sendall(line)
             answers = self._lines(self._members, deadline)
-        except (SystemFailure, OSError) as failure:
+        except (SystemFailedError, OSError) as failure:
             self.kill()
-            raise SystemFailure(str(failure)) from failure
+            raise SystemFailedError(str(failure)) from failure
         replies = []
         for answer in answers:
             word, *rest = answer.split()
             if word != "done" or len(rest) != 6:
                 self.kill()
-                raise SystemFailure(f"a rank answered {answer!r}")
+                raise SystemFailedError(f"a rank answered {answer!r}")
             replies.append(rest)
         return Outcome(
             seconds=max(float(reply[0]) for reply in replies[: 2 if op == "pingpong" else None]),

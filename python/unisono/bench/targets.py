@@ -74,7 +74,9 @@ def _target(entry: dict[str, Any], path: Path) -> Target:
     known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "peers"}
     ops = tuple(entry.get("ops", ()))
     if not set(entry) <= known or not ops or not set(ops) <= set(OPS):
-        raise InvalidArgumentError(f"{path}: a target has the keys {', '.join(sorted(known))}, and ops of {OPS}: {entry}")
+        raise InvalidArgumentError(
+            f"{path}: a target has the keys {', '.join(sorted(known))}, and ops of {OPS}: {entry}"
+        )
     least, most = (parse_size(str(size)) if size else 0 for size in entry["bytes"])
     return Target(
         case=entry["case"],

@@ -17,9 +17,9 @@ from rich.console import Console
 from ..bench import plan, plot, report, targets
 from ..bench.machine import Placement, placement
 from ..bench.plan import Cell, Effort
-from ..bench.session import Row, Session
+from ..bench.session import Measured, Row, Session
 from ..bench.statistics import DISTURBED
-from ..bench.systems import System, SystemFailure, peer_is_there, programs, require_peer
+from ..bench.systems import System, SystemFailedError, peer_is_there, programs, require_peer
 from ..errors import InvalidArgumentError, UnknownAlgorithmError
 from .names import select
 from .show import write
@@ -81,7 +81,7 @@ def execute(options: argparse.Namespace) -> int:
         printer = report.TablePrinter(console, [*peers, "unisono"], where, targets.load(), mean=where.crowded)
         try:
             rows = _measure(session, cells, printer, console, sink)
-        except SystemFailure as failure:
+        except SystemFailedError as failure:
             print(f"unisono bench: the limit cannot be measured: {failure}", file=sys.stderr)
             return 1
     if options.plot:
@@ -114,7 +114,9 @@ def _peers(text: str | None) -> list[str]:
 
 def _announce(console: Console, cells: list[Cell], systems: list[str], where: Placement, effort: Effort) -> None:
     seconds = sum(plan.estimate(cell, len(systems), effort) for cell in cells)
-    cores = f"{where.usable} of {len(where.cores)} cores" if where.usable < len(where.cores) else f"{where.usable} cores"
+    cores = (
+        f"{where.usable} of {len(where.cores)} cores" if where.usable < len(where.cores) else f"{where.usable} cores"
+    )
     bound = "not bound: ranks share cores" if where.crowded else f"bound to cores {where.binding}"
     console.print(f"{where.ranks} ranks, {bound} ({cores} usable); {', '.join(systems)}", markup=False)
     figure = "means" if where.crowded else "medians"
@@ -141,7 +143,7 @@ def _measure(
 ) -> list[Row]:
     """Measures all cells; writes each as soon as it is there."""
 
-    def keep(measured: report.Measured) -> None:
+    def keep(measured: Measured) -> None:
         if sink is not None:
             sink.write(json.dumps(report.record(measured)) + "\n")
             sink.flush()
