@@ -153,6 +153,7 @@ int measure() {
   unisono_thread_job_free(job);
   // The differences of neighbouring blocks, so that both have had the same machine.
   std::vector<double> beyond;
+  beyond.reserve(kBlocks);
   for (int i = 0; i < kBlocks; ++i) beyond.push_back(calls[i] - lines[i]);
   const auto median = [](std::vector<double> values) {
     std::sort(values.begin(), values.end());

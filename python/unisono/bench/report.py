@@ -121,7 +121,7 @@ class TablePrinter:
         if row.quiet < row.rounds:
             line.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
         if row.noisy:
-            line.append(", all taken", style="yellow")
+            line.append(", the quietest taken", style="yellow")
         self.met += met is True
         self.missed += met is False
         self._console.print(line, soft_wrap=True)

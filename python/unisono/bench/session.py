@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from .plan import Cell, Effort
-from .statistics import Ratio, Round, paired_ratio, quiet_rounds
+from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
 
 CLOCK_SECONDS = 1e-6  # single calls shorter than this are timed in batches, for a look at the clock takes 25 ns
@@ -49,7 +49,7 @@ class Row:
     systems: list[Measured]
     rounds: int
     quiet: int  #: rounds in which nothing disturbed the machine
-    noisy: bool  #: there were not enough quiet rounds, so all were taken
+    noisy: bool  #: there were not enough quiet rounds, so the quietest were taken
 
 
 class Session:
@@ -66,9 +66,13 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for system in [self._limit, *self._systems]:
-            system.stop()
+            # After an interruption ranks may be in the middle of a block, and cannot be asked.
+            if kind is None:
+                system.stop()
+            else:
+                system.kill()
 
     def start(self) -> dict[str, str]:
         """Starts all; returns what failed of those without which the rest makes sense, by name."""
@@ -138,7 +142,7 @@ class Session:
 
         quiet = quiet_rounds(rounds)
         noisy = len(quiet) < enough
-        kept = list(range(len(rounds))) if noisy else quiet
+        kept = quietest_rounds(rounds, max(enough, len(rounds) // 4)) if noisy else quiet
         limit.times = [one.limit for one in rounds]
         limit.kept = kept
         limit.calls = limit_calls * sum(len(rounds[i].limits) for i in kept)

@@ -35,12 +35,24 @@ class Round:
         return sum(self.limits) / len(self.limits)
 
 
-def quiet_rounds(rounds: Sequence[Round], *, disturbed: float = DISTURBED, stolen: float = STOLEN) -> list[int]:
-    """The rounds that count: in which the limit stayed near its minimum, and the ranks had their cores."""
-    if not rounds:
-        return []
-    most = disturbed * min(min(one.limits) for one in rounds)
-    return [i for i, one in enumerate(rounds) if max(one.limits) <= most and one.stolen <= stolen]
+def disturbances(rounds: Sequence[Round]) -> list[float]:
+    """How much each round was disturbed.
+
+    Up to 1 it counts: the limit stayed near its minimum, and the ranks had their cores.
+    """
+    least = min((min(one.limits) for one in rounds), default=1.0)
+    return [max(max(one.limits) / least / DISTURBED, one.stolen / STOLEN) for one in rounds]
+
+
+def quiet_rounds(rounds: Sequence[Round]) -> list[int]:
+    """The rounds that count."""
+    return [i for i, disturbance in enumerate(disturbances(rounds)) if disturbance <= 1]
+
+
+def quietest_rounds(rounds: Sequence[Round], count: int) -> list[int]:
+    """So many rounds, those that were disturbed least: what is left to take when too few were quiet."""
+    order = np.argsort(disturbances(rounds), kind="stable")[:count]
+    return sorted(int(i) for i in order)
 
 
 def paired_ratio(times: Sequence[float], others: Sequence[float], *, seed: int = 0) -> Ratio:

@@ -202,7 +202,7 @@ def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter) ->
         "taken by others) and left out"
     )
     if noisy:
-        text += f", except in {noisy} of {len(rows)} cells that had too few quiet ones"
+        text += f"; {noisy} of {len(rows)} cells had too few quiet ones, so the quietest quarter was taken"
     console.print(f"{text}.", markup=False, soft_wrap=True)
     if printer.met or printer.missed:
         console.print(f"Targets: {printer.met} met, {printer.missed} missed.", markup=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 from unisono.bench.machine import placement
-from unisono.bench.systems import Outcome, System, SystemFailedError, peer_is_there
+from unisono.bench.systems import Outcome, System, SystemFailedError, peer_is_there, programs
 from unisono.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -230,3 +231,48 @@ def test_without_the_benchmark_processes(
     monkeypatch.setenv("UNISONO_BENCH_DIR", str(tmp_path))
     assert main(["bench", "--peers", "none"]) == 2
     assert "make build" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", [[], ["--started"]])
+def test_overhead_makes_the_calls_it_is_asked_for(form: list[str]) -> None:
+    program = programs() / "bench_overhead"
+    done = subprocess.run([program, "--calls", "500", *form], capture_output=True, text=True, timeout=SECONDS)
+    assert (done.returncode, done.stdout) == (0, "500 calls on each of 2 ranks, all right\n"), done.stderr
+
+
+def test_an_interrupted_benchmark_leaves_nothing_and_keeps_its_figures(tmp_path: Path) -> None:
+    file = tmp_path / "figures"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unisono", "bench", "--op", "bcast", "--json", str(file)],
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path)},
+    )
+    try:
+        deadline = time.monotonic() + SECONDS
+        while '"unisono"' not in (file.read_text() if file.exists() else ""):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        # Its processes are those that know the socket in its folder.
+        pids = [
+            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and mentions(entry, tmp_path)
+        ]
+        assert len(pids) >= 4
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        deadline = time.monotonic() + 10
+        while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert [pid for pid in pids if alive(pid)] == []
+    finally:
+        process.kill()
+        process.wait()
+    assert all(set(json.loads(line)) == FIELDS for line in file.read_text().splitlines())
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def mentions(process: Path, folder: Path) -> bool:
+    try:
+        command = (process / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return b"bench_" in command and bytes(folder) in command

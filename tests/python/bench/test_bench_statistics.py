@@ -10,7 +10,7 @@ from unisono.bench import machine, plan, targets
 from unisono.bench.machine import Placement
 from unisono.bench.plan import Cell
 from unisono.bench.session import Measured
-from unisono.bench.statistics import Ratio, Round, paired_ratio, quiet_rounds
+from unisono.bench.statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from unisono.errors import InvalidArgumentError
 
 
@@ -30,6 +30,13 @@ def test_rounds_are_compared_with_the_least_limit_of_all() -> None:
 
 def test_rounds_with_a_stolen_core_are_left_out() -> None:
     assert quiet_rounds([Round((1.0,), 0.06), Round((1.0,), 0.04)]) == [1]
+
+
+def test_the_quietest_rounds() -> None:
+    rounds = [Round((1.0, 9.0)), Round((1.0, 2.0)), Round((1.0,), 0.5), Round((1.0, 1.5))]
+    assert quiet_rounds(rounds) == []
+    assert quietest_rounds(rounds, 2) == [1, 3]  # in the order of time
+    assert quietest_rounds(rounds, 3) == [0, 1, 3]
 
 
 def test_no_rounds() -> None:
