@@ -98,8 +98,9 @@ def _command(name: str, placement: Placement) -> list[str]:
     return []
 
 
-def _environment(name: str) -> dict[str, str]:
+def _environment(name: str, folder: Path) -> dict[str, str]:
     environment = dict(os.environ)
+    environment["TMPDIR"] = str(folder)  # removed at the end, with whatever a system has left there
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE.parent), environment.get("PYTHONPATH")]))
     # The ranks of a system find their own job, not one that this command runs in.
     for variable in list(environment):
@@ -151,7 +152,7 @@ class System:
             listener.settimeout(0.1)
             self._process = subprocess.Popen(
                 command,
-                env=_environment(self.name),
+                env=_environment(self.name, self._path.parent),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -279,6 +280,10 @@ class System:
         """Leaves nothing of it."""
         process, self._process = self._process, None
         if process is not None and process.poll() is None:
+            # A launcher that may end its ranks itself removes their files too.
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

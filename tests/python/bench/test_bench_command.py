@@ -243,7 +243,7 @@ def test_overhead_makes_the_calls_it_is_asked_for(form: list[str]) -> None:
 def test_an_interrupted_benchmark_leaves_nothing_and_keeps_its_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures"
     process = subprocess.Popen(
-        [sys.executable, "-m", "unisono", "bench", "--op", "bcast", "--json", str(file)],
+        [sys.executable, "-m", "unisono", "bench", "--quick", "--op", "bcast", "--json", str(file)],
         stdout=subprocess.DEVNULL,
         env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path)},
     )
