@@ -189,19 +189,26 @@ class Session:
         )
 
     def _calibrate(self, system: System, measured: Measured) -> int:
-        """Calls that make a block."""
+        """Calls that make a block: every rank is the root equally often."""
         cell = measured.cell
         wanted = self._effort.block_seconds
-        calls = cell.turns
-        while True:
+
+        def seconds_of(calls: int) -> float:
             outcome = self._block(system, cell, calls, 0, FIRST_SECONDS)
             measured.verified &= outcome.verified
             measured.algorithm = outcome.algorithm
-            if outcome.seconds >= wanted / 2 or calls >= MOST_CALLS:
-                break
-            calls = min(MOST_CALLS, max(calls + 1, int(calls * min(20.0, 1.1 * wanted / max(outcome.seconds, 1e-9)))))
-        calls = max(1, int(calls * wanted / max(outcome.seconds, 1e-9))) if outcome.seconds > 2 * wanted else calls
-        return math.ceil(calls / cell.turns) * cell.turns
+            return max(outcome.seconds, 1e-9)
+
+        calls = cell.turns
+        while True:
+            seconds = seconds_of(calls)
+            if seconds >= wanted / 2:
+                # It may have been somebody else's doing.
+                seconds = min(seconds, seconds_of(calls))
+            fitting = calls * wanted / seconds
+            if seconds >= wanted / 2 or calls >= MOST_CALLS:
+                return math.ceil(max(1.0, min(calls, fitting)) / cell.turns) * cell.turns
+            calls = math.ceil(min(MOST_CALLS, max(2 * calls, min(20 * calls, 1.1 * fitting))) / cell.turns) * cell.turns
 
     def _timed_block(self, system: System, measured: Measured, calls: int) -> float:
         """A block that counts. Returns the part of it in which a rank's core was not its own."""
