@@ -122,7 +122,7 @@ def _announce(console: Console, cells: list[Cell], systems: list[str], where: Pl
     figure = "means" if where.crowded else "medians"
     console.print(
         f"{len(cells)} cells, {figure} of at least {effort.rounds} rounds of {1000 * effort.block_seconds:g} ms for "
-        f"each system; about {_duration(seconds)}",
+        f"each system; about {_duration(seconds)}, more if the machine is disturbed",
         markup=False,
     )
 

@@ -86,6 +86,47 @@ def test_end_to_end(tmp_path: Path) -> None:
     assert sum(element.tag.endswith("circle") for element in root.iter()) == 4  # two sizes, of two systems
 
 
+def test_more_ranks_than_cores(tmp_path: Path) -> None:
+    file = tmp_path / "figures"
+    core = str(min(os.sched_getaffinity(0)))
+    done = subprocess.run(
+        [
+            "taskset",
+            "-c",
+            core,
+            sys.executable,
+            "-m",
+            "unisono",
+            "bench",
+            "--quick",
+            "--ranks",
+            "3",
+            "--op",
+            "reduce,barrier",
+            "--sizes",
+            "64",
+            "--peers",
+            "none",
+            "--json",
+            str(file),
+        ],  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "COLUMNS": "200"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 ranks, not bound: ranks share cores (1 cores usable)" in done.stdout
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    # There is no second core for a line to travel to.
+    assert "cache_line" not in {line["op"] for line in lines}
+    ours = [line for line in lines if line["system"] == "unisono"]
+    assert [(line["op"], line["ranks"], line["verified"]) for line in ours] == [
+        ("reduce", 3, True),
+        ("barrier", 3, True),
+    ]
+
+
 def test_a_named_algorithm(tmp_path: Path) -> None:
     file = tmp_path / "figures"
     done = bench("--op", "allreduce", "--sizes", "1K", "--peers", "none", "--algorithm", "ring", "--json", file)
