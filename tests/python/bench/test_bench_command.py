@@ -109,7 +109,7 @@ def test_more_ranks_than_cores(tmp_path: Path) -> None:
             "none",
             "--json",
             str(file),
-        ],  # fmt: skip
+        ],
         capture_output=True,
         text=True,
         timeout=SECONDS,
