@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -77,6 +78,9 @@ def execute(options: argparse.Namespace) -> int:
         sink = stack.enter_context(_open(options.json)) if options.json else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="unisono-bench-")))
         systems = [System(name, where, folder, damage=options.damage) for name in ("unisono", *peers)]
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
+                stack.callback(signal.signal, number, signal.signal(number, _leave))
         session = stack.enter_context(Session(systems, System("limit", where, folder), effort, crowded=where.crowded))
         printer = report.TablePrinter(console, [*peers, "unisono"], where, targets.load(), mean=where.crowded)
         try:
@@ -87,6 +91,11 @@ def execute(options: argparse.Namespace) -> int:
     if options.plot:
         write(options.plot, plot.svg(rows).encode())
     return _verdict(console, rows, printer)
+
+
+def _leave(number: int, _: object) -> None:
+    """Ends the command in good order, so that nothing of its systems is left."""
+    raise SystemExit(128 + number)
 
 
 def _check_algorithm(algorithm: str | None, ops: list[str]) -> None:

@@ -281,7 +281,9 @@ def test_overhead_makes_the_calls_it_is_asked_for(form: list[str]) -> None:
     assert (done.returncode, done.stdout) == (0, "500 calls on each of 2 ranks, all right\n"), done.stderr
 
 
-def test_an_interrupted_benchmark_leaves_nothing_and_keeps_its_figures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_benchmark_leaves_nothing_and_keeps_its_figures(how: signal.Signals, tmp_path: Path) -> None:
+    shared = set(Path("/dev/shm").iterdir())
     file = tmp_path / "figures"
     process = subprocess.Popen(
         [sys.executable, "-m", "unisono", "bench", "--quick", "--op", "bcast", "--json", str(file)],
@@ -298,8 +300,8 @@ def test_an_interrupted_benchmark_leaves_nothing_and_keeps_its_figures(tmp_path:
             int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and mentions(entry, tmp_path)
         ]
         assert len(pids) >= 4
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        process.send_signal(how)
+        assert process.wait(30) == (-how if how == signal.SIGKILL else 128 + how)
         deadline = time.monotonic() + 10
         while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -308,7 +310,19 @@ def test_an_interrupted_benchmark_leaves_nothing_and_keeps_its_figures(tmp_path:
         process.kill()
         process.wait()
     assert all(set(json.loads(line)) == FIELDS for line in file.read_text().splitlines())
-    assert list(tmp_path.iterdir()) == [file]
+    deadline = time.monotonic() + 10
+    while segments(shared) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert segments(shared) == set()
+    if how != signal.SIGKILL:  # nobody is left who could remove the folder
+        assert list(tmp_path.iterdir()) == [file]
+
+
+def segments(before: set[Path]) -> set[Path]:
+    """What peers have put into shared memory since."""
+    return {
+        path for path in set(Path("/dev/shm").iterdir()) - before if path.name.startswith(("vader", "mpich", "ucx"))
+    }
 
 
 def mentions(process: Path, folder: Path) -> bool:
