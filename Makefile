@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test check model lint format docs sanitize generate clean distclean
+.PHONY: help demo build test check model peers lint format docs sanitize generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -31,6 +31,9 @@ check: package ## prove every program of every algorithm
 
 model: packages-test ## check the wake-up protocol's model: all interleavings
 	@tools/model
+
+peers: packages-peers environment-dev package ## installs Open MPI and MPICH, and builds what `unisono bench` measures
+	$(STEP) peers "benchmark and its peers" tools/build --peers
 
 lint: build ## formatting, clang-tidy, ruff, mypy
 	$(STEP) clang-format "clang-format" tools/clang-format --check
@@ -62,13 +65,16 @@ distclean: clean ## and the Python environment
 	@rm -rf .venv
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test environment environment-dev library package tests
+.PHONY: packages-build packages-test packages-peers environment environment-dev library package tests
 
 packages-build:
 	@tools/packages build
 
 packages-test:
 	@tools/packages test
+
+packages-peers:
+	@tools/packages peers
 
 environment: packages-build
 	$(STEP) environment "Python environment" tools/environment requirements.txt

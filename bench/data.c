@@ -1,0 +1,240 @@
+#include "data.h"
+
+#include <string.h>
+
+static const char* const kOps[BENCH_OPS] = {
+    "pingpong", "bcast",     "reduce",   "allreduce", "reduce_scatter", "scan",       "exscan",    "gather",
+    "scatter",  "allgather", "alltoall", "gatherv",   "scatterv",       "allgatherv", "alltoallv", "barrier"};
+static const char* const kDatatypes[BENCH_DATATYPES] = {"int32", "int64", "fp32", "fp64"};
+
+static int find(const char* name, const char* const* names, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (strcmp(name, names[i]) == 0) return i;
+  }
+  return -1;
+}
+
+int bench_op_of(const char* name) { return find(name, kOps, BENCH_OPS); }
+int bench_datatype_of(const char* name) { return find(name, kDatatypes, BENCH_DATATYPES); }
+
+size_t bench_element_bytes(enum bench_datatype datatype) {
+  return datatype == BENCH_INT32 || datatype == BENCH_FP32 ? 4 : 8;
+}
+
+/* v-collectives are measured with equal counts, and have the shape of what they generalise. */
+static enum bench_op shape_of(enum bench_op op) {
+  switch (op) {
+    case BENCH_GATHERV:
+      return BENCH_GATHER;
+    case BENCH_SCATTERV:
+      return BENCH_SCATTER;
+    case BENCH_ALLGATHERV:
+      return BENCH_ALLGATHER;
+    case BENCH_ALLTOALLV:
+      return BENCH_ALLTOALL;
+    default:
+      return op;
+  }
+}
+
+size_t bench_src_blocks(enum bench_op op, uint32_t size) {
+  switch (shape_of(op)) {
+    case BENCH_BCAST:
+    case BENCH_BARRIER:
+      return 0;
+    case BENCH_REDUCE_SCATTER:
+    case BENCH_SCATTER:
+    case BENCH_ALLTOALL:
+      return size;
+    default:
+      return 1;
+  }
+}
+
+size_t bench_dst_blocks(enum bench_op op, uint32_t size) {
+  switch (shape_of(op)) {
+    case BENCH_BARRIER:
+      return 0;
+    case BENCH_GATHER:
+    case BENCH_ALLGATHER:
+    case BENCH_ALLTOALL:
+      return size;
+    default:
+      return 1;
+  }
+}
+
+int bench_is_rooted(enum bench_op op) {
+  switch (shape_of(op)) {
+    case BENCH_BCAST:
+    case BENCH_REDUCE:
+    case BENCH_GATHER:
+    case BENCH_SCATTER:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+uint32_t bench_turns(enum bench_op op, uint32_t size) {
+  if (bench_is_rooted(op)) return size;
+  return op == BENCH_SCAN || op == BENCH_EXSCAN ? 2 : 1;
+}
+
+/* Element `index` of block `block` of what `rank` contributes. */
+static inline uint32_t value_of(uint32_t rank, uint32_t block, uint64_t index, uint32_t seed) {
+  const uint32_t start = (rank + 1) * 0x9E3779B1u + (block + 1) * 0x85EBCA6Bu + seed * 0xC2B2AE35u;
+  const uint32_t mixed = (start ^ (start >> 15)) + (uint32_t)index * 0x2C1B3C6Du;
+  return mixed >> 18;
+}
+
+/* Element 0 of block 0 in call `number`. */
+static inline uint32_t stamp_of(uint32_t rank, uint64_t number) {
+  return ((uint32_t)number * 0x9E3779B1u + (rank + 1) * 0x85EBCA6Bu) >> 18;
+}
+
+/* The loops below are written for each datatype, so that the compiler can make vectors of them. */
+#define FOR_EACH_DATATYPE(action) \
+  action(BENCH_INT32, int32_t) action(BENCH_INT64, int64_t) action(BENCH_FP32, float) action(BENCH_FP64, double)
+
+static void store(enum bench_datatype datatype, void* at, uint32_t number) {
+#define CASE(name, type)              \
+  case name: {                        \
+    const type value = (type)number;  \
+    memcpy(at, &value, sizeof value); \
+    break;                            \
+  }
+  switch (datatype) {
+    FOR_EACH_DATATYPE(CASE)
+    default:
+      break;
+  }
+#undef CASE
+}
+
+static void fill_block(const struct bench_call* call, void* block, uint32_t number, uint32_t seed) {
+#define CASE(name, type)                                                                           \
+  case name: {                                                                                     \
+    type* const out = block;                                                                       \
+    for (size_t i = 0; i < call->count; ++i) out[i] = (type)value_of(call->rank, number, i, seed); \
+    break;                                                                                         \
+  }
+  switch (call->datatype) {
+    FOR_EACH_DATATYPE(CASE)
+    default:
+      break;
+  }
+#undef CASE
+}
+
+void bench_fill(const struct bench_call* call, uint32_t seed) {
+  const size_t block = call->count * bench_element_bytes(call->datatype);
+  const size_t dst_blocks = bench_dst_blocks(call->op, call->size);
+  if (dst_blocks != 0) memset(call->dst, 0xA5, dst_blocks * block);
+  for (uint32_t i = 0; i < bench_src_blocks(call->op, call->size); ++i) {
+    fill_block(call, (char*)call->src + i * block, i, seed);
+  }
+  if (call->op == BENCH_BCAST && call->rank == 0) fill_block(call, call->dst, 0, seed);
+}
+
+void bench_stamp(const struct bench_call* call, uint32_t turn, uint64_t number) {
+  void* at = call->src;
+  if (call->op == BENCH_BCAST && turn == call->rank) at = call->dst;
+  if (at != NULL) store(call->datatype, at, stamp_of(call->rank, number));
+}
+
+/* Whether a block is the sum, over ranks first to last, of block `source` of what they contribute to call `number`. */
+static int check_block(const struct bench_call* call, const void* block, uint32_t first, uint32_t last, uint32_t source,
+                       uint32_t seed, uint64_t number) {
+  uint32_t head = 0;
+  for (uint32_t rank = first; rank <= last; ++rank) {
+    head += source == 0 ? stamp_of(rank, number) : value_of(rank, source, 0, seed);
+  }
+  int wrong = 0;
+#define CASE(name, type)                                                                        \
+  case name: {                                                                                  \
+    const type* const in = block;                                                               \
+    wrong |= in[0] != (type)head;                                                               \
+    for (size_t i = 1; i < call->count; ++i) {                                                  \
+      uint32_t sum = 0;                                                                         \
+      for (uint32_t rank = first; rank <= last; ++rank) sum += value_of(rank, source, i, seed); \
+      wrong |= in[i] != (type)sum;                                                              \
+    }                                                                                           \
+    break;                                                                                      \
+  }
+  switch (call->datatype) {
+    FOR_EACH_DATATYPE(CASE)
+    default:
+      break;
+  }
+#undef CASE
+  return !wrong;
+}
+
+/* A broadcast's data comes from rank 0, the root of call 0, and goes on from root to root; only the stamp changes. */
+static int check_bcast(const struct bench_call* call, uint32_t seed, uint64_t last) {
+  struct bench_call rest = *call;
+  const size_t element = bench_element_bytes(call->datatype);
+  char stamp[8] = {0};
+  store(call->datatype, stamp, stamp_of((uint32_t)(last % call->turns), last));
+  if (memcmp(call->dst, stamp, element) != 0) return 0;
+  char first[8];
+  memcpy(first, call->dst, element);
+  store(call->datatype, call->dst, stamp_of(0, 0));
+  const int right = check_block(&rest, call->dst, 0, 0, 0, seed, 0);
+  memcpy(call->dst, first, element);
+  return right;
+}
+
+int bench_check(const struct bench_call* call, uint32_t seed, uint64_t last) {
+  const uint32_t rank = call->rank, size = call->size;
+  const size_t block = call->count * bench_element_bytes(call->datatype);
+  if (call->count == 0) return 1;
+  switch (shape_of(call->op)) {
+    case BENCH_PINGPONG:
+      return rank > 1 || check_block(call, call->dst, 1 - rank, 1 - rank, 0, seed, last);
+    case BENCH_BCAST:
+      return check_bcast(call, seed, last);
+    case BENCH_REDUCE:
+    case BENCH_GATHER: {
+      /* The last call of which this rank was the root. */
+      const uint64_t back = (last + size - rank) % size;
+      if (back > last) return 1;
+      if (shape_of(call->op) == BENCH_REDUCE) return check_block(call, call->dst, 0, size - 1, 0, seed, last - back);
+      for (uint32_t i = 0; i < size; ++i) {
+        if (!check_block(call, (const char*)call->dst + i * block, i, i, 0, seed, last - back)) return 0;
+      }
+      return 1;
+    }
+    case BENCH_ALLREDUCE:
+      return check_block(call, call->dst, 0, size - 1, 0, seed, last);
+    case BENCH_REDUCE_SCATTER:
+      return check_block(call, call->dst, 0, size - 1, rank, seed, last);
+    case BENCH_SCAN:
+      return last % 2 == 0 ? check_block(call, call->dst, 0, rank, 0, seed, last)
+                           : check_block(call, call->dst, rank, size - 1, 0, seed, last);
+    case BENCH_EXSCAN: /* the first rank's result is undefined */
+      if (last % 2 == 0) return rank == 0 || check_block(call, call->dst, 0, rank - 1, 0, seed, last);
+      return rank == size - 1 || check_block(call, call->dst, rank + 1, size - 1, 0, seed, last);
+    case BENCH_SCATTER: {
+      const uint32_t root = (uint32_t)(last % size);
+      return check_block(call, call->dst, root, root, rank, seed, last);
+    }
+    case BENCH_ALLGATHER:
+      for (uint32_t i = 0; i < size; ++i) {
+        if (!check_block(call, (const char*)call->dst + i * block, i, i, 0, seed, last)) return 0;
+      }
+      return 1;
+    case BENCH_ALLTOALL:
+      for (uint32_t i = 0; i < size; ++i) {
+        if (!check_block(call, (const char*)call->dst + i * block, i, i, rank, seed, last)) return 0;
+      }
+      return 1;
+    default:
+      return 1;
+  }
+}
+
+void bench_damage(const struct bench_call* call) {
+  if (call->dst != NULL) *(unsigned char*)call->dst ^= 1;
+}

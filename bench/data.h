@@ -1,0 +1,71 @@
+/* What a call of the benchmark moves, and what must come of it.
+ *
+ * Every element is a small whole number that differs by rank, block, index and seed, so that sums are
+ * exact in any order and in every datatype. The first element of what a rank contributes is a stamp: it
+ * also differs by call, so that what stands in memory after a thousand calls tells that the last one was done. */
+#ifndef UNISONO_BENCH_DATA_H
+#define UNISONO_BENCH_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum bench_op {
+  BENCH_PINGPONG, /* ranks 0 and 1; the others do nothing */
+  BENCH_BCAST,
+  BENCH_REDUCE,
+  BENCH_ALLREDUCE,
+  BENCH_REDUCE_SCATTER,
+  BENCH_SCAN,
+  BENCH_EXSCAN,
+  BENCH_GATHER,
+  BENCH_SCATTER,
+  BENCH_ALLGATHER,
+  BENCH_ALLTOALL,
+  BENCH_GATHERV,
+  BENCH_SCATTERV,
+  BENCH_ALLGATHERV,
+  BENCH_ALLTOALLV,
+  BENCH_BARRIER,
+  BENCH_OPS
+};
+
+enum bench_datatype { BENCH_INT32, BENCH_INT64, BENCH_FP32, BENCH_FP64, BENCH_DATATYPES };
+
+/* Numbers below this are exact, and so is their sum over as many ranks, in fp32. */
+enum { BENCH_VALUES = 1 << 14, BENCH_MOST_RANKS = 1 << 10 };
+
+/* A call that a block repeats, seen from one rank. */
+struct bench_call {
+  enum bench_op op;
+  enum bench_datatype datatype;
+  uint32_t rank, size;
+  size_t count;          /* elements of a block */
+  void *src, *dst;       /* null where the operation has none */
+  uint32_t turns;        /* the call's turn runs from 0 to turns - 1, again and again */
+  const char* algorithm; /* null: the system's own choice */
+};
+
+/* -1 if there is no such name. */
+int bench_op_of(const char* name);
+int bench_datatype_of(const char* name);
+size_t bench_element_bytes(enum bench_datatype datatype);
+
+/* Blocks of the source and of the destination; equal on all ranks, because roots change. */
+size_t bench_src_blocks(enum bench_op op, uint32_t size);
+size_t bench_dst_blocks(enum bench_op op, uint32_t size);
+/* Turns: with a root, as many as ranks, and the turn is the root. For scans two: in turn 1 the order of the ranks
+ * is reversed. Otherwise one. So no rank can run ahead of the others for long. */
+uint32_t bench_turns(enum bench_op op, uint32_t size);
+/* Whether a turn is a root. */
+int bench_is_rooted(enum bench_op op);
+
+/* Makes memory ready for a block: this rank's data for the seed, and a destination that holds nothing right. */
+void bench_fill(const struct bench_call* call, uint32_t seed);
+/* Stamps this rank's contribution to call number `number`, whose turn is `turn`. */
+void bench_stamp(const struct bench_call* call, uint32_t turn, uint64_t number);
+/* Whether memory holds what calls 0 to `last`, each stamped, leave behind. */
+int bench_check(const struct bench_call* call, uint32_t seed, uint64_t last);
+/* Damages one element of this rank's result, for the tests of bench_check. */
+void bench_damage(const struct bench_call* call);
+
+#endif

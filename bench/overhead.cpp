@@ -1,0 +1,229 @@
+// What a cached call of two ranks costs beyond the way of a line from one core to the other.
+//
+//   bench_overhead                 the time of a 4-byte all-reduce, the half round trip of a line, and what lies
+//                                  between them: two threads, each on a core of its own, in turns
+//   bench_overhead --calls N       N calls of each of two thread ranks, and nothing else: for a profiler, such as
+//                                  valgrind --tool=callgrind
+//   bench_overhead --calls N --started
+//                                  the same from one thread that starts both ranks' calls and then waits for both:
+//                                  no instruction of it is spent on polling for another thread
+#include <pthread.h>
+#include <sched.h>
+#include <unisono/unisono.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::uint64_t kCalls = 20'000;  // of a block
+constexpr int kBlocks = 25;
+
+void check(unisono_result result) {
+  if (result == 0) return;
+  std::fprintf(stderr, "bench_overhead: %s\n", unisono_last_error());
+  std::exit(1);
+}
+
+struct Rank {
+  unisono_context* context = nullptr;
+  unisono_communicator* world = nullptr;
+  unisono_call call{};
+  std::int32_t mine = 0;
+  std::int32_t sum = 0;
+
+  void join(unisono_thread_job* job, std::uint32_t rank) {
+    check(unisono_thread_context(job, rank, nullptr, &context));
+    check(unisono_world(context, &world));
+    call.struct_size = sizeof call;
+    call.collective = UNISONO_ALLREDUCE;
+    call.datatype = UNISONO_INT32;
+    call.op = UNISONO_SUM;
+    call.count = 1;
+    call.src = &mine;
+    call.src_bytes = sizeof mine;
+    call.dst = &sum;
+    call.dst_bytes = sizeof sum;
+  }
+
+  // Every call has data of its own, so that a wrong one is seen.
+  void expect(std::uint64_t number) const {
+    const auto expected = static_cast<std::int32_t>(3 * number + 1);
+    if (sum == expected) return;
+    std::fprintf(stderr, "bench_overhead: call %llu gives %d instead of %d\n", static_cast<unsigned long long>(number),
+                 sum, expected);
+    std::exit(1);
+  }
+
+  void run(std::uint32_t rank, std::uint64_t first, std::uint64_t calls) {
+    for (std::uint64_t i = first; i < first + calls; ++i) {
+      mine = static_cast<std::int32_t>(rank == 0 ? i : 2 * i + 1);
+      check(unisono_run(world, &call));
+      expect(i);
+    }
+  }
+};
+
+// A word with one writer, in a pair of lines of its own.
+struct alignas(128) Word {
+  std::atomic<std::uint64_t> value{0};
+
+  void await(std::uint64_t least) const {
+    for (int polls = 0; value.load(std::memory_order_acquire) < least; ++polls) {
+      if (polls > 20'000) {
+        sched_yield();
+      } else {
+        __builtin_ia32_pause();
+      }
+    }
+  }
+};
+
+std::vector<int> cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> all;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) all.push_back(i);
+  }
+  return all;
+}
+
+void pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+double now() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename Body>
+void on_two_threads(Body body) {
+  std::thread other([&] { body(1U); });
+  body(0U);
+  other.join();
+}
+
+int measure() {
+  const std::vector<int> where = cores();
+  if (where.size() < 2) {
+    std::fprintf(stderr, "bench_overhead: two cores are needed, and there is %zu\n", where.size());
+    return 1;
+  }
+  unisono_thread_job* job = nullptr;
+  check(unisono_thread_job_create(2, &job));
+  Word words[2];
+  std::vector<double> lines;
+  std::vector<double> calls;
+  on_two_threads([&](std::uint32_t rank) {
+    pin(where[rank]);
+    Rank self;
+    self.join(job, rank);
+    self.run(rank, 0, kCalls / 10);
+    std::uint64_t word = 0;
+    std::uint64_t call = kCalls / 10;
+    for (int block = 0; block < kBlocks; ++block) {
+      double begin = now();
+      for (std::uint64_t i = 0; i < kCalls; ++i) {
+        ++word;
+        if (rank == 1) words[0].await(word);
+        words[rank].value.store(word, std::memory_order_release);
+        if (rank == 0) words[1].await(word);
+      }
+      if (rank == 0) lines.push_back((now() - begin) / (2.0 * kCalls));
+      begin = now();
+      self.run(rank, call, kCalls);
+      call += kCalls;
+      if (rank == 0) calls.push_back((now() - begin) / kCalls);
+    }
+    check(unisono_finalize(self.context));
+  });
+  unisono_thread_job_free(job);
+  // The differences of neighbouring blocks, so that both have had the same machine.
+  std::vector<double> beyond;
+  beyond.reserve(kBlocks);
+  for (int i = 0; i < kBlocks; ++i) beyond.push_back(calls[i] - lines[i]);
+  const auto median = [](std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+  };
+  std::printf(
+      "allreduce of 4 B, 2 ranks  %8.1f ns\nway of a line              %8.1f ns\nbeyond it                  %8.1f ns\n",
+      median(calls), median(lines), median(beyond));
+  return 0;
+}
+
+int repeat(std::uint64_t count, bool started) {
+  unisono_thread_job* job = nullptr;
+  check(unisono_thread_job_create(2, &job));
+  if (!started) {
+    on_two_threads([&](std::uint32_t rank) {
+      Rank self;
+      self.join(job, rank);
+      self.run(rank, 0, count);
+      check(unisono_finalize(self.context));
+    });
+  } else {
+    Rank ranks[2];
+    // Joining is collective, so it needs two threads; the calls do not.
+    on_two_threads([&](std::uint32_t rank) { ranks[rank].join(job, rank); });
+    for (std::uint64_t i = 0; i < count; ++i) {
+      unisono_request* requests[2] = {};
+      for (std::uint32_t rank = 0; rank < 2; ++rank) {
+        ranks[rank].mine = static_cast<std::int32_t>(rank == 0 ? i : 2 * i + 1);
+        check(unisono_start(ranks[rank].world, &ranks[rank].call, &requests[rank]));
+      }
+      // Either may need the other's progress to complete.
+      for (int complete[2] = {}; complete[0] == 0 || complete[1] == 0;) {
+        for (int rank = 0; rank < 2; ++rank) {
+          if (complete[rank] == 0) check(unisono_test(requests[rank], &complete[rank]));
+        }
+      }
+      for (std::uint32_t rank = 0; rank < 2; ++rank) {
+        ranks[rank].expect(i);
+        unisono_request_free(requests[rank]);
+      }
+    }
+    for (Rank& rank : ranks) check(unisono_finalize(rank.context));
+  }
+  unisono_thread_job_free(job);
+  std::printf("%llu calls on each of 2 ranks, all right\n", static_cast<unsigned long long>(count));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t count = 0;
+  bool started = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--started") {
+      started = true;
+    } else if (argument == "--calls" && i + 1 < argc) {
+      count = std::strtoull(argv[++i], nullptr, 10);
+    } else {
+      count = 0;
+      i = argc;
+      std::fprintf(stderr, "usage: bench_overhead [--calls N [--started]]\n");
+      return 2;
+    }
+  }
+  if (started && count == 0) {
+    std::fprintf(stderr, "bench_overhead: --started goes with --calls N, N at least 1\n");
+    return 2;
+  }
+  return count == 0 ? measure() : repeat(count, started);
+}

@@ -1,0 +1,187 @@
+// Unisono, through its public C interface and nothing else.
+#include <unisono/unisono.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench/worker.h"
+
+namespace {
+
+constexpr double kTimeoutSeconds = 60;
+
+struct State {
+  unisono_context* context = nullptr;
+  unisono_communicator* world = nullptr;
+  unisono_communicator* reversed = nullptr;  ///< all ranks, in the opposite order
+  unisono_call arguments{};                  ///< of the calls of the block; only the root changes
+  std::vector<std::int64_t> counts;          ///< of v-collectives
+};
+
+State state;
+
+void check(unisono_result result) {
+  if (__builtin_expect(result != 0, 0)) bench_fail("%s", unisono_last_error());
+}
+
+unisono_collective collective_of(bench_op op) {
+  switch (op) {
+    case BENCH_BCAST:
+      return UNISONO_BCAST;
+    case BENCH_REDUCE:
+      return UNISONO_REDUCE;
+    case BENCH_ALLREDUCE:
+      return UNISONO_ALLREDUCE;
+    case BENCH_REDUCE_SCATTER:
+      return UNISONO_REDUCE_SCATTER;
+    case BENCH_SCAN:
+      return UNISONO_SCAN;
+    case BENCH_EXSCAN:
+      return UNISONO_EXSCAN;
+    case BENCH_GATHER:
+      return UNISONO_GATHER;
+    case BENCH_SCATTER:
+      return UNISONO_SCATTER;
+    case BENCH_ALLGATHER:
+      return UNISONO_ALLGATHER;
+    case BENCH_ALLTOALL:
+      return UNISONO_ALLTOALL;
+    case BENCH_GATHERV:
+      return UNISONO_GATHERV;
+    case BENCH_SCATTERV:
+      return UNISONO_SCATTERV;
+    case BENCH_ALLGATHERV:
+      return UNISONO_ALLGATHERV;
+    case BENCH_ALLTOALLV:
+      return UNISONO_ALLTOALLV;
+    case BENCH_BARRIER:
+      return UNISONO_BARRIER;
+    default:
+      bench_fail("operation %d is not a collective", static_cast<int>(op));
+  }
+}
+
+unisono_datatype datatype_of(bench_datatype datatype) {
+  switch (datatype) {
+    case BENCH_INT32:
+      return UNISONO_INT32;
+    case BENCH_INT64:
+      return UNISONO_INT64;
+    case BENCH_FP32:
+      return UNISONO_FP32;
+    default:
+      return UNISONO_FP64;
+  }
+}
+
+bool reduces(bench_op op) {
+  return op == BENCH_REDUCE || op == BENCH_ALLREDUCE || op == BENCH_REDUCE_SCATTER || op == BENCH_SCAN ||
+         op == BENCH_EXSCAN;
+}
+
+// There and back again. The two calls differ in direction and buffer only.
+void pingpong(const bench_call& call) {
+  if (call.rank > 1) return;
+  unisono_call& arguments = state.arguments;
+  const auto send = [&] {
+    arguments.collective = UNISONO_SEND;
+    check(unisono_run(state.world, &arguments));
+  };
+  const auto receive = [&] {
+    arguments.collective = UNISONO_RECV;
+    check(unisono_run(state.world, &arguments));
+  };
+  if (call.rank == 0) {
+    send();
+    receive();
+  } else {
+    receive();
+    send();
+  }
+}
+
+}  // namespace
+
+std::uint32_t system_launched_rank() {
+  const char* const rank = std::getenv("UNISONO_RANK");
+  if (rank == nullptr) bench_fail("UNISONO_RANK is not set: what started this process?");
+  return static_cast<std::uint32_t>(std::strtoul(rank, nullptr, 10));
+}
+
+void system_open(int*, char***, std::uint32_t* rank, std::uint32_t* size) {
+  unisono_settings settings{};
+  settings.struct_size = sizeof settings;
+  settings.timeout_seconds = kTimeoutSeconds;
+  check(unisono_init(&settings, &state.context));
+  check(unisono_world(state.context, &state.world));
+  check(unisono_communicator_rank(state.world, rank));
+  check(unisono_communicator_size(state.world, size));
+  check(unisono_split(state.world, 0, -static_cast<std::int64_t>(*rank), 0, &state.reversed));
+}
+
+void system_close() { check(unisono_finalize(state.context)); }
+
+void* system_allocate(std::size_t bytes, int registered) {
+  if (registered == 0) return bench_allocate_plain(bytes);
+  void* memory = nullptr;
+  check(unisono_allocate(state.context, bytes, &memory));
+  return memory;
+}
+
+void system_deallocate(void* memory, int registered) {
+  if (registered == 0) {
+    std::free(memory);
+  } else {
+    check(unisono_deallocate(state.context, memory));
+  }
+}
+
+void system_prepare(const bench_call* call) {
+  const std::uint64_t block = call->count * bench_element_bytes(call->datatype);
+  unisono_call& arguments = state.arguments;
+  arguments = {};
+  arguments.struct_size = sizeof arguments;
+  arguments.algorithm = call->algorithm;
+  if (call->op == BENCH_PINGPONG) {
+    if (call->algorithm != nullptr) bench_fail("send and recv have no algorithms to choose from");
+    arguments.root = 1 - static_cast<std::int64_t>(call->rank);
+  } else {
+    arguments.collective = collective_of(call->op);
+  }
+  if (call->op == BENCH_BARRIER) return;
+  arguments.datatype = datatype_of(call->datatype);
+  arguments.op = reduces(call->op) ? UNISONO_SUM : 0;
+  arguments.count = static_cast<std::int64_t>(call->count);
+  arguments.src = call->src;
+  arguments.src_bytes = block * bench_src_blocks(call->op, call->size);
+  arguments.dst = call->dst;
+  arguments.dst_bytes = block * bench_dst_blocks(call->op, call->size);
+  state.counts.assign(call->size, arguments.count);
+  const bool all_to_all = call->op == BENCH_ALLTOALLV;
+  if (all_to_all || call->op == BENCH_SCATTERV) arguments.send_counts = state.counts.data();
+  if (all_to_all || call->op == BENCH_GATHERV || call->op == BENCH_ALLGATHERV) {
+    arguments.recv_counts = state.counts.data();
+  }
+}
+
+void system_call(const bench_call* call, std::uint32_t turn) {
+  if (call->op == BENCH_PINGPONG) {
+    pingpong(*call);
+  } else if (call->op == BENCH_SCAN || call->op == BENCH_EXSCAN) {
+    check(unisono_run(turn == 0 ? state.world : state.reversed, &state.arguments));
+  } else {
+    if (call->turns > 1) state.arguments.root = turn;
+    check(unisono_run(state.world, &state.arguments));
+  }
+}
+
+void system_barrier() {
+  unisono_call barrier{};
+  barrier.struct_size = sizeof barrier;
+  barrier.collective = UNISONO_BARRIER;
+  check(unisono_run(state.world, &barrier));
+}
+
+// FILL HERE: the name of the algorithm that the last call on state.world used, when the C interface tells it.
+const char* system_algorithm() { return nullptr; }

@@ -1,0 +1,106 @@
+/* The benchmark's loop: one process of one system. */
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct bench_options options;
+
+/* Buffers of the last call, kept while they fit: a round comes back to the same call again and again. */
+static struct {
+  void *src, *dst;
+  size_t src_bytes, dst_bytes;
+  int registered;
+} memory;
+
+static void* fitting(void* old, size_t old_bytes, size_t bytes, int registered) {
+  if (old != NULL && old_bytes == bytes && memory.registered == registered) return old;
+  if (old != NULL) system_deallocate(old, memory.registered);
+  return bytes == 0 ? NULL : system_allocate(bytes, registered);
+}
+
+static void bind_memory(struct bench_call* call, int registered) {
+  const size_t block = call->count * bench_element_bytes(call->datatype);
+  const size_t src_bytes = block * bench_src_blocks(call->op, call->size);
+  const size_t dst_bytes = block * bench_dst_blocks(call->op, call->size);
+  memory.src = fitting(memory.src, memory.src_bytes, src_bytes, registered);
+  memory.dst = fitting(memory.dst, memory.dst_bytes, dst_bytes, registered);
+  memory.src_bytes = src_bytes;
+  memory.dst_bytes = dst_bytes;
+  memory.registered = registered;
+  call->src = memory.src;
+  call->dst = memory.dst;
+}
+
+static void make_calls(const void* what, uint64_t first, uint64_t calls) {
+  const struct bench_call* const call = what;
+  uint32_t turn = (uint32_t)(first % call->turns);
+  for (uint64_t i = first; i < first + calls; ++i) {
+    bench_stamp(call, turn, i);
+    system_call(call, turn);
+    if (++turn == call->turns) turn = 0;
+  }
+}
+
+/* A few calls with data of their own, so that every rank is the root of one; whether their results are right. */
+static int verify(const struct bench_call* call, uint32_t seed) {
+  bench_fill(call, seed);
+  make_calls(call, 0, call->turns);
+  if (options.damage && call->rank == 0) bench_damage(call);
+  return bench_check(call, seed, call->turns - 1);
+}
+
+static void measure(const char* line, uint32_t rank, uint32_t size) {
+  static struct bench_block block; /* its texts must live as long as the call */
+  block = bench_block_of(line);
+  const int op = bench_op_of(block.op), datatype = bench_datatype_of(block.datatype);
+  if (op < 0 || datatype < 0) bench_fail("there is no operation %s of %s here", block.op, block.datatype);
+  struct bench_call call = {
+      .op = (enum bench_op)op,
+      .datatype = (enum bench_datatype)datatype,
+      .rank = rank,
+      .size = size,
+      .count = block.count,
+      .turns = bench_turns((enum bench_op)op, size),
+      .algorithm = strcmp(block.algorithm, "-") == 0 ? NULL : block.algorithm,
+  };
+  bind_memory(&call, strcmp(block.buffers, "registered") == 0);
+  system_prepare(&call);
+
+  int right = verify(&call, 2 * block.seed);
+  bench_fill(&call, 2 * block.seed + 1);
+  /* The ranks were woken one after the other, and filling takes each as long as it takes. */
+  system_barrier();
+  system_barrier();
+  make_calls(&call, 0, block.warmup);
+  const struct bench_times times = bench_time(&block, make_calls, &call, block.warmup);
+  right &= bench_check(&call, 2 * block.seed + 1, block.warmup + block.calls - 1);
+  const char* const algorithm = system_algorithm();
+  right &= verify(&call, 2 * block.seed + 2);
+  bench_reply("done %.9f %.9f %.12f %.12f %d %s", times.seconds, times.stolen, times.median, times.p99, right,
+              algorithm == NULL ? "-" : algorithm);
+}
+
+int main(int argc, char** argv) {
+  bench_die_with_parent();
+  options = bench_options_of(argc, argv);
+  bench_pin(&options, system_launched_rank());
+  uint32_t rank = 0, size = 0;
+  system_open(&argc, &argv, &rank, &size);
+  bench_connect(&options, rank, size);
+  if (size != options.ranks) bench_fail("the job has %u ranks instead of %u", size, options.ranks);
+  if (size > BENCH_MOST_RANKS) bench_fail("%u ranks; results can be checked of %d at most", size, BENCH_MOST_RANKS);
+  for (;;) {
+    const char* const line = bench_read_line();
+    /* Without the command there is no orderly end, for the other ranks may be in the middle of a call. */
+    if (line == NULL) _exit(1);
+    if (strcmp(line, "end") == 0) break;
+    measure(line, rank, size);
+  }
+  if (memory.src != NULL) system_deallocate(memory.src, memory.registered);
+  if (memory.dst != NULL) system_deallocate(memory.dst, memory.registered);
+  system_close();
+  return 0;
+}

@@ -1,0 +1,153 @@
+"""What is to be measured: operations, sizes, cells, and how long it will take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import InvalidArgumentError
+
+OPS = (
+    "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
+    "alltoall", "gatherv", "scatterv", "allgatherv", "alltoallv", "barrier",
+)  # fmt: skip
+ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
+PEERS = ("openmpi", "mpich")
+BUFFERS = ("registered", "malloc")
+ELEMENT_BYTES = {"int32": 4, "int64": 8, "fp32": 4, "fp64": 8}
+LARGEST = 1 << 30
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of each system: an operation on blocks of so many bytes."""
+
+    op: str
+    bytes: int
+    dtype: str
+    buffers: str
+    ranks: int
+    algorithm: str | None = None  #: of Unisono; None: its own choice
+
+    @property
+    def count(self) -> int:
+        """Elements of a block."""
+        return self.bytes // ELEMENT_BYTES[self.dtype]
+
+    @property
+    def turns(self) -> int:
+        """After so many calls everything repeats (bench_turns in bench/data.h)."""
+        if self.op in ROOTED:
+            return self.ranks
+        return 2 if self.op in ("scan", "exscan") else 1
+
+    @property
+    def calls_per_figure(self) -> float:
+        """A ping-pong is there and back; its figure is one way."""
+        return 2 if self.op == "pingpong" else 1
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Memory of one rank, at the most."""
+        return 2 * self.bytes * self.ranks
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long is measured."""
+
+    rounds: int
+    most_rounds: int  #: when too many rounds were disturbed
+    block_seconds: float  #: of one system in one round
+    limit_seconds: float
+    sample_seconds: float  #: of the pass that looks at single calls
+
+    @staticmethod
+    def of(*, crowded: bool, quick: bool) -> Effort:
+        """Means of calls that share cores need a second each: the scheduler's time slices are milliseconds."""
+        if crowded:
+            return Effort(2, 3, 0.1, 0.002, 0.1) if quick else Effort(5, 8, 1.0, 0.002, 0.5)
+        return Effort(5, 8, 0.001, 0.0005, 0.01) if quick else Effort(20, 60, 0.005, 0.002, 0.05)
+
+
+def size_text(size: int) -> str:
+    """4096 -> "4K"."""
+    for unit in ("G", "M", "K"):
+        if size and size % UNITS[unit] == 0:
+            return f"{size // UNITS[unit]}{unit}"
+    return str(size)
+
+
+def parse_size(text: str) -> int:
+    """Bytes: `4K` is 4096."""
+    match = re.fullmatch(r"(\d+)([KMG]?)B?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise InvalidArgumentError(f"{text!r} is no size; a size is a number of bytes, such as 48, 4K or 1M")
+    size = int(match[1]) * UNITS[match[2].upper()]
+    if not 1 <= size <= LARGEST:
+        raise InvalidArgumentError(f"size {text} was given; allowed are 1 to {size_text(LARGEST)} bytes")
+    return size
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Sizes: `4:16` is 4, 8, 16; `4,1K` is 4, 1024. Ranges go by powers of two."""
+    sizes: set[int] = set()
+    for part in text.split(","):
+        first, colon, last = part.partition(":")
+        low = parse_size(first)
+        high = parse_size(last) if colon else low
+        if high < low:
+            raise InvalidArgumentError(f"sizes {part} were given; the first of a range must not be above the last")
+        if not colon:
+            sizes.add(low)
+            continue
+        powers = [1 << k for k in range(LARGEST.bit_length()) if low <= 1 << k <= high]
+        if not powers:
+            raise InvalidArgumentError(f"sizes {part} were given; there is no power of two in that range")
+        sizes.update(powers)
+    return sorted(sizes)
+
+
+def parse_names(text: str, known: tuple[str, ...], what: str) -> list[str]:
+    """A list of names separated by commas; "all" for all of them."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == ["all"]:
+        return list(known)
+    for name in names:
+        if name not in known:
+            raise InvalidArgumentError(f"{what} {name!r} was given; there are {', '.join(known)}")
+    if not names:
+        raise InvalidArgumentError(f"no {what} was given; there are {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def cells(
+    *, ops: list[str], sizes: list[int], dtypes: list[str], buffers: list[str], ranks: int, algorithm: str | None
+) -> Iterator[Cell]:
+    """All cells, in the order in which they are measured and shown."""
+    for dtype in dtypes:
+        for size in sizes:
+            if size % ELEMENT_BYTES[dtype]:
+                raise InvalidArgumentError(
+                    f"size {size} was given with {dtype}; allowed are multiples of {ELEMENT_BYTES[dtype]} bytes"
+                )
+    for op in ops:
+        if op == "barrier":
+            yield Cell(op, 0, dtypes[0], buffers[0], ranks, algorithm)
+            continue
+        for dtype in dtypes:
+            for kind in buffers:
+                for size in sizes:
+                    yield Cell(op, size, dtype, kind, ranks, algorithm)
+
+
+def estimate(cell: Cell, systems: int, effort: Effort) -> float:
+    """Seconds that a cell will take, roughly."""
+    # Filling and checking run at some GB/s on every rank, a handful of times for each block; waking and
+    # answering takes most of a millisecond.
+    checking = 0.0005 + 8 * cell.buffer_bytes / 3e9
+    blocks = effort.rounds + 4
+    each = blocks * (1.2 * effort.block_seconds + checking) + effort.sample_seconds
+    return systems * each + blocks * (2 * effort.limit_seconds + 0.0005)

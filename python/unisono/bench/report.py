@@ -1,0 +1,160 @@
+"""Figures for machines and for people: JSON lines, and a table that grows as it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from .machine import Placement
+from .plan import size_text
+from .session import Measured, Row
+from .targets import Target, find
+
+#: The transport of each system.
+NETWORKS = {"unisono": "shm", "openmpi": "vader", "mpich": "ucx-shm", "limit": None}
+
+
+def record(measured: Measured) -> dict[str, Any]:
+    """One line of the JSON file."""
+    cell = measured.cell
+    times = measured.kept_times if measured.failure is None else []
+    chosen = cell.algorithm if measured.system == "unisono" else None
+    return {
+        "system": measured.system,
+        "op": cell.op,
+        "algorithm": measured.algorithm or chosen,
+        "auto": chosen is None,
+        "network": NETWORKS.get(measured.system),
+        "platform": "native",
+        "ranks": cell.ranks,
+        "bytes": cell.bytes,
+        "dtype": cell.dtype,
+        "buffers": cell.buffers,
+        "median_us": _microseconds(float(np.median(times))) if times else None,
+        "mean_us": _microseconds(float(np.mean(times))) if times else None,
+        "p99_us": _microseconds(measured.p99) if times and measured.p99 is not None else None,
+        "cycles": None,
+        "ratio": {peer: round(ratio.value, 4) for peer, ratio in measured.ratios.items()},
+        "ratio_ci": {peer: [round(ratio.low, 4), round(ratio.high, 4)] for peer, ratio in measured.ratios.items()},
+        "limit_ratio": None if not times or measured.limit_ratio is None else round(measured.limit_ratio, 4),
+        "iterations": measured.calls if times else 0,
+        "verified": bool(times) and measured.verified,
+    }
+
+
+def _microseconds(seconds: float) -> float:
+    return round(1e6 * seconds, 5)
+
+
+def time_text(seconds: float | None) -> str:
+    """Three figures and a unit."""
+    if seconds is None:
+        return "-"
+    value, unit = next(
+        ((seconds * scale, unit) for scale, unit in ((1e9, "ns"), (1e6, "µs"), (1e3, "ms")) if seconds * scale < 999.5),
+        (seconds, "s"),
+    )
+    return f"{value:.3g} {unit}" if value < 99.95 else f"{value:.0f} {unit}"
+
+
+class TablePrinter:
+    """Writes rows as they come, with a heading whenever the operation changes."""
+
+    def __init__(
+        self, console: Console, systems: Sequence[str], placement: Placement, targets: Sequence[Target], *, mean: bool
+    ) -> None:
+        self._console = console
+        self._peers = [name for name in systems if name != "unisono"]
+        self._placement = placement
+        self._targets = targets
+        self._mean = mean  # means instead of medians, where ranks share cores
+        self._heading: tuple[str, ...] = ()
+        self.met = 0
+        self.missed = 0
+
+    def limits(self, measured: Sequence[Measured]) -> None:
+        """What the machine can do by itself."""
+        if not measured:
+            return
+        parts = []
+        for one in measured:
+            size = "" if one.cell.op == "cache_line" else f" {size_text(one.cell.bytes)}"
+            parts.append(f"{one.cell.op}{size} {time_text(self._figure(one))}")
+        self._console.print(Text("limits: " + ", ".join(parts), style="dim"), soft_wrap=True)
+
+    def row(self, row: Row) -> None:
+        """One cell."""
+        cell = row.cell
+        heading = (cell.op, cell.dtype, cell.buffers)
+        if heading != self._heading:
+            self._heading = heading
+            self._head(cell.op, cell.dtype, cell.buffers)
+        line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>9}")
+        by_name = {measured.system: measured for measured in row.systems}
+        notes = []
+        for name in [*self._peers, "unisono"]:
+            measured = by_name[name]
+            if measured.failure is not None:
+                line.append(f"  {'failed':>9}", style="bold red")
+                if measured.failure != "given up":
+                    notes.append(f"{name}: {measured.failure}")
+                continue
+            style = "bold" if name == "unisono" else ""
+            line.append(f"  {time_text(self._figure(measured)):>9}", style=style)
+            if not measured.verified:
+                notes.append(f"{name}: WRONG RESULT")
+        ours = by_name["unisono"]
+        target = find(self._targets, ours, self._placement) if ours.failure is None else None
+        met = target.is_met(ours) if target is not None else None
+        colour = {True: "green", False: "red", None: ""}[met]
+        for peer in self._peers:
+            ratio = ours.ratios.get(peer)
+            text = "-" if ratio is None else f"{_short(ratio.value)} ({_short(ratio.low)}-{_short(ratio.high)})"
+            line.append(f"  {text:>17}", style=colour)
+        text = "-" if ours.limit_ratio is None else f"{ours.limit_ratio:.2f}"
+        line.append(f"  {text:>7}")
+        line.append(f"  {_mark(met)} {_goal(target)}" if target is not None else "", style=colour)
+        if row.quiet < row.rounds:
+            line.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
+        if row.noisy:
+            line.append(", the quietest taken", style="yellow")
+        self.met += met is True
+        self.missed += met is False
+        self._console.print(line, soft_wrap=True)
+        for note in notes:
+            self._console.print(Text(f"        {note}", style="bold red"), soft_wrap=True)
+
+    def _figure(self, measured: Measured) -> float | None:
+        times = measured.kept_times
+        if not times:
+            return None
+        return float(np.mean(times) if self._mean else np.median(times))
+
+    def _head(self, op: str, dtype: str, buffers: str) -> None:
+        what = "" if op == "barrier" else f", {dtype}, {buffers}"
+        columns = f"{'bytes':>6}  {'limit':>9}" + "".join(f"  {name:>9}" for name in [*self._peers, "unisono"])
+        columns += "".join(f"  {'to ' + name:>17}" for name in self._peers) + f"  {'x limit':>7}"
+        self._console.print()
+        self._console.print(Text(f"{op}{what}", style="bold"))
+        self._console.print(Text(columns, style="dim"), soft_wrap=True)
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.2g}"
+
+
+def _mark(met: bool | None) -> str:
+    return {True: "✓", False: "✗", None: "·"}[met]
+
+
+def _goal(target: Target) -> str:
+    parts = []
+    if target.peer is not None:
+        parts.append(f"≤ {target.peer:g} × peer")
+    if target.limit is not None:
+        parts.append(f"≤ {target.limit:g} × limit")
+    return (" or " if target.either else ", ").join(parts)

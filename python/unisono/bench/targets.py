@@ -1,0 +1,100 @@
+"""Goals for figures, read from bench/targets.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from .machine import Placement
+from .plan import OPS, parse_size
+from .session import Measured
+
+FILE = Path(__file__).resolve().parents[3] / "bench" / "targets.yaml"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on the ratio to the better peer, on the ratio to the limit, or on both."""
+
+    case: str
+    ops: tuple[str, ...]
+    least_bytes: int
+    most_bytes: int
+    peer: float | None = None
+    limit: float | None = None
+    either: bool = False  #: one of the two bounds is enough
+    ranks: tuple[int, ...] = ()  #: none: any
+    crowded: bool | None = None  #: None: whether or not ranks share cores
+    buffers: tuple[str, ...] = ()  #: none: any
+    peers: tuple[str, ...] = ()  #: the peers it is about; none: all that were measured
+
+    def applies(self, measured: Measured, placement: Placement) -> bool:
+        """Whether the target is about this figure."""
+        cell = measured.cell
+        return (
+            cell.op in self.ops
+            and self.least_bytes <= cell.bytes <= self.most_bytes
+            and (not self.ranks or cell.ranks in self.ranks)
+            and self.crowded in (None, placement.crowded)
+            and (not self.buffers or cell.buffers in self.buffers)
+        )
+
+    def is_met(self, measured: Measured) -> bool | None:
+        """Whether it is met; None if what it is compared with was not measured."""
+        verdicts: list[bool] = []
+        ratios = [ratio.value for peer, ratio in measured.ratios.items() if not self.peers or peer in self.peers]
+        if self.peer is not None and ratios:
+            # The better peer is the one that the ratio to is larger.
+            verdicts.append(max(ratios) <= self.peer)
+        if self.limit is not None and measured.limit_ratio is not None:
+            verdicts.append(measured.limit_ratio <= self.limit)
+        wanted = (self.peer is not None) + (self.limit is not None)
+        if self.either and any(verdicts):
+            return True
+        if len(verdicts) < wanted:
+            return False if verdicts and not self.either and not all(verdicts) else None
+        return all(verdicts)
+
+
+def load(path: Path = FILE) -> list[Target]:
+    """All targets; none if the file is not there, as in an installed package."""
+    try:
+        import yaml
+    except ImportError:
+        return []
+    if not path.is_file():
+        return []
+    return [_target(entry, path) for entry in yaml.safe_load(path.read_text())]
+
+
+def _target(entry: dict[str, Any], path: Path) -> Target:
+    known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "peers"}
+    ops = tuple(entry.get("ops", ()))
+    if not set(entry) <= known or not ops or not set(ops) <= set(OPS):
+        raise InvalidArgumentError(
+            f"{path}: a target has the keys {', '.join(sorted(known))}, and ops of {OPS}: {entry}"
+        )
+    least, most = (parse_size(str(size)) if size else 0 for size in entry["bytes"])
+    return Target(
+        case=entry["case"],
+        ops=ops,
+        least_bytes=least,
+        most_bytes=most,
+        peer=entry.get("peer"),
+        limit=entry.get("limit"),
+        either=bool(entry.get("either", False)),
+        ranks=tuple(entry.get("ranks", ())),
+        crowded=entry.get("crowded"),
+        buffers=tuple(entry.get("buffers", ())),
+        peers=tuple(entry.get("peers", ())),
+    )
+
+
+def find(targets: Sequence[Target], measured: Measured, placement: Placement) -> Target | None:
+    """The first target about a figure: the file goes from the particular to the general."""
+    if measured.system != "unisono":
+        return None
+    return next((target for target in targets if target.applies(measured, placement)), None)

@@ -1,0 +1,193 @@
+"""The course of a measurement, with systems whose times are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from unisono.bench.plan import Cell, Effort
+from unisono.bench.report import record
+from unisono.bench.session import Session
+from unisono.bench.systems import Outcome, System, SystemFailedError
+
+EFFORT = Effort(rounds=8, most_rounds=24, block_seconds=0.01, limit_seconds=0.001, sample_seconds=0.01)
+CELL = Cell("allreduce", 1024, "fp32", "malloc", 2)
+
+
+class Fake:
+    """A system that takes `seconds(time)` for a call, on a clock that all share."""
+
+    clock = 0.0
+
+    def __init__(self, name: str, seconds: Callable[[float], float], **changes: Any) -> None:
+        self.name = name
+        self.size = 2
+        self.seconds = seconds
+        self.asked: list[dict[str, Any]] = []
+        self.fails = changes.pop("fails", False)
+        self.changes = changes
+        self.ended = ""
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        self.ended = "stopped"
+
+    def kill(self) -> None:
+        self.ended = "killed"
+
+    def block(self, **arguments: Any) -> Outcome:
+        self.asked.append(arguments)
+        if self.fails:
+            raise SystemFailedError("no answer in time from rank 1")
+        assert arguments["calls"] >= 1
+        total = arguments["calls"] * self.seconds(Fake.clock)
+        Fake.clock += total
+        each = total / arguments["calls"]
+        outcome = {
+            "seconds": total,
+            "stolen": 0.0,
+            "median": each,
+            "p99": 3 * each,
+            "verified": True,
+            "algorithm": None,
+        }
+        return Outcome(**(outcome | self.changes))
+
+
+def session(*systems: Fake, limit: Fake | None = None, crowded: bool = False) -> Session:
+    fakes = [cast(System, system) for system in systems]
+    return Session(fakes, cast(System, limit or Fake("limit", lambda _: 1e-7)), EFFORT, crowded=crowded)
+
+
+def test_figures_of_a_cell() -> None:
+    row = session(Fake("unisono", lambda _: 2e-6), Fake("openmpi", lambda _: 8e-6)).measure(CELL)
+    ours, peer = row.systems
+    assert ours.ratios["openmpi"].value == pytest.approx(0.25)
+    assert ours.limit_ratio == pytest.approx(20)
+    assert (row.rounds, row.quiet, row.noisy) == (8, 8, False)
+    line = record(ours)
+    assert line["median_us"] == pytest.approx(2.0)
+    assert line["p99_us"] == pytest.approx(6.0)
+    assert line["ratio"] == {"openmpi": pytest.approx(0.25)}
+    assert record(peer)["ratio"] == {}
+
+
+def test_a_pingpong_counts_one_way() -> None:
+    row = session(Fake("unisono", lambda _: 2e-6)).measure(Cell("pingpong", 4, "fp32", "malloc", 2))
+    assert record(row.systems[0])["median_us"] == pytest.approx(1.0)
+    assert record(row.systems[0])["p99_us"] == pytest.approx(3.0)
+
+
+def test_a_machine_that_changes_speed_does_not_change_the_ratio() -> None:
+    def speed(time: float) -> float:
+        return 1.0 + 0.25 * (int(time / 0.05) % 2)
+
+    ours = Fake("unisono", lambda time: 2e-6 * speed(time))
+    peer = Fake("openmpi", lambda time: 4e-6 * speed(time))
+    row = session(ours, peer).measure(CELL)
+    assert row.systems[0].ratios["openmpi"].value == pytest.approx(0.5, rel=0.01)
+
+
+def test_disturbed_rounds_are_left_out_and_made_up_for() -> None:
+    # The limit is slow during every other tenth of a second, and so is Unisono, but not its peer.
+    Fake.clock = 0.0
+
+    def slow(time: float) -> float:
+        return 3.0 if int(time / 0.1) % 2 else 1.0
+
+    limit = Fake("limit", lambda time: 1e-7 * slow(time))
+    row = session(Fake("unisono", lambda time: 2e-6 * slow(time)), Fake("mpich", lambda _: 4e-6), limit=limit).measure(
+        CELL
+    )
+    assert 5 <= row.quiet < row.rounds
+    assert row.systems[0].ratios["mpich"].value == pytest.approx(0.5)
+    assert max(row.systems[0].kept_times) == pytest.approx(2e-6)
+
+
+def test_rounds_with_stolen_cores_are_left_out_unless_ranks_share_them() -> None:
+    thief = {"stolen": 0.009}
+    row = session(Fake("unisono", lambda _: 2e-6, **thief)).measure(CELL)
+    assert (row.quiet, row.rounds, row.noisy) == (0, EFFORT.most_rounds, True)
+    assert len(row.systems[0].kept) == EFFORT.most_rounds // 4
+    row = session(Fake("unisono", lambda _: 2e-6, **thief), crowded=True).measure(CELL)
+    assert (row.quiet, row.noisy) == (8, False)
+
+
+def test_all_systems_get_the_same_call_and_new_data_in_every_block() -> None:
+    systems = [Fake("unisono", lambda _: 2e-6), Fake("openmpi", lambda _: 3e-6)]
+    session(*systems).measure(Cell("bcast", 4096, "fp64", "registered", 4, "chain"))
+    for system in systems:
+        assert {(ask["op"], ask["dtype"], ask["count"], ask["buffers"]) for ask in system.asked} == {
+            ("bcast", "fp64", 512, "registered")
+        }
+        assert all(ask["calls"] % 4 == 0 for ask in system.asked)  # every rank is the root equally often
+    assert {ask["algorithm"] for ask in systems[0].asked} == {"chain"}
+    assert {ask["algorithm"] for ask in systems[1].asked} == {None}
+    seeds = [ask["seed"] for system in systems for ask in system.asked]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_the_order_of_systems_changes() -> None:
+    order: list[str] = []
+    systems = [Fake(name, lambda _: 2e-6) for name in ("unisono", "openmpi", "mpich")]
+    for system in systems:
+        system.seconds = lambda _, name=system.name: (order.append(name), 2e-6)[1]  # type: ignore[misc]
+    session(*systems).measure(CELL)
+    firsts = {order[i] for i in range(len(order) - 3 * EFFORT.rounds - 3, len(order) - 3, 3)}
+    assert firsts == {"unisono", "openmpi", "mpich"}
+
+
+def test_a_peer_that_fails_does_not_stop_the_others_and_is_given_up() -> None:
+    peer = Fake("mpich", lambda _: 1.0, fails=True)
+    measuring = session(Fake("unisono", lambda _: 2e-6), peer, Fake("openmpi", lambda _: 4e-6))
+    rows = [measuring.measure(CELL) for _ in range(4)]
+    for row in rows:
+        assert set(row.systems[0].ratios) == {"openmpi"}
+        line = record(row.systems[1])
+        assert (line["median_us"], line["iterations"], line["verified"]) == (None, 0, False)
+    assert [row.systems[1].failure for row in rows] == 2 * ["no answer in time from rank 1"] + 2 * ["given up"]
+    assert len(peer.asked) == 2
+
+
+def test_a_peer_that_fails_between_rounds() -> None:
+    peer = Fake("mpich", lambda _: 4e-6)
+
+    def seconds(_: float) -> float:
+        peer.fails = len(peer.asked) > 6
+        return 4e-6
+
+    peer.seconds = seconds
+    row = session(Fake("unisono", lambda _: 2e-6), peer).measure(CELL)
+    assert row.systems[1].failure is not None
+    assert row.systems[0].ratios == {}
+    assert row.systems[0].limit_ratio == pytest.approx(20)
+
+
+def test_a_wrong_result_in_any_block_counts() -> None:
+    row = session(Fake("unisono", lambda _: 2e-6, verified=False)).measure(CELL)
+    assert record(row.systems[0])["verified"] is False
+
+
+def test_systems_are_asked_to_end_or_else_made_to() -> None:
+    fake, limit = Fake("unisono", lambda _: 1.0), Fake("limit", lambda _: 1.0)
+    with session(fake, limit=limit):
+        pass
+    assert (fake.ended, limit.ended) == ("stopped", "stopped")
+    with pytest.raises(KeyboardInterrupt), session(fake, limit=limit):
+        raise KeyboardInterrupt
+    assert (fake.ended, limit.ended) == ("killed", "killed")
+
+
+def test_the_limit_is_the_larger_one() -> None:
+    limit = Fake("limit", lambda _: 0.0)
+    times = {"line": 1e-7, "share": 3e-7, "core": 1.0}  # a line's time is there and back
+    limit.seconds = lambda _: times[limit.asked[-1]["algorithm"]]
+    row = session(Fake("unisono", lambda _: 6e-7), limit=limit).measure(CELL)
+    assert row.limit.algorithm == "share"
+    assert row.systems[0].limit_ratio == pytest.approx(2)
+    row = session(Fake("unisono", lambda _: 6e-7), limit=limit).measure(Cell("barrier", 0, "fp32", "malloc", 2))
+    assert row.limit.algorithm == "line"
+    assert row.systems[0].limit_ratio == pytest.approx(12)

@@ -1,0 +1,215 @@
+"""Rounds, ratios and targets of `unisono bench`, with data whose answers are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from unisono.bench import machine, plan, targets
+from unisono.bench.machine import Placement
+from unisono.bench.plan import Cell
+from unisono.bench.session import Measured
+from unisono.bench.statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
+from unisono.errors import InvalidArgumentError
+
+
+def test_rounds_with_a_slow_limit_are_left_out() -> None:
+    rounds = [
+        Round((1.0, 1.1, 1.29)),
+        Round((1.0, 1.31, 1.0)),  # disturbed in the middle
+        Round((1.3, 1.0)),  # just allowed
+        Round((2.0, 1.0)),
+    ]
+    assert quiet_rounds(rounds) == [0, 2]
+
+
+def test_rounds_are_compared_with_the_least_limit_of_all() -> None:
+    assert quiet_rounds([Round((2.0, 2.0)), Round((2.0, 1.0)), Round((1.0, 1.0))]) == [2]
+
+
+def test_rounds_with_a_stolen_core_are_left_out() -> None:
+    assert quiet_rounds([Round((1.0,), 0.06), Round((1.0,), 0.04)]) == [1]
+
+
+def test_the_quietest_rounds() -> None:
+    rounds = [Round((1.0, 9.0)), Round((1.0, 2.0)), Round((1.0,), 0.5), Round((1.0, 1.5))]
+    assert quiet_rounds(rounds) == []
+    assert quietest_rounds(rounds, 2) == [1, 3]  # in the order of time
+    assert quietest_rounds(rounds, 3) == [0, 1, 3]
+
+
+def test_no_rounds() -> None:
+    assert quiet_rounds([]) == []
+
+
+def test_the_ratio_is_that_of_pairs() -> None:
+    # The machine changes its speed from round to round; the ratio of pairs does not.
+    speed = np.array([1.0, 5.0, 2.0, 9.0, 3.0])
+    ratio = paired_ratio(list(0.5 * speed), list(speed))
+    assert ratio == Ratio(0.5, 0.5, 0.5)
+
+
+def test_an_outlier_does_not_move_the_median() -> None:
+    times = [2.0, 2.1, 1.9, 2.0, 2.05, 1.95, 200.0]
+    ratio = paired_ratio(times, [1.0] * 7)
+    assert ratio.value == 2.0
+    assert ratio.low < 2.0 < ratio.high
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    random = np.random.default_rng(7)
+    covered = 0
+    for trial in range(200):
+        noise = random.lognormal(0.0, 0.3, size=25)
+        ratio = paired_ratio(list(3.0 * noise), [1.0] * 25, seed=trial)
+        assert ratio.low <= ratio.value <= ratio.high
+        covered += ratio.low <= 3.0 <= ratio.high
+    # 95 % of 200 are 190; the percentile bootstrap of a median is a little off for few rounds.
+    assert 176 <= covered <= 199
+
+
+def test_the_interval_narrows_with_more_rounds() -> None:
+    random = np.random.default_rng(3)
+    widths = []
+    for size in (10, 1000):
+        ratio = paired_ratio(list(random.lognormal(0.0, 0.3, size=size)), [1.0] * size)
+        widths.append(ratio.high - ratio.low)
+    assert widths[1] < widths[0] / 3
+
+
+def test_unequal_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 times and 1 others"):
+        paired_ratio([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [("4:32", [4, 8, 16, 32]), ("1K", [1024]), ("4,3K,4M", [4, 3072, 4 << 20]), ("5:9,8", [8]), ("48", [48])],
+)
+def test_sizes(text: str, sizes: list[int]) -> None:
+    assert plan.parse_sizes(text) == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("4X", "no size"), ("", "no size"), ("8:4", "must not be above"), ("9:15", "no power of two"),
+     ("0", "allowed are"), ("2G", "allowed are"), ("-4", "no size")],
+)  # fmt: skip
+def test_sizes_that_are_refused(text: str, said: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=said):
+        plan.parse_sizes(text)
+
+
+def test_size_text() -> None:
+    assert [plan.size_text(size) for size in (4, 1024, 1536, 4 << 20, 1 << 30)] == ["4", "1K", "1536", "4M", "1G"]
+
+
+def test_names() -> None:
+    assert plan.parse_names("bcast,reduce,bcast", plan.OPS, "operation") == ["bcast", "reduce"]
+    assert plan.parse_names("all", plan.OPS, "operation") == list(plan.OPS)
+    with pytest.raises(InvalidArgumentError, match="operation 'allreduec' was given; there are pingpong"):
+        plan.parse_names("allreduec", plan.OPS, "operation")
+
+
+def test_cells_need_whole_elements() -> None:
+    with pytest.raises(InvalidArgumentError, match="multiples of 8 bytes"):
+        list(plan.cells(ops=["bcast"], sizes=[4], dtypes=["fp64"], buffers=["malloc"], ranks=2, algorithm=None))
+
+
+def test_a_barrier_has_one_cell() -> None:
+    cells = list(
+        plan.cells(
+            ops=["barrier", "bcast"],
+            sizes=[8, 16],
+            dtypes=["fp32", "int64"],
+            buffers=["malloc", "registered"],
+            ranks=2,
+            algorithm=None,
+        )
+    )
+    assert [cell.bytes for cell in cells if cell.op == "barrier"] == [0]
+    assert len(cells) == 1 + 2 * 2 * 2
+
+
+def test_quota_of_a_control_group(tmp_path: Path) -> None:
+    own = tmp_path / "cgroup"
+    own.write_text("0::/a/b\n")
+    for folder, text in (("", "max 100000"), ("a", "150000 100000"), ("a/b", "400000 100000")):
+        (tmp_path / "root" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / folder / "cpu.max").write_text(text)
+    assert machine._quota(tmp_path / "root", own) == 1.5
+    own.write_text("3:cpu,cpuacct:/x\n")
+    (tmp_path / "root/cpu,cpuacct/x").mkdir(parents=True)
+    (tmp_path / "root/cpu,cpuacct/x/cpu.cfs_quota_us").write_text("300000")
+    (tmp_path / "root/cpu,cpuacct/x/cpu.cfs_period_us").write_text("100000")
+    assert machine._quota(tmp_path / "root", own) == 3.0
+    assert machine._quota(tmp_path / "root", tmp_path / "none") == float("inf")
+
+
+def test_binding() -> None:
+    assert Placement(2, (3, 5, 7), 3).binding == "3,5"
+    shared = Placement(4, (3, 5), 2)
+    assert (shared.crowded, shared.binding, shared.limit_binding) == (True, "-", "3,5")
+    assert Placement(4, (0, 1, 2, 3), 2).crowded  # a quota of two cores
+
+
+HERE = Placement(2, (0, 1), 2)
+
+
+def figure(
+    op: str, size: int, limit: float, *, ranks: int = 2, buffers: str = "registered", **ratios: float
+) -> Measured:
+    measured = Measured("unisono", Cell(op, size, "fp32", buffers, ranks), limit_ratio=limit)
+    measured.ratios = {peer: Ratio(ratio, ratio, ratio) for peer, ratio in ratios.items()}
+    return measured
+
+
+@pytest.mark.parametrize(
+    ("measured", "met"),
+    [
+        (figure("pingpong", 48, 1.4, openmpi=0.7, mpich=0.5), True),
+        (figure("pingpong", 48, 1.6, openmpi=0.7, mpich=0.5), False),  # both bounds
+        (figure("pingpong", 48, 1.4, openmpi=0.5, mpich=0.8), False),  # the better peer counts
+        (figure("pingpong", 48, 1.4), None),  # no peer was measured
+        (figure("pingpong", 48, 1.6), False),  # but already too slow
+        (figure("scan", 1024, 1.9, openmpi=0.9), True),  # one of two bounds
+        (figure("scan", 1024, 2.1, openmpi=0.7), True),
+        (figure("scan", 1024, 2.1, openmpi=0.8), False),
+        (figure("barrier", 0, 1.9), True),
+        (figure("barrier", 0, 2.1), None),
+        (figure("allreduce", 1 << 20, 9.0, openmpi=0.22), True),
+        (figure("allreduce", 1 << 20, 9.0, openmpi=0.23), False),
+        (figure("alltoall", 4 << 20, 9.0, mpich=0.6), True),
+        (figure("alltoall", 65536, 9.0, mpich=0.6), False),
+        (figure("allreduce", 65536, 9.0, buffers="malloc", mpich=0.45), True),
+    ],
+)
+def test_targets(measured: Measured, met: bool | None) -> None:
+    target = targets.find(targets.load(), measured, HERE)
+    assert target is not None
+    assert target.is_met(measured) is met
+
+
+def test_targets_where_ranks_share_cores() -> None:
+    crowded = Placement(4, (0, 1), 2)
+    rooted = figure("bcast", 1024, 50.0, ranks=4, openmpi=0.9, mpich=3.0)
+    target = targets.find(targets.load(), rooted, crowded)
+    assert target is not None
+    assert target.is_met(rooted) is True  # Open MPI alone is compared with
+    everybody = figure("allreduce", 1024, 50.0, ranks=4, openmpi=0.9)
+    target = targets.find(targets.load(), everybody, crowded)
+    assert target is not None
+    assert target.is_met(everybody) is False
+
+
+def test_figures_without_a_target() -> None:
+    assert targets.find(targets.load(), figure("allreduce", 2048, 1.0, openmpi=0.1), HERE) is None
+    assert targets.find(targets.load(), figure("allreduce", 4, 1.0, ranks=4, openmpi=0.1), Placement(4, (0, 1), 2))
+
+
+def test_a_target_with_an_unknown_key(tmp_path: Path) -> None:
+    file = tmp_path / "targets.yaml"
+    file.write_text("- {case: x, ops: [bcast], bytes: [0, 1K], pier: 0.5}\n")
+    with pytest.raises(InvalidArgumentError, match="pier"):
+        targets.load(file)
