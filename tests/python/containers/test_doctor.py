@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from .conftest import Run, sandboxed
 from unisono import machine
 from unisono.cli import main
 from unisono.machine import cores, kernel
 from unisono.machine.finding import Finding, State, bytes_text
+
+from .conftest import Run, sandboxed
 
 
 def named(findings: list[Finding], name: str) -> Finding:

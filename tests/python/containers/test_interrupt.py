@@ -62,7 +62,7 @@ def check(output: list[str], ranks: int, sent: float, pids: list[int]) -> None:
 def test_interrupt_of_the_launcher(tmp_path: Path, what: str) -> None:
     ranks = 3
     job = subprocess.Popen(
-        [sys.executable, "-m", "unisono", "run", "-n", str(ranks), script(tmp_path), what],
+        [sys.executable, "-m", "unisono", "run", "--timeout", "60", "-n", str(ranks), script(tmp_path), what],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
     assert job.stdout is not None
@@ -85,7 +85,7 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     job = subprocess.Popen(
         [sys.executable, "-c", "import fcntl, os, sys, termios\n"
          "os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])",
-         "-m", "unisono", "run", "-n", str(ranks), script(tmp_path), "recv"],
+         "-m", "unisono", "run", "--timeout", "60", "-n", str(ranks), script(tmp_path), "recv"],
         stdin=terminal, stdout=terminal, stderr=terminal, env=environment(),
     )  # fmt: skip
     os.close(terminal)
@@ -128,7 +128,7 @@ def test_ranks_that_do_not_heed_it_end_at_the_second(tmp_path: Path) -> None:
         "    context.world.recv(np.zeros(1), 1 - context.world.rank)\n"
     )
     job = subprocess.Popen(
-        [sys.executable, "-m", "unisono", "run", "-n", "2", str(path)],
+        [sys.executable, "-m", "unisono", "run", "--timeout", "60", "-n", "2", str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
     assert job.stdout is not None
