@@ -19,6 +19,8 @@ from typing import IO
 
 MOST_RANKS = 1024
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+DRAIN = 10.0  # seconds for output that is still in the pipes when all ranks have ended
+QUIET = 1.0  # seconds without output after which none is expected
 TIMED_OUT = 124  # exit status, as of timeout(1)
 COLOURS = (36, 33, 32, 35, 34, 31, 96, 93, 92, 95, 94, 91)
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -237,16 +239,21 @@ class Launcher:
                 sink.close()
 
     def _loop(self, deadline: float | None) -> None:
-        drained_by: float | None = None
+        drain_until: float | None = None
         while True:
-            if all(rank.ended for rank in self._ranks):
+            limits = [limit for limit in (deadline, self._kill_at) if limit is not None]
+            finished = all(rank.ended for rank in self._ranks)
+            if finished:
                 # What the ranks have written may still be in the pipes; descendants may hold them open for ever.
-                drained_by = drained_by or time.monotonic() + 1.0
-                if self._streams == 0 or time.monotonic() >= drained_by:
+                drain_until = drain_until or time.monotonic() + DRAIN
+                if self._streams == 0 or time.monotonic() >= drain_until:
                     return
-            limits = [limit for limit in (deadline, self._kill_at, drained_by) if limit is not None]
+                limits = [time.monotonic() + QUIET]
             wait = max(0.0, min(limits) - time.monotonic()) if limits else None
-            for key, _ in self._selector.select(wait):
+            events = self._selector.select(wait)
+            if finished and not events:
+                return
+            for key, _ in events:
                 action: Callable[[], None] = key.data
                 action()
             now = time.monotonic()
