@@ -257,7 +257,7 @@ class Launcher:
                 action: Callable[[], None] = key.data
                 action()
             now = time.monotonic()
-            if deadline is not None and now >= deadline:
+            if deadline is not None and now >= deadline and not finished:
                 deadline = None
                 self._timed_out = True
                 self._end()
