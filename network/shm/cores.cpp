@@ -84,7 +84,7 @@ Quota quota_v1(const std::string& folder) {
   return {time / period, name};
 }
 
-Quota lesser(Quota one, Quota other) { return other.cores < one.cores ? other : one; }
+const Quota& lesser(const Quota& one, const Quota& other) { return other.cores < one.cores ? other : one; }
 
 /// Least quota from a group up to the mount's own: every ancestor limits.
 Quota least_quota(const std::string& root, const Mount& mount, std::string path) {
@@ -201,7 +201,8 @@ std::uint32_t seats(std::span<const std::uint32_t> threads, const std::string& r
   sets.reserve(threads.size());
   for (const std::uint32_t thread : threads) {
     CoreSet set = thread == 0 ? own : affinity_of(thread);
-    sets.push_back(set.empty() ? own : std::move(set));
+    if (set.empty()) set = own;
+    sets.push_back(std::move(set));
   }
   const double cores = std::min(static_cast<double>(distinct_cores(sets)), cgroup_quota(root).cores);
   return cores < 1 ? 1 : static_cast<std::uint32_t>(cores);

@@ -82,6 +82,8 @@ class Parking {
 
   /// Over endpoint `self` of a segment that outlives this object.
   Parking(const Segment& segment, std::uint32_t self);
+  Parking(const Parking&) = delete;
+  Parking& operator=(const Parking&) = delete;
 
   /// Once, when the endpoint joins: makes this process subject to its peers' barriers, and gives the permission
   /// to all if it is the last.
@@ -93,7 +95,8 @@ class Parking {
   /// Whether senders to this endpoint may leave out their barrier.
   bool one_sided() const { return (block_.parked.load(std::memory_order_relaxed) & kOneSided) != 0; }
 
-  /// Whether there are more endpoints than can have a core each. Asks the system again as long as endpoints join.
+  /// Whether there are more endpoints than can have a core each. Asks the system again as long as endpoints join;
+  /// threads that bind themselves to cores later are not noticed.
   bool oversubscribed();
 
   /// Waits until `ready()` is true, `deadline` has passed, or `tick()` is false; returns what `ready()` was last.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import weakref
 from collections.abc import Callable
@@ -43,7 +44,9 @@ class Context:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        # A child of fork may leave the block that it did not enter, by sys.exit for instance: this is not its context.
+        with contextlib.suppress(WrongProcessError):
+            self.close()
 
 
 @atexit.register

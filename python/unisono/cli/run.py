@@ -19,6 +19,8 @@ from typing import IO
 
 MOST_RANKS = 1024
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+DRAIN = 10.0  # seconds for output that is still in the pipes when all ranks have ended
+QUIET = 1.0  # seconds without output after which none is expected
 TIMED_OUT = 124  # exit status, as of timeout(1)
 COLOURS = (36, 33, 32, 35, 34, 31, 96, 93, 92, 95, 94, 91)
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -88,7 +90,7 @@ class Rank:
 
     number: int
     process: subprocess.Popen[bytes]
-    pidfd: int
+    pidfd: int | None  #: None where sandboxes or limits refuse it
     ended: bool = False
     status: int = 0  #: exit status, or minus the number of the signal
 
@@ -139,7 +141,8 @@ class Launcher:
         """Runs the job and returns its exit status."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         before = signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        handled = (*FORWARDED, signal.SIGTSTP)
+        # A pidfd tells which rank ended first. SIGCHLD does for ranks without.
+        handled = (*FORWARDED, signal.SIGTSTP, signal.SIGCHLD)
         handlers = {number: signal.signal(number, lambda *_: None) for number in handled}
         try:
             self._selector.register(wake_read, selectors.EVENT_READ, lambda: self._signals(wake_read))
@@ -166,7 +169,7 @@ class Launcher:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != launcher:
                 os._exit(1)
-            for number in (*FORWARDED, signal.SIGTSTP):
+            for number in (*FORWARDED, signal.SIGTSTP, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
 
         environment = os.environ | {
@@ -192,9 +195,10 @@ class Launcher:
                 preexec_fn=in_child,
                 process_group=0,
             )
-            rank = Rank(number, process, os.pidfd_open(process.pid))
+            rank = Rank(number, process, _pidfd(process.pid))
             self._ranks.append(rank)
-            self._selector.register(rank.pidfd, selectors.EVENT_READ, lambda rank=rank: self._ended(rank))
+            if rank.pidfd is not None:
+                self._selector.register(rank.pidfd, selectors.EVENT_READ, lambda rank=rank: self._ended(rank))
             if self._prefix:
                 self._forward(rank, process.stdout, sys.stdout.buffer)
                 self._forward(rank, process.stderr, sys.stderr.buffer)
@@ -235,20 +239,25 @@ class Launcher:
                 sink.close()
 
     def _loop(self, deadline: float | None) -> None:
-        drained_by: float | None = None
+        drain_until: float | None = None
         while True:
-            if all(rank.ended for rank in self._ranks):
+            limits = [limit for limit in (deadline, self._kill_at) if limit is not None]
+            finished = all(rank.ended for rank in self._ranks)
+            if finished:
                 # What the ranks have written may still be in the pipes; descendants may hold them open for ever.
-                drained_by = drained_by or time.monotonic() + 1.0
-                if self._streams == 0 or time.monotonic() >= drained_by:
+                drain_until = drain_until or time.monotonic() + DRAIN
+                if self._streams == 0 or time.monotonic() >= drain_until:
                     return
-            limits = [limit for limit in (deadline, self._kill_at, drained_by) if limit is not None]
+                limits = [time.monotonic() + QUIET]
             wait = max(0.0, min(limits) - time.monotonic()) if limits else None
-            for key, _ in self._selector.select(wait):
+            events = self._selector.select(wait)
+            if finished and not events:
+                return
+            for key, _ in events:
                 action: Callable[[], None] = key.data
                 action()
             now = time.monotonic()
-            if deadline is not None and now >= deadline:
+            if deadline is not None and now >= deadline and not finished:
                 deadline = None
                 self._timed_out = True
                 self._end()
@@ -257,10 +266,20 @@ class Launcher:
                 self._killed = sum(not rank.ended for rank in self._ranks)
                 self._signal(signal.SIGKILL)
 
+    def _reap(self) -> None:
+        """Takes note of the ranks without pidfd that have ended since the last look."""
+        for rank in self._ranks:
+            if rank.pidfd is not None or rank.ended:
+                continue
+            # WNOWAIT leaves it a zombie, so that its number still names its group.
+            if os.waitid(os.P_PID, rank.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                self._ended(rank)
+
     def _ended(self, rank: Rank) -> None:
         """A rank's process has ended: what it has left behind in its group ends too."""
-        self._selector.unregister(rank.pidfd)
-        os.close(rank.pidfd)
+        if rank.pidfd is not None:
+            self._selector.unregister(rank.pidfd)
+            os.close(rank.pidfd)
         # Not reaped yet, so the group's number cannot have been given to others.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(rank.process.pid, signal.SIGKILL)
@@ -286,12 +305,15 @@ class Launcher:
                     os.killpg(rank.process.pid, number)
 
     def _signals(self, wake: int) -> None:
+        ended = False
         for byte in os.read(wake, 512):
             try:
                 number = signal.Signals(byte)
             except ValueError:
                 continue
-            if number == signal.SIGTSTP:
+            if number == signal.SIGCHLD:
+                ended = True
+            elif number == signal.SIGTSTP:
                 self._signal(number)
                 os.kill(os.getpid(), signal.SIGSTOP)
                 self._signal(signal.SIGCONT)
@@ -302,6 +324,9 @@ class Launcher:
                     self._received = number
                 if number in ENDING or again:
                     self._kill_at = self._kill_at or time.monotonic() + GRACE
+        # After the signals that came with it: a rank that one of them ended has not failed by itself.
+        if ended:
+            self._reap()
 
     def _sweep(self) -> None:
         """Nothing of the job is left when the launcher returns, whatever happened."""
@@ -329,6 +354,12 @@ class Launcher:
             rest = f"; the others were ended{killed}" if others else ""
             print(f"unisono run: rank {failed.number} of {self._size} {_how(failed.status)}{rest}", file=sys.stderr)
         return failed.status if failed.status > 0 else 128 - failed.status
+
+
+def _pidfd(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.pidfd_open(pid)
+    return None
 
 
 def _how(status: int) -> str:

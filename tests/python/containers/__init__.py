@@ -1,0 +1,1 @@
+"""Jobs in containers and sandboxes, and what `unisono doctor` says there."""
