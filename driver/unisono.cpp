@@ -195,6 +195,21 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given) 
     return false;
   }
   const auto collective = static_cast<Collective>(given->collective);
+  if (collective == Collective::kSend || collective == Collective::kRecv) {
+    const bool sends = collective == Collective::kSend;
+    const void* data = sends ? given->src : given->dst;
+    const std::uint64_t held = sends ? given->src_bytes : given->dst_bytes;
+    const auto dtype = static_cast<Datatype>(given->datatype);
+    const auto count = static_cast<std::uint64_t>(given->count);
+    if (given->root >= communicator.size || given->tag < 0 || static_cast<std::uint64_t>(given->tag) > kMaxUserTag ||
+        !is_known(dtype) || dtype == Datatype::kNone || given->op != 0 || count > cclo::Mail::kShort || data == nullptr ||
+        held < count * bytes_of(dtype) || given->in_place != 0) {
+      return false;
+    }
+    return communicator.express->try_mail(sends, static_cast<std::uint32_t>(given->root),
+                                          static_cast<std::uint32_t>(given->tag), dtype, count,
+                                          const_cast<std::byte*>(static_cast<const std::byte*>(data)));  // NOLINT
+  }
   const bool data = collective != Collective::kBarrier;
   // A program never writes what is bound to src.
   auto* src = const_cast<std::byte*>(static_cast<const std::byte*>(given->src));  // NOLINT(*-const-cast)

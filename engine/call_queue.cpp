@@ -57,6 +57,7 @@ CallState& CallQueue::create() {
   call.sequence = call.signature = call.tag = 0;
   call.started = call.probed = call.finished = call.mismatch_waits = call.watched = false;
   call.lane.reset();
+  call.mail.reset();
   call.lane_phase = "";
   call.lane_awaited.clear();
   call.entered = call.retired = 0;
@@ -174,6 +175,11 @@ bool CallQueue::start(CallState& call) {
   bool starts = false;
   guard(call, [&] { starts = ready(call); });
   if (!starts) return call.finished;
+  if (call.mail) {
+    bool posted = false;
+    guard(call, [&] { posted = call.communicator->express->post_mail(*call.mail); });
+    if (!posted) return call.finished;
+  }
   call.started = true;
   if (call.call.collective == Collective::kSend) {
     call.sequence = call.communicator->peers[call.call.root].next_send++;
@@ -208,6 +214,14 @@ bool CallQueue::advance(CallState& call) {
         any = true;
       }
     });
+  } else if (call.mail) {
+    guard(call, [&] {
+      any = call.communicator->express->step_mail(*call.mail);
+      complete = call.mail->ended.load(std::memory_order_acquire);
+      if (!complete) return;
+      call.received_bytes = call.mail->received;
+      if (call.mail->code != ErrorCode::kOk) fail(call, call.mail->code, call.mail->text, false);
+    });
   } else {
     guard(call, [&] { any = blocks_.dmp->step(call); });
     complete = !call.finished && Dmp::finished(call);
@@ -220,6 +234,7 @@ bool CallQueue::advance(CallState& call) {
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
   if (call.lane) communicator.express->dequeue(*call.lane);
+  if (call.mail && call.started) communicator.express->withdraw_mail(*call.mail);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;

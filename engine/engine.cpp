@@ -142,6 +142,23 @@ class Engine::Impl final : public Express::Watch {
     return call;
   }
 
+  static bool is_mail(const CallState& call) {
+    return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint;
+  }
+  static void fill(MailOp& op, const CallState& call) {
+    op.sends = call.call.collective == Collective::kSend;
+    op.peer = call.call.root;
+    op.tag = call.tag;
+    op.dtype = call.call.dtype;
+    op.data = call.regions[static_cast<std::size_t>(op.sends ? Region::kSrc : Region::kDst)].data;
+    op.bytes = call.call.count * bytes_of(call.call.dtype);
+  }
+  static std::unique_ptr<MailOp> mail_of(const CallState& call) {
+    auto op = std::make_unique<MailOp>();
+    fill(*op, call);
+    return op;
+  }
+
   /// The lanes' plan of an admitted call, or null if it does not go over them.
   const LanePlan* plan_of(const CallState& call, const CallRequest& request) {
     Communicator& communicator = *call.communicator;
@@ -163,8 +180,9 @@ class Engine::Impl final : public Express::Watch {
   /// The call as the queue knows it; enters it if need be.
   CallState* watched(Express& express, Express::Blocking& blocking) {
     const auto gone = [&] {
-      return Error(ErrorCode::kFreedCommunicator, std::string(name_of(blocking.plan->call.collective)) +
-                                                      " (communicator " + std::to_string(express.number()) +
+      const Collective collective =
+          blocking.plan == nullptr ? blocking.mail.collective : blocking.plan->call.collective;
+      return Error(ErrorCode::kFreedCommunicator, std::string(name_of(collective)) + " (communicator " + std::to_string(express.number()) +
                                                       "): the communicator was freed by this rank meanwhile");
     };
     Communicator* communicator = communicators.find(express.number());
@@ -175,8 +193,23 @@ class Engine::Impl final : public Express::Watch {
                   "communicator " + std::to_string(communicator->number) + " was revoked: " + communicator->reason);
     }
     CallState& call = calls.create();
-    const LanePlan& plan = *blocking.plan;
     call.communicator = communicator;
+    if (blocking.plan == nullptr) {
+      static const auto kMessage = [] {
+        auto program = std::make_shared<CheckedProgram>();
+        program->messages = true;
+        return program;
+      }();
+      call.call = blocking.mail;
+      call.program = kMessage;
+      call.space = CallState::Space::kPointToPoint;
+      call.tag = blocking.tag;
+      set_deadline(call, {});
+      blocking.registered = call.id;
+      calls.watch(call);
+      return calls.in_flight(blocking.registered);
+    }
+    const LanePlan& plan = *blocking.plan;
     call.call = plan.call;
     call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     call.program = plan.checked;
@@ -319,7 +352,9 @@ CallId Engine::submit(const CallRequest& request) {
   CallState& call = engine.admitted(request);
   const CallId id = call.id;
   try {
-    if (const LanePlan* plan = engine.plan_of(call, request)) {
+    if (Impl::is_mail(call)) {
+      call.mail = Impl::mail_of(call);
+    } else if (const LanePlan* plan = engine.plan_of(call, request)) {
       call.lane = std::make_unique<LaneCall>();
       call.lane->plan = plan;
       call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
@@ -342,14 +377,18 @@ CallId Engine::submit(const CallRequest& request) {
 
 std::uint64_t Engine::run(const CallRequest& request) {
   Impl& engine = *impl_;
-  if (request.wait_for.empty() && request.timeout.count() == 0 && Express::carries(request.call.collective)) {
+  const Collective collective = request.call.collective;
+  const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
+  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || Express::carries(collective))) {
     std::shared_ptr<Express> express;
     const LanePlan* plan = nullptr;
+    MailOp op;
     {
       const std::lock_guard lock(engine.mutex);
       CallState& call = engine.admitted(request);
       try {
         plan = engine.plan_of(call, request);
+        if (mail) Impl::fill(op, call);
       } catch (...) {
         engine.calls.abandon(call);
         throw;
@@ -357,6 +396,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
       express = call.communicator->express;
       engine.calls.abandon(call);
     }
+    if (mail && express != nullptr) return express->run_mail(op, request.call.count);
     if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
   }
   const CallId id = submit(request);

@@ -195,7 +195,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   blocking_.sequence = sequence;
   blocking_.registered = 0;
   try {
-    if (!opened_) [[unlikely]] open();
+    if (!opened_.load(std::memory_order_relaxed)) [[unlikely]] open(blocking_);
     frame_.regions[static_cast<std::size_t>(Region::kSrc)] = src;
     frame_.regions[static_cast<std::size_t>(Region::kDst)] = dst;
     frame_.signature = plan.signature;
@@ -230,12 +230,21 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   if (blocking_.registered != 0) [[unlikely]] watch_.completed(*this, blocking_);
 }
 
-void Express::open() {
-  blocking_.phase = "waits for the communicator's lanes, which rank 0 makes";
-  await([&] { return lanes_.open(); }, 0);
-  ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
+/// Takes the lanes into use if rank 0 has made them. By whoever has claimed.
+bool Express::try_open() {
+  if (opened_.load(std::memory_order_relaxed)) return true;
+  if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
-  opened_ = true;
+  ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
+  mail_ = std::make_unique<Mail>(lanes_, segment_, one_process_, rank_, size_);
+  opened_.store(true, std::memory_order_release);
+  return true;
+}
+
+void Express::open(Blocking& blocking) {
+  blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
+  blocking.awaited.assign(1, 0);
+  await([&] { return try_open(); }, blocking);
 }
 
 void Express::run_straight(const LoweredProgram& program) {
@@ -306,7 +315,7 @@ void Express::finish(const Action& action) {
     const LoweredProgram& program = *frame_.program;
     const RankList& ranks = action.from.count != 0 ? action.from : action.forward;
     blocking_.awaited.assign(program.ranks.begin() + ranks.begin, program.ranks.begin() + ranks.begin + ranks.count);
-    await([&] { return ports_.advance(action, frame_, done); });
+    await([&] { return ports_.advance(action, frame_, done); }, blocking_);
   }
 }
 
@@ -318,23 +327,23 @@ void Express::run_windowed(const LoweredProgram& program) {
     blocking_.phase = "waits for messages, or for room for them";
     blocking_.awaited.clear();
     windowed_.for_each_awaited([&](std::uint32_t rank) { blocking_.awaited.push_back(rank); });
-    await([&] { return windowed_.step(); });
+    await([&] { return windowed_.step(); }, blocking_);
   }
 }
 
 template <class Ready>
 void Express::await(Ready&& ready, std::uint32_t peer) {
   blocking_.awaited.assign(1, peer);
-  await(ready);
+  await(ready, blocking_);
 }
 
 /// Waits until `ready`, looking now and then at everything else.
 template <class Ready>
-void Express::await(Ready&& ready) {
+void Express::await(Ready&& ready, Blocking& blocking) {
   network_.await(
       ready,
       [&] {
-        watch_.look(*this, blocking_);
+        watch_.look(*this, blocking);
         return true;
       },
       shm::Parking::Clock::time_point::max());
@@ -356,6 +365,76 @@ void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, s
 void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
   blocking_.phase = "waits for the receiver to take earlier messages";
   await([&] { return lane.has_line(); }, peer);
+}
+
+// ------------------------------------------------------------------------------------------------ mail
+
+bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
+                       std::byte* data) {
+  if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t bytes = count * bytes_of(dtype);
+  if (sends) return mail_->try_send(peer, tag, dtype, data, bytes);
+  if (bytes > Mail::kShort) return false;
+  constexpr int kPolls = 1024;
+  if (mail_->try_receive(peer, tag, dtype, data, bytes)) return true;
+  if (network_.crowded()) return false;
+  for (int i = 0; i < kPolls; ++i) {
+    if (mail_->stirs(peer)) return mail_->try_receive(peer, tag, dtype, data, bytes);
+    shm::pause_core();
+  }
+  return false;
+}
+
+std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
+  Blocking blocking;
+  blocking.mail.collective = op.sends ? Collective::kSend : Collective::kRecv;
+  blocking.mail.dtype = op.dtype;
+  blocking.mail.root = op.peer;
+  blocking.mail.rank = rank_;
+  blocking.mail.size = size_;
+  blocking.mail.count = count;
+  blocking.tag = op.tag;
+  blocking.awaited.assign(1, op.peer);
+  bool posted = false;
+  try {
+    if (!opened_.load(std::memory_order_acquire)) {
+      blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
+      await(
+          [&] {
+            if (!claim()) return opened_.load(std::memory_order_acquire);
+            const bool open = try_open();
+            release();
+            return open;
+          },
+          blocking);
+    }
+    mail_->post(op);
+    posted = true;
+    blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
+    await([&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
+          blocking);
+  } catch (...) {
+    if (posted) mail_->withdraw(op);
+    throw;
+  }
+  if (blocking.registered != 0) watch_.completed(*this, blocking);
+  if (op.code != ErrorCode::kOk) {
+    throw Error(op.code, std::string(op.sends ? "send" : "recv") + " (communicator " + std::to_string(number_) +
+                             ", rank " + std::to_string(rank_) + ", peer " + std::to_string(op.peer) + ", tag " +
+                             std::to_string(op.tag) + "): " + op.text);
+  }
+  return op.received;
+}
+
+bool Express::post_mail(MailOp& op) {
+  if (!opened_.load(std::memory_order_acquire)) {
+    if (!claim()) return false;
+    const bool open = try_open();
+    release();
+    if (!open) return false;
+  }
+  mail_->post(op);
+  return true;
 }
 
 // --------------------------------------------------------------------------------------------- addresses
@@ -466,12 +545,7 @@ bool Express::step(LaneCall& call) {
   const LanePlan& plan = *call.plan;
   bool any = false;
   if (call.phase == LaneCall::Phase::kWaiting) {
-    if (!opened_) {
-      if (!lanes_.open()) return false;
-      ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
-      one_process_ = network_.one_process();
-      opened_ = true;
-    }
+    if (!try_open()) return false;
     call.shown.assign(size_, false);
     call.seen.assign(size_, false);
     call.phase = LaneCall::Phase::kAddresses;

@@ -23,6 +23,7 @@
 #include "engine/engine.hpp"
 #include "engine/lane_ports.hpp"
 #include "engine/lower.hpp"
+#include "engine/mail.hpp"
 #include "engine/program_cache.hpp"
 #include "engine/windowed_run.hpp"
 #include "network/shm/lanes.hpp"
@@ -67,7 +68,9 @@ class Express {
  public:
   /// A blocking call in progress.
   struct Blocking {
-    const LanePlan* plan = nullptr;
+    const LanePlan* plan = nullptr;  ///< null for a send or receive:
+    Call mail;
+    std::uint32_t tag = 0;
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
     const char* phase = "";
@@ -120,6 +123,20 @@ class Express {
     }
     run_claimed(*plan, call.src, call.dst);
     return true;
+  }
+
+  /// A blocking send or receive of `count` elements, in short: done if nothing stands in its way and, for a receive, the
+  /// message comes soon. False, having done nothing, if it must go through the engine.
+  bool try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
+                std::byte* data);
+  /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
+  std::uint64_t run_mail(MailOp& op, std::uint64_t count);
+  /// Enters a send or receive that does not block; false if the lanes are not there yet. Under the engine's lock.
+  bool post_mail(MailOp& op);
+  /// Advances what concerns the peer of such an operation.
+  bool step_mail(MailOp& op) { return mail_->progress(op.peer); }
+  void withdraw_mail(MailOp& op) {
+    if (mail_) mail_->withdraw(op);
   }
 
   /// The plan of a call that `admit` has accepted. `named`: the user chose `algorithm`. Under the engine's lock.
@@ -185,7 +202,8 @@ class Express {
   void finish(const Action& action);
   bool exchange_addresses(const LanePlan& plan);
 
-  void open();
+  bool try_open();
+  void open(Blocking& blocking);
   std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
   bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst, std::uint32_t signature);
   bool see_address(std::uint32_t peer, const LanePlan& plan, bool& reachable);
@@ -193,7 +211,7 @@ class Express {
   template <class Ready>
   void await(Ready&& ready, std::uint32_t peer);
   template <class Ready>
-  void await(Ready&& ready);
+  void await(Ready&& ready, Blocking& blocking);
   [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
 
@@ -203,11 +221,12 @@ class Express {
   std::uint32_t rank_;
   std::uint32_t size_;
   bool one_process_ = false;  ///< all members are threads of this process: every address is reachable
-  bool opened_ = false;
+  std::atomic<bool> opened_{false};
   std::shared_ptr<std::atomic<std::uint32_t>> sequence_;
   std::shared_ptr<shm::Segment> segment_;
   shm::LaneSet lanes_;
   LanePorts ports_;
+  std::unique_ptr<Mail> mail_;
 
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};

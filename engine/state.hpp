@@ -29,6 +29,7 @@ class Express;
 struct Communicator;
 struct CallState;
 struct LaneCall;
+struct MailOp;
 struct MoveState;
 struct Port;
 
@@ -163,7 +164,8 @@ struct CallState {
   std::chrono::microseconds timeout{0};
   bool started = false;
   bool probed = false;
-  std::unique_ptr<LaneCall> lane;   ///< the call goes over the lanes
+  std::unique_ptr<LaneCall> lane;   ///< a collective that goes over the lanes
+  std::unique_ptr<MailOp> mail;     ///< a send or receive that does
   bool watched = false;             ///< a blocking call on the lanes: its own thread advances it
   const char* lane_phase = "";      ///< what it waits for, as its thread last said
   std::vector<std::uint32_t> lane_awaited;  ///< ranks, likewise

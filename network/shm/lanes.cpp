@@ -1,5 +1,7 @@
 #include "network/shm/lanes.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <string>
 
@@ -113,6 +115,9 @@ bool LaneSet::open() {
                                                   " names lanes that cannot be those of this communicator");
     }
     block_ = block;
+    // Few ranks fill their cells; of many, most lanes are never used, and huge pages would be.
+    constexpr std::uint32_t kFew = 8;
+    if (size_ <= kFew) madvise(block, BlockLayout(size_, cell_bytes_).total, MADV_HUGEPAGE);  // advice
     return true;
   }
   return false;
