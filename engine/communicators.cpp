@@ -68,7 +68,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   }
   if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
     made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
-                                              endpoints, made->next_sequence);
+                                              endpoints, agreed.eager_limit, made->next_sequence);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);

@@ -37,12 +37,14 @@ std::uint64_t address_head() {
 }  // namespace
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-                 std::span<const std::uint32_t> endpoints, std::shared_ptr<std::atomic<std::uint32_t>> sequence)
+                 std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
+                 std::shared_ptr<std::atomic<std::uint32_t>> sequence)
     : network_(network),
       watch_(watch),
       number_(number),
       rank_(rank),
       size_(static_cast<std::uint32_t>(endpoints.size())),
+      eager_limit_(eager_limit),
       sequence_(std::move(sequence)),
       segment_(network.segment()),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
@@ -236,7 +238,7 @@ bool Express::try_open() {
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
   ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
-  mail_ = std::make_unique<Mail>(lanes_, segment_, one_process_, rank_, size_);
+  mail_ = std::make_unique<Mail>(lanes_, segment_, one_process_, rank_, size_, eager_limit_);
   opened_.store(true, std::memory_order_release);
   return true;
 }

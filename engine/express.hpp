@@ -93,7 +93,8 @@ class Express {
   };
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-          std::span<const std::uint32_t> endpoints, std::shared_ptr<std::atomic<std::uint32_t>> sequence);
+          std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
+          std::shared_ptr<std::atomic<std::uint32_t>> sequence);
 
   std::uint32_t number() const { return number_; }
   /// Whether lanes carry the calls of a collective at all; the same on all ranks.
@@ -220,6 +221,7 @@ class Express {
   std::uint32_t number_;
   std::uint32_t rank_;
   std::uint32_t size_;
+  std::uint32_t eager_limit_;
   bool one_process_ = false;  ///< all members are threads of this process: every address is reachable
   std::atomic<bool> opened_{false};
   std::shared_ptr<std::atomic<std::uint32_t>> sequence_;

@@ -67,8 +67,12 @@ class Mail::Turn {
 };
 
 Mail::Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, bool one_process, std::uint32_t rank,
-           std::uint32_t size)
-    : segment_(std::move(segment)), one_process_(one_process), rank_(rank), boxes_(size) {
+           std::uint32_t size, std::uint32_t eager_limit)
+    : segment_(std::move(segment)),
+      one_process_(one_process),
+      rank_(rank),
+      short_bytes_(std::min<std::uint64_t>(kShort, eager_limit)),
+      boxes_(size) {
   for (std::uint32_t peer = 0; peer < size; ++peer) {
     Box& box = boxes_[peer];
     box.send = lanes.sender(shm::LaneSpace::kPointToPoint, peer);
@@ -112,7 +116,7 @@ bool Mail::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, 
 
 bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data,
                     std::uint64_t bytes) {
-  if (bytes > kShort) return false;
+  if (bytes > short_bytes_) return false;
   const Turn turn(*this);
   Box& box = boxes_[peer];
   return box.outgoing.empty() && put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes);
@@ -197,7 +201,7 @@ bool Mail::progress() {
 
 /// Puts a send on its lane; false if there is no room yet.
 bool Mail::begin_send(Box& box, MailOp& op) {
-  if (op.bytes <= kShort) {
+  if (op.bytes <= short_bytes_) {
     if (!put_line(box.send, MessageType::kEager, op.tag, op.dtype, 0, op.data, op.bytes)) return false;
     end(op);
     return true;
@@ -296,7 +300,7 @@ bool Mail::refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::u
   }
   if (bytes > op.bytes) {
     op.code = ErrorCode::kTruncated;
-    op.text = "rank " + std::to_string(op.peer) + " sent " + std::to_string(bytes) + " bytes; the receive takes up to " +
+    op.text = "rank " + std::to_string(op.peer) + " sent " + std::to_string(bytes) + " bytes; the receive takes at most " +
               std::to_string(op.bytes);
     return true;
   }
@@ -433,7 +437,7 @@ bool Mail::take_answers(Box& box, std::uint32_t peer) {
                                                                                  : ErrorCode::kMismatchedCall;
         op->text = "rank " + std::to_string(peer) + " refused it: " +
                    (op->code == ErrorCode::kTruncated
-                        ? "its receive takes up to " + std::to_string(words[1]) + " bytes, the message has " +
+                        ? "its receive takes at most " + std::to_string(words[1]) + " bytes, the message has " +
                               std::to_string(op->bytes)
                         : std::string("its receive is of another datatype than ") + name_of(op->dtype));
         op->copied = op->peer_done = true;

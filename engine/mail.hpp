@@ -53,9 +53,10 @@ struct MailOp {
 /// The messages of one communicator. Thread-safe.
 class Mail {
  public:
-  /// `lanes` must be open. `one_process`: every address can be reached.
+  /// `lanes` must be open. `one_process`: every address can be reached. Messages of more than `eager_limit` bytes, or
+  /// kShort, are announced.
   Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, bool one_process, std::uint32_t rank,
-       std::uint32_t size);
+       std::uint32_t size, std::uint32_t eager_limit);
 
   /// Sends a short message at once; false, having done nothing, if that is not possible now.
   bool try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes);
@@ -75,7 +76,8 @@ class Mail {
   /// Operations in flight.
   bool idle() const { return in_flight_.load(std::memory_order_relaxed) == 0; }
 
-  /// Messages of up to so many bytes are sent as they are.
+  /// Longest message that is sent without being announced, whatever the communicator's eager limit: it must fit the
+  /// cells with room to spare.
   static constexpr std::uint64_t kShort = 8192;
 
  private:
@@ -123,6 +125,7 @@ class Mail {
   std::shared_ptr<shm::Segment> segment_;
   bool one_process_;
   std::uint32_t rank_;
+  std::uint64_t short_bytes_;
   std::vector<Box> boxes_;  ///< by rank
   std::atomic<bool> busy_{false};
   std::atomic<std::uint32_t> in_flight_{0};

@@ -49,6 +49,12 @@ inline EngineSettings quick_settings() {
   settings.timeout = seconds(60);
   return settings;
 }
+/// The same for engines that exchange messages only, so that a test can forge or read these.
+inline EngineSettings message_settings() {
+  EngineSettings settings = quick_settings();
+  settings.lanes = false;
+  return settings;
+}
 
 /// Runs `body` on `size` ranks at once. What a rank throws is thrown here, once all have ended. Ranks leave
 /// together: none goes before all have finished, as in a program that ends in good order.

@@ -111,7 +111,7 @@ TEST_P(Errors, PeerThatLeftIsNamed) {
   networks[1].reset();
   Buffers buffers;
   const CallRequest r = collective(Collective::kAllreduce, 100, buffers);
-  expect_result(engine.wait(engine.submit(r)), ErrorCode::kPeerDead, {"rank 1", "left the job", "allreduce", "move"});
+  expect_result(engine.wait(engine.submit(r)), ErrorCode::kPeerDead, {"rank 1", "left the job", "allreduce", "message of rank 1"});
 }
 
 TEST_P(Errors, FreedCommunicatorEndsItsCalls) {

@@ -13,7 +13,7 @@ namespace {
 
 /// An engine on endpoint 0; the other endpoints are networks that the test speaks through itself.
 struct Victim {
-  explicit Victim(std::uint32_t size, EngineSettings settings = quick_settings())
+  explicit Victim(std::uint32_t size, EngineSettings settings = message_settings())
       : segment(shm::Segment::create({.endpoints = size})) {
     for (std::uint32_t i = 0; i < size; ++i) networks.push_back(std::make_unique<shm::ShmPoe>(segment, i));
     engine = std::make_unique<Engine>(*networks[0], settings);
@@ -301,7 +301,7 @@ TEST(Faults, LastWordsOfAPeerAreHeard) {
   ThreadJob job(2);
   const std::unique_ptr<Poe> here = job.endpoint(0);
   std::unique_ptr<Poe> there = job.endpoint(1);
-  auto peer = std::make_unique<Engine>(*there, quick_settings());
+  auto peer = std::make_unique<Engine>(*there, message_settings());
   const Agreement offer = peer->offer();
   const std::vector<std::uint32_t> all{0, 1};
   peer->create_communicator(0, 0, all, offer);
@@ -316,7 +316,7 @@ TEST(Faults, LastWordsOfAPeerAreHeard) {
     peer.reset();
     there.reset();
   });
-  Engine engine(network, quick_settings());
+  Engine engine(network, message_settings());
   engine.create_communicator(0, 0, all, offer);
   std::vector<std::int32_t> in(2);
   CallId ids[2];
