@@ -212,11 +212,17 @@ bool CallQueue::advance(CallState& call) {
       } catch (const LaneFault& fault) {
         lane_fault(call, fault);
         any = true;
+      } catch (const AccessBanned&) {
+        return;  // another rank has failed; its word ends this call
       }
     });
   } else if (call.mail) {
     guard(call, [&] {
-      any = call.communicator->express->step_mail(*call.mail);
+      try {
+        any = call.communicator->express->step_mail(*call.mail);
+      } catch (const AccessBanned&) {
+        return;  // another rank has failed; its word ends this call
+      }
       complete = call.mail->ended.load(std::memory_order_acquire);
       if (!complete) return;
       call.received_bytes = call.mail->received;

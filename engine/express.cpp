@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "core/error.hpp"
 #include "core/footprint.hpp"
@@ -48,6 +49,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       sequence_(std::move(sequence)),
       segment_(network.segment()),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
+      endpoints_(endpoints.begin(), endpoints.end()),
       reachable_(size_) {}
 
 bool Express::carries(Collective collective) {
@@ -223,13 +225,48 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     if (blocking_.registered != 0) watch_.completed(*this, blocking_);
     throw unreachable(plan);
   } catch (const LaneFault& fault) {
-    close();
+    shield(dst, plan.dst_bytes);
     watch_.fault(*this, blocking_, fault);
+  } catch (const AccessBanned&) {
+    shield(dst, plan.dst_bytes);
+    await_verdict(blocking_);
   } catch (...) {
-    close();
+    shield(dst, plan.dst_bytes);
     throw;
   }
   if (blocking_.registered != 0) [[unlikely]] watch_.completed(*this, blocking_);
+}
+
+/// Another rank has failed and forbidden access; its reason is on its way.
+void Express::await_verdict(Blocking& blocking) {
+  blocking.phase = "waits to hear why another rank has ended the call";
+  constexpr int kLooks = 10'000;
+  for (int i = 0; i < kLooks; ++i) {
+    watch_.look(*this, blocking);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  throw Error(ErrorCode::kRevoked, "communicator " + std::to_string(number_) +
+                                       ": another rank has ended the call and has not said why");
+}
+
+void Express::shield(std::byte* dst, std::uint64_t bytes) {
+  close();
+  if (!opened_.load(std::memory_order_acquire)) return;
+  const shm::TouchGuard& guard = ports_.guard;
+  guard.ban();
+  constexpr std::chrono::seconds kPatience{1};
+  const auto until = shm::Parking::Clock::now() + kPatience;
+  bool all_left = true;
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    while (peer != rank_ && guard.touches(peer) && network_.liveness(endpoints_[peer]) == Poe::Liveness::kAlive) {
+      if (shm::Parking::Clock::now() >= until) {
+        all_left = false;
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  if (!all_left && bytes != 0) segment_->detach(dst, bytes);
 }
 
 /// Takes the lanes into use if rank 0 has made them. By whoever has claimed.
@@ -415,8 +452,13 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
     await([&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
           blocking);
+  } catch (const AccessBanned&) {
+    if (posted) mail_->withdraw(op);
+    shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
+    await_verdict(blocking);
   } catch (...) {
     if (posted) mail_->withdraw(op);
+    shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
     throw;
   }
   if (blocking.registered != 0) watch_.completed(*this, blocking);
@@ -426,6 +468,12 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
                              std::to_string(op.tag) + "): " + op.text);
   }
   return op.received;
+}
+
+void Express::withdraw_mail(MailOp& op) {
+  if (!mail_ || op.ended.load(std::memory_order_acquire)) return;
+  mail_->withdraw(op);
+  shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
 }
 
 bool Express::post_mail(MailOp& op) {
@@ -528,7 +576,10 @@ void Express::enqueue(LaneCall& call) {
 void Express::dequeue(LaneCall& call) {
   const auto found = std::find(queue_.begin(), queue_.end(), &call);
   if (found == queue_.end()) return;
-  if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) close();  // ended half-way
+  // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
+  if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {
+    shield(call.dst.data, call.plan->dst_bytes);
+  }
   queue_.erase(found);
   queued_.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -136,9 +136,8 @@ class Express {
   bool post_mail(MailOp& op);
   /// Advances what concerns the peer of such an operation.
   bool step_mail(MailOp& op) { return mail_->progress(op.peer); }
-  void withdraw_mail(MailOp& op) {
-    if (mail_) mail_->withdraw(op);
-  }
+  /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
+  void withdraw_mail(MailOp& op);
 
   /// The plan of a call that `admit` has accepted. `named`: the user chose `algorithm`. Under the engine's lock.
   const LanePlan& plan(const Call& call, const Algorithm& algorithm, bool named,
@@ -160,6 +159,10 @@ class Express {
 
   /// Ends the use of the lanes: calls in progress find out through their Watch, later ones are not taken.
   void close() { closed_.store(true, std::memory_order_relaxed); }
+  /// Before buffers are given back after an error: closes, forbids every access to the memory of others on all ranks,
+  /// and waits until nobody is at it. A rank that does not let go (because it was stopped) is waited for a second; then
+  /// `dst` gets pages of its own, so that what that rank may still write ends nowhere.
+  void shield(std::byte* dst, std::uint64_t bytes);
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
   /// The algorithm of the last blocking call, for those who want to know; null before there was one.
@@ -203,6 +206,7 @@ class Express {
   void finish(const Action& action);
   bool exchange_addresses(const LanePlan& plan);
 
+  [[noreturn]] void await_verdict(Blocking& blocking);
   bool try_open();
   void open(Blocking& blocking);
   std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
@@ -250,6 +254,8 @@ class Express {
     std::size_t operator()(const Key& key) const;
   };
   std::unordered_map<Key, std::unique_ptr<LanePlan>, Hash> plans_;
+
+  std::vector<std::uint32_t> endpoints_;  ///< by rank
 
   // Of the blocking call in progress.
   Frame frame_;

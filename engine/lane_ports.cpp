@@ -7,6 +7,7 @@ namespace unisono::cclo {
 void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size) {
   rank_ = rank;
   segment_bytes_ = lanes.cell_bytes() / 4;
+  guard = lanes.touch_guard();
   for (std::uint32_t peer = 0; peer < size; ++peer) {
     send.push_back(lanes.sender(space, peer));
     receive.push_back(lanes.receiver(space, peer));
@@ -65,6 +66,8 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
     outputs_[results++] = frame.at(ranks[action.write.begin + i], action.reach_out) + done;
   }
 
+  const bool touches = action.reach.count != 0 || action.write.count != 0;
+  if (touches && !guard.enter()) throw AccessBanned{};
   if (bytes != 0) {
     const bool streaming = action.bytes > streaming_bytes;
     if (inputs == 1) {
@@ -82,6 +85,7 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
       action.reduce(sources_.data(), inputs, outputs_.data(), results, bytes / bytes_of(action.dtype), streaming);
     }
   }
+  if (touches) guard.leave();
 
   for (std::uint32_t i = 0; i < action.from.count; ++i) {
     shm::LaneReceiver& lane = receive[ranks[action.from.begin + i]];

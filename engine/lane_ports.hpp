@@ -40,6 +40,9 @@ struct LaneFault {
   bool mismatch = false;        ///< another call's message; else a malformed one of this call
 };
 
+/// Access to the memory of peers has been forbidden, for the communicator has failed.
+struct AccessBanned {};
+
 /// One rank's ends of all lanes of a communicator's collective space.
 ///
 /// A message of more than `segment_bytes` is cut into segments of exactly that size and a rest; each takes a line, and,
@@ -55,7 +58,7 @@ class LanePorts {
   bool holds(const LoweredProgram& program) const;
 
   /// Does the next segment of an action if everything it needs is there: messages, and room for what it sends. `done`
-  /// counts the bytes of the action that are finished. Throws LaneFault. Allocates nothing.
+  /// counts the bytes of the action that are finished. Throws LaneFault, or AccessBanned. Allocates nothing.
   bool advance(const Action& action, const Frame& frame, std::uint64_t& done);
   /// Whether an action is finished; one without elements is when it has been advanced once.
   static bool finished(const Action& action, std::uint64_t done) { return done > 0 && done >= action.bytes; }
@@ -65,6 +68,7 @@ class LanePorts {
   }
   std::vector<shm::LaneSender> send;        ///< by rank
   std::vector<shm::LaneReceiver> receive;   ///< by rank
+  shm::TouchGuard guard;                    ///< of the memory of peers
   std::uint64_t streaming_bytes = ~std::uint64_t{0};  ///< actions of more than this bypass the caches
 
  private:

@@ -73,6 +73,7 @@ Mail::Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, boo
       rank_(rank),
       short_bytes_(std::min<std::uint64_t>(kShort, eager_limit)),
       boxes_(size) {
+  guard_ = lanes.touch_guard();
   for (std::uint32_t peer = 0; peer < size; ++peer) {
     Box& box = boxes_[peer];
     box.send = lanes.sender(shm::LaneSpace::kPointToPoint, peer);
@@ -359,7 +360,9 @@ bool Mail::advance_receives(Box& box) {
     MailOp& op = *box.receiving[i];
     if (op.way == MailOp::Way::kRead && !op.copied) {
       const std::uint64_t bytes = std::min(kBlock, op.until - op.from);
+      if (!guard_.enter()) throw AccessBanned{};
       copy_bytes(op.data + op.from, op.remote + op.from, bytes, false);
+      guard_.leave();
       op.from += bytes;
       op.copied = op.from == op.until;
       any = true;
@@ -455,7 +458,9 @@ bool Mail::advance_sends(Box& box) {
     MailOp& op = *box.sending[i];
     if (op.way == MailOp::Way::kWrite && !op.copied) {
       const std::uint64_t bytes = std::min(kBlock, op.until - op.from);
+      if (!guard_.enter()) throw AccessBanned{};
       copy_bytes(op.remote + op.from, op.data + op.from, bytes, false);
+      guard_.leave();
       op.from += bytes;
       any = true;
       if (op.from == op.until && put_line(box.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) {

@@ -68,7 +68,7 @@ class Mail {
   /// Takes back an operation that has not ended, because its call has failed. What it shared with the peer is lost.
   void withdraw(MailOp& op);
   /// Does what can be done for the messages of one peer, or of all. Returns whether anything was done. Throws
-  /// Error(kCorruptMessage).
+  /// Error(kCorruptMessage), or AccessBanned.
   bool progress(std::uint32_t peer);
   bool progress();
   /// Whether lines of a peer wait to be looked at; without the flag, for polls.
@@ -127,6 +127,7 @@ class Mail {
   std::uint32_t rank_;
   std::uint64_t short_bytes_;
   std::vector<Box> boxes_;  ///< by rank
+  shm::TouchGuard guard_;
   std::atomic<bool> busy_{false};
   std::atomic<std::uint32_t> in_flight_{0};
 };

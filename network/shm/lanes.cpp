@@ -16,11 +16,12 @@ constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPag
 
 /// Where the parts of a block begin, in bytes from its start.
 struct BlockLayout {
-  std::uint64_t tails, lines, cells, total;
+  std::uint64_t touches, tails, lines, cells, total;
 
   BlockLayout(std::uint64_t ranks, std::uint64_t cell_bytes) {
     const std::uint64_t lanes = kLaneSpaces * ranks * ranks;
-    tails = kPage;
+    touches = kPage;
+    tails = touches + page_aligned(ranks * sizeof(TouchLine));
     lines = tails + page_aligned(lanes * sizeof(LaneTail));
     cells = lines + page_aligned(lanes * kLaneLines * sizeof(LaneLine));
     total = cells + lanes * cell_bytes;
@@ -34,6 +35,7 @@ struct LaneBlock {
   std::atomic<std::uint32_t> members;  ///< that still use it
   std::uint32_t ranks;
   std::uint32_t cell_bytes;
+  std::atomic<std::uint32_t> banned;  ///< nobody touches the memory of others any more
 };
 
 std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks) {
@@ -125,6 +127,12 @@ bool LaneSet::open() {
 
 std::uint64_t LaneSet::place(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const {
   return (static_cast<std::uint64_t>(space) * size_ + receiver) * size_ + sender;
+}
+
+TouchGuard LaneSet::touch_guard() const {
+  const BlockLayout layout(size_, cell_bytes_);
+  auto* lines = reinterpret_cast<TouchLine*>(reinterpret_cast<std::byte*>(block_) + layout.touches);
+  return {block_->banned, lines, rank_};
 }
 
 LaneSender LaneSet::sender(LaneSpace space, std::uint32_t peer) const {

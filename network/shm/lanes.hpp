@@ -9,6 +9,7 @@
 // only when it has filled what it knew to be free, so that this line hardly ever travels.
 //
 //   LaneBlock                       of a communicator: one page of head, then
+//   TouchLine [rank]                whether the rank is at the memory of others
 //   LaneTail  [receiver][sender]    written by the receiver
 //   LaneLine  [receiver][sender][kLaneLines]
 //   cells     [receiver][sender]    cell_bytes each
@@ -155,6 +156,38 @@ struct LaneReceiver {
   }
 };
 
+/// Whether a rank reads or writes memory of its peers right now. Written by the rank, in a cache line of its own.
+struct alignas(kLineBytes) TouchLine {
+  std::atomic<std::uint32_t> touching;
+};
+
+/// Who may touch whose memory, and until when. Before a rank gives a buffer back to its user after an error, it forbids
+/// all access for good and waits until nobody is at it. Either the one who touches sees the ban, or the one who bans sees
+/// the touch: both store, then load, with sequential consistency.
+class TouchGuard {
+ public:
+  TouchGuard() = default;
+  TouchGuard(std::atomic<std::uint32_t>& banned, TouchLine* lines, std::uint32_t rank)
+      : banned_(&banned), lines_(lines), rank_(rank) {}
+  /// Announces an access by this rank; false, and there must be none, if access is forbidden.
+  bool enter() const {
+    lines_[rank_].touching.fetch_add(1, std::memory_order_seq_cst);
+    if (banned_->load(std::memory_order_seq_cst) == 0) return true;
+    leave();
+    return false;
+  }
+  void leave() const { lines_[rank_].touching.fetch_sub(1, std::memory_order_release); }
+  void ban() const { banned_->store(1, std::memory_order_seq_cst); }
+  bool banned() const { return banned_->load(std::memory_order_relaxed) != 0; }
+  /// Whether a rank is at memory of its peers; meaningful after `ban`.
+  bool touches(std::uint32_t rank) const { return lines_[rank].touching.load(std::memory_order_seq_cst) != 0; }
+
+ private:
+  std::atomic<std::uint32_t>* banned_ = nullptr;
+  TouchLine* lines_ = nullptr;
+  std::uint32_t rank_ = 0;
+};
+
 /// Sets of lanes of one communicator: collectives and point-to-point messages do not wait for each other, and neither do
 /// messages and the answers to them.
 enum class LaneSpace : std::uint8_t { kCollective, kPointToPoint, kAnswers };
@@ -182,6 +215,7 @@ class LaneSet {
   LaneSender sender(LaneSpace space, std::uint32_t peer) const;
   LaneReceiver receiver(LaneSpace space, std::uint32_t peer) const;
   std::uint32_t cell_bytes() const { return cell_bytes_; }
+  TouchGuard touch_guard() const;
 
   /// Bytes of cells of each lane, for a communicator of that many ranks.
   static std::uint32_t cell_bytes_for(std::uint32_t ranks);

@@ -160,6 +160,31 @@ std::shared_ptr<Segment> Segment::attach(int fd) {
 // The structures below are words that start as zero in fresh memory, so their storage is used as it
 // is: constructing them would touch pages that may never be needed, and erase what peers wrote.
 
+bool Segment::detached(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::lock_guard lock(detached_mutex_);
+  for (const auto& [from, until] : detached_) {
+    if (offset < until && from < offset + bytes) return true;
+  }
+  return false;
+}
+
+void Segment::detach(std::byte* address, std::uint64_t bytes) {
+  const std::uint64_t offset = offset_of(address, bytes);
+  if (offset == 0 || geometry_.one_process != 0) return;
+  const std::uint64_t from = offset / kPageBytes * kPageBytes;
+  const std::uint64_t until = page_aligned(offset + bytes);
+  const std::vector<std::byte> contents(base_ + from, base_ + until);
+  const std::lock_guard lock(detached_mutex_);
+  if (mmap(base_ + from, until - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+      MAP_FAILED) {
+    throw Error(ErrorCode::kOutOfMemory, "private pages for a buffer that another rank may still write to cannot be "
+                                         "had: " + system_text());
+  }
+  std::memcpy(base_ + from, contents.data(), contents.size());
+  detached_.emplace_back(from, until);
+  any_detached_.store(true, std::memory_order_release);
+}
+
 EndpointBlock& Segment::endpoint(std::uint32_t endpoint) const {
   return reinterpret_cast<EndpointBlock*>(base_ + Layout(geometry_).endpoints)[endpoint];
 }

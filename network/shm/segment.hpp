@@ -16,6 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "network/poe.hpp"
 
@@ -144,12 +147,18 @@ class Segment {
   /// arenas count. Zero: it is no address of an arena.
   std::uint64_t offset_of(const void* address, std::uint64_t bytes) const {
     const auto distance = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
-    return distance >= arenas_ && distance < total_ && bytes <= total_ - distance ? distance : 0;
+    if (distance < arenas_ || distance >= total_ || bytes > total_ - distance) return 0;
+    return any_detached_.load(std::memory_order_acquire) && detached(distance, bytes) ? 0 : distance;
   }
   /// The address of such an offset here; null unless `bytes` from there lie in arenas.
   std::byte* at(std::uint64_t offset, std::uint64_t bytes) const {
     return offset >= arenas_ && offset < total_ && bytes <= total_ - offset ? base_ + offset : nullptr;
   }
+
+  /// Gives an arena's bytes pages of this process's own, with the same contents; peers that still write to them write to
+  /// pages that nobody reads. From then on `offset_of` does not know them. What lies on the same pages goes with them.
+  /// Not for segments of one process, whose threads see the same pages whatever is done.
+  void detach(std::byte* address, std::uint64_t bytes);
 
   /// The descriptor to hand to others; -1 after `attach` or `close_descriptor`.
   int descriptor() const { return descriptor_; }
@@ -158,11 +167,15 @@ class Segment {
 
  private:
   Segment(const Geometry& geometry, std::byte* base, int descriptor);
+  bool detached(std::uint64_t offset, std::uint64_t bytes) const;
 
   Geometry geometry_;
   std::byte* base_;
   int descriptor_;
   std::uint64_t arenas_;  ///< where they begin
+  mutable std::mutex detached_mutex_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> detached_;  ///< offsets: from, until
+  std::atomic<bool> any_detached_{false};
   std::uint64_t total_;
 };
 
