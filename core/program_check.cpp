@@ -144,9 +144,9 @@ class MoveCheck {
     if (fan_in && !empty && move_.func == Func::kNone && program_.pool[move_.arrival.peer] > 1) {
       return "several arrivals and no function to combine them";
     }
-    if (move_.func != Func::kNone && !empty && !is_reducible(move_.dtype)) {
+    if (move_.func != Func::kNone && !empty && !is_defined(move_.func, move_.dtype)) {
       return std::string("function ") + name_of(move_.func) + " on datatype " + name_of(move_.dtype) +
-             ", which cannot be reduced";
+             ", on which it is not defined";
     }
     if (!has0 && !has1 && !empty) return "no operand and a count; a move without operands is a pure signal of count 0";
     if (!empty && move_.dtype == Datatype::kNone) return "elements of datatype none";

@@ -6,6 +6,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/footprint.hpp"
+#include "core/operators.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -222,19 +223,18 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.dtype = known(given.datatype, kAllDatatype, "datatype", ErrorCode::kInvalidDatatype);
   if (!shape.typed) {
     call.dtype = Datatype::kNone;
-  } else if (call.dtype == Datatype::kNone || (shape.reduces && call.dtype == Datatype::kByte)) {
-    std::string allowed;
-    for (const Datatype dtype : kAllDatatype) {
-      if (dtype == Datatype::kNone || (shape.reduces && dtype == Datatype::kByte)) continue;
-      allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(dtype));
-    }
-    throw Error(ErrorCode::kInvalidDatatype, operation + ": datatype " + name_of(call.dtype) +
-                                                 (shape.reduces ? " cannot be reduced" : "") + "; allowed are " +
-                                                 allowed);
+  } else if (call.dtype == Datatype::kNone) {
+    throw Error(ErrorCode::kInvalidDatatype,
+                operation + ": datatype none was given; allowed are " + names(kAllDatatype, Datatype::kNone));
   }
   call.func = known(given.op, kAllFunc, "op", ErrorCode::kInvalidOp);
   if (shape.reduces && call.func == Func::kNone) {
     throw Error(ErrorCode::kInvalidOp, operation + ": no op was given; allowed are " + names(kAllFunc, Func::kNone));
+  }
+  if (shape.reduces && !is_defined(call.func, call.dtype)) {
+    throw Error(ErrorCode::kInvalidDatatype, operation + ": op " + name_of(call.func) + " is not defined on datatype " +
+                                                 name_of(call.dtype) + "; it is on " + datatypes_of(call.func) +
+                                                 "; on " + name_of(call.dtype) + " are " + operators_on(call.dtype));
   }
   if (!shape.reduces && call.func != Func::kNone) {
     throw Error(ErrorCode::kInvalidOp,

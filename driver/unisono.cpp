@@ -19,13 +19,28 @@ namespace unisono::driver {
 namespace {
 
 static_assert(UNISONO_ABI_VERSION == kAbiVersion);
-static_assert(UNISONO_BYTE == static_cast<int>(Datatype::kByte) &&
-              UNISONO_INT32 == static_cast<int>(Datatype::kInt32) &&
-              UNISONO_INT64 == static_cast<int>(Datatype::kInt64) &&
-              UNISONO_FP16 == static_cast<int>(Datatype::kFp16) && UNISONO_BF16 == static_cast<int>(Datatype::kBf16) &&
-              UNISONO_FP32 == static_cast<int>(Datatype::kFp32) && UNISONO_FP64 == static_cast<int>(Datatype::kFp64));
+static_assert(
+    UNISONO_BYTE == static_cast<int>(Datatype::kByte) && UNISONO_INT32 == static_cast<int>(Datatype::kInt32) &&
+    UNISONO_INT64 == static_cast<int>(Datatype::kInt64) && UNISONO_FP16 == static_cast<int>(Datatype::kFp16) &&
+    UNISONO_BF16 == static_cast<int>(Datatype::kBf16) && UNISONO_FP32 == static_cast<int>(Datatype::kFp32) &&
+    UNISONO_FP64 == static_cast<int>(Datatype::kFp64) && UNISONO_COMPLEX64 == static_cast<int>(Datatype::kComplex64) &&
+    UNISONO_COMPLEX128 == static_cast<int>(Datatype::kComplex128) &&
+    UNISONO_INT8 == static_cast<int>(Datatype::kInt8) && UNISONO_UINT8 == static_cast<int>(Datatype::kUint8) &&
+    UNISONO_INT16 == static_cast<int>(Datatype::kInt16) && UNISONO_UINT16 == static_cast<int>(Datatype::kUint16) &&
+    UNISONO_UINT32 == static_cast<int>(Datatype::kUint32) && UNISONO_UINT64 == static_cast<int>(Datatype::kUint64) &&
+    UNISONO_BOOL == static_cast<int>(Datatype::kBool) && UNISONO_FP32_INT32 == static_cast<int>(Datatype::kFp32Int32) &&
+    UNISONO_FP64_INT32 == static_cast<int>(Datatype::kFp64Int32) &&
+    UNISONO_INT32_INT32 == static_cast<int>(Datatype::kInt32Int32) &&
+    UNISONO_INT64_INT64 == static_cast<int>(Datatype::kInt64Int64));
 static_assert(UNISONO_SUM == static_cast<int>(Func::kSum) && UNISONO_PROD == static_cast<int>(Func::kProd) &&
-              UNISONO_MIN == static_cast<int>(Func::kMin) && UNISONO_MAX == static_cast<int>(Func::kMax));
+              UNISONO_MIN == static_cast<int>(Func::kMin) && UNISONO_MAX == static_cast<int>(Func::kMax) &&
+              UNISONO_LOGICAL_AND == static_cast<int>(Func::kLogicalAnd) &&
+              UNISONO_LOGICAL_OR == static_cast<int>(Func::kLogicalOr) &&
+              UNISONO_LOGICAL_XOR == static_cast<int>(Func::kLogicalXor) &&
+              UNISONO_BITWISE_AND == static_cast<int>(Func::kBitwiseAnd) &&
+              UNISONO_BITWISE_OR == static_cast<int>(Func::kBitwiseOr) &&
+              UNISONO_BITWISE_XOR == static_cast<int>(Func::kBitwiseXor) &&
+              UNISONO_MINLOC == static_cast<int>(Func::kMinloc) && UNISONO_MAXLOC == static_cast<int>(Func::kMaxloc));
 static_assert(
     UNISONO_NOP == static_cast<int>(Collective::kNop) && UNISONO_COPY == static_cast<int>(Collective::kCopy) &&
     UNISONO_COMBINE == static_cast<int>(Collective::kCombine) && UNISONO_SEND == static_cast<int>(Collective::kSend) &&

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "core/arithmetic.hpp"
 #include "core/footprint.hpp"
+#include "core/operators.hpp"
 #include "core/signature.hpp"
 #include "engine/program_cache.hpp"
 
@@ -127,12 +127,12 @@ class Admission {
     }
     if (reduces(c)) {
       if (call_.func == Func::kNone) {
-        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are sum, prod, min and max");
+        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are " + operators_on(call_.dtype));
       }
-      if (!is_reducible(call_.dtype)) {
-        refuse(ErrorCode::kInvalidDatatype, std::string("datatype ") + name_of(call_.dtype) +
-                                                " was given, on which operator " + name_of(call_.func) +
-                                                " is not defined; allowed are int32, int64, fp16, bf16, fp32 and fp64");
+      if (!is_defined(call_.func, call_.dtype)) {
+        refuse(ErrorCode::kInvalidDatatype, std::string("operator ") + name_of(call_.func) +
+                                                " is not defined on datatype " + name_of(call_.dtype) +
+                                                "; allowed there are " + operators_on(call_.dtype));
       }
       const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
                              (communicator_.capability.funcs >> static_cast<unsigned>(call_.func) & 1U) != 0;

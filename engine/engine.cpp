@@ -40,9 +40,7 @@ Capability capability_of_engine() {
   Capability capability;
   capability.version = 1;
   for (const Datatype dtype : kAllDatatype) {
-    if (bytes_of(dtype) > 1) {
-      capability.datatypes = static_cast<std::uint16_t>(capability.datatypes | 1U << static_cast<unsigned>(dtype));
-    }
+    if (dtype != Datatype::kNone) capability.datatypes |= 1U << static_cast<unsigned>(dtype);
   }
   for (const Func func : kAllFunc) {
     if (func != Func::kNone) {

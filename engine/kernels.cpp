@@ -6,7 +6,7 @@ namespace unisono::cclo {
 namespace {
 
 KernelPair kernels(Func func, Datatype dtype) {
-  for (const auto group : {&integer_kernels, &float_kernels, &half_kernels}) {
+  for (const auto group : {&float_kernels, &half_kernels, &integer_kernels, &bit_kernels, &located_kernels}) {
     const KernelPair pair = group(func, dtype);
     if (pair.combine != nullptr) return pair;
   }

@@ -9,6 +9,7 @@
 Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is the introduction.
 """
 
+from ._arrays import pair_dtype
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator
@@ -84,4 +85,5 @@ __all__ = [
     "__version__",
     "algorithms",
     "init",
+    "pair_dtype",
 ]

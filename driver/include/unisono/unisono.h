@@ -46,16 +46,43 @@ typedef int unisono_op;
 typedef int unisono_collective;
 
 enum {
-  UNISONO_BYTE = 1, /* can be moved, not reduced */
+  UNISONO_BYTE = 1, /* has bitwise operators only */
   UNISONO_INT32 = 2,
   UNISONO_INT64 = 3,
   UNISONO_FP16 = 4,
   UNISONO_BF16 = 5,
   UNISONO_FP32 = 6,
-  UNISONO_FP64 = 7
+  UNISONO_FP64 = 7,
+  UNISONO_COMPLEX64 = 8, /* two fp32: real and imaginary part */
+  UNISONO_COMPLEX128 = 9,
+  UNISONO_INT8 = 10,
+  UNISONO_UINT8 = 11,
+  UNISONO_INT16 = 12,
+  UNISONO_UINT16 = 13,
+  UNISONO_UINT32 = 14,
+  UNISONO_UINT64 = 15,
+  UNISONO_BOOL = 16,       /* one byte */
+  UNISONO_FP32_INT32 = 17, /* struct { float value; int32_t index; }: for minloc and maxloc */
+  UNISONO_FP64_INT32 = 18, /* struct { double value; int32_t index; }: 16 bytes, of which the last 4 are padding */
+  UNISONO_INT32_INT32 = 19,
+  UNISONO_INT64_INT64 = 20
 };
 
-enum { UNISONO_SUM = 1, UNISONO_PROD = 2, UNISONO_MIN = 3, UNISONO_MAX = 4 };
+/* Which is defined on which datatype: docs/model.md, "Arithmetic". */
+enum {
+  UNISONO_SUM = 1,
+  UNISONO_PROD = 2,
+  UNISONO_MIN = 3,
+  UNISONO_MAX = 4,
+  UNISONO_LOGICAL_AND = 5,
+  UNISONO_LOGICAL_OR = 6,
+  UNISONO_LOGICAL_XOR = 7,
+  UNISONO_BITWISE_AND = 8,
+  UNISONO_BITWISE_OR = 9,
+  UNISONO_BITWISE_XOR = 10,
+  UNISONO_MINLOC = 11,
+  UNISONO_MAXLOC = 12
+};
 
 enum {
   UNISONO_NOP = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Iterator
@@ -54,11 +55,14 @@ def sample() -> list[Case]:
     """Cases drawn from the full product."""
     rng = random.Random(SEED)
     table = names()
+    operators = [(dtype, op) for dtype, ops in OPS.items() for op in ops]
+    rng.shuffle(operators)
+    next_operator = itertools.cycle(operators)
     cases = []
     for _ in range(SAMPLES):
         collective, algorithm = rng.choice(table)
         ranks = rng.choice(RANKS)
-        dtype = rng.choice(list(DTYPES))
+        dtype, op = next(next_operator) if collective in REDUCTIONS else (rng.choice(list(DTYPES)), "sum")
         cases.append(
             Case(
                 collective,
@@ -66,12 +70,12 @@ def sample() -> list[Case]:
                 ranks,
                 0 if collective == "barrier" else rng.choice(COUNTS),
                 dtype=dtype,
-                op=rng.choice(OPS) if collective in REDUCTIONS else "sum",
+                op=op,
                 root=rng.randrange(ranks) if collective in ROOTED else 0,
                 in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
                 group_size=rng.choice((0, 2, 3, 4)) if algorithm == "two_level" else 0,
                 skew=rng.random() < 0.2,
-                exact=rng.random() < 0.6 or "int" in dtype or collective not in REDUCTIONS,
+                exact=rng.random() < 0.6 or DTYPES[dtype].kind in "iubV" or collective not in REDUCTIONS,
             )
         )
     return cases

@@ -15,13 +15,14 @@ from .test_conformance import judge
 def cases(draw: st.DrawFn) -> Case:
     collective, algorithm = draw(st.sampled_from(names()))
     ranks = draw(st.integers(1, 12))
+    dtype = draw(st.sampled_from(list(DTYPES)))
     return Case(
         collective,
         algorithm,
         ranks,
         0 if collective == "barrier" else draw(st.integers(0, 40)),
-        dtype=draw(st.sampled_from(list(DTYPES))),
-        op=draw(st.sampled_from(OPS)) if collective in REDUCTIONS else "sum",
+        dtype=dtype,
+        op=draw(st.sampled_from(OPS[dtype])) if collective in REDUCTIONS else "sum",
         root=draw(st.integers(0, ranks - 1)) if collective in ROOTED else 0,
         in_place=collective not in NO_IN_PLACE and draw(st.booleans()),
         group_size=draw(st.integers(0, ranks)) if algorithm == "two_level" else 0,

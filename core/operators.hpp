@@ -1,0 +1,28 @@
+// Which operators go with which datatypes, in words.
+#pragma once
+
+#include <string>
+
+#include "core/arithmetic.hpp"
+
+namespace unisono {
+
+/// The operators that are defined on a datatype: "sum, prod, min"; "none" if there are none.
+inline std::string operators_on(Datatype dtype) {
+  std::string text;
+  for (const Func func : kAllFunc) {
+    if (is_defined(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(func));
+  }
+  return text.empty() ? "none" : text;
+}
+
+/// The datatypes that an operator is defined on.
+inline std::string datatypes_of(Func func) {
+  std::string text;
+  for (const Datatype dtype : kAllDatatype) {
+    if (is_defined(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(dtype));
+  }
+  return text;
+}
+
+}  // namespace unisono
