@@ -152,6 +152,8 @@ constexpr bool defined() {
     case Func::kMinloc:
     case Func::kMaxloc:
       return kIsLocated<T>;
+    case Func::kAvg:
+      return false;  // has one operand
   }
   return false;
 }
@@ -329,11 +331,12 @@ constexpr bool with_element(Datatype dtype, Use&& use) {
   return false;
 }
 
-/// Calls `use(std::integral_constant<Func, F>{})`. Returns false for none and unknown values.
+/// Calls `use(std::integral_constant<Func, F>{})` if `func` has two operands. Returns false otherwise.
 template <class Use>
 constexpr bool with_func(Func func, Use&& use) {
   switch (func) {
     case Func::kNone:
+    case Func::kAvg:
       return false;
     case Func::kSum:
       use(std::integral_constant<Func, Func::kSum>{});
@@ -401,9 +404,9 @@ inline void for_each_element(const std::byte* a, const std::byte* b, std::byte* 
 
 }  // namespace arithmetic
 
-/// Whether an operator is defined on a datatype. On integers all but minloc and maxloc are, on floating point sum,
-/// prod, min and max, on complex numbers sum and prod, on truth values min, max, the logical and the bitwise ones, on
-/// bytes the bitwise ones, on pairs minloc and maxloc.
+/// Whether a function of two operands is defined on a datatype. On integers all but minloc and maxloc are, on floating
+/// point sum, prod, min and max, on complex numbers sum and prod, on truth values min, max, the logical and the bitwise
+/// ones, on bytes the bitwise ones, on pairs minloc and maxloc.
 constexpr bool is_defined(Func func, Datatype dtype) {
   bool found = false;
   arithmetic::with_element(dtype, [&](auto element) {
@@ -412,6 +415,17 @@ constexpr bool is_defined(Func func, Datatype dtype) {
     });
   });
   return found;
+}
+
+/// Whether a mean is defined on a datatype: on floating point and complex numbers.
+constexpr bool has_mean(Datatype dtype) {
+  return dtype == Datatype::kFp16 || dtype == Datatype::kBf16 || dtype == Datatype::kFp32 || dtype == Datatype::kFp64 ||
+         dtype == Datatype::kComplex64 || dtype == Datatype::kComplex128;
+}
+
+/// Whether a call may reduce a datatype by an operator.
+constexpr bool is_operator(Func func, Datatype dtype) {
+  return func == Func::kAvg ? has_mean(dtype) : is_defined(func, dtype);
 }
 
 /// Whether any operator is defined on a datatype: on all but none.
@@ -494,6 +508,30 @@ inline void fold_end(Datatype dtype, const std::byte* accumulator, std::byte* ou
     arithmetic::for_each_element<Wide, Wide, Element>(accumulator, accumulator, out, count,
                                                       [](Wide x, Wide) { return Carrier::out(x); });
   });
+}
+
+/// out[i] = a[i] / ranks, rounded once; of complex numbers, each part. fp16 and bf16 are divided in fp32. `out` may be
+/// `a`. Returns false, having written nothing, if dtype has no mean.
+inline bool mean(Datatype dtype, const std::byte* a, std::byte* out, std::uint64_t count, std::uint32_t ranks) {
+  bool known = false;
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    using Wide = typename Carrier::type;
+    if constexpr (std::is_floating_point_v<Wide>) {
+      known = true;
+      arithmetic::for_each_element<Element, Element, Element>(a, a, out, count, [ranks](Element x, Element) {
+        return Carrier::out(Carrier::in(x) / static_cast<Wide>(ranks));
+      });
+    } else if constexpr (arithmetic::kIsComplex<Wide>) {
+      known = true;
+      arithmetic::for_each_element<Element, Element, Element>(a, a, out, count, [ranks](Element x, Element) {
+        const auto divisor = static_cast<decltype(x.re)>(ranks);
+        return Element{x.re / divisor, x.im / divisor};
+      });
+    }
+  });
+  return known;
 }
 
 }  // namespace unisono

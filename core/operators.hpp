@@ -11,7 +11,7 @@ namespace unisono {
 inline std::string operators_on(Datatype dtype) {
   std::string text;
   for (const Func func : kAllFunc) {
-    if (is_defined(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(func));
+    if (is_operator(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(func));
   }
   return text.empty() ? "none" : text;
 }
@@ -20,9 +20,16 @@ inline std::string operators_on(Datatype dtype) {
 inline std::string datatypes_of(Func func) {
   std::string text;
   for (const Datatype dtype : kAllDatatype) {
-    if (is_defined(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(dtype));
+    if (is_operator(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(dtype));
   }
   return text;
 }
+
+/// Whether a collective can end in a division by the number of ranks: where all ranks' inputs are reduced.
+constexpr bool takes_mean(Collective collective) {
+  return collective == Collective::kReduce || collective == Collective::kAllreduce ||
+         collective == Collective::kReduceScatter;
+}
+inline constexpr const char* kTakesMean = "reduce, allreduce and reduce_scatter";
 
 }  // namespace unisono

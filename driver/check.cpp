@@ -231,7 +231,10 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   if (shape.reduces && call.func == Func::kNone) {
     throw Error(ErrorCode::kInvalidOp, operation + ": no op was given; allowed are " + names(kAllFunc, Func::kNone));
   }
-  if (shape.reduces && !is_defined(call.func, call.dtype)) {
+  if (call.func == Func::kAvg && shape.reduces && !takes_mean(collective)) {
+    throw Error(ErrorCode::kInvalidOp, operation + ": op avg was given; it is one of " + kTakesMean);
+  }
+  if (shape.reduces && !is_operator(call.func, call.dtype)) {
     throw Error(ErrorCode::kInvalidDatatype, operation + ": op " + name_of(call.func) + " is not defined on datatype " +
                                                  name_of(call.dtype) + "; it is on " + datatypes_of(call.func) +
                                                  "; on " + name_of(call.dtype) + " are " + operators_on(call.dtype));

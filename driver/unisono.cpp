@@ -40,7 +40,8 @@ static_assert(UNISONO_SUM == static_cast<int>(Func::kSum) && UNISONO_PROD == sta
               UNISONO_BITWISE_AND == static_cast<int>(Func::kBitwiseAnd) &&
               UNISONO_BITWISE_OR == static_cast<int>(Func::kBitwiseOr) &&
               UNISONO_BITWISE_XOR == static_cast<int>(Func::kBitwiseXor) &&
-              UNISONO_MINLOC == static_cast<int>(Func::kMinloc) && UNISONO_MAXLOC == static_cast<int>(Func::kMaxloc));
+              UNISONO_MINLOC == static_cast<int>(Func::kMinloc) && UNISONO_MAXLOC == static_cast<int>(Func::kMaxloc) &&
+              UNISONO_AVG == static_cast<int>(Func::kAvg));
 static_assert(
     UNISONO_NOP == static_cast<int>(Collective::kNop) && UNISONO_COPY == static_cast<int>(Collective::kCopy) &&
     UNISONO_COMBINE == static_cast<int>(Collective::kCombine) && UNISONO_SEND == static_cast<int>(Collective::kSend) &&

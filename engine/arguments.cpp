@@ -129,7 +129,10 @@ class Admission {
       if (call_.func == Func::kNone) {
         refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are " + operators_on(call_.dtype));
       }
-      if (!is_defined(call_.func, call_.dtype)) {
+      if (call_.func == Func::kAvg && !takes_mean(c)) {
+        refuse(ErrorCode::kInvalidOp, std::string("operator avg was given; it is one of ") + kTakesMean);
+      }
+      if (!is_operator(call_.func, call_.dtype)) {
         refuse(ErrorCode::kInvalidDatatype, std::string("operator ") + name_of(call_.func) +
                                                 " is not defined on datatype " + name_of(call_.dtype) +
                                                 "; allowed there are " + operators_on(call_.dtype));

@@ -1,5 +1,6 @@
 #include "engine/kernels.hpp"
 
+#include "core/arithmetic.hpp"
 #include "engine/kernel_table.hpp"
 
 namespace unisono::cclo {
@@ -13,10 +14,34 @@ KernelPair kernels(Func func, Datatype dtype) {
   return {};
 }
 
+template <Datatype D>
+void mean_of(const std::byte* a, std::byte* out, std::uint64_t count, std::uint32_t ranks) {
+  mean(D, a, out, count, ranks);
+}
+
 }  // namespace
 
 CombineKernel combine_kernel(Func func, Datatype dtype) { return kernels(func, dtype).combine; }
 
 ReduceKernel reduce_kernel(Func func, Datatype dtype) { return kernels(func, dtype).reduce; }
+
+MeanKernel mean_kernel(Datatype dtype) {
+  switch (dtype) {
+    case Datatype::kFp16:
+      return &mean_of<Datatype::kFp16>;
+    case Datatype::kBf16:
+      return &mean_of<Datatype::kBf16>;
+    case Datatype::kFp32:
+      return &mean_of<Datatype::kFp32>;
+    case Datatype::kFp64:
+      return &mean_of<Datatype::kFp64>;
+    case Datatype::kComplex64:
+      return &mean_of<Datatype::kComplex64>;
+    case Datatype::kComplex128:
+      return &mean_of<Datatype::kComplex128>;
+    default:
+      return nullptr;
+  }
+}
 
 }  // namespace unisono::cclo

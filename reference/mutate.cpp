@@ -98,7 +98,7 @@ class Mutator {
     const bool arrives = move.op1.kind == OperandKind::kArrival;
     const bool single_send = sends && move.remote.mode == PeerMode::kRank;
     const bool single_arrival = arrives && move.arrival.mode == PeerMode::kRank;
-    const bool two = move.func != Func::kNone;
+    const bool two = move.func != Func::kNone && move.func != Func::kAvg;
     switch (mutation_) {
       case Mutation::kDropDependency:
         return move.dependencies != 0;

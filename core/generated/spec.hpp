@@ -95,7 +95,7 @@ constexpr std::uint32_t bytes_of(Datatype value) {
   return 0;
 }
 
-/// Binary function of a move; the reduction operators.
+/// Function of a move; the reduction operators.
 enum class Func : std::uint8_t {
   kNone = 0,  ///< no function: the one operand present passes through
   kSum = 1,  ///< addition
@@ -110,6 +110,7 @@ enum class Func : std::uint8_t {
   kBitwiseXor = 10,  ///< bits that one operand has
   kMinloc = 11,  ///< the pair of the lesser value; of equal values, that of the lower index
   kMaxloc = 12,  ///< the pair of the greater value; of equal values, that of the lower index
+  kAvg = 13,  ///< of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by it
 };
 
 /// Name of a func as users write it; "?" for a value that is none.
@@ -128,6 +129,7 @@ constexpr const char* name_of(Func value) {
     case Func::kBitwiseXor: return "bitwise_xor";
     case Func::kMinloc: return "minloc";
     case Func::kMaxloc: return "maxloc";
+    case Func::kAvg: return "avg";
   }
   return "?";
 }
@@ -136,7 +138,7 @@ constexpr const char* name_of(Func value) {
 constexpr bool is_known(Func value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of Func, in order of value.
-inline constexpr std::array<Func, 13> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax, Func::kLogicalAnd, Func::kLogicalOr, Func::kLogicalXor, Func::kBitwiseAnd, Func::kBitwiseOr, Func::kBitwiseXor, Func::kMinloc, Func::kMaxloc};
+inline constexpr std::array<Func, 14> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax, Func::kLogicalAnd, Func::kLogicalOr, Func::kLogicalXor, Func::kBitwiseAnd, Func::kBitwiseOr, Func::kBitwiseXor, Func::kMinloc, Func::kMaxloc, Func::kAvg};
 
 /// What a call asks for.
 enum class Collective : std::uint8_t {
@@ -500,7 +502,7 @@ constexpr const char* advice_for(ErrorCode code) {
     case ErrorCode::kInvalidArgument: return "The message says what was given and what is allowed.";
     case ErrorCode::kInvalidCount: return "Pass a count between 0 and the limit the message names.";
     case ErrorCode::kInvalidDatatype: return "`unisono algorithms` and the datatype table list what is accepted.";
-    case ErrorCode::kInvalidOp: return "Use sum, prod, min or max over a numeric datatype.";
+    case ErrorCode::kInvalidOp: return "The message names the operators of the datatype.";
     case ErrorCode::kInvalidRoot: return "Ranks count from 0 to size-1.";
     case ErrorCode::kBufferTooSmall: return "The message names the buffer and the elements needed.";
     case ErrorCode::kReadOnlyBuffer: return "Pass a writable array.";

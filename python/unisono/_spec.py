@@ -136,7 +136,7 @@ _DATATYPE_BYTES: Final[dict[Datatype, int]] = {
 
 
 class Func(IntEnum):
-    """Binary function of a move; the reduction operators."""
+    """Function of a move; the reduction operators."""
 
     #: no function: the one operand present passes through
     NONE = 0
@@ -164,6 +164,8 @@ class Func(IntEnum):
     MINLOC = 11
     #: the pair of the greater value; of equal values, that of the lower index
     MAXLOC = 12
+    #: of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by it
+    AVG = 13
 
 
 class Collective(IntEnum):
@@ -419,7 +421,7 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.INVALID_ARGUMENT: "The message says what was given and what is allowed.",
     ErrorCode.INVALID_COUNT: "Pass a count between 0 and the limit the message names.",
     ErrorCode.INVALID_DATATYPE: "`unisono algorithms` and the datatype table list what is accepted.",
-    ErrorCode.INVALID_OP: "Use sum, prod, min or max over a numeric datatype.",
+    ErrorCode.INVALID_OP: "The message names the operators of the datatype.",
     ErrorCode.INVALID_ROOT: "Ranks count from 0 to size-1.",
     ErrorCode.BUFFER_TOO_SMALL: "The message names the buffer and the elements needed.",
     ErrorCode.READ_ONLY_BUFFER: "Pass a writable array.",

@@ -93,7 +93,7 @@ package unisono_spec_pkg;
     endcase
   endfunction
 
-  // Binary function of a move; the reduction operators.
+  // Function of a move; the reduction operators.
   typedef enum logic [7:0] {
     // no function: the one operand present passes through
     FuncNone = 8'd0,
@@ -120,14 +120,17 @@ package unisono_spec_pkg;
     // the pair of the lesser value; of equal values, that of the lower index
     FuncMinloc = 8'd11,
     // the pair of the greater value; of equal values, that of the lower index
-    FuncMaxloc = 8'd12
+    FuncMaxloc = 8'd12,
+    // of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by
+    // it
+    FuncAvg = 8'd13
   } func_e;
 
   // Whether `value` is one of the enumerators of func_e.
   function automatic logic func_known(logic [7:0] value);
     case (value)
       FuncNone, FuncSum, FuncProd, FuncMin, FuncMax, FuncLogicalAnd, FuncLogicalOr, FuncLogicalXor,
-      FuncBitwiseAnd, FuncBitwiseOr, FuncBitwiseXor, FuncMinloc, FuncMaxloc: return 1'b1;
+      FuncBitwiseAnd, FuncBitwiseOr, FuncBitwiseXor, FuncMinloc, FuncMaxloc, FuncAvg: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction

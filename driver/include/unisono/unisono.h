@@ -81,7 +81,8 @@ enum {
   UNISONO_BITWISE_OR = 9,
   UNISONO_BITWISE_XOR = 10,
   UNISONO_MINLOC = 11,
-  UNISONO_MAXLOC = 12
+  UNISONO_MAXLOC = 12,
+  UNISONO_AVG = 13 /* of reduce, allreduce and reduce_scatter: the sum, divided by the number of ranks */
 };
 
 enum {

@@ -62,7 +62,8 @@ enum class Op : int {
   kBitwiseOr = UNISONO_BITWISE_OR,
   kBitwiseXor = UNISONO_BITWISE_XOR,
   kMinloc = UNISONO_MINLOC,
-  kMaxloc = UNISONO_MAXLOC
+  kMaxloc = UNISONO_MAXLOC,
+  kAvg = UNISONO_AVG  ///< of reduce, allreduce and reduce_scatter
 };
 
 /// Storage of an IEEE 754 binary16 number; arithmetic on it is the caller's.

@@ -456,6 +456,29 @@ TEST_P(Kernels, ManySourcesAndOutputs) {
   }
 }
 
+TEST_F(KernelsOfAll, MeansAreThoseOfTheDefinition) {
+  std::mt19937_64 random(8);
+  for (const Datatype dtype : kAllDatatype) {
+    ASSERT_EQ(mean_kernel(dtype) != nullptr, has_mean(dtype)) << name_of(dtype);
+    if (!has_mean(dtype)) continue;
+    const std::size_t size = bytes_of(dtype);
+    for (const std::uint64_t count : {0, 1, 12, 129, 5000}) {
+      for (const std::uint32_t ranks : {1U, 2U, 3U, 7U, 16777216U}) {
+        Guarded a(count * size, random() % 64);
+        Guarded out(count * size, random() % 64);
+        fill(random, dtype, a.data(), count);
+        Bytes expected(count * size + 1);
+        ASSERT_TRUE(mean(dtype, a.data(), expected.data(), count, ranks));
+        mean_kernel(dtype)(a.data(), out.data(), count, ranks);
+        expect_same({Func::kAvg, dtype}, expected.data(), out.data(), count, {});
+        mean_kernel(dtype)(a.data(), a.data(), count, ranks);
+        expect_same({Func::kAvg, dtype}, expected.data(), a.data(), count, {});
+        ASSERT_TRUE(a.intact() && out.intact());
+      }
+    }
+  }
+}
+
 TEST_F(KernelsOfAll, CopiesEverywhere) {
   std::mt19937_64 random(5);
   on_every_target([&] {

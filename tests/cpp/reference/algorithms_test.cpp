@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/arithmetic.hpp"
+#include "core/operators.hpp"
 #include "reference/checker.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
@@ -91,6 +92,39 @@ bool equal(Datatype dtype, const std::byte* a, const std::byte* b) {
   return std::memcmp(a, b, std::max<std::uint32_t>(1, bytes_of(dtype))) == 0;
 }
 
+TEST_P(EveryAlgorithm, IsProvenWithAMeanInTheEnd) {
+  const Algorithm& algorithm = *GetParam();
+  if (!takes_mean(algorithm.collective)) return;
+  CheckOptions options;
+  options.func = Func::kAvg;
+  options.ranks = {1, 2, 3, 5, 8, 13};
+  options.schedules = 8;
+  const CheckReport report = check_algorithm(algorithm, options);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_GT(report.calls, 0U);
+
+  // The division must wait for what still reads or writes the result, must be there, and must be there once.
+  CheckOptions small;
+  small.func = Func::kAvg;
+  small.counts = {7};
+  small.roots = {1};
+  for (const CheckedCall& checked : calls_to_check(algorithm, 3, small)) {
+    if (algorithm.admits != nullptr && !algorithm.admits(checked.call)) continue;
+    for (const int mutation : {0, 1}) {
+      Job job = make_job(algorithm, checked.call, checked.vectors);
+      Program& program = job.programs[1];  // the root's
+      ASSERT_EQ(program.moves.back().func, Func::kAvg);
+      if (program.moves.size() == 1) continue;
+      if (mutation == 0) {
+        program.moves.back().dependencies = 0;
+      } else {
+        program.moves.pop_back();
+      }
+      EXPECT_FALSE(check_job(job, 4).ok()) << describe(job) << ", mutation " << mutation;
+    }
+  }
+}
+
 TEST_P(EveryAlgorithm, GivesTheDefinedNumbers) {
   const Algorithm& algorithm = *GetParam();
   const bool reduces = is_reduction(algorithm.collective);
@@ -98,7 +132,8 @@ TEST_P(EveryAlgorithm, GivesTheDefinedNumbers) {
   for (const Datatype dtype : kAllDatatype) {
     if (dtype == Datatype::kNone) continue;
     for (const Func func : kAllFunc) {
-      if (reduces ? !is_defined(func, dtype) : func != Func::kSum) continue;
+      const bool mean = func == Func::kAvg && takes_mean(algorithm.collective) && has_mean(dtype);
+      if (reduces ? !is_defined(func, dtype) && !mean : func != Func::kSum) continue;
       CheckOptions options;
       options.dtype = dtype;
       options.func = func;

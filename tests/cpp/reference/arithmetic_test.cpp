@@ -198,6 +198,24 @@ TEST(Arithmetic, PairsKeepTheLowerIndexOfEqualValues) {
   EXPECT_EQ(one(Func::kMaxloc, Datatype::kInt32Int32, F{-1, 4}, F{-2, 3}), (F{-1, 4}));
 }
 
+TEST(Arithmetic, MeansDivideOnceAndRoundOnce) {
+  const auto mean_of = [](Datatype dtype, auto value, std::uint32_t ranks) {
+    EXPECT_TRUE(
+        mean(dtype, reinterpret_cast<const std::byte*>(&value), reinterpret_cast<std::byte*>(&value), 1, ranks));
+    return value;
+  };
+  EXPECT_EQ(mean_of(Datatype::kFp64, 1.0, 3), 1.0 / 3);
+  EXPECT_EQ(mean_of(Datatype::kFp32, 1.0F, 3), 1.0F / 3);
+  EXPECT_EQ(mean_of(Datatype::kFp16, std::uint16_t{0x3c00}, 3), arithmetic::narrow_fp16(1.0F / 3).bits);
+  EXPECT_EQ(mean_of(Datatype::kBf16, std::uint16_t{0x3f80}, 3), arithmetic::narrow_bf16(1.0F / 3).bits);
+  EXPECT_EQ(mean_of(Datatype::kComplex64, std::array<float, 2>{1, -5}, 3), (std::array<float, 2>{1.0F / 3, -5.0F / 3}));
+  EXPECT_EQ(mean_of(Datatype::kComplex128, std::array<double, 2>{1, -5}, 7),
+            (std::array<double, 2>{1.0 / 7, -5.0 / 7}));
+  std::byte untouched{9};
+  EXPECT_FALSE(mean(Datatype::kInt32, &untouched, &untouched, 1, 2));
+  EXPECT_EQ(untouched, std::byte{9});
+}
+
 TEST(Arithmetic, WhatIsNotDefinedIsRefused) {
   std::byte a{1};
   std::byte out{7};

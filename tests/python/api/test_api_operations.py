@@ -96,6 +96,16 @@ def test_pairs_are_known_by_their_layout() -> None:
         unisono.pair_dtype("fp16_int32")
 
 
+def test_means_are_equal_on_all_ranks() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.standard_normal((P, 1000)).astype(np.float32)
+    results = run(lambda comm: comm.allreduce(values[comm.rank], op="avg"))
+    sums = run(lambda comm: comm.allreduce(values[comm.rank]))
+    for result, total in zip(results, sums, strict=True):
+        assert result.tobytes() == results[0].tobytes()
+        assert result.tobytes() == (total / np.float32(P)).tobytes()
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_in_place(twice: bool) -> None:
     def member(comm: Communicator) -> np.ndarray:

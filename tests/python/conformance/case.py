@@ -51,14 +51,15 @@ def _ops_on(dtype: np.dtype[Any]) -> tuple[str, ...]:
         case "b":
             return ("min", "max", *BITS)
         case "c":
-            return ("sum", "prod")
+            return ("sum", "prod", "avg")
         case _:
-            return ("sum", "prod", "min", "max")
+            return ("sum", "prod", "min", "max", "avg")
 
 
 #: The operators that are defined on each datatype.
 OPS: dict[str, tuple[str, ...]] = {name: _ops_on(dtype) for name, dtype in DTYPES.items()}
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+MEANS = ("reduce", "allreduce", "reduce_scatter")
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 V_COLLECTIVES = ("gatherv", "scatterv", "allgatherv", "alltoallv")
 
@@ -282,7 +283,7 @@ def buffers(case: Case, rank: int) -> Buffers:
 def _join(op: str, a: Array, b: Array) -> Array:
     """One step of a reduction, element by element."""
     match op:
-        case "sum":
+        case "sum" | "avg":
             return np.asarray(a + b)
         case "prod":
             return np.asarray(a * b)
@@ -309,6 +310,10 @@ def _reduce(op: str, items: list[Array]) -> Array:
     with np.errstate(over="ignore"):
         for item in wide[1:]:
             total = _join(op, total, item)
+    if op == "avg":  # the sum is rounded before it is divided; fp16 and bf16 are divided in fp32
+        narrow = dtype.kind != "c" and dtype.itemsize == 2
+        total = total.astype(dtype).astype(np.float32 if narrow else dtype)
+        total /= total.dtype.type(len(items))
     return total.astype(dtype)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import unisono
 
-from .case import DTYPES, OPS, REDUCTIONS, ROOTED, Case
+from .case import DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 
 #: Counts of the full matrix.
 COUNTS = (0, 1, 2, 3, 17, 1023, 4097)
@@ -62,7 +62,11 @@ def sample() -> list[Case]:
     for _ in range(SAMPLES):
         collective, algorithm = rng.choice(table)
         ranks = rng.choice(RANKS)
-        dtype, op = next(next_operator) if collective in REDUCTIONS else (rng.choice(list(DTYPES)), "sum")
+        dtype, op = rng.choice(list(DTYPES)), "sum"
+        if collective in REDUCTIONS:
+            dtype, op = next(next_operator)
+            while op == "avg" and collective not in MEANS:
+                dtype, op = next(next_operator)
         cases.append(
             Case(
                 collective,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .case import DTYPES, OPS, REDUCTIONS, ROOTED, Case
+from .case import DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 from .engines import interpret
 from .matrix import NO_IN_PLACE, names
 from .test_conformance import judge
@@ -22,7 +22,7 @@ def cases(draw: st.DrawFn) -> Case:
         ranks,
         0 if collective == "barrier" else draw(st.integers(0, 40)),
         dtype=dtype,
-        op=draw(st.sampled_from(OPS[dtype])) if collective in REDUCTIONS else "sum",
+        op=draw(st.sampled_from([op for op in OPS[dtype] if op != "avg" or collective in MEANS])) if collective in REDUCTIONS else "sum",
         root=draw(st.integers(0, ranks - 1)) if collective in ROOTED else 0,
         in_place=collective not in NO_IN_PLACE and draw(st.booleans()),
         group_size=draw(st.integers(0, ranks)) if algorithm == "two_level" else 0,
