@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "core/generated/spec.hpp"
+#include "core/user_op.hpp"
 
 namespace unisono {
 
@@ -152,8 +153,8 @@ constexpr bool defined() {
     case Func::kMinloc:
     case Func::kMaxloc:
       return kIsLocated<T>;
-    case Func::kAvg:
-      return false;  // has one operand
+    default:
+      return false;  // avg has one operand; the user's are no templates
   }
   return false;
 }
@@ -331,12 +332,11 @@ constexpr bool with_element(Datatype dtype, Use&& use) {
   return false;
 }
 
-/// Calls `use(std::integral_constant<Func, F>{})` if `func` has two operands. Returns false otherwise.
+/// Calls `use(std::integral_constant<Func, F>{})` if `func` has two operands and is built in. Returns false otherwise.
 template <class Use>
 constexpr bool with_func(Func func, Use&& use) {
   switch (func) {
-    case Func::kNone:
-    case Func::kAvg:
+    default:
       return false;
     case Func::kSum:
       use(std::integral_constant<Func, Func::kSum>{});
@@ -407,7 +407,9 @@ inline void for_each_element(const std::byte* a, const std::byte* b, std::byte* 
 /// Whether a function of two operands is defined on a datatype. On integers all but minloc and maxloc are, on floating
 /// point sum, prod, min and max, on complex numbers sum and prod, on truth values min, max, the logical and the bitwise
 /// ones, on bytes the bitwise ones, on pairs minloc and maxloc.
-constexpr bool is_defined(Func func, Datatype dtype) {
+/// An operator of the user is on all datatypes.
+inline bool is_defined(Func func, Datatype dtype) {
+  if (is_user(func)) return find_user_op(func) != nullptr && dtype != Datatype::kNone;
   bool found = false;
   arithmetic::with_element(dtype, [&](auto element) {
     arithmetic::with_func(func, [&](auto f) {
@@ -424,7 +426,7 @@ constexpr bool has_mean(Datatype dtype) {
 }
 
 /// Whether a call may reduce a datatype by an operator.
-constexpr bool is_operator(Func func, Datatype dtype) {
+inline bool is_operator(Func func, Datatype dtype) {
   return func == Func::kAvg ? has_mean(dtype) : is_defined(func, dtype);
 }
 
@@ -436,6 +438,7 @@ constexpr bool is_reducible(Datatype dtype) { return is_known(dtype) && dtype !=
 /// Thread-safe.
 inline bool combine(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
                     std::uint64_t count) {
+  if (is_user(func)) return combine_user(func, dtype, a, b, out, count);
   bool known = false;
   arithmetic::with_element(dtype, [&](auto element) {
     using Element = decltype(element);
@@ -472,10 +475,29 @@ inline void fold_begin(Datatype dtype, const std::byte* a, std::byte* accumulato
   });
 }
 
+inline void fold_end(Datatype dtype, const std::byte* accumulator, std::byte* out, std::uint64_t count);
+
 /// One step: accumulator = func(accumulator, a), or func(a, accumulator) if `swap`. Returns false, having changed
 /// nothing, if func is not defined on dtype.
 inline bool fold_step(Func func, Datatype dtype, bool swap, std::byte* accumulator, const std::byte* a,
                       std::uint64_t count) {
+  if (is_user(func)) {
+    if (accumulator_bytes(dtype) == bytes_of(dtype)) {
+      return combine_user(func, dtype, swap ? a : accumulator, swap ? accumulator : a, accumulator, count);
+    }
+    // An operator of the user sees elements, so their accumulator holds nothing that an element does not.
+    constexpr std::uint64_t kBlock = 512;
+    std::byte narrow[kBlock * 2];
+    for (std::uint64_t done = 0; done < count; done += kBlock) {
+      const std::uint64_t n = count - done < kBlock ? count - done : kBlock;
+      const std::byte* with = a + done * bytes_of(dtype);
+      std::byte* wide = accumulator + done * accumulator_bytes(dtype);
+      fold_end(dtype, wide, narrow, n);
+      if (!combine_user(func, dtype, swap ? with : narrow, swap ? narrow : with, narrow, n)) return false;
+      fold_begin(dtype, narrow, wide, n);
+    }
+    return true;
+  }
   bool known = false;
   arithmetic::with_element(dtype, [&](auto element) {
     using Element = decltype(element);

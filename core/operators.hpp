@@ -11,7 +11,7 @@ namespace unisono {
 inline std::string operators_on(Datatype dtype) {
   std::string text;
   for (const Func func : kAllFunc) {
-    if (is_operator(func, dtype)) text += (text.empty() ? "" : ", ") + std::string(name_of(func));
+    if (is_operator(func, dtype)) text += (text.empty() ? "" : ", ") + operator_name(func);
   }
   return text.empty() ? "none" : text;
 }

@@ -138,7 +138,8 @@ class MoveCheck {
     const bool empty = !move_.count_indirect && move_.count == 0;
     if (has0 && has1 && move_.func == Func::kNone) return "two operands and no function";
     if (move_.func == Func::kAvg) {
-      if (has0 == has1 || fan_in) return "function avg divides one operand; the move has two, none, or several arrivals";
+      if (has0 == has1 || fan_in)
+        return "function avg divides one operand; the move has two, none, or several arrivals";
       if (!empty && !has_mean(move_.dtype)) {
         return std::string("function avg on datatype ") + name_of(move_.dtype) + ", on which it is not defined";
       }

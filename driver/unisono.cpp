@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "core/user_op.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -80,6 +81,7 @@ unisono_result failed(ErrorCode code, const char* text) noexcept {
 template <class Body>
 unisono_result guarded(Body&& body) noexcept {
   last_error().clear();
+  if (in_user_op()) return failed(ErrorCode::kInvalidArgument, "the function of an op must not call Unisono");
   try {
     body();
     return static_cast<unisono_result>(ErrorCode::kOk);
@@ -372,6 +374,24 @@ unisono_result unisono_deallocate(unisono_context* context, void* memory) {
   return guarded([&] {
     if (memory != nullptr) context_of(context)->deallocate(memory);
   });
+}
+
+unisono_result unisono_op_create(const char* name, unisono_op_function function, void* context, int commutative,
+                                 unisono_op* op) {
+  return guarded([&] {
+    if (name == nullptr || function == nullptr || op == nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, std::string("op create: ") +
+                                                   (name == nullptr       ? "name"
+                                                    : function == nullptr ? "function"
+                                                                          : "op") +
+                                                   " is null");
+    }
+    *op = static_cast<int>(add_user_op({name, function, context, commutative != 0}));
+  });
+}
+
+unisono_result unisono_op_free(unisono_op op) {
+  return guarded([&] { remove_user_op(op < 0 || op > 255 ? Func::kNone : static_cast<Func>(op)); });
 }
 
 unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call, unisono_request** request) {

@@ -21,6 +21,8 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) || product > kUnbounded ? kUnbounded : product;
 }
 
+unsigned capability_bit(Func func) { return is_user(func) ? 15 : static_cast<unsigned>(func); }
+
 bool reduces(Collective c) {
   switch (c) {
     case Collective::kCombine:
@@ -138,7 +140,7 @@ class Admission {
                                                 "; allowed there are " + operators_on(call_.dtype));
       }
       const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
-                             (communicator_.capability.funcs >> static_cast<unsigned>(call_.func) & 1U) != 0;
+                             (communicator_.capability.funcs >> capability_bit(call_.func) & 1U) != 0;
       if (!supported) {
         refuse(ErrorCode::kUnsupported,
                std::string("the engine of some member lacks ") + name_of(call_.func) + " of " + name_of(call_.dtype));
@@ -320,6 +322,11 @@ class Admission {
       refuse(ErrorCode::kUnsupported,
              std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);
     }
+    if (needs_order(call_.func) && !chosen.ordered) {
+      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
+                                          " does not fold in rank order, and op " + operator_name(call_.func) +
+                                          " does not commute");
+    }
     state_.algorithm = &chosen;
     number_ = static_cast<std::uint32_t>(position) + 1;
     try {
@@ -356,7 +363,8 @@ class Admission {
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
                                                                  program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
-    state_.signature = signature_of(call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone});
+    state_.signature = signature_of(
+        call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone, identity_of(call_.func)});
   }
 
   const CallRequest& request_;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/crc32c.hpp"
+#include "core/user_op.hpp"
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
@@ -44,7 +45,8 @@ Capability capability_of_engine() {
   }
   for (const Func func : kAllFunc) {
     if (func != Func::kNone) {
-      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << static_cast<unsigned>(func));
+      const unsigned bit = is_user(func) ? 15 : static_cast<unsigned>(func);
+      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << bit);
     }
   }
   capability.lists = true;

@@ -111,6 +111,22 @@ enum class Func : std::uint8_t {
   kMinloc = 11,  ///< the pair of the lesser value; of equal values, that of the lower index
   kMaxloc = 12,  ///< the pair of the greater value; of equal values, that of the lower index
   kAvg = 13,  ///< of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by it
+  kUser0 = 16,  ///< an operator of the user that commutes
+  kUser1 = 17,  ///< an operator of the user that commutes
+  kUser2 = 18,  ///< an operator of the user that commutes
+  kUser3 = 19,  ///< an operator of the user that commutes
+  kUser4 = 20,  ///< an operator of the user that commutes
+  kUser5 = 21,  ///< an operator of the user that commutes
+  kUser6 = 22,  ///< an operator of the user that commutes
+  kUser7 = 23,  ///< an operator of the user that commutes
+  kOrdered0 = 24,  ///< an operator of the user that does not commute
+  kOrdered1 = 25,  ///< an operator of the user that does not commute
+  kOrdered2 = 26,  ///< an operator of the user that does not commute
+  kOrdered3 = 27,  ///< an operator of the user that does not commute
+  kOrdered4 = 28,  ///< an operator of the user that does not commute
+  kOrdered5 = 29,  ///< an operator of the user that does not commute
+  kOrdered6 = 30,  ///< an operator of the user that does not commute
+  kOrdered7 = 31,  ///< an operator of the user that does not commute
 };
 
 /// Name of a func as users write it; "?" for a value that is none.
@@ -130,6 +146,22 @@ constexpr const char* name_of(Func value) {
     case Func::kMinloc: return "minloc";
     case Func::kMaxloc: return "maxloc";
     case Func::kAvg: return "avg";
+    case Func::kUser0: return "user0";
+    case Func::kUser1: return "user1";
+    case Func::kUser2: return "user2";
+    case Func::kUser3: return "user3";
+    case Func::kUser4: return "user4";
+    case Func::kUser5: return "user5";
+    case Func::kUser6: return "user6";
+    case Func::kUser7: return "user7";
+    case Func::kOrdered0: return "ordered0";
+    case Func::kOrdered1: return "ordered1";
+    case Func::kOrdered2: return "ordered2";
+    case Func::kOrdered3: return "ordered3";
+    case Func::kOrdered4: return "ordered4";
+    case Func::kOrdered5: return "ordered5";
+    case Func::kOrdered6: return "ordered6";
+    case Func::kOrdered7: return "ordered7";
   }
   return "?";
 }
@@ -138,7 +170,7 @@ constexpr const char* name_of(Func value) {
 constexpr bool is_known(Func value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of Func, in order of value.
-inline constexpr std::array<Func, 14> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax, Func::kLogicalAnd, Func::kLogicalOr, Func::kLogicalXor, Func::kBitwiseAnd, Func::kBitwiseOr, Func::kBitwiseXor, Func::kMinloc, Func::kMaxloc, Func::kAvg};
+inline constexpr std::array<Func, 30> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax, Func::kLogicalAnd, Func::kLogicalOr, Func::kLogicalXor, Func::kBitwiseAnd, Func::kBitwiseOr, Func::kBitwiseXor, Func::kMinloc, Func::kMaxloc, Func::kAvg, Func::kUser0, Func::kUser1, Func::kUser2, Func::kUser3, Func::kUser4, Func::kUser5, Func::kUser6, Func::kUser7, Func::kOrdered0, Func::kOrdered1, Func::kOrdered2, Func::kOrdered3, Func::kOrdered4, Func::kOrdered5, Func::kOrdered6, Func::kOrdered7};
 
 /// What a call asks for.
 enum class Collective : std::uint8_t {
@@ -1213,7 +1245,7 @@ inline constexpr std::size_t kCallDescriptorWords = 16;
 struct Capability {
   std::uint8_t version{};  ///< of this word
   std::uint32_t datatypes{};  ///< bit n: datatype n can be reduced
-  std::uint16_t funcs{};  ///< bit n: func n
+  std::uint16_t funcs{};  ///< bit n: func n; bit 15: operators of the user
   bool lists{};  ///< peer lists
   bool fan_in{};  ///< arrivals from a list of peers
   bool streams{};  ///< stream operands and results

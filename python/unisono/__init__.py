@@ -40,6 +40,7 @@ from .errors import (
     UnsupportedError,
     WrongProcessError,
 )
+from .operator import Operator
 from .program import Builder, Program, Report
 from .request import Request
 from .version import __version__
@@ -69,6 +70,7 @@ __all__ = [
     "MalformedProgramError",
     "MismatchedCallError",
     "NoMemoryError",
+    "Operator",
     "OverlappingBuffersError",
     "PeerDeadError",
     "Program",

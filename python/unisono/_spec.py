@@ -166,6 +166,38 @@ class Func(IntEnum):
     MAXLOC = 12
     #: of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by it
     AVG = 13
+    #: an operator of the user that commutes
+    USER0 = 16
+    #: an operator of the user that commutes
+    USER1 = 17
+    #: an operator of the user that commutes
+    USER2 = 18
+    #: an operator of the user that commutes
+    USER3 = 19
+    #: an operator of the user that commutes
+    USER4 = 20
+    #: an operator of the user that commutes
+    USER5 = 21
+    #: an operator of the user that commutes
+    USER6 = 22
+    #: an operator of the user that commutes
+    USER7 = 23
+    #: an operator of the user that does not commute
+    ORDERED0 = 24
+    #: an operator of the user that does not commute
+    ORDERED1 = 25
+    #: an operator of the user that does not commute
+    ORDERED2 = 26
+    #: an operator of the user that does not commute
+    ORDERED3 = 27
+    #: an operator of the user that does not commute
+    ORDERED4 = 28
+    #: an operator of the user that does not commute
+    ORDERED5 = 29
+    #: an operator of the user that does not commute
+    ORDERED6 = 30
+    #: an operator of the user that does not commute
+    ORDERED7 = 31
 
 
 class Collective(IntEnum):
@@ -1159,7 +1191,7 @@ class Capability:
     version: int = 0
     #: bit n: datatype n can be reduced
     datatypes: int = 0
-    #: bit n: func n
+    #: bit n: func n; bit 15: operators of the user
     funcs: int = 0
     #: peer lists
     lists: bool = False

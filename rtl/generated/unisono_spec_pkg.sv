@@ -123,14 +123,49 @@ package unisono_spec_pkg;
     FuncMaxloc = 8'd12,
     // of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by
     // it
-    FuncAvg = 8'd13
+    FuncAvg = 8'd13,
+    // an operator of the user that commutes
+    FuncUser0 = 8'd16,
+    // an operator of the user that commutes
+    FuncUser1 = 8'd17,
+    // an operator of the user that commutes
+    FuncUser2 = 8'd18,
+    // an operator of the user that commutes
+    FuncUser3 = 8'd19,
+    // an operator of the user that commutes
+    FuncUser4 = 8'd20,
+    // an operator of the user that commutes
+    FuncUser5 = 8'd21,
+    // an operator of the user that commutes
+    FuncUser6 = 8'd22,
+    // an operator of the user that commutes
+    FuncUser7 = 8'd23,
+    // an operator of the user that does not commute
+    FuncOrdered0 = 8'd24,
+    // an operator of the user that does not commute
+    FuncOrdered1 = 8'd25,
+    // an operator of the user that does not commute
+    FuncOrdered2 = 8'd26,
+    // an operator of the user that does not commute
+    FuncOrdered3 = 8'd27,
+    // an operator of the user that does not commute
+    FuncOrdered4 = 8'd28,
+    // an operator of the user that does not commute
+    FuncOrdered5 = 8'd29,
+    // an operator of the user that does not commute
+    FuncOrdered6 = 8'd30,
+    // an operator of the user that does not commute
+    FuncOrdered7 = 8'd31
   } func_e;
 
   // Whether `value` is one of the enumerators of func_e.
   function automatic logic func_known(logic [7:0] value);
     case (value)
       FuncNone, FuncSum, FuncProd, FuncMin, FuncMax, FuncLogicalAnd, FuncLogicalOr, FuncLogicalXor,
-      FuncBitwiseAnd, FuncBitwiseOr, FuncBitwiseXor, FuncMinloc, FuncMaxloc, FuncAvg: return 1'b1;
+      FuncBitwiseAnd, FuncBitwiseOr, FuncBitwiseXor, FuncMinloc, FuncMaxloc, FuncAvg, FuncUser0,
+      FuncUser1, FuncUser2, FuncUser3, FuncUser4, FuncUser5, FuncUser6, FuncUser7, FuncOrdered0,
+      FuncOrdered1, FuncOrdered2, FuncOrdered3, FuncOrdered4, FuncOrdered5, FuncOrdered6,
+      FuncOrdered7: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -862,7 +897,7 @@ package unisono_spec_pkg;
     logic fan_in;
     // peer lists
     logic lists;
-    // bit n: func n
+    // bit n: func n; bit 15: operators of the user
     logic [15:0] funcs;
     // bit n: datatype n can be reduced
     logic [23:0] datatypes;

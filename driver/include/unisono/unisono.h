@@ -200,6 +200,19 @@ UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, vo
 UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory);
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
 
+/* Operators of the user. The function computes out[i] = op(a[i], b[i]) for `count` elements of `datatype`, must give
+ * the same bits for the same operands on every rank, and be associative; it returns 0, or another number to fail the
+ * call. The arrays are aligned to 64 bytes and do not overlap. It runs inside calls of Unisono, on the thread that
+ * makes progress, and must not call Unisono itself. Ranks agree on an op by its name (1 to 64 bytes, unique in the
+ * process). If it does not commute, ranks are folded in order, and algorithms that would reorder them are refused. A
+ * process has up to 8 ops that commute and 8 that do not. The op is a value for unisono_call::op. */
+typedef int (*unisono_op_function)(const void* a, const void* b, void* out, uint64_t count, unisono_datatype datatype,
+                                   void* context);
+UNISONO_API unisono_result unisono_op_create(const char* name, unisono_op_function function, void* context,
+                                             int commutative, unisono_op* op);
+/* No call may be using it, or be started with it afterwards. */
+UNISONO_API unisono_result unisono_op_free(unisono_op op);
+
 /* Starts a call. All arguments are checked before anything is sent. */
 UNISONO_API unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call,
                                          unisono_request** request);

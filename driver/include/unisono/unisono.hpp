@@ -241,6 +241,21 @@ struct Layout {
   std::span<const std::int64_t> displacements = {};
 };
 
+/// An operator of the user; see unisono_op_create. Calls that use it must have completed when it is destroyed.
+class UserOp {
+ public:
+  UserOp(const std::string& name, unisono_op_function function, void* context = nullptr, bool commutative = true) {
+    detail::check(unisono_op_create(name.c_str(), function, context, commutative ? 1 : 0, &op_));
+  }
+  UserOp(const UserOp&) = delete;
+  UserOp& operator=(const UserOp&) = delete;
+  ~UserOp() { unisono_op_free(op_); }
+  operator Op() const noexcept { return static_cast<Op>(op_); }  // NOLINT(google-explicit-constructor)
+
+ private:
+  unisono_op op_ = 0;
+};
+
 /// Programs of the user, one for each rank (docs/program-files.md). Copies share them.
 class Program {
  public:

@@ -16,13 +16,14 @@ def cases(draw: st.DrawFn) -> Case:
     collective, algorithm = draw(st.sampled_from(names()))
     ranks = draw(st.integers(1, 12))
     dtype = draw(st.sampled_from(list(DTYPES)))
+    ops = [op for op in OPS[dtype] if op != "avg" or collective in MEANS]
     return Case(
         collective,
         algorithm,
         ranks,
         0 if collective == "barrier" else draw(st.integers(0, 40)),
         dtype=dtype,
-        op=draw(st.sampled_from([op for op in OPS[dtype] if op != "avg" or collective in MEANS])) if collective in REDUCTIONS else "sum",
+        op=draw(st.sampled_from(ops)) if collective in REDUCTIONS else "sum",
         root=draw(st.integers(0, ranks - 1)) if collective in ROOTED else 0,
         in_place=collective not in NO_IN_PLACE and draw(st.booleans()),
         group_size=draw(st.integers(0, ranks)) if algorithm == "two_level" else 0,
