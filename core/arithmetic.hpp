@@ -234,8 +234,8 @@ constexpr T apply(T a, T b) {
   } else if constexpr (std::is_integral_v<T>) {
     // Narrow types would be promoted to a signed type that may overflow.
     using Unsigned = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-    const auto x = static_cast<Unsigned>(a);
-    const auto y = static_cast<Unsigned>(b);
+    const auto x = static_cast<Unsigned>(static_cast<std::make_unsigned_t<T>>(a));
+    const auto y = static_cast<Unsigned>(static_cast<std::make_unsigned_t<T>>(b));
     return static_cast<T>(F == Func::kSum ? x + y : x * y);
   } else {
     return F == Func::kSum ? a + b : a * b;
