@@ -117,6 +117,7 @@ constexpr bool all_rules_name_an_algorithm() {
 static_assert(all_rules_name_an_algorithm());
 
 bool admits(const Algorithm& algorithm, const Call& call) {
+  if (needs_order(call.func) && !algorithm.ordered) return false;
   return algorithm.admits == nullptr || algorithm.admits(call);
 }
 

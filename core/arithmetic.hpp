@@ -1,7 +1,8 @@
 // The definition of the reduction operators, for every engine (docs/model.md, "Arithmetic").
 //
 // Integers wrap; floating point rounds to nearest even and keeps subnormals; fp16 and bf16 are
-// combined in fp32 and rounded once per move; min and max are IEEE 754-2019 minimum and maximum.
+// combined in fp32 and rounded once per move; min and max are IEEE 754-2019 minimum and maximum;
+// a complex product is (ac - bd, ad + bc), each operation rounded.
 // Must be compiled with -ffp-contract=off and without -ffast-math.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <type_traits>
 
 #include "core/generated/spec.hpp"
+#include "core/user_op.hpp"
 
 namespace unisono {
 
@@ -27,6 +29,31 @@ struct Fp16 {
 struct Bf16 {
   std::uint16_t bits = 0;
 };
+
+/// A complex number in memory.
+template <class Part>
+struct Complex {
+  Part re = 0;
+  Part im = 0;
+};
+/// A truth value in memory: any byte but 0 is true, results are 0 or 1.
+struct Bool {
+  std::uint8_t byte = 0;
+};
+/// A value and where it was found.
+template <class Value, class Index>
+struct Located {
+  Value value = 0;
+  Index index = 0;
+};
+/// As C lays out a double and an int: the padding is part of the element, and zero in results.
+template <>
+struct Located<double, std::int32_t> {
+  double value = 0;
+  std::int32_t index = 0;
+  std::uint32_t padding = 0;
+};
+static_assert(sizeof(Located<double, std::int32_t>) == 16 && sizeof(Located<float, std::int32_t>) == 8);
 
 /// The value of a binary16, exactly. A signalling NaN may become quiet.
 constexpr float widen(Fp16 half) {
@@ -94,18 +121,121 @@ constexpr T maximum(T a, T b) {
   }
 }
 
-/// func(a, b) on carriers: int32, int64, float, double. `F` must not be kNone.
+template <class T>
+inline constexpr bool kIsComplex = false;
+template <class Part>
+inline constexpr bool kIsComplex<Complex<Part>> = true;
+template <class T>
+inline constexpr bool kIsLocated = false;
+template <class Value, class Index>
+inline constexpr bool kIsLocated<Located<Value, Index>> = true;
+
+/// Whether function F is defined on carriers of type T.
+template <Func F, class T>
+constexpr bool defined() {
+  switch (F) {
+    case Func::kNone:
+      return false;
+    case Func::kSum:
+    case Func::kProd:
+      return std::is_arithmetic_v<T> || kIsComplex<T>;
+    case Func::kMin:
+    case Func::kMax:
+      return std::is_arithmetic_v<T> || std::is_same_v<T, Bool>;
+    case Func::kLogicalAnd:
+    case Func::kLogicalOr:
+    case Func::kLogicalXor:
+      return std::is_integral_v<T> || std::is_same_v<T, Bool>;
+    case Func::kBitwiseAnd:
+    case Func::kBitwiseOr:
+    case Func::kBitwiseXor:
+      return std::is_integral_v<T> || std::is_same_v<T, Bool> || std::is_same_v<T, std::byte>;
+    case Func::kMinloc:
+    case Func::kMaxloc:
+      return kIsLocated<T>;
+    default:
+      return false;  // avg has one operand; the user's are no templates
+  }
+  return false;
+}
+
+/// Whether a is to be taken rather than b: NaN before numbers, then by value (-0 < +0), then the lower index.
+template <Func F, class T>
+constexpr bool located_first(const T& a, const T& b) {
+  if (a.value != a.value || b.value != b.value) {
+    const bool both = a.value != a.value && b.value != b.value;
+    return both ? a.index <= b.index : a.value != a.value;
+  }
+  if (a.value != b.value) return F == Func::kMinloc ? a.value < b.value : b.value < a.value;
+  if constexpr (std::is_floating_point_v<decltype(a.value)>) {
+    const bool a_negative = __builtin_signbit(a.value) != 0;
+    const bool b_negative = __builtin_signbit(b.value) != 0;
+    if (a_negative != b_negative) return F == Func::kMinloc ? a_negative : b_negative;
+  }
+  return a.index <= b.index;
+}
+
+/// A product that is rounded before anything is done with it. GCC 12 forms fused multiply-adds of alternating sums and
+/// differences in spite of -ffp-contract=off.
+template <class T>
+constexpr T rounded_product(T a, T b) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_assoc_barrier)
+  return __builtin_assoc_barrier(a * b);
+#else
+  return a * b;
+#endif
+#else
+  return a * b;
+#endif
+}
+
+/// Truth values, as 0 or 1.
+template <Func F>
+constexpr bool logical(bool a, bool b) {
+  if constexpr (F == Func::kLogicalAnd || F == Func::kBitwiseAnd || F == Func::kMin) {
+    return a && b;
+  } else if constexpr (F == Func::kLogicalOr || F == Func::kBitwiseOr || F == Func::kMax) {
+    return a || b;
+  } else {
+    return a != b;
+  }
+}
+
+/// func(a, b) on carriers: integers, float, double, and the structures above. F must be defined on them.
 template <Func F, class T>
 constexpr T apply(T a, T b) {
-  if constexpr (F == Func::kMin) {
+  static_assert(defined<F, T>());
+  if constexpr (std::is_same_v<T, Bool>) {
+    return {static_cast<std::uint8_t>(logical<F>(a.byte != 0, b.byte != 0))};
+  } else if constexpr (kIsLocated<T>) {
+    T result = located_first<F>(a, b) ? a : b;
+    if constexpr (requires { result.padding; }) result.padding = 0;
+    return result;
+  } else if constexpr (kIsComplex<T>) {
+    if constexpr (F == Func::kSum) {
+      return {a.re + b.re, a.im + b.im};
+    } else {
+      return {rounded_product(a.re, b.re) - rounded_product(a.im, b.im),
+              rounded_product(a.re, b.im) + rounded_product(a.im, b.re)};
+    }
+  } else if constexpr (F == Func::kMin) {
     return minimum(a, b);
   } else if constexpr (F == Func::kMax) {
     return maximum(a, b);
+  } else if constexpr (F == Func::kLogicalAnd || F == Func::kLogicalOr || F == Func::kLogicalXor) {
+    return static_cast<T>(logical<F>(a != 0, b != 0));
+  } else if constexpr (F == Func::kBitwiseAnd) {
+    return static_cast<T>(a & b);
+  } else if constexpr (F == Func::kBitwiseOr) {
+    return static_cast<T>(a | b);
+  } else if constexpr (F == Func::kBitwiseXor) {
+    return static_cast<T>(a ^ b);
   } else if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    static_assert(sizeof(T) >= sizeof(int), "narrower types would be promoted to a signed type that overflows");
-    const U x = static_cast<U>(a);
-    const U y = static_cast<U>(b);
+    // Narrow types would be promoted to a signed type that may overflow.
+    using Unsigned = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+    const auto x = static_cast<Unsigned>(static_cast<std::make_unsigned_t<T>>(a));
+    const auto y = static_cast<Unsigned>(static_cast<std::make_unsigned_t<T>>(b));
     return static_cast<T>(F == Func::kSum ? x + y : x * y);
   } else {
     return F == Func::kSum ? a + b : a * b;
@@ -132,10 +262,15 @@ struct Carrier<Bf16> {
   static constexpr Bf16 out(float value) { return narrow_bf16(value); }
 };
 
-/// Calls `use(Element{})` with the element type of `dtype`. Returns false for none and byte, and for unknown values.
+/// Calls `use(Element{})` with the element type of `dtype`. Returns false for none and unknown values.
 template <class Use>
 constexpr bool with_element(Datatype dtype, Use&& use) {
   switch (dtype) {
+    case Datatype::kNone:
+      return false;
+    case Datatype::kByte:
+      use(std::byte{});
+      return true;
     case Datatype::kInt32:
       use(std::int32_t{});
       return true;
@@ -154,17 +289,55 @@ constexpr bool with_element(Datatype dtype, Use&& use) {
     case Datatype::kFp64:
       use(double{});
       return true;
-    case Datatype::kNone:
-    case Datatype::kByte:
-      break;
+    case Datatype::kComplex64:
+      use(Complex<float>{});
+      return true;
+    case Datatype::kComplex128:
+      use(Complex<double>{});
+      return true;
+    case Datatype::kInt8:
+      use(std::int8_t{});
+      return true;
+    case Datatype::kUint8:
+      use(std::uint8_t{});
+      return true;
+    case Datatype::kInt16:
+      use(std::int16_t{});
+      return true;
+    case Datatype::kUint16:
+      use(std::uint16_t{});
+      return true;
+    case Datatype::kUint32:
+      use(std::uint32_t{});
+      return true;
+    case Datatype::kUint64:
+      use(std::uint64_t{});
+      return true;
+    case Datatype::kBool:
+      use(Bool{});
+      return true;
+    case Datatype::kFp32Int32:
+      use(Located<float, std::int32_t>{});
+      return true;
+    case Datatype::kFp64Int32:
+      use(Located<double, std::int32_t>{});
+      return true;
+    case Datatype::kInt32Int32:
+      use(Located<std::int32_t, std::int32_t>{});
+      return true;
+    case Datatype::kInt64Int64:
+      use(Located<std::int64_t, std::int64_t>{});
+      return true;
   }
   return false;
 }
 
-/// Calls `use(std::integral_constant<Func, F>{})`. Returns false for none and for unknown values.
+/// Calls `use(std::integral_constant<Func, F>{})` if `func` has two operands and is built in. Returns false otherwise.
 template <class Use>
 constexpr bool with_func(Func func, Use&& use) {
   switch (func) {
+    default:
+      return false;
     case Func::kSum:
       use(std::integral_constant<Func, Func::kSum>{});
       return true;
@@ -177,8 +350,30 @@ constexpr bool with_func(Func func, Use&& use) {
     case Func::kMax:
       use(std::integral_constant<Func, Func::kMax>{});
       return true;
-    case Func::kNone:
-      break;
+    case Func::kLogicalAnd:
+      use(std::integral_constant<Func, Func::kLogicalAnd>{});
+      return true;
+    case Func::kLogicalOr:
+      use(std::integral_constant<Func, Func::kLogicalOr>{});
+      return true;
+    case Func::kLogicalXor:
+      use(std::integral_constant<Func, Func::kLogicalXor>{});
+      return true;
+    case Func::kBitwiseAnd:
+      use(std::integral_constant<Func, Func::kBitwiseAnd>{});
+      return true;
+    case Func::kBitwiseOr:
+      use(std::integral_constant<Func, Func::kBitwiseOr>{});
+      return true;
+    case Func::kBitwiseXor:
+      use(std::integral_constant<Func, Func::kBitwiseXor>{});
+      return true;
+    case Func::kMinloc:
+      use(std::integral_constant<Func, Func::kMinloc>{});
+      return true;
+    case Func::kMaxloc:
+      use(std::integral_constant<Func, Func::kMaxloc>{});
+      return true;
   }
   return false;
 }
@@ -209,22 +404,53 @@ inline void for_each_element(const std::byte* a, const std::byte* b, std::byte* 
 
 }  // namespace arithmetic
 
-/// Whether the operators are defined on a datatype: on all but none and byte.
-constexpr bool is_reducible(Datatype dtype) { return is_known(dtype) && bytes_of(dtype) > 1; }
+/// Whether a function of two operands is defined on a datatype. On integers all but minloc and maxloc are, on floating
+/// point sum, prod, min and max, on complex numbers sum and prod, on truth values min, max, the logical and the bitwise
+/// ones, on bytes the bitwise ones, on pairs minloc and maxloc.
+/// An operator of the user is on all datatypes.
+inline bool is_defined(Func func, Datatype dtype) {
+  if (is_user(func)) return find_user_op(func) != nullptr && dtype != Datatype::kNone;
+  bool found = false;
+  arithmetic::with_element(dtype, [&](auto element) {
+    arithmetic::with_func(func, [&](auto f) {
+      found = arithmetic::defined<decltype(f)::value, typename arithmetic::Carrier<decltype(element)>::type>();
+    });
+  });
+  return found;
+}
+
+/// Whether a mean is defined on a datatype: on floating point and complex numbers.
+constexpr bool has_mean(Datatype dtype) {
+  return dtype == Datatype::kFp16 || dtype == Datatype::kBf16 || dtype == Datatype::kFp32 || dtype == Datatype::kFp64 ||
+         dtype == Datatype::kComplex64 || dtype == Datatype::kComplex128;
+}
+
+/// Whether a call may reduce a datatype by an operator.
+inline bool is_operator(Func func, Datatype dtype) {
+  return func == Func::kAvg ? has_mean(dtype) : is_defined(func, dtype);
+}
+
+/// Whether any operator is defined on a datatype: on all but none.
+constexpr bool is_reducible(Datatype dtype) { return is_known(dtype) && dtype != Datatype::kNone; }
 
 /// out[i] = func(a[i], b[i]) for `count` elements; rounds once. Arrays need no alignment; `out` may be `a` or `b`, and
-/// must not overlap them otherwise. Returns false, having written nothing, if func is none or dtype not reducible.
+/// must not overlap them otherwise. Returns false, having written nothing, if func is not defined on dtype.
 /// Thread-safe.
 inline bool combine(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
                     std::uint64_t count) {
+  if (is_user(func)) return combine_user(func, dtype, a, b, out, count);
   bool known = false;
   arithmetic::with_element(dtype, [&](auto element) {
     using Element = decltype(element);
     using Carrier = arithmetic::Carrier<Element>;
-    known = arithmetic::with_func(func, [&](auto f) {
-      arithmetic::for_each_element<Element, Element, Element>(a, b, out, count, [](Element x, Element y) {
-        return Carrier::out(arithmetic::apply<decltype(f)::value>(Carrier::in(x), Carrier::in(y)));
-      });
+    arithmetic::with_func(func, [&](auto f) {
+      constexpr Func kFunc = decltype(f)::value;
+      if constexpr (arithmetic::defined<kFunc, typename Carrier::type>()) {
+        known = true;
+        arithmetic::for_each_element<Element, Element, Element>(a, b, out, count, [](Element x, Element y) {
+          return Carrier::out(arithmetic::apply<kFunc>(Carrier::in(x), Carrier::in(y)));
+        });
+      }
     });
   });
   return known;
@@ -249,25 +475,42 @@ inline void fold_begin(Datatype dtype, const std::byte* a, std::byte* accumulato
   });
 }
 
+inline void fold_end(Datatype dtype, const std::byte* accumulator, std::byte* out, std::uint64_t count);
+
 /// One step: accumulator = func(accumulator, a), or func(a, accumulator) if `swap`. Returns false, having changed
-/// nothing, if func is none or dtype not reducible.
+/// nothing, if func is not defined on dtype.
 inline bool fold_step(Func func, Datatype dtype, bool swap, std::byte* accumulator, const std::byte* a,
                       std::uint64_t count) {
+  if (is_user(func)) {
+    if (accumulator_bytes(dtype) == bytes_of(dtype)) {
+      return combine_user(func, dtype, swap ? a : accumulator, swap ? accumulator : a, accumulator, count);
+    }
+    // An operator of the user sees elements, so their accumulator holds nothing that an element does not.
+    constexpr std::uint64_t kBlock = 512;
+    std::byte narrow[kBlock * 2];
+    for (std::uint64_t done = 0; done < count; done += kBlock) {
+      const std::uint64_t n = count - done < kBlock ? count - done : kBlock;
+      const std::byte* with = a + done * bytes_of(dtype);
+      std::byte* wide = accumulator + done * accumulator_bytes(dtype);
+      fold_end(dtype, wide, narrow, n);
+      if (!combine_user(func, dtype, swap ? with : narrow, swap ? narrow : with, narrow, n)) return false;
+      fold_begin(dtype, narrow, wide, n);
+    }
+    return true;
+  }
   bool known = false;
   arithmetic::with_element(dtype, [&](auto element) {
     using Element = decltype(element);
     using Carrier = arithmetic::Carrier<Element>;
     using Wide = typename Carrier::type;
-    known = arithmetic::with_func(func, [&](auto f) {
+    arithmetic::with_func(func, [&](auto f) {
       constexpr Func kFunc = decltype(f)::value;
-      if (swap) {
-        arithmetic::for_each_element<Wide, Element, Wide>(accumulator, a, accumulator, count, [](Wide x, Element y) {
-          return arithmetic::apply<kFunc>(Carrier::in(y), x);
-        });
-      } else {
-        arithmetic::for_each_element<Wide, Element, Wide>(accumulator, a, accumulator, count, [](Wide x, Element y) {
-          return arithmetic::apply<kFunc>(x, Carrier::in(y));
-        });
+      if constexpr (arithmetic::defined<kFunc, Wide>()) {
+        known = true;
+        arithmetic::for_each_element<Wide, Element, Wide>(
+            accumulator, a, accumulator, count, [swap](Wide x, Element y) {
+              return swap ? arithmetic::apply<kFunc>(Carrier::in(y), x) : arithmetic::apply<kFunc>(x, Carrier::in(y));
+            });
       }
     });
   });
@@ -287,6 +530,30 @@ inline void fold_end(Datatype dtype, const std::byte* accumulator, std::byte* ou
     arithmetic::for_each_element<Wide, Wide, Element>(accumulator, accumulator, out, count,
                                                       [](Wide x, Wide) { return Carrier::out(x); });
   });
+}
+
+/// out[i] = a[i] / ranks, rounded once; of complex numbers, each part. fp16 and bf16 are divided in fp32. `out` may be
+/// `a`. Returns false, having written nothing, if dtype has no mean.
+inline bool mean(Datatype dtype, const std::byte* a, std::byte* out, std::uint64_t count, std::uint32_t ranks) {
+  bool known = false;
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    using Wide = typename Carrier::type;
+    if constexpr (std::is_floating_point_v<Wide>) {
+      known = true;
+      arithmetic::for_each_element<Element, Element, Element>(a, a, out, count, [ranks](Element x, Element) {
+        return Carrier::out(Carrier::in(x) / static_cast<Wide>(ranks));
+      });
+    } else if constexpr (arithmetic::kIsComplex<Wide>) {
+      known = true;
+      arithmetic::for_each_element<Element, Element, Element>(a, a, out, count, [ranks](Element x, Element) {
+        const auto divisor = static_cast<decltype(x.re)>(ranks);
+        return Element{x.re / divisor, x.im / divisor};
+      });
+    }
+  });
+  return known;
 }
 
 }  // namespace unisono

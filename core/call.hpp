@@ -7,6 +7,11 @@
 
 namespace unisono {
 
+/// Whether a function is one of the user's, defined or not.
+constexpr bool is_user(Func func) { return func >= Func::kUser0 && func <= Func::kOrdered7; }
+/// Whether operands must not change places: the algorithm must fold in rank order.
+constexpr bool needs_order(Func func) { return func >= Func::kOrdered0 && func <= Func::kOrdered7; }
+
 /// `Call::count` of a v-collective whose sum, or bound, of counts not every rank knows.
 inline constexpr std::uint64_t kUnknownCount = ~std::uint64_t{0};
 

@@ -154,16 +154,23 @@ class MoveCheck {
     const bool sends = move_.remote.kind == RemoteKind::kMessage;
     const bool empty = !move_.count_indirect && move_.count == 0;
     if (has0 && has1 && move_.func == Func::kNone) return "two operands and no function";
-    if (!(has0 && has1) && !fan_in && move_.func != Func::kNone) {
+    if (move_.func == Func::kAvg) {
+      if (has0 == has1 || fan_in)
+        return "function avg divides one operand; the move has two, none, or several arrivals";
+      if (!empty && !has_mean(move_.dtype)) {
+        return std::string("function avg on datatype ") + name_of(move_.dtype) + ", on which it is not defined";
+      }
+    }
+    if (!(has0 && has1) && !fan_in && move_.func != Func::kNone && move_.func != Func::kAvg) {
       return std::string("function ") + name_of(move_.func) +
              " with one operand; one operand passes through, func none";
     }
     if (fan_in && !empty && move_.func == Func::kNone && program_.pool[move_.arrival.peer] > 1) {
       return "several peers in op1 and no function to combine them";
     }
-    if (move_.func != Func::kNone && !empty && !is_reducible(move_.dtype)) {
+    if (move_.func != Func::kNone && move_.func != Func::kAvg && !empty && !is_defined(move_.func, move_.dtype)) {
       return std::string("function ") + name_of(move_.func) + " on datatype " + name_of(move_.dtype) +
-             ", which cannot be reduced";
+             ", on which it is not defined";
     }
     if (!has0 && !has1 && !empty) return "no operand and a count; a move without operands is a pure signal of count 0";
     if (!empty && move_.dtype == Datatype::kNone) return "elements of datatype none";

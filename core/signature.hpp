@@ -15,6 +15,7 @@ struct AgreedTerms {
   std::uint32_t algorithm = 0;            ///< number in the algorithm table (position plus one)
   std::uint32_t eager_limit = 0;          ///< largest eager message of the communicator, bytes
   Datatype wire_dtype = Datatype::kNone;  ///< element type on the wire; none = the call's
+  std::uint32_t op = 0;                   ///< identity of an operator of the user, whose number is this rank's own
 };
 
 /// CRC-32C over everything that all ranks of a call must give equally: every field of `call` but `rank`,
@@ -26,7 +27,7 @@ struct AgreedTerms {
 constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms) {
   const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
   // A fixed little-endian form, independent of the layout the compiler gives the structures.
-  std::array<std::uint8_t, 34> bytes{};
+  std::array<std::uint8_t, 38> bytes{};
   std::size_t position = 0;
   const auto put = [&](std::uint64_t value, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) bytes[position++] = static_cast<std::uint8_t>(value >> (8 * i));
@@ -34,7 +35,7 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms)
   put(static_cast<std::uint64_t>(pair ? Collective::kSend : call.collective), 1);
   put(static_cast<std::uint64_t>(call.dtype), 1);
   if (!pair) {
-    put(static_cast<std::uint64_t>(call.func), 1);
+    put(static_cast<std::uint64_t>(terms.op != 0 ? Func::kUser0 : call.func), 1);
     put((call.in_place ? 1U : 0U) | (call.direct ? 2U : 0U), 1);
     put(call.size, 4);
     put(call.root, 4);
@@ -43,6 +44,7 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms)
     put(terms.algorithm, 4);
     put(terms.eager_limit, 4);
     put(static_cast<std::uint64_t>(terms.wire_dtype), 1);
+    put(terms.op, 4);
   }
   const std::uint32_t crc = crc32c(bytes);
   return crc != 0 ? crc : 1;

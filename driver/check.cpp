@@ -6,6 +6,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/footprint.hpp"
+#include "core/operators.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -68,6 +69,9 @@ template <class Enum, std::size_t kSize>
 std::string names(const std::array<Enum, kSize>& all, Enum except) {
   std::string text;
   for (const Enum value : all) {
+    if constexpr (std::is_same_v<Enum, Func>) {
+      if (is_user(value)) continue;
+    }
     if (value != except) text += (text.empty() ? "" : ", ") + std::string(name_of(value));
   }
   return text;
@@ -187,6 +191,11 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
   }
   const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(request.algorithm)];
   call.direct = algorithm.direct;
+  if (needs_order(call.func) && !algorithm.ordered) {
+    throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name +
+                                             "\" does not fold in rank order, and op " + operator_name(call.func) +
+                                             " does not commute");
+  }
   if (algorithm.admits != nullptr && !algorithm.admits(call)) {
     throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name + "\" does not admit this call (" +
                                              std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +
@@ -223,19 +232,25 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.dtype = known(given.datatype, kAllDatatype, "datatype", ErrorCode::kInvalidDatatype);
   if (!shape.typed) {
     call.dtype = Datatype::kNone;
-  } else if (call.dtype == Datatype::kNone || (shape.reduces && call.dtype == Datatype::kByte)) {
-    std::string allowed;
-    for (const Datatype dtype : kAllDatatype) {
-      if (dtype == Datatype::kNone || (shape.reduces && dtype == Datatype::kByte)) continue;
-      allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(dtype));
-    }
-    throw Error(ErrorCode::kInvalidDatatype, operation + ": datatype " + name_of(call.dtype) +
-                                                 (shape.reduces ? " cannot be reduced" : "") + "; allowed are " +
-                                                 allowed);
+  } else if (call.dtype == Datatype::kNone) {
+    throw Error(ErrorCode::kInvalidDatatype,
+                operation + ": datatype none was given; allowed are " + names(kAllDatatype, Datatype::kNone));
   }
   call.func = known(given.op, kAllFunc, "op", ErrorCode::kInvalidOp);
   if (shape.reduces && call.func == Func::kNone) {
-    throw Error(ErrorCode::kInvalidOp, operation + ": no op was given; allowed are " + names(kAllFunc, Func::kNone));
+    throw Error(ErrorCode::kInvalidOp, operation + ": no op was given; allowed are " + operators_on(call.dtype));
+  }
+  if (call.func == Func::kAvg && shape.reduces && !takes_mean(collective)) {
+    throw Error(ErrorCode::kInvalidOp, operation + ": op avg was given; it is one of " + kTakesMean);
+  }
+  if (is_user(call.func) && find_user_op(call.func) == nullptr) {
+    throw Error(ErrorCode::kInvalidOp, operation + ": op " + std::to_string(given.op) +
+                                           " is none that unisono_op_create gave and that was not freed");
+  }
+  if (shape.reduces && !is_operator(call.func, call.dtype)) {
+    throw Error(ErrorCode::kInvalidDatatype, operation + ": op " + name_of(call.func) + " is not defined on datatype " +
+                                                 name_of(call.dtype) + "; it is on " + datatypes_of(call.func) +
+                                                 "; on " + name_of(call.dtype) + " are " + operators_on(call.dtype));
   }
   if (!shape.reduces && call.func != Func::kNone) {
     throw Error(ErrorCode::kInvalidOp,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "core/user_op.hpp"
 #include "driver/objects.hpp"
 #include "engine/express.hpp"
 
@@ -20,13 +21,29 @@ namespace unisono::driver {
 namespace {
 
 static_assert(UNISONO_ABI_VERSION == kAbiVersion);
-static_assert(UNISONO_BYTE == static_cast<int>(Datatype::kByte) &&
-              UNISONO_INT32 == static_cast<int>(Datatype::kInt32) &&
-              UNISONO_INT64 == static_cast<int>(Datatype::kInt64) &&
-              UNISONO_FP16 == static_cast<int>(Datatype::kFp16) && UNISONO_BF16 == static_cast<int>(Datatype::kBf16) &&
-              UNISONO_FP32 == static_cast<int>(Datatype::kFp32) && UNISONO_FP64 == static_cast<int>(Datatype::kFp64));
+static_assert(
+    UNISONO_BYTE == static_cast<int>(Datatype::kByte) && UNISONO_INT32 == static_cast<int>(Datatype::kInt32) &&
+    UNISONO_INT64 == static_cast<int>(Datatype::kInt64) && UNISONO_FP16 == static_cast<int>(Datatype::kFp16) &&
+    UNISONO_BF16 == static_cast<int>(Datatype::kBf16) && UNISONO_FP32 == static_cast<int>(Datatype::kFp32) &&
+    UNISONO_FP64 == static_cast<int>(Datatype::kFp64) && UNISONO_COMPLEX64 == static_cast<int>(Datatype::kComplex64) &&
+    UNISONO_COMPLEX128 == static_cast<int>(Datatype::kComplex128) &&
+    UNISONO_INT8 == static_cast<int>(Datatype::kInt8) && UNISONO_UINT8 == static_cast<int>(Datatype::kUint8) &&
+    UNISONO_INT16 == static_cast<int>(Datatype::kInt16) && UNISONO_UINT16 == static_cast<int>(Datatype::kUint16) &&
+    UNISONO_UINT32 == static_cast<int>(Datatype::kUint32) && UNISONO_UINT64 == static_cast<int>(Datatype::kUint64) &&
+    UNISONO_BOOL == static_cast<int>(Datatype::kBool) && UNISONO_FP32_INT32 == static_cast<int>(Datatype::kFp32Int32) &&
+    UNISONO_FP64_INT32 == static_cast<int>(Datatype::kFp64Int32) &&
+    UNISONO_INT32_INT32 == static_cast<int>(Datatype::kInt32Int32) &&
+    UNISONO_INT64_INT64 == static_cast<int>(Datatype::kInt64Int64));
 static_assert(UNISONO_SUM == static_cast<int>(Func::kSum) && UNISONO_PROD == static_cast<int>(Func::kProd) &&
-              UNISONO_MIN == static_cast<int>(Func::kMin) && UNISONO_MAX == static_cast<int>(Func::kMax));
+              UNISONO_MIN == static_cast<int>(Func::kMin) && UNISONO_MAX == static_cast<int>(Func::kMax) &&
+              UNISONO_LOGICAL_AND == static_cast<int>(Func::kLogicalAnd) &&
+              UNISONO_LOGICAL_OR == static_cast<int>(Func::kLogicalOr) &&
+              UNISONO_LOGICAL_XOR == static_cast<int>(Func::kLogicalXor) &&
+              UNISONO_BITWISE_AND == static_cast<int>(Func::kBitwiseAnd) &&
+              UNISONO_BITWISE_OR == static_cast<int>(Func::kBitwiseOr) &&
+              UNISONO_BITWISE_XOR == static_cast<int>(Func::kBitwiseXor) &&
+              UNISONO_MINLOC == static_cast<int>(Func::kMinloc) && UNISONO_MAXLOC == static_cast<int>(Func::kMaxloc) &&
+              UNISONO_AVG == static_cast<int>(Func::kAvg));
 static_assert(
     UNISONO_NOP == static_cast<int>(Collective::kNop) && UNISONO_COPY == static_cast<int>(Collective::kCopy) &&
     UNISONO_COMBINE == static_cast<int>(Collective::kCombine) && UNISONO_SEND == static_cast<int>(Collective::kSend) &&
@@ -65,6 +82,7 @@ unisono_result failed(ErrorCode code, const char* text) noexcept {
 template <class Body>
 unisono_result guarded(Body&& body) noexcept {
   last_error().clear();
+  if (in_user_op()) return failed(ErrorCode::kInvalidArgument, "the function of an op must not call Unisono");
   try {
     body();
     return static_cast<unisono_result>(ErrorCode::kOk);
@@ -399,6 +417,24 @@ unisono_result unisono_deallocate(unisono_context* context, void* memory) {
   return guarded([&] {
     if (memory != nullptr) context_of(context)->deallocate(memory);
   });
+}
+
+unisono_result unisono_op_create(const char* name, unisono_op_function function, void* context, int commutative,
+                                 unisono_op* op) {
+  return guarded([&] {
+    if (name == nullptr || function == nullptr || op == nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, std::string("op create: ") +
+                                                   (name == nullptr       ? "name"
+                                                    : function == nullptr ? "function"
+                                                                          : "op") +
+                                                   " is null");
+    }
+    *op = static_cast<int>(add_user_op({name, function, context, commutative != 0}));
+  });
+}
+
+unisono_result unisono_op_free(unisono_op op) {
+  return guarded([&] { remove_user_op(op < 0 || op > 255 ? Func::kNone : static_cast<Func>(op)); });
 }
 
 unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call, unisono_request** request) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "core/arithmetic.hpp"
 #include "core/footprint.hpp"
+#include "core/operators.hpp"
 #include "core/signature.hpp"
 #include "engine/program_cache.hpp"
 
@@ -20,6 +20,8 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) || product > kUnbounded ? kUnbounded : product;
 }
+
+unsigned capability_bit(Func func) { return is_user(func) ? 15 : static_cast<unsigned>(func); }
 
 bool reduces(Collective c) {
   switch (c) {
@@ -127,15 +129,18 @@ class Admission {
     }
     if (reduces(c)) {
       if (call_.func == Func::kNone) {
-        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are sum, prod, min and max");
+        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are " + operators_on(call_.dtype));
       }
-      if (!is_reducible(call_.dtype)) {
-        refuse(ErrorCode::kInvalidDatatype, std::string("datatype ") + name_of(call_.dtype) +
-                                                " was given, on which operator " + name_of(call_.func) +
-                                                " is not defined; allowed are int32, int64, fp16, bf16, fp32 and fp64");
+      if (call_.func == Func::kAvg && !takes_mean(c)) {
+        refuse(ErrorCode::kInvalidOp, std::string("operator avg was given; it is one of ") + kTakesMean);
+      }
+      if (!is_operator(call_.func, call_.dtype)) {
+        refuse(ErrorCode::kInvalidDatatype, std::string("operator ") + name_of(call_.func) +
+                                                " is not defined on datatype " + name_of(call_.dtype) +
+                                                "; allowed there are " + operators_on(call_.dtype));
       }
       const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
-                             (communicator_.capability.funcs >> static_cast<unsigned>(call_.func) & 1U) != 0;
+                             (communicator_.capability.funcs >> capability_bit(call_.func) & 1U) != 0;
       if (!supported) {
         refuse(ErrorCode::kUnsupported,
                std::string("the engine of some member lacks ") + name_of(call_.func) + " of " + name_of(call_.dtype));
@@ -323,6 +328,11 @@ class Admission {
       refuse(ErrorCode::kUnsupported,
              std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);
     }
+    if (needs_order(call_.func) && !chosen.ordered) {
+      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
+                                          " does not fold in rank order, and op " + operator_name(call_.func) +
+                                          " does not commute");
+    }
     state_.algorithm = &chosen;
     number_ = static_cast<std::uint32_t>(position) + 1;
     try {
@@ -359,7 +369,8 @@ class Admission {
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
                                                                  program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
-    state_.signature = signature_of(call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone});
+    state_.signature = signature_of(
+        call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone, identity_of(call_.func)});
   }
 
   const CallRequest& request_;

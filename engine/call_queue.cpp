@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/user_op.hpp"
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
@@ -442,7 +443,7 @@ std::string CallQueue::describe(const CallState& call) {
 std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm) {
   std::string text = name_of(call.collective);
   text += "(" + std::to_string(call.count) + " " + name_of(call.dtype);
-  if (call.func != Func::kNone) text += std::string(", ") + name_of(call.func);
+  if (call.func != Func::kNone) text += ", " + operator_name(call.func);
   text += ", root " + std::to_string(call.root);
   if (call.in_place) text += ", in place";
   if (algorithm != nullptr) text += std::string(", ") + algorithm->name;

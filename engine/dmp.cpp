@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/express.hpp"
+#include "engine/kernels.hpp"
 #include "engine/plugins.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
@@ -199,7 +200,7 @@ bool Dmp::reserve(CallState& call, MoveState& state, std::uint64_t bytes) {
   return true;
 }
 
-void Dmp::compute(MoveState& state, std::uint64_t bytes) {
+void Dmp::compute(const CallState& call, MoveState& state, std::uint64_t bytes) {
   const Move& m = *state.move;
   const std::byte* a = state.op0 != nullptr ? state.op0 + state.done : nullptr;
   const std::byte* b = state.op1 != nullptr ? state.op1 + state.done : nullptr;
@@ -216,6 +217,9 @@ void Dmp::compute(MoveState& state, std::uint64_t bytes) {
     if (first != nullptr) plugin_fold(m.func, m.dtype, m.swap, a, inputs_, first, bytes);
   } else if (a != nullptr && b != nullptr) {
     if (first != nullptr) plugin_combine(m.func, m.dtype, m.swap, a, b, first, bytes);
+  } else if (m.func == Func::kAvg) {
+    if (first != nullptr)
+      mean_kernel(m.dtype)(a != nullptr ? a : b, first, bytes / bytes_of(m.dtype), call.communicator->size);
   } else {
     result = a != nullptr ? a : b;  // passes through: every result is copied from the operand itself
     if (local != nullptr && local != result) std::memmove(local, result, bytes);
@@ -286,7 +290,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     }
     bytes -= bytes % element;
     if (bytes == 0 || !reserve(call, state, bytes)) return any;
-    compute(state, bytes);
+    compute(call, state, bytes);
     commit(call, state, bytes);
     state.done += bytes;
     for (Port& port : state.ports) blocks_.rbm->consume(call, port, bytes);

@@ -39,7 +39,7 @@ class Dmp {
   /// Bytes from `done` on that may be sent now; nothing if the message may not begin yet.
   std::optional<std::uint64_t> secure(CallState& call, MoveState& move, Part& part);
   bool reserve(CallState& call, MoveState& move, std::uint64_t bytes);
-  void compute(MoveState& move, std::uint64_t bytes);
+  void compute(const CallState& call, MoveState& move, std::uint64_t bytes);
   void commit(CallState& call, MoveState& move, std::uint64_t bytes);
   bool advance_empty(CallState& call, MoveState& move);
   void complete(CallState& call, MoveState& move);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/crc32c.hpp"
+#include "core/user_op.hpp"
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
@@ -42,13 +43,12 @@ Capability capability_of_engine() {
   Capability capability;
   capability.version = 1;
   for (const Datatype dtype : kAllDatatype) {
-    if (bytes_of(dtype) > 1) {
-      capability.datatypes = static_cast<std::uint16_t>(capability.datatypes | 1U << static_cast<unsigned>(dtype));
-    }
+    if (dtype != Datatype::kNone) capability.datatypes |= 1U << static_cast<unsigned>(dtype);
   }
   for (const Func func : kAllFunc) {
     if (func != Func::kNone) {
-      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << static_cast<unsigned>(func));
+      const unsigned bit = is_user(func) ? 15 : static_cast<unsigned>(func);
+      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << bit);
     }
   }
   capability.lists = true;
@@ -252,6 +252,13 @@ class Engine::Impl final : public Express::Watch {
       }
       std::this_thread::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
     }
+  }
+
+  void failed(Express& express, const Error& error) override {
+    const std::lock_guard lock(mutex);
+    Communicator* communicator = communicators.find(express.number());
+    if (communicator == nullptr || communicator->express.get() != &express) return;
+    communicators.revoke(*communicator, ErrorCode::kRevoked, error.what(), true);
   }
 
   void completed(Express&, Express::Blocking& blocking) override {

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/footprint.hpp"
 #include "core/signature.hpp"
+#include "core/user_op.hpp"
 #include "engine/validate.hpp"
 #include "collectives/record.hpp"
 
@@ -91,7 +92,7 @@ std::size_t Express::Hash::operator()(const Key& key) const {
 const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool named,
                               std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
                               std::uint32_t eager_limit) {
-  const Key key{call, named ? &algorithm : nullptr};
+  const Key key{call, named ? &algorithm : nullptr, identity_of(call.func)};
   if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
   if (plans_.size() >= kMostPlans && claim()) {
     // Nobody is running one of them while the lanes are claimed and nothing is queued.
@@ -142,7 +143,7 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
   }
   const std::uint32_t number =
       named ? static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1 : 0;  // 0: the automatic choice
-  made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone});
+  made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone, key.op});
   return *(plans_[key] = std::move(made));
 }
 
@@ -173,7 +174,7 @@ bool Express::run(const LanePlan& plan, std::byte* src, std::byte* dst, bool rem
     release();
     return false;
   }
-  if (remember) {
+  if (remember && !is_user(plan.call.func)) {  // whose number may come to stand for another operator
     const Call& call = plan.call;
     slots_[slot_of({call.collective, call.func, call.dtype, call.in_place, call.root, call.count, nullptr, 0, nullptr,
                     0})] = &plan;
@@ -230,8 +231,9 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   } catch (const AccessBanned&) {
     shield(dst, plan.dst_bytes);
     await_verdict(blocking_);
-  } catch (...) {
+  } catch (const Error& error) {
     shield(dst, plan.dst_bytes);
+    watch_.failed(*this, error);
     throw;
   }
   if (blocking_.registered != 0) [[unlikely]] watch_.completed(*this, blocking_);
@@ -456,9 +458,10 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
     if (posted) mail_->withdraw(op);
     shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
     await_verdict(blocking);
-  } catch (...) {
+  } catch (const Error& error) {
     if (posted) mail_->withdraw(op);
     shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
+    watch_.failed(*this, error);
     throw;
   }
   if (blocking.registered != 0) watch_.completed(*this, blocking);

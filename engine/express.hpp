@@ -88,6 +88,8 @@ class Express {
     virtual void look(Express& express, Blocking& call) = 0;
     /// A lane brought something that is not of this call. Does not return.
     [[noreturn]] virtual void fault(Express& express, Blocking& call, const LaneFault& fault) = 0;
+    /// A call has ended in an error of this rank's own: the other ranks are told.
+    virtual void failed(Express& express, const Error& error) = 0;
     /// A call that was registered has completed.
     virtual void completed(Express& express, Blocking& call) = 0;
   };
@@ -248,6 +250,7 @@ class Express {
   struct Key {
     Call call;
     const Algorithm* algorithm = nullptr;  ///< that the user named, or null
+    std::uint32_t op = 0;                  ///< identity of an operator of the user
     bool operator==(const Key&) const = default;
   };
   struct Hash {

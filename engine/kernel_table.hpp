@@ -11,9 +11,11 @@ struct KernelPair {
   ReduceKernel reduce = nullptr;
 };
 
-/// The kernels of a group of datatypes, for the instruction set in use.
+/// The kernels of a group of operators, for the instruction set in use; null where the group has none.
 KernelPair integer_kernels(Func func, Datatype dtype);
+KernelPair bit_kernels(Func func, Datatype dtype);
 KernelPair float_kernels(Func func, Datatype dtype);
 KernelPair half_kernels(Func func, Datatype dtype);
+KernelPair located_kernels(Func func, Datatype dtype);
 
 }  // namespace unisono::cclo

@@ -22,9 +22,16 @@ using CombineKernel = void (*)(const std::byte* a, const std::byte* b, std::byte
 using ReduceKernel = void (*)(const std::byte* const* sources, std::uint32_t n, std::byte* const* outputs,
                               std::uint32_t m, std::uint64_t count, bool streaming);
 
-/// The kernel of an operator; null if func is none or not defined on dtype. To be looked up at lowering.
+/// out[i] = a[i] / ranks, rounded once. `out` may be `a`.
+using MeanKernel = void (*)(const std::byte* a, std::byte* out, std::uint64_t count, std::uint32_t ranks);
+
+/// The kernel of an operator; null if func is none or not defined on dtype. To be looked up at lowering. `swap`: each
+/// step of the fold is func(source, accumulated), which matters to operators of the user that do not commute. Kernels
+/// of the user's operators throw Error(kInvalidOp) if the function fails or has been undefined.
 CombineKernel combine_kernel(Func func, Datatype dtype);
-ReduceKernel reduce_kernel(Func func, Datatype dtype);
+ReduceKernel reduce_kernel(Func func, Datatype dtype, bool swap = false);
+/// The kernel of the function avg; null if dtype has no mean.
+MeanKernel mean_kernel(Datatype dtype);
 
 /// As memcpy, also with `out` == `in`. `streaming` writes past the caches, whatever the alignment.
 void copy_bytes(std::byte* out, const std::byte* in, std::uint64_t bytes, bool streaming);

@@ -11,8 +11,8 @@ namespace unisono::cclo::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-using Fp16Format = arithmetic::Fp16;
-using Bf16Format = arithmetic::Bf16;
+using Fp16Format = ByDefinition<arithmetic::Fp16>;
+using Bf16Format = ByDefinition<arithmetic::Bf16>;
 #else
 
 /// binary16: half a vector of elements becomes a vector of fp32.
@@ -23,6 +23,7 @@ struct Fp16Format {
   using D = hn::Rebind<std::uint16_t, DF>;
   using Wide = hn::Vec<DF>;
   using Narrow = hn::Vec<D>;
+  static constexpr std::uint64_t kLanesOfElement = 1;
   static constexpr std::uint64_t kLanes = hn::MaxLanes(D());
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
@@ -88,6 +89,7 @@ struct Bf16Format {
     hn::Vec<DF> odd;
   };
   using Narrow = hn::Vec<D>;
+  static constexpr std::uint64_t kLanesOfElement = 1;
   static constexpr std::uint64_t kLanes = hn::MaxLanes(D());
 
   static HWY_INLINE Wide widen(Narrow value) {
@@ -118,14 +120,30 @@ struct Bf16Format {
 
 #endif
 
+template <class Format>
+KernelPair half(Func func) {
+  switch (func) {
+    case Func::kSum:
+      return kernels_of<Format, Func::kSum>();
+    case Func::kProd:
+      return kernels_of<Format, Func::kProd>();
+    case Func::kMin:
+      return kernels_of<Format, Func::kMin>();
+    case Func::kMax:
+      return kernels_of<Format, Func::kMax>();
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 KernelPair half_kernels_here(Func func, Datatype dtype) {
   switch (dtype) {
     case Datatype::kFp16:
-      return find_kernels<Fp16Format>(func);
+      return half<Fp16Format>(func);
     case Datatype::kBf16:
-      return find_kernels<Bf16Format>(func);
+      return half<Bf16Format>(func);
     default:
       return {};
   }

@@ -42,12 +42,10 @@ HWY_INLINE void reduce_elements(const std::byte* const* sources, std::uint32_t n
   }
 }
 
-#if HWY_TARGET == HWY_SCALAR
-
-// Without vectors of Highway's: the definition by blocks, which the compiler vectorises as far as the baseline goes.
+// The definition by blocks, which the compiler vectorises as far as it can.
 
 template <class Element, Func F>
-void combine_loop(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count) {
+void combine_by_definition(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count) {
   using Carrier = arithmetic::Carrier<Element>;
   arithmetic::for_each_element<Element, Element, Element>(a, b, out, count, [](Element x, Element y) {
     return Carrier::out(arithmetic::apply<F>(Carrier::in(x), Carrier::in(y)));
@@ -55,8 +53,8 @@ void combine_loop(const std::byte* a, const std::byte* b, std::byte* out, std::u
 }
 
 template <class Element, Func F>
-void reduce_loop(const std::byte* const* sources, std::uint32_t n, std::byte* const* outputs, std::uint32_t m,
-                 std::uint64_t count, bool streaming) {
+void reduce_by_definition(const std::byte* const* sources, std::uint32_t n, std::byte* const* outputs, std::uint32_t m,
+                          std::uint64_t count, bool streaming) {
   if (n == 1) {
     copy_to_many(sources[0], outputs, m, count * sizeof(Element), streaming);
     return;
@@ -79,12 +77,13 @@ void reduce_loop(const std::byte* const* sources, std::uint32_t n, std::byte* co
   reduce_elements<Element, F>(sources, n, outputs, m, i, count);
 }
 
-template <class Element, Func F>
-KernelPair kernels_of() {
-  return {&combine_loop<Element, F>, &reduce_loop<Element, F>};
-}
+/// A Format without vectors of Highway's.
+template <class E>
+struct ByDefinition {
+  using Element = E;
+};
 
-#else  // vectors
+#if HWY_TARGET != HWY_SCALAR
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -105,7 +104,7 @@ HWY_INLINE void store(D d, hn::Vec<D> value, std::byte* at) {
   hn::StoreU(hn::BitCast(bytes, value), bytes, reinterpret_cast<std::uint8_t*>(at));
 }
 
-/// The first `count` elements; the others are zero. Only where kMasks.
+/// The first `count` lanes; the others are zero. Only where kMasks.
 template <class D>
 HWY_INLINE hn::Vec<D> load_first(D d, const std::byte* at, std::uint64_t count) {
   return hn::MaskedLoad(hn::FirstN(d, count), d, reinterpret_cast<const hn::TFromD<D>*>(at));
@@ -153,28 +152,58 @@ HWY_INLINE V maximum(D d, V a, V b) {
   return hn::Xor(minimum(d, hn::Xor(a, sign), hn::Xor(b, sign)), sign);
 }
 
+/// Integers of 8 bits are multiplied as the halves of 16.
+template <class D, class V>
+HWY_INLINE V product(D d, V a, V b) {
+  if constexpr (sizeof(hn::TFromD<D>) == 1) {
+    const hn::Repartition<std::uint16_t, D> d16;
+    const auto x = hn::BitCast(d16, a);
+    const auto y = hn::BitCast(d16, b);
+    const auto low = hn::And(hn::Mul(x, y), hn::Set(d16, std::uint16_t{0xff}));
+    const auto high = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(x), hn::ShiftRight<8>(y)));
+    return hn::BitCast(d, hn::Or(low, high));
+  } else {
+    return hn::Mul(a, b);
+  }
+}
+
 /// func(a, b) on vectors of carriers.
 template <Func F, class D, class V>
 HWY_INLINE V apply_lanes(D d, V a, V b) {
+  using T = hn::TFromD<D>;
   if constexpr (F == Func::kSum) {
     return hn::Add(a, b);
   } else if constexpr (F == Func::kProd) {
-    return hn::Mul(a, b);
-  } else if constexpr (std::is_floating_point_v<hn::TFromD<D> >) {
+    return product(d, a, b);
+  } else if constexpr (F == Func::kBitwiseAnd) {
+    return hn::And(a, b);
+  } else if constexpr (F == Func::kBitwiseOr) {
+    return hn::Or(a, b);
+  } else if constexpr (F == Func::kBitwiseXor) {
+    return hn::Xor(a, b);
+  } else if constexpr (F == Func::kLogicalAnd || F == Func::kLogicalOr || F == Func::kLogicalXor) {
+    // 1 where an operand is zero.
+    const V one = hn::Set(d, T{1});
+    const V no_a = hn::And(hn::VecFromMask(d, hn::Eq(a, hn::Zero(d))), one);
+    const V no_b = hn::And(hn::VecFromMask(d, hn::Eq(b, hn::Zero(d))), one);
+    if constexpr (F == Func::kLogicalXor) return hn::Xor(no_a, no_b);
+    return hn::Xor(F == Func::kLogicalAnd ? hn::Or(no_a, no_b) : hn::And(no_a, no_b), one);
+  } else if constexpr (std::is_floating_point_v<T>) {
     return F == Func::kMin ? minimum(d, a, b) : maximum(d, a, b);
   } else {
     return F == Func::kMin ? hn::Min(a, b) : hn::Max(a, b);
   }
 }
 
-/// Elements that are their own carriers.
-template <class T>
+/// Elements that are their own carriers. Several lanes make an element where the lanes do not matter to the function.
+template <class T, class E = T>
 struct Plain {
-  using Element = T;
+  using Element = E;
   using D = hn::ScalableTag<T>;
   using Wide = hn::Vec<D>;
   using Narrow = Wide;
-  static constexpr std::uint64_t kLanes = hn::MaxLanes(D());
+  static constexpr std::uint64_t kLanesOfElement = sizeof(E) / sizeof(T);
+  static constexpr std::uint64_t kLanes = hn::MaxLanes(D()) / kLanesOfElement;  ///< elements of a vector
   static HWY_INLINE Wide widen(Narrow value) { return value; }
   static HWY_INLINE Narrow narrow(Wide value) { return value; }
   template <Func F>
@@ -190,7 +219,12 @@ HWY_INLINE typename Format::Wide take(const std::byte* at) {
 
 template <class Format>
 HWY_INLINE typename Format::Wide take_first(const std::byte* at, std::uint64_t count) {
-  return Format::widen(load_first(typename Format::D(), at, count));
+  return Format::widen(load_first(typename Format::D(), at, count * Format::kLanesOfElement));
+}
+
+template <class Format>
+HWY_INLINE void give_first(typename Format::Narrow value, std::byte* at, std::uint64_t count) {
+  store_first(typename Format::D(), value, at, count * Format::kLanesOfElement);
 }
 
 /// Two sources: the whole pass in registers. kOutputs is 1 or 2.
@@ -238,8 +272,8 @@ HWY_INLINE void pair_loop(const std::byte* a, const std::byte* b, std::byte* x, 
   if constexpr (kMasks) {
     const Narrow r =
         Format::narrow(Format::template apply<F>(take_first<Format>(a, count), take_first<Format>(b, count)));
-    store_first(d, r, x, count);
-    if constexpr (kOutputs == 2) store_first(d, r, y, count);
+    give_first<Format>(r, x, count);
+    if constexpr (kOutputs == 2) give_first<Format>(r, y, count);
   } else {
     const std::byte* sources[] = {a, b};
     std::byte* outputs[] = {x, y};
@@ -306,7 +340,7 @@ HWY_INLINE void fold_range(const std::byte* const* sources, std::uint32_t n, std
       wide = Format::template apply<F>(wide, take_first<Format>(sources[k] + at, rest));
     }
     const Narrow r = Format::narrow(wide);
-    for (std::uint32_t k = 0; k < m; ++k) store_first(d, r, outputs[k] + at, rest);
+    for (std::uint32_t k = 0; k < m; ++k) give_first<Format>(r, outputs[k] + at, rest);
   } else {
     reduce_elements<Element, F>(sources, n, outputs, m, at / sizeof(Element), end);
   }
@@ -341,19 +375,21 @@ void reduce_loop(const std::byte* const* sources, std::uint32_t n, std::byte* co
   }
 }
 
+#endif
+
+template <class Format>
+inline constexpr bool kByDefinition = false;
+template <class Element>
+inline constexpr bool kByDefinition<ByDefinition<Element>> = true;
+
+/// The kernels of F on a format.
 template <class Format, Func F>
 KernelPair kernels_of() {
-  return {&combine_loop<Format, F>, &reduce_loop<Format, F>};
-}
-
-#endif  // vectors
-
-/// The kernels of `func` on a format, or on an element where there are no vectors.
-template <class Format>
-KernelPair find_kernels(Func func) {
-  KernelPair pair;
-  arithmetic::with_func(func, [&](auto f) { pair = kernels_of<Format, decltype(f)::value>(); });
-  return pair;
+  using Element = typename Format::Element;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (!kByDefinition<Format>) return {&combine_loop<Format, F>, &reduce_loop<Format, F>};
+#endif
+  return {&combine_by_definition<Element, F>, &reduce_by_definition<Element, F>};
 }
 
 }  // namespace

@@ -70,7 +70,11 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
   if (touches && !guard.enter()) throw AccessBanned{};
   if (bytes != 0) {
     const bool streaming = action.bytes > streaming_bytes;
-    if (inputs == 1) {
+    if (action.mean != nullptr) {
+      for (std::uint32_t i = 0; i < results; ++i) {
+        action.mean(sources_[0], outputs_[i], bytes / bytes_of(action.dtype), action.divisor);
+      }
+    } else if (inputs == 1) {
       if (results == 1) {
         if (outputs_[0] != sources_[0]) copy_bytes(outputs_[0], sources_[0], bytes, streaming);
       } else {
@@ -81,7 +85,6 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
       const std::byte* b = sources_[action.swap ? 0 : 1];
       action.combine(a, b, outputs_[0], bytes / bytes_of(action.dtype));
     } else {
-      // With swap every step is func(next, before). The functions of two operands are commutative, to the bit.
       action.reduce(sources_.data(), inputs, outputs_.data(), results, bytes / bytes_of(action.dtype), streaming);
     }
   }

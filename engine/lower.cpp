@@ -130,9 +130,12 @@ class Lowering {
     action.swap = move.swap;
     action.count = move.count;
     action.bytes = move.count * bytes_of(move.dtype);
-    if (move.func != Func::kNone) {
+    if (move.func == Func::kAvg) {
+      action.mean = mean_kernel(move.dtype);
+      action.divisor = static_cast<std::uint32_t>(sends_.size());
+    } else if (move.func != Func::kNone) {
       action.combine = combine_kernel(move.func, move.dtype);
-      action.reduce = reduce_kernel(move.func, move.dtype);
+      action.reduce = reduce_kernel(move.func, move.dtype, move.swap);
     }
     action.own = piece(move.op0);
     action.other = piece(move.op1);
@@ -184,14 +187,15 @@ class Lowering {
     if (move.count == 0 && action.from.count == 0 && action.forward.count == 0) return;
     Step step;
     const bool only_sends = action.forward.count != 0 && action.from.count == 0 && action.reach.count == 0 &&
-                            action.write.count == 0 && !action.other.present && !action.out.present;
+                            action.write.count == 0 && !action.other.present && !action.out.present &&
+                            action.mean == nullptr;
     if (only_sends) {
       step.kind = Step::Kind::kSend;
       step.send = action;
       if (joins_broadcast(action)) return;
     } else {
       step.take = action;
-      const bool simple = action.from.count == 1 && action.forward.count == 0 && !action.other.present &&
+      const bool simple = action.from.count == 1 && action.forward.count == 0 && !action.other.present && action.mean == nullptr &&
                           action.reach.count == 0 && action.write.count == 0;
       if (simple) {
         step.kind = Step::Kind::kTake;

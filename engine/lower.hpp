@@ -47,7 +47,9 @@ struct Action {
   Datatype dtype = Datatype::kByte;
   bool swap = false;
   CombineKernel combine = nullptr;  ///< of func and dtype
-  ReduceKernel reduce = nullptr;
+  ReduceKernel reduce = nullptr;    ///< likewise, and of swap
+  MeanKernel mean = nullptr;        ///< the one operand is divided by `divisor`
+  std::uint32_t divisor = 1;
 };
 
 /// One step of the straight form: `send`, then `take`, as far as the kind has them.

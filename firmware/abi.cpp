@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "collectives/algorithm.hpp"
+#include "collectives/generate.hpp"
 #include "core/header.hpp"
 #include "core/signature.hpp"
 

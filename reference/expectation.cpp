@@ -139,6 +139,9 @@ void blame(const Lowered& lowered, const SymbolRun& run, std::uint32_t rank, Reg
   finding.text += "\n  last written by " + lowered.place(last);
 }
 
+// The function that joins the inputs.
+Func folded_by(const Call& call) { return call.func == Func::kAvg ? Func::kSum : call.func; }
+
 // Fingerprints of reductions over a prefix of the ranks, computed once per element.
 class PrefixFingerprints {
  public:
@@ -155,7 +158,7 @@ class PrefixFingerprints {
       }
       for (std::uint32_t rank = from; rank < end; ++rank) {
         const Fingerprint leaf = SymbolTable::leaf_fingerprint(input_leaf(job_, rank, index));
-        sum = rank == 0 ? leaf : sum.then(job_.call.func, leaf);
+        sum = rank == 0 ? leaf : sum.then(folded_by(job_.call), leaf);
       }
       row.ends.push_back(end);
       row.prints.push_back(sum);
@@ -232,7 +235,8 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
         bool right = false;
         if (want.kind == Expected::Kind::kReduce) {
           const Fingerprint& print = symbols.fingerprint(got);
-          const Fingerprint& due = prefixes.get(want.leaf.index, want.end);
+          const Fingerprint& sum = prefixes.get(want.leaf.index, want.end);
+          const Fingerprint due = job.call.func == Func::kAvg ? sum.divided() : sum;
           right = job.algorithm->ordered ? print.same_sequence(due) : print.same_multiset(due);
         } else if (want.kind == Expected::Kind::kCombine) {
           const Fingerprint due = SymbolTable::leaf_fingerprint(want.leaf).then(
@@ -296,9 +300,11 @@ NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>&
           std::vector<std::byte> sum(accumulator_bytes(job.dtype));
           fold_begin(job.dtype, at(input_leaf(job, want.begin, want.leaf.index)).data(), sum.data(), 1);
           for (std::uint32_t r = want.begin + 1; r < want.end; ++r) {
-            fold_step(job.call.func, job.dtype, false, sum.data(), at(input_leaf(job, r, want.leaf.index)).data(), 1);
+            fold_step(folded_by(job.call), job.dtype, false, sum.data(), at(input_leaf(job, r, want.leaf.index)).data(),
+                      1);
           }
           fold_end(job.dtype, sum.data(), value.data(), 1);
+          if (job.call.func == Func::kAvg) mean(job.dtype, value.data(), value.data(), 1, job.size());
           break;
         }
       }

@@ -95,6 +95,9 @@ class Interpreter::SymbolDomain {
     }
   }
   void fold_end(Datatype, std::vector<Symbol>&, std::uint64_t) {}
+  void divide(Datatype, std::vector<Symbol>& value, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) value[i] = table_.divide(value[i]);
+  }
 
   std::size_t stream_units(std::uint32_t rank, std::uint64_t port) const {
     const auto& streams = lowered_.job().streams;
@@ -182,6 +185,9 @@ class Interpreter::NumberDomain {
   void fold_end(Datatype dtype, std::vector<std::byte>& value, std::uint64_t count) {
     value.resize(count * bytes_of(dtype));
     unisono::fold_end(dtype, accumulator_.data(), value.data(), count);
+  }
+  void divide(Datatype dtype, std::vector<std::byte>& value, std::uint64_t count) {
+    mean(dtype, value.data(), value.data(), count, lowered_.job().size());
   }
 
   std::size_t stream_units(std::uint32_t rank, std::uint64_t port) const {

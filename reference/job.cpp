@@ -4,6 +4,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "collectives/generate.hpp"
 #include "core/error.hpp"
 #include "core/footprint.hpp"
 
@@ -21,10 +22,10 @@ Program record_checked(const Algorithm& algorithm, const Call& call) {
   sink.move = [](void* context, const Move& move) { static_cast<Program*>(context)->moves.push_back(move); };
   sink.pool_word = [](void* context, std::uint32_t word) { static_cast<Program*>(context)->pool.push_back(word); };
   Emit emit(sink);
-  const std::uint32_t steps = algorithm.steps(call);
+  const std::uint32_t steps = generation_steps(algorithm, call);
   for (std::uint32_t s = 0; s < steps; ++s) {
     const std::size_t before = program.moves.size();
-    algorithm.step(call, s, emit);
+    generation_step(algorithm, call, s, emit);
     if (program.moves.size() - before > kMovesPerStep) {
       throw Error(ErrorCode::kMalformedProgram, std::string(name_of(algorithm.collective)) + " " + algorithm.name +
                                                     ": step " + std::to_string(s) + " of rank " +

@@ -614,6 +614,7 @@ class Machine {
         break;
     }
     if (folding) domain_.fold_end(move.dtype, value_, s);
+    if (move.func == Func::kAvg) domain_.divide(move.dtype, value_, s);
     if (move.local.kind == OperandKind::kMemory) {
       domain_.write(node.rank, move.local.region, out.local + at, element, s, value_.data());
     } else if (move.local.kind == OperandKind::kStream) {

@@ -100,7 +100,7 @@ class Mutator {
     const bool fetches = count != 0 && move.op1.kind == OperandKind::kRemoteMemory;
     const bool single_send = (sends || stores) && move.remote.mode == PeerMode::kRank;
     const bool single_arrival = (arrives || fetches) && move.arrival.mode == PeerMode::kRank;
-    const bool two = move.func != Func::kNone;
+    const bool two = move.func != Func::kNone && move.func != Func::kAvg;
     switch (mutation_) {
       case Mutation::kDropDependency:
         return move.dependencies != 0;

@@ -31,14 +31,21 @@ Fingerprint Fingerprint::then(Func by, const Fingerprint& right) const {
   }
   result.leaves = leaves + right.leaves;
   result.func = by;
-  result.mixed =
-      mixed || right.mixed || (func != Func::kNone && func != by) || (right.func != Func::kNone && right.func != by);
+  result.mixed = mixed || right.mixed || mean || right.mean || (func != Func::kNone && func != by) ||
+                 (right.func != Func::kNone && right.func != by);
+  return result;
+}
+
+Fingerprint Fingerprint::divided() const {
+  Fingerprint result = *this;
+  result.mean = true;
+  result.mixed = mixed || mean || (func != Func::kNone && func != Func::kSum);
   return result;
 }
 
 bool Fingerprint::same_multiset(const Fingerprint& other) const {
-  return !mixed && !other.mixed && leaves == other.leaves && func == other.func && multiset[0] == other.multiset[0] &&
-         multiset[1] == other.multiset[1];
+  return !mixed && !other.mixed && mean == other.mean && leaves == other.leaves && func == other.func &&
+         multiset[0] == other.multiset[0] && multiset[1] == other.multiset[1];
 }
 
 bool Fingerprint::same_sequence(const Fingerprint& other) const {
@@ -92,6 +99,8 @@ Symbol SymbolTable::constant(std::uint64_t value) { return intern({value, 0, Kin
 Symbol SymbolTable::combine(Func func, Symbol left, Symbol right) {
   return intern({left, right, Kind::kCombine, func});
 }
+
+Symbol SymbolTable::divide(Symbol sum) { return intern({sum, 0, Kind::kDivide, Func::kAvg}); }
 
 Symbol SymbolTable::part(Symbol whole, std::uint32_t part, std::uint32_t parts) {
   if (whole == kUninitialised) return whole;
@@ -153,6 +162,13 @@ const Fingerprint& SymbolTable::fingerprint(Symbol symbol) {
         continue;
       }
       fingerprints_[s] = fingerprints_[left].then(node.func, fingerprints_[right]);
+    } else if (node.kind == Kind::kDivide) {
+      const auto sum = static_cast<Symbol>(node.a);
+      if (!has_fingerprint_[sum]) {
+        stack.push_back(sum);
+        continue;
+      }
+      fingerprints_[s] = fingerprints_[sum].divided();
     } else if (node.kind == Kind::kLeaf) {
       Leaf leaf;
       is_leaf(s, leaf);
@@ -195,6 +211,11 @@ void SymbolTable::write(std::string& out, Symbol symbol, std::size_t limit) cons
       write(out, static_cast<Symbol>(node.a), limit);
       out += " | ";
       write(out, static_cast<Symbol>(node.b), limit);
+      out += ")";
+      return;
+    case Kind::kDivide:
+      out += "avg(";
+      write(out, static_cast<Symbol>(node.a), limit);
       out += ")";
       return;
     case Kind::kCombine:

@@ -25,10 +25,13 @@ struct Fingerprint {
   std::uint64_t power[2] = {1, 1};  ///< base^leaves, to append
   std::uint64_t leaves = 0;
   Func func = Func::kNone;  ///< of all its nodes; kNone for a leaf
+  bool mean = false;        ///< divided by the number of ranks
   bool mixed = false;       ///< several functions, or a torn element: not a plain reduction
 
   /// That of func(*this, right).
   Fingerprint then(Func by, const Fingerprint& right) const;
+  /// That of the mean whose sum this is.
+  Fingerprint divided() const;
   bool same_multiset(const Fingerprint& other) const;
   bool same_sequence(const Fingerprint& other) const;
 };
@@ -53,6 +56,8 @@ class SymbolTable {
   Symbol constant(std::uint64_t value);
   /// func(left, right).
   Symbol combine(Func func, Symbol left, Symbol right);
+  /// An element divided by the number of ranks.
+  Symbol divide(Symbol sum);
   /// Part `part` of the `parts` cells an element covers.
   Symbol part(Symbol whole, std::uint32_t part, std::uint32_t parts);
   /// The element that `parts` cells make up; a torn one if they are not the parts of one element.
@@ -70,7 +75,7 @@ class SymbolTable {
   std::size_t size() const { return nodes_.size(); }
 
  private:
-  enum class Kind : std::uint8_t { kNever, kLeaf, kConstant, kCombine, kPart, kJoin };
+  enum class Kind : std::uint8_t { kNever, kLeaf, kConstant, kCombine, kDivide, kPart, kJoin };
   struct Node {
     std::uint64_t a = 0;
     std::uint64_t b = 0;

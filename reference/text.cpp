@@ -65,6 +65,7 @@ std::string value(const Program& program, const Move& move) {
   if (a.empty() && b.empty()) return "";
   if (a.empty() || b.empty()) {
     const std::string& only = a.empty() ? b : a;
+    if (move.func == Func::kAvg) return "avg(" + only + ")";
     return fan_in && move.func != Func::kNone ? std::string(name_of(move.func)) + (move.swap ? " swapped " : " ") + only
                                               : only;
   }

@@ -11,13 +11,26 @@ namespace unisono {
 /// Element types of buffers, moves and messages.
 enum class Datatype : std::uint8_t {
   kNone = 0,  ///< no element type (barrier, signal)
-  kByte = 1,  ///< uninterpreted byte; can be moved, not reduced
+  kByte = 1,  ///< uninterpreted byte; has bitwise operators only
   kInt32 = 2,  ///< two's complement 32-bit integer; arithmetic wraps
   kInt64 = 3,  ///< two's complement 64-bit integer; arithmetic wraps
   kFp16 = 4,  ///< IEEE 754 binary16; accumulates in fp32 within a move
   kBf16 = 5,  ///< bfloat16; accumulates in fp32 within a move
   kFp32 = 6,  ///< IEEE 754 binary32
   kFp64 = 7,  ///< IEEE 754 binary64
+  kComplex64 = 8,  ///< complex number of two fp32: real part, imaginary part
+  kComplex128 = 9,  ///< complex number of two fp64: real part, imaginary part
+  kInt8 = 10,  ///< two's complement 8-bit integer; arithmetic wraps
+  kUint8 = 11,  ///< unsigned 8-bit integer; arithmetic wraps
+  kInt16 = 12,  ///< two's complement 16-bit integer; arithmetic wraps
+  kUint16 = 13,  ///< unsigned 16-bit integer; arithmetic wraps
+  kUint32 = 14,  ///< unsigned 32-bit integer; arithmetic wraps
+  kUint64 = 15,  ///< unsigned 64-bit integer; arithmetic wraps
+  kBool = 16,  ///< truth value: 0 is false, any other byte true; results are 0 or 1
+  kFp32Int32 = 17,  ///< pair for minloc and maxloc: fp32 value, int32 index
+  kFp64Int32 = 18,  ///< pair: fp64 value, int32 index, 4 bytes of padding (zero in results)
+  kInt32Int32 = 19,  ///< pair: int32 value, int32 index
+  kInt64Int64 = 20,  ///< pair: int64 value, int64 index
 };
 
 /// Name of a datatype as users write it; "?" for a value that is none.
@@ -31,6 +44,19 @@ constexpr const char* name_of(Datatype value) {
     case Datatype::kBf16: return "bf16";
     case Datatype::kFp32: return "fp32";
     case Datatype::kFp64: return "fp64";
+    case Datatype::kComplex64: return "complex64";
+    case Datatype::kComplex128: return "complex128";
+    case Datatype::kInt8: return "int8";
+    case Datatype::kUint8: return "uint8";
+    case Datatype::kInt16: return "int16";
+    case Datatype::kUint16: return "uint16";
+    case Datatype::kUint32: return "uint32";
+    case Datatype::kUint64: return "uint64";
+    case Datatype::kBool: return "bool";
+    case Datatype::kFp32Int32: return "fp32_int32";
+    case Datatype::kFp64Int32: return "fp64_int32";
+    case Datatype::kInt32Int32: return "int32_int32";
+    case Datatype::kInt64Int64: return "int64_int64";
   }
   return "?";
 }
@@ -39,7 +65,7 @@ constexpr const char* name_of(Datatype value) {
 constexpr bool is_known(Datatype value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of Datatype, in order of value.
-inline constexpr std::array<Datatype, 8> kAllDatatype{Datatype::kNone, Datatype::kByte, Datatype::kInt32, Datatype::kInt64, Datatype::kFp16, Datatype::kBf16, Datatype::kFp32, Datatype::kFp64};
+inline constexpr std::array<Datatype, 21> kAllDatatype{Datatype::kNone, Datatype::kByte, Datatype::kInt32, Datatype::kInt64, Datatype::kFp16, Datatype::kBf16, Datatype::kFp32, Datatype::kFp64, Datatype::kComplex64, Datatype::kComplex128, Datatype::kInt8, Datatype::kUint8, Datatype::kInt16, Datatype::kUint16, Datatype::kUint32, Datatype::kUint64, Datatype::kBool, Datatype::kFp32Int32, Datatype::kFp64Int32, Datatype::kInt32Int32, Datatype::kInt64Int64};
 
 /// Attribute `bytes` of a datatype.
 constexpr std::uint32_t bytes_of(Datatype value) {
@@ -52,17 +78,55 @@ constexpr std::uint32_t bytes_of(Datatype value) {
     case Datatype::kBf16: return 2;
     case Datatype::kFp32: return 4;
     case Datatype::kFp64: return 8;
+    case Datatype::kComplex64: return 8;
+    case Datatype::kComplex128: return 16;
+    case Datatype::kInt8: return 1;
+    case Datatype::kUint8: return 1;
+    case Datatype::kInt16: return 2;
+    case Datatype::kUint16: return 2;
+    case Datatype::kUint32: return 4;
+    case Datatype::kUint64: return 8;
+    case Datatype::kBool: return 1;
+    case Datatype::kFp32Int32: return 8;
+    case Datatype::kFp64Int32: return 16;
+    case Datatype::kInt32Int32: return 8;
+    case Datatype::kInt64Int64: return 16;
   }
   return 0;
 }
 
-/// Binary function of a move; the reduction operators.
+/// Function of a move; the reduction operators.
 enum class Func : std::uint8_t {
   kNone = 0,  ///< no function: the one operand present passes through
   kSum = 1,  ///< addition
   kProd = 2,  ///< multiplication
   kMin = 3,  ///< IEEE 754-2019 minimum: NaN propagates, -0 < +0
   kMax = 4,  ///< IEEE 754-2019 maximum: NaN propagates, -0 < +0
+  kLogicalAnd = 5,  ///< 1 if both operands are not 0, otherwise 0
+  kLogicalOr = 6,  ///< 1 if an operand is not 0, otherwise 0
+  kLogicalXor = 7,  ///< 1 if one operand is 0 and the other is not, otherwise 0
+  kBitwiseAnd = 8,  ///< bits that both operands have
+  kBitwiseOr = 9,  ///< bits that an operand has
+  kBitwiseXor = 10,  ///< bits that one operand has
+  kMinloc = 11,  ///< the pair of the lesser value; of equal values, that of the lower index
+  kMaxloc = 12,  ///< the pair of the greater value; of equal values, that of the lower index
+  kAvg = 13,  ///< of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by it
+  kUser0 = 16,  ///< an operator of the user that commutes
+  kUser1 = 17,  ///< an operator of the user that commutes
+  kUser2 = 18,  ///< an operator of the user that commutes
+  kUser3 = 19,  ///< an operator of the user that commutes
+  kUser4 = 20,  ///< an operator of the user that commutes
+  kUser5 = 21,  ///< an operator of the user that commutes
+  kUser6 = 22,  ///< an operator of the user that commutes
+  kUser7 = 23,  ///< an operator of the user that commutes
+  kOrdered0 = 24,  ///< an operator of the user that does not commute
+  kOrdered1 = 25,  ///< an operator of the user that does not commute
+  kOrdered2 = 26,  ///< an operator of the user that does not commute
+  kOrdered3 = 27,  ///< an operator of the user that does not commute
+  kOrdered4 = 28,  ///< an operator of the user that does not commute
+  kOrdered5 = 29,  ///< an operator of the user that does not commute
+  kOrdered6 = 30,  ///< an operator of the user that does not commute
+  kOrdered7 = 31,  ///< an operator of the user that does not commute
 };
 
 /// Name of a func as users write it; "?" for a value that is none.
@@ -73,6 +137,31 @@ constexpr const char* name_of(Func value) {
     case Func::kProd: return "prod";
     case Func::kMin: return "min";
     case Func::kMax: return "max";
+    case Func::kLogicalAnd: return "logical_and";
+    case Func::kLogicalOr: return "logical_or";
+    case Func::kLogicalXor: return "logical_xor";
+    case Func::kBitwiseAnd: return "bitwise_and";
+    case Func::kBitwiseOr: return "bitwise_or";
+    case Func::kBitwiseXor: return "bitwise_xor";
+    case Func::kMinloc: return "minloc";
+    case Func::kMaxloc: return "maxloc";
+    case Func::kAvg: return "avg";
+    case Func::kUser0: return "user0";
+    case Func::kUser1: return "user1";
+    case Func::kUser2: return "user2";
+    case Func::kUser3: return "user3";
+    case Func::kUser4: return "user4";
+    case Func::kUser5: return "user5";
+    case Func::kUser6: return "user6";
+    case Func::kUser7: return "user7";
+    case Func::kOrdered0: return "ordered0";
+    case Func::kOrdered1: return "ordered1";
+    case Func::kOrdered2: return "ordered2";
+    case Func::kOrdered3: return "ordered3";
+    case Func::kOrdered4: return "ordered4";
+    case Func::kOrdered5: return "ordered5";
+    case Func::kOrdered6: return "ordered6";
+    case Func::kOrdered7: return "ordered7";
   }
   return "?";
 }
@@ -81,7 +170,7 @@ constexpr const char* name_of(Func value) {
 constexpr bool is_known(Func value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of Func, in order of value.
-inline constexpr std::array<Func, 5> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax};
+inline constexpr std::array<Func, 30> kAllFunc{Func::kNone, Func::kSum, Func::kProd, Func::kMin, Func::kMax, Func::kLogicalAnd, Func::kLogicalOr, Func::kLogicalXor, Func::kBitwiseAnd, Func::kBitwiseOr, Func::kBitwiseXor, Func::kMinloc, Func::kMaxloc, Func::kAvg, Func::kUser0, Func::kUser1, Func::kUser2, Func::kUser3, Func::kUser4, Func::kUser5, Func::kUser6, Func::kUser7, Func::kOrdered0, Func::kOrdered1, Func::kOrdered2, Func::kOrdered3, Func::kOrdered4, Func::kOrdered5, Func::kOrdered6, Func::kOrdered7};
 
 /// What a call asks for.
 enum class Collective : std::uint8_t {
@@ -445,7 +534,7 @@ constexpr const char* advice_for(ErrorCode code) {
     case ErrorCode::kInvalidArgument: return "The message says what was given and what is allowed.";
     case ErrorCode::kInvalidCount: return "Pass a count between 0 and the limit the message names.";
     case ErrorCode::kInvalidDatatype: return "`unisono algorithms` and the datatype table list what is accepted.";
-    case ErrorCode::kInvalidOp: return "Use sum, prod, min or max over a numeric datatype.";
+    case ErrorCode::kInvalidOp: return "The message names the operators of the datatype.";
     case ErrorCode::kInvalidRoot: return "Ranks count from 0 to size-1.";
     case ErrorCode::kBufferTooSmall: return "The message names the buffer and the elements needed.";
     case ErrorCode::kReadOnlyBuffer: return "Pass a writable array.";
@@ -1192,8 +1281,8 @@ inline constexpr std::size_t kCallDescriptorWords = 16;
 /// Capability word of an engine. A communicator uses the intersection over its members.
 struct Capability {
   std::uint8_t version{};  ///< of this word
-  std::uint16_t datatypes{};  ///< bit n: datatype n can be reduced
-  std::uint16_t funcs{};  ///< bit n: func n
+  std::uint32_t datatypes{};  ///< bit n: datatype n can be reduced
+  std::uint16_t funcs{};  ///< bit n: func n; bit 15: operators of the user
   bool lists{};  ///< peer lists
   bool fan_in{};  ///< arrivals from a list of peers
   bool streams{};  ///< stream operands and results
@@ -1211,18 +1300,18 @@ struct Capability {
 constexpr std::array<std::uint64_t, 1> encode(const Capability& value) {
   std::array<std::uint64_t, 1> words{};
   words[0] |= (static_cast<std::uint64_t>(value.version) & 0xffU) << 0U;
-  words[0] |= (static_cast<std::uint64_t>(value.datatypes) & 0xffffU) << 8U;
-  words[0] |= (static_cast<std::uint64_t>(value.funcs) & 0xffffU) << 24U;
-  words[0] |= (static_cast<std::uint64_t>(value.lists) & 0x1U) << 40U;
-  words[0] |= (static_cast<std::uint64_t>(value.fan_in) & 0x1U) << 41U;
-  words[0] |= (static_cast<std::uint64_t>(value.streams) & 0x1U) << 42U;
-  words[0] |= (static_cast<std::uint64_t>(value.remote_memory) & 0x1U) << 43U;
-  words[0] |= (static_cast<std::uint64_t>(value.strides) & 0x1U) << 44U;
-  words[0] |= (static_cast<std::uint64_t>(value.casts) & 0x1U) << 45U;
-  words[0] |= (static_cast<std::uint64_t>(value.rendezvous) & 0x1U) << 46U;
-  words[0] |= (static_cast<std::uint64_t>(value.programs) & 0x1U) << 47U;
-  words[0] |= (static_cast<std::uint64_t>(value.log2_max_segment) & 0x1fU) << 48U;
-  words[0] |= (static_cast<std::uint64_t>(value.lanes) & 0x1U) << 53U;
+  words[0] |= (static_cast<std::uint64_t>(value.datatypes) & 0xffffffU) << 8U;
+  words[0] |= (static_cast<std::uint64_t>(value.funcs) & 0xffffU) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.lists) & 0x1U) << 48U;
+  words[0] |= (static_cast<std::uint64_t>(value.fan_in) & 0x1U) << 49U;
+  words[0] |= (static_cast<std::uint64_t>(value.streams) & 0x1U) << 50U;
+  words[0] |= (static_cast<std::uint64_t>(value.remote_memory) & 0x1U) << 51U;
+  words[0] |= (static_cast<std::uint64_t>(value.strides) & 0x1U) << 52U;
+  words[0] |= (static_cast<std::uint64_t>(value.casts) & 0x1U) << 53U;
+  words[0] |= (static_cast<std::uint64_t>(value.rendezvous) & 0x1U) << 54U;
+  words[0] |= (static_cast<std::uint64_t>(value.programs) & 0x1U) << 55U;
+  words[0] |= (static_cast<std::uint64_t>(value.log2_max_segment) & 0x1fU) << 56U;
+  words[0] |= (static_cast<std::uint64_t>(value.lanes) & 0x1U) << 61U;
   return words;
 }
 
@@ -1230,24 +1319,25 @@ constexpr std::array<std::uint64_t, 1> encode(const Capability& value) {
 constexpr Capability decode_capability(const std::array<std::uint64_t, 1>& words) {
   Capability value{};
   value.version = static_cast<std::uint8_t>((words[0]) & 0xffU);
-  value.datatypes = static_cast<std::uint16_t>((words[0] >> 8U) & 0xffffU);
-  value.funcs = static_cast<std::uint16_t>((words[0] >> 24U) & 0xffffU);
-  value.lists = ((words[0] >> 40U) & 0x1U) != 0;
-  value.fan_in = ((words[0] >> 41U) & 0x1U) != 0;
-  value.streams = ((words[0] >> 42U) & 0x1U) != 0;
-  value.remote_memory = ((words[0] >> 43U) & 0x1U) != 0;
-  value.strides = ((words[0] >> 44U) & 0x1U) != 0;
-  value.casts = ((words[0] >> 45U) & 0x1U) != 0;
-  value.rendezvous = ((words[0] >> 46U) & 0x1U) != 0;
-  value.programs = ((words[0] >> 47U) & 0x1U) != 0;
-  value.log2_max_segment = static_cast<std::uint8_t>((words[0] >> 48U) & 0x1fU);
-  value.lanes = ((words[0] >> 53U) & 0x1U) != 0;
+  value.datatypes = static_cast<std::uint32_t>((words[0] >> 8U) & 0xffffffU);
+  value.funcs = static_cast<std::uint16_t>((words[0] >> 32U) & 0xffffU);
+  value.lists = ((words[0] >> 48U) & 0x1U) != 0;
+  value.fan_in = ((words[0] >> 49U) & 0x1U) != 0;
+  value.streams = ((words[0] >> 50U) & 0x1U) != 0;
+  value.remote_memory = ((words[0] >> 51U) & 0x1U) != 0;
+  value.strides = ((words[0] >> 52U) & 0x1U) != 0;
+  value.casts = ((words[0] >> 53U) & 0x1U) != 0;
+  value.rendezvous = ((words[0] >> 54U) & 0x1U) != 0;
+  value.programs = ((words[0] >> 55U) & 0x1U) != 0;
+  value.log2_max_segment = static_cast<std::uint8_t>((words[0] >> 56U) & 0x1fU);
+  value.lanes = ((words[0] >> 61U) & 0x1U) != 0;
   return value;
 }
 
 /// Whether every field holds a value its width and type allow.
 constexpr bool fits(const Capability& value) {
-  return value.log2_max_segment <= 0x1fU;
+  return value.datatypes <= 0xffffffU &&
+         value.log2_max_segment <= 0x1fU;
 }
 
 /// Whether encoded words are a legal value: reserved bits zero, enumerators known.

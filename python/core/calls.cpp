@@ -6,11 +6,13 @@
 
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "core/generated/spec.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
 #include "unisono/unisono.h"
@@ -29,6 +31,18 @@ struct Outcome {
   int complete = 0;
   std::string text;
 };
+
+/// Calls the engine with the GIL released; raises its error.
+template <class Call>
+void without_gil(Call&& call) {
+  Outcome outcome;
+  {
+    const nb::gil_scoped_release released;
+    outcome.code = call();
+    if (outcome.code != 0) outcome.text = unisono_last_error();
+  }
+  if (outcome.code != 0) raise(outcome.code, outcome.text);
+}
 
 /// How long a thread waits before it looks for signals.
 constexpr double kSlice = 0.05;
@@ -51,6 +65,29 @@ struct InFlight {
   Memory dst;
 };
 
+/// The function of an operator, called from inside the engine, on a thread without the GIL. No call of the engine is
+/// made with the GIL held, so that the thread that has it cannot wait for the engine.
+int call_python(const void* a, const void* b, void* out, std::uint64_t count, unisono_datatype datatype,
+                void* context) {
+  const nb::gil_scoped_acquire held;
+  try {
+    std::uint64_t bytes = count * bytes_of(static_cast<Datatype>(datatype));
+    const auto view = [&](const void* data, int flags) {
+      return nb::steal<nb::object>(
+          PyMemoryView_FromMemory(static_cast<char*>(const_cast<void*>(data)), static_cast<Py_ssize_t>(bytes), flags));
+    };
+    nb::handle(static_cast<PyObject*>(context))(view(a, PyBUF_READ), view(b, PyBUF_READ), view(out, PyBUF_WRITE),
+                                                datatype);
+    return 0;
+  } catch (nb::python_error& error) {
+    error.restore();
+    PyErr_WriteUnraisable(static_cast<PyObject*>(context));
+    return 1;
+  } catch (...) {
+    return 2;
+  }
+}
+
 /// Calls that nobody waits for any more but that still use their memory. Guarded by the GIL.
 std::list<InFlight>& abandoned() {
   static auto* list = new std::list<InFlight>;
@@ -58,16 +95,20 @@ std::list<InFlight>& abandoned() {
 }
 
 void release_completed() {
-  for (auto call = abandoned().begin(); call != abandoned().end();) {
-    int complete = 0;
-    const unisono_result result = unisono_test(call->request, &complete);
-    if (complete != 0 || result != 0) {
-      unisono_request_free(call->request);
-      call = abandoned().erase(call);
-    } else {
-      ++call;
+  std::list<InFlight> mine;
+  mine.swap(abandoned());
+  for (auto call = mine.begin(); call != mine.end();) {
+    bool ended = false;
+    {
+      const nb::gil_scoped_release released;
+      int complete = 0;
+      const unisono_result result = unisono_test(call->request, &complete);
+      ended = complete != 0 || result != 0;
+      if (ended) unisono_request_free(call->request);
     }
+    call = ended ? mine.erase(call) : std::next(call);
   }
+  abandoned().splice(abandoned().end(), mine);
 }
 
 class Request {
@@ -103,9 +144,14 @@ class Request {
   }
 
   bool test() {
-    int complete = 0;
-    check(unisono_test(call_.request, &complete));
-    return complete != 0;
+    Outcome outcome;
+    {
+      const nb::gil_scoped_release released;
+      outcome.code = unisono_test(call_.request, &outcome.complete);
+      if (outcome.code != 0) outcome.text = unisono_last_error();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
+    return outcome.complete != 0;
   }
 
   std::int64_t received() const {
@@ -160,9 +206,15 @@ class Communicator {
     return Communicator(made);
   }
 
-  void free() const { check(unisono_communicator_free(handle_)); }
-  void set_timeout(double seconds) const { check(unisono_communicator_set_timeout(handle_, seconds)); }
-  void revoke(const std::string& reason) const { check(unisono_communicator_revoke(handle_, reason.c_str())); }
+  void free() const {
+    without_gil([&] { return unisono_communicator_free(handle_); });
+  }
+  void set_timeout(double seconds) const {
+    without_gil([&] { return unisono_communicator_set_timeout(handle_, seconds); });
+  }
+  void revoke(const std::string& reason) const {
+    without_gil([&] { return unisono_communicator_revoke(handle_, reason.c_str()); });
+  }
 
   nb::object window(const nb::object& buffer) const {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
@@ -226,13 +278,20 @@ class Communicator {
     for (;;) {
       const Outcome outcome = wait_slice(call.request, kSlice);
       if (outcome.complete != 0) {
-        unisono_request_free(call.request);
+        {
+          const nb::gil_scoped_release released;
+          unisono_request_free(call.request);
+        }
         if (outcome.code != 0) raise(outcome.code, outcome.text);
         return;
       }
       if (PyErr_CheckSignals() == 0) continue;
       nb::python_error interruption;
-      unisono_communicator_revoke(handle_, ("rank " + std::to_string(rank_) + " was interrupted by a signal").c_str());
+      {
+        const std::string reason = "rank " + std::to_string(rank_) + " was interrupted by a signal";
+        const nb::gil_scoped_release released;
+        unisono_communicator_revoke(handle_, reason.c_str());
+      }
       abandoned().push_back(std::move(call));
       release_completed();
       throw interruption;
@@ -323,6 +382,19 @@ void bind_calls(nb::module_& module) {
         return std::make_unique<Program>(handle);
       },
       "file"_a, "Reads the bytes of a program file.");
+
+  module.def(
+      "create_op",
+      [](const std::string& name, const nb::callable& function, bool commutative) {
+        unisono_op op = 0;
+        // Kept for ever: a call in flight may still use it.
+        check(unisono_op_create(name.c_str(), call_python, nb::object(function).release().ptr(), commutative ? 1 : 0,
+                                &op));
+        return op;
+      },
+      "name"_a, "function"_a, "commutative"_a, "Defines an operator; returns its number.");
+  module.def(
+      "free_op", [](int op) { check(unisono_op_free(op)); }, "op"_a, "Undefines an operator.");
 
   nb::class_<Request>(module, "Request", "A call in flight.")
       .def("wait", &Request::wait, "seconds"_a,

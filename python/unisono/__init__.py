@@ -9,6 +9,7 @@
 Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is the introduction.
 """
 
+from ._arrays import pair_dtype
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator
@@ -39,6 +40,7 @@ from .errors import (
     UnsupportedError,
     WrongProcessError,
 )
+from .operator import Operator
 from .program import Builder, Program, Report
 from .request import Request
 from .version import __version__
@@ -68,6 +70,7 @@ __all__ = [
     "MalformedProgramError",
     "MismatchedCallError",
     "NoMemoryError",
+    "Operator",
     "OverlappingBuffersError",
     "PeerDeadError",
     "Program",
@@ -84,4 +87,5 @@ __all__ = [
     "__version__",
     "algorithms",
     "init",
+    "pair_dtype",
 ]

@@ -14,36 +14,75 @@ from .errors import InvalidArgumentError, InvalidDatatypeError, ReadOnlyBufferEr
 Array = npt.NDArray[Any]
 
 _DATATYPES: dict[np.dtype[Any], Datatype] = {
+    np.dtype(np.int8): Datatype.INT8,
+    np.dtype(np.int16): Datatype.INT16,
     np.dtype(np.int32): Datatype.INT32,
     np.dtype(np.int64): Datatype.INT64,
+    np.dtype(np.uint8): Datatype.UINT8,
+    np.dtype(np.uint16): Datatype.UINT16,
+    np.dtype(np.uint32): Datatype.UINT32,
+    np.dtype(np.uint64): Datatype.UINT64,
     np.dtype(np.float16): Datatype.FP16,
     np.dtype(ml_dtypes.bfloat16): Datatype.BF16,
     np.dtype(np.float32): Datatype.FP32,
     np.dtype(np.float64): Datatype.FP64,
-    np.dtype(np.uint8): Datatype.BYTE,
-    np.dtype(np.int8): Datatype.BYTE,
-    np.dtype(np.bool_): Datatype.BYTE,
+    np.dtype(np.complex64): Datatype.COMPLEX64,
+    np.dtype(np.complex128): Datatype.COMPLEX128,
+    np.dtype(np.bool_): Datatype.BOOL,
+    np.dtype("V1"): Datatype.BYTE,
+}
+_PAIRS: dict[Datatype, np.dtype[Any]] = {
+    datatype: np.dtype([("value", value), ("index", index)], align=True)
+    for datatype, value, index in (
+        (Datatype.FP32_INT32, np.float32, np.int32),
+        (Datatype.FP64_INT32, np.float64, np.int32),
+        (Datatype.INT32_INT32, np.int32, np.int32),
+        (Datatype.INT64_INT64, np.int64, np.int64),
+    )
 }
 _ALLOWED = (
-    "int32, int64, float16, bfloat16 (ml_dtypes), float32, float64, and to be moved but not reduced uint8, int8, bool"
+    "int8 to int64, uint8 to uint64, float16, bfloat16 (ml_dtypes), float32, float64, complex64, complex128, bool, "
+    "V1 (a byte), and the pairs that unisono.pair_dtype gives"
 )
+
+
+def pair_dtype(name: str | Datatype) -> np.dtype[Any]:
+    """The NumPy type of a value and an index, for minloc and maxloc: of "fp32_int32", "fp64_int32", "int32_int32" or
+    "int64_int64". Fields `value` and `index`, laid out as C does.
+    """
+    for datatype, dtype in _PAIRS.items():
+        if name in (datatype, datatype.name.lower()):
+            return dtype
+    allowed = ", ".join(datatype.name.lower() for datatype in _PAIRS)
+    raise InvalidDatatypeError(f"pair_dtype: {name!r} is no pair; allowed are {allowed}")
+
+
+def _pair(dtype: np.dtype[Any]) -> Datatype | None:
+    """The pair that a structured type is laid out as, whatever its fields are called."""
+    if dtype.fields is None or dtype.names is None:
+        return None
+    layout = [dtype.fields[name][:2] for name in dtype.names]
+    for datatype, known in _PAIRS.items():
+        if dtype.itemsize == known.itemsize and layout == [known.fields[name][:2] for name in known.names]:  # type: ignore[index, union-attr]
+            return datatype
+    return None
 
 
 def datatype_of(operation: str, name: str, array: Array) -> Datatype:
     """The datatype of an array's elements."""
-    try:
-        return _DATATYPES[array.dtype]
-    except KeyError:
-        native = array.dtype.newbyteorder("=")
-        if native in _DATATYPES:
-            raise InvalidDatatypeError(
-                f"{operation}: {name} has dtype {array.dtype.str}, which is not in this machine's byte order; "
-                f"pass array.astype('{native}')"
-            ) from None
+    found = _DATATYPES.get(array.dtype) or _pair(array.dtype)
+    if found is not None:
+        return found
+    native = array.dtype.newbyteorder("=")
+    if native in _DATATYPES:
         raise InvalidDatatypeError(
-            f"{operation}: {name} has dtype {array.dtype}; allowed are {_ALLOWED}. "
-            "To move other elements, pass array.view('u1')"
-        ) from None
+            f"{operation}: {name} has dtype {array.dtype.str}, which is not in this machine's byte order; "
+            f"pass array.astype('{native}')"
+        )
+    raise InvalidDatatypeError(
+        f"{operation}: {name} has dtype {array.dtype}; allowed are {_ALLOWED}. "
+        "To move other elements, pass array.view('u1')"
+    )
 
 
 def dtype_for(datatype: Datatype) -> np.dtype[Any]:
@@ -51,6 +90,8 @@ def dtype_for(datatype: Datatype) -> np.dtype[Any]:
     for dtype, known in _DATATYPES.items():
         if known == datatype:
             return dtype
+    if datatype in _PAIRS:
+        return _PAIRS[datatype]
     raise ValueError(f"{datatype!r} has no elements")
 
 

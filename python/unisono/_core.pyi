@@ -1,6 +1,6 @@
 """The extension module: Unisono's engine and interpreter. Use the package; this is its inside."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -142,3 +142,7 @@ def program_listing(
     in_place: bool,
     group_size: int,
 ) -> str: ...
+def create_op(
+    name: str, function: Callable[[memoryview, memoryview, memoryview, int], None], commutative: bool
+) -> int: ...
+def free_op(op: int) -> None: ...

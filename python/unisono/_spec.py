@@ -63,7 +63,7 @@ class Datatype(IntEnum):
 
     #: no element type (barrier, signal)
     NONE = 0
-    #: uninterpreted byte; can be moved, not reduced
+    #: uninterpreted byte; has bitwise operators only
     BYTE = 1
     #: two's complement 32-bit integer; arithmetic wraps
     INT32 = 2
@@ -77,6 +77,32 @@ class Datatype(IntEnum):
     FP32 = 6
     #: IEEE 754 binary64
     FP64 = 7
+    #: complex number of two fp32: real part, imaginary part
+    COMPLEX64 = 8
+    #: complex number of two fp64: real part, imaginary part
+    COMPLEX128 = 9
+    #: two's complement 8-bit integer; arithmetic wraps
+    INT8 = 10
+    #: unsigned 8-bit integer; arithmetic wraps
+    UINT8 = 11
+    #: two's complement 16-bit integer; arithmetic wraps
+    INT16 = 12
+    #: unsigned 16-bit integer; arithmetic wraps
+    UINT16 = 13
+    #: unsigned 32-bit integer; arithmetic wraps
+    UINT32 = 14
+    #: unsigned 64-bit integer; arithmetic wraps
+    UINT64 = 15
+    #: truth value: 0 is false, any other byte true; results are 0 or 1
+    BOOL = 16
+    #: pair for minloc and maxloc: fp32 value, int32 index
+    FP32_INT32 = 17
+    #: pair: fp64 value, int32 index, 4 bytes of padding (zero in results)
+    FP64_INT32 = 18
+    #: pair: int32 value, int32 index
+    INT32_INT32 = 19
+    #: pair: int64 value, int64 index
+    INT64_INT64 = 20
 
     @property
     def bytes(self) -> int:
@@ -93,11 +119,24 @@ _DATATYPE_BYTES: Final[dict[Datatype, int]] = {
     Datatype.BF16: 2,
     Datatype.FP32: 4,
     Datatype.FP64: 8,
+    Datatype.COMPLEX64: 8,
+    Datatype.COMPLEX128: 16,
+    Datatype.INT8: 1,
+    Datatype.UINT8: 1,
+    Datatype.INT16: 2,
+    Datatype.UINT16: 2,
+    Datatype.UINT32: 4,
+    Datatype.UINT64: 8,
+    Datatype.BOOL: 1,
+    Datatype.FP32_INT32: 8,
+    Datatype.FP64_INT32: 16,
+    Datatype.INT32_INT32: 8,
+    Datatype.INT64_INT64: 16,
 }
 
 
 class Func(IntEnum):
-    """Binary function of a move; the reduction operators."""
+    """Function of a move; the reduction operators."""
 
     #: no function: the one operand present passes through
     NONE = 0
@@ -109,6 +148,56 @@ class Func(IntEnum):
     MIN = 3
     #: IEEE 754-2019 maximum: NaN propagates, -0 < +0
     MAX = 4
+    #: 1 if both operands are not 0, otherwise 0
+    LOGICAL_AND = 5
+    #: 1 if an operand is not 0, otherwise 0
+    LOGICAL_OR = 6
+    #: 1 if one operand is 0 and the other is not, otherwise 0
+    LOGICAL_XOR = 7
+    #: bits that both operands have
+    BITWISE_AND = 8
+    #: bits that an operand has
+    BITWISE_OR = 9
+    #: bits that one operand has
+    BITWISE_XOR = 10
+    #: the pair of the lesser value; of equal values, that of the lower index
+    MINLOC = 11
+    #: the pair of the greater value; of equal values, that of the lower index
+    MAXLOC = 12
+    #: of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by it
+    AVG = 13
+    #: an operator of the user that commutes
+    USER0 = 16
+    #: an operator of the user that commutes
+    USER1 = 17
+    #: an operator of the user that commutes
+    USER2 = 18
+    #: an operator of the user that commutes
+    USER3 = 19
+    #: an operator of the user that commutes
+    USER4 = 20
+    #: an operator of the user that commutes
+    USER5 = 21
+    #: an operator of the user that commutes
+    USER6 = 22
+    #: an operator of the user that commutes
+    USER7 = 23
+    #: an operator of the user that does not commute
+    ORDERED0 = 24
+    #: an operator of the user that does not commute
+    ORDERED1 = 25
+    #: an operator of the user that does not commute
+    ORDERED2 = 26
+    #: an operator of the user that does not commute
+    ORDERED3 = 27
+    #: an operator of the user that does not commute
+    ORDERED4 = 28
+    #: an operator of the user that does not commute
+    ORDERED5 = 29
+    #: an operator of the user that does not commute
+    ORDERED6 = 30
+    #: an operator of the user that does not commute
+    ORDERED7 = 31
 
 
 class Collective(IntEnum):
@@ -364,7 +453,7 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.INVALID_ARGUMENT: "The message says what was given and what is allowed.",
     ErrorCode.INVALID_COUNT: "Pass a count between 0 and the limit the message names.",
     ErrorCode.INVALID_DATATYPE: "`unisono algorithms` and the datatype table list what is accepted.",
-    ErrorCode.INVALID_OP: "Use sum, prod, min or max over a numeric datatype.",
+    ErrorCode.INVALID_OP: "The message names the operators of the datatype.",
     ErrorCode.INVALID_ROOT: "Ranks count from 0 to size-1.",
     ErrorCode.BUFFER_TOO_SMALL: "The message names the buffer and the elements needed.",
     ErrorCode.READ_ONLY_BUFFER: "Pass a writable array.",
@@ -1136,7 +1225,7 @@ class Capability:
     version: int = 0
     #: bit n: datatype n can be reduced
     datatypes: int = 0
-    #: bit n: func n
+    #: bit n: func n; bit 15: operators of the user
     funcs: int = 0
     #: peer lists
     lists: bool = False
@@ -1163,39 +1252,39 @@ class Capability:
         """The 8 little-endian bytes; ValueError if a field's value is not allowed."""
         raw = 0
         raw |= _unsigned(self.version, 8, "Capability.version")
-        raw |= _unsigned(self.datatypes, 16, "Capability.datatypes") << 8
-        raw |= _unsigned(self.funcs, 16, "Capability.funcs") << 24
-        raw |= _flag(self.lists, "Capability.lists") << 40
-        raw |= _flag(self.fan_in, "Capability.fan_in") << 41
-        raw |= _flag(self.streams, "Capability.streams") << 42
-        raw |= _flag(self.remote_memory, "Capability.remote_memory") << 43
-        raw |= _flag(self.strides, "Capability.strides") << 44
-        raw |= _flag(self.casts, "Capability.casts") << 45
-        raw |= _flag(self.rendezvous, "Capability.rendezvous") << 46
-        raw |= _flag(self.programs, "Capability.programs") << 47
-        raw |= _unsigned(self.log2_max_segment, 5, "Capability.log2_max_segment") << 48
-        raw |= _flag(self.lanes, "Capability.lanes") << 53
+        raw |= _unsigned(self.datatypes, 24, "Capability.datatypes") << 8
+        raw |= _unsigned(self.funcs, 16, "Capability.funcs") << 32
+        raw |= _flag(self.lists, "Capability.lists") << 48
+        raw |= _flag(self.fan_in, "Capability.fan_in") << 49
+        raw |= _flag(self.streams, "Capability.streams") << 50
+        raw |= _flag(self.remote_memory, "Capability.remote_memory") << 51
+        raw |= _flag(self.strides, "Capability.strides") << 52
+        raw |= _flag(self.casts, "Capability.casts") << 53
+        raw |= _flag(self.rendezvous, "Capability.rendezvous") << 54
+        raw |= _flag(self.programs, "Capability.programs") << 55
+        raw |= _unsigned(self.log2_max_segment, 5, "Capability.log2_max_segment") << 56
+        raw |= _flag(self.lanes, "Capability.lanes") << 61
         return raw.to_bytes(8, "little")
 
     @classmethod
     def decode(cls, data: builtins.bytes) -> Capability:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 8, "Capability")
-        _zero(raw, 54, 10, "Capability.reserved0")
+        _zero(raw, 62, 2, "Capability.reserved0")
         return cls(
             version=_bits(raw, 0, 8),
-            datatypes=_bits(raw, 8, 16),
-            funcs=_bits(raw, 24, 16),
-            lists=_bits(raw, 40, 1) != 0,
-            fan_in=_bits(raw, 41, 1) != 0,
-            streams=_bits(raw, 42, 1) != 0,
-            remote_memory=_bits(raw, 43, 1) != 0,
-            strides=_bits(raw, 44, 1) != 0,
-            casts=_bits(raw, 45, 1) != 0,
-            rendezvous=_bits(raw, 46, 1) != 0,
-            programs=_bits(raw, 47, 1) != 0,
-            log2_max_segment=_bits(raw, 48, 5),
-            lanes=_bits(raw, 53, 1) != 0,
+            datatypes=_bits(raw, 8, 24),
+            funcs=_bits(raw, 32, 16),
+            lists=_bits(raw, 48, 1) != 0,
+            fan_in=_bits(raw, 49, 1) != 0,
+            streams=_bits(raw, 50, 1) != 0,
+            remote_memory=_bits(raw, 51, 1) != 0,
+            strides=_bits(raw, 52, 1) != 0,
+            casts=_bits(raw, 53, 1) != 0,
+            rendezvous=_bits(raw, 54, 1) != 0,
+            programs=_bits(raw, 55, 1) != 0,
+            log2_max_segment=_bits(raw, 56, 5),
+            lanes=_bits(raw, 61, 1) != 0,
         )
 
 

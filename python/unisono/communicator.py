@@ -29,6 +29,7 @@ from . import _core
 from ._arrays import Array, datatype_of, readable, writable
 from ._spec import Collective, Datatype, Func
 from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
+from .operator import Operator
 from .program import Program
 from .request import Request
 
@@ -56,10 +57,13 @@ class Options(TypedDict, total=False):
 
 
 _LONGEST: Final = 10.0 * 365 * 86400  # seconds of a deadline
-_OPS = {op.name.lower(): op for op in Func if op != Func.NONE}
+AnyOp = str | Func | Operator
+_OPS = {op.name.lower(): op for op in Func if Func.NONE < op < Func.USER0}
 
 
-def _op(operation: str, op: str | Func) -> Func:
+def _op(operation: str, op: AnyOp) -> Func:
+    if isinstance(op, Operator):
+        return op.func
     found = op if isinstance(op, Func) else _OPS.get(str(op))
     if found is None or found == Func.NONE:
         raise InvalidOpError(f"{operation}: op is {op!r}; allowed are {', '.join(_OPS)}")
@@ -225,11 +229,11 @@ class Communicator:
         """As `copy`."""
         return self._start(self._local(Collective.COPY, src, dst, None, options))
 
-    def combine(self, src: Any, dst: Any, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+    def combine(self, src: Any, dst: Any, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """Dst = op(src, dst), on this rank, by the engine."""
         return self._result(self._local(Collective.COMBINE, src, dst, op, options))
 
-    def combine_async(self, src: Any, dst: Any, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+    def combine_async(self, src: Any, dst: Any, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `combine`."""
         return self._start(self._local(Collective.COMBINE, src, dst, op, options))
 
@@ -287,27 +291,27 @@ class Communicator:
         """As `bcast`."""
         return self._start(self._bcast(buffer, root, options))
 
-    def allreduce(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+    def allreduce(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over all ranks' src, into every rank's dst. All have the same number of elements."""
         return self._result(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
 
-    def allreduce_async(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+    def allreduce_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `allreduce`."""
         return self._start(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
 
-    def scan(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+    def scan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over src of ranks 0 .. rank, into dst."""
         return self._result(self._reduction(Collective.SCAN, src, dst, op, options))
 
-    def scan_async(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+    def scan_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `scan`."""
         return self._start(self._reduction(Collective.SCAN, src, dst, op, options))
 
-    def exscan(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+    def exscan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over src of ranks 0 .. rank-1, into dst; rank 0's dst stays as it is (zeros if allocated here)."""
         return self._result(self._reduction(Collective.EXSCAN, src, dst, op, options))
 
-    def exscan_async(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Request:
+    def exscan_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `exscan`."""
         return self._start(self._reduction(Collective.EXSCAN, src, dst, op, options))
 
@@ -315,7 +319,7 @@ class Communicator:
         self,
         src: Any,
         dst: Any = None,
-        op: str | Func = "sum",
+        op: AnyOp = "sum",
         root: int = 0,
         *,
         in_place: bool = False,
@@ -328,7 +332,7 @@ class Communicator:
         self,
         src: Any,
         dst: Any = None,
-        op: str | Func = "sum",
+        op: AnyOp = "sum",
         root: int = 0,
         *,
         in_place: bool = False,
@@ -337,16 +341,14 @@ class Communicator:
         """As `reduce`."""
         return self._start(self._reduce(src, dst, op, root, in_place, options))
 
-    def reduce_scatter(self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]) -> Array:
+    def reduce_scatter(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over all ranks' src, which has `size` blocks of n; block r into rank r's dst (n).
 
         In place, dst has `size` blocks and receives the result at its begin.
         """
         return self._result(self._reduce_scatter(src, dst, op, options))
 
-    def reduce_scatter_async(
-        self, src: Any, dst: Any = None, op: str | Func = "sum", **options: Unpack[Options]
-    ) -> Request:
+    def reduce_scatter_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `reduce_scatter`."""
         return self._start(self._reduce_scatter(src, dst, op, options))
 
@@ -537,7 +539,7 @@ class Communicator:
 
     # ------------------------------------------------------------------------------------------------- insides
 
-    def _local(self, collective: Collective, src: Any, dst: Any, op: str | Func | None, options: Options) -> _Call:
+    def _local(self, collective: Collective, src: Any, dst: Any, op: AnyOp | None, options: Options) -> _Call:
         name = collective.name.lower()
         buffers = _Buffers(name, src, dst)
         source = buffers.need("src")
@@ -561,7 +563,7 @@ class Communicator:
         buffers = _Buffers("bcast", None, buffer)
         return self._call(Collective.BCAST, buffers, buffers.need("dst").size, options, root=root)
 
-    def _reduction(self, collective: Collective, src: Any, dst: Any, op: str | Func, options: Options) -> _Call:
+    def _reduction(self, collective: Collective, src: Any, dst: Any, op: AnyOp, options: Options) -> _Call:
         name = collective.name.lower()
         buffers = _Buffers(name, src, dst)
         array = buffers.need("dst" if buffers.in_place else "src")
@@ -570,7 +572,7 @@ class Communicator:
         buffers.allocate(array.shape)
         return self._call(collective, buffers, array.size, options, op=_op(name, op))
 
-    def _reduce(self, src: Any, dst: Any, op: str | Func, root: int, in_place: bool, options: Options) -> _Call:
+    def _reduce(self, src: Any, dst: Any, op: AnyOp, root: int, in_place: bool, options: Options) -> _Call:
         is_root = self.rank == root
         buffers = _Buffers("reduce", src, dst if is_root else None, in_place=in_place)
         array = buffers.need("dst" if buffers.in_place and is_root else "src")
@@ -594,7 +596,7 @@ class Communicator:
             return (array.shape[0] // self.size, *array.shape[1:])
         return (array.size // self.size,)
 
-    def _reduce_scatter(self, src: Any, dst: Any, op: str | Func, options: Options) -> _Call:
+    def _reduce_scatter(self, src: Any, dst: Any, op: AnyOp, options: Options) -> _Call:
         buffers = _Buffers("reduce_scatter", src, dst)
         name = "dst" if buffers.in_place else "src"
         array = buffers.need(name)

@@ -12,7 +12,7 @@ package unisono_spec_pkg;
   typedef enum logic [5:0] {
     // no element type (barrier, signal)
     DatatypeNone = 6'd0,
-    // uninterpreted byte; can be moved, not reduced
+    // uninterpreted byte; has bitwise operators only
     DatatypeByte = 6'd1,
     // two's complement 32-bit integer; arithmetic wraps
     DatatypeInt32 = 6'd2,
@@ -25,14 +25,42 @@ package unisono_spec_pkg;
     // IEEE 754 binary32
     DatatypeFp32 = 6'd6,
     // IEEE 754 binary64
-    DatatypeFp64 = 6'd7
+    DatatypeFp64 = 6'd7,
+    // complex number of two fp32: real part, imaginary part
+    DatatypeComplex64 = 6'd8,
+    // complex number of two fp64: real part, imaginary part
+    DatatypeComplex128 = 6'd9,
+    // two's complement 8-bit integer; arithmetic wraps
+    DatatypeInt8 = 6'd10,
+    // unsigned 8-bit integer; arithmetic wraps
+    DatatypeUint8 = 6'd11,
+    // two's complement 16-bit integer; arithmetic wraps
+    DatatypeInt16 = 6'd12,
+    // unsigned 16-bit integer; arithmetic wraps
+    DatatypeUint16 = 6'd13,
+    // unsigned 32-bit integer; arithmetic wraps
+    DatatypeUint32 = 6'd14,
+    // unsigned 64-bit integer; arithmetic wraps
+    DatatypeUint64 = 6'd15,
+    // truth value: 0 is false, any other byte true; results are 0 or 1
+    DatatypeBool = 6'd16,
+    // pair for minloc and maxloc: fp32 value, int32 index
+    DatatypeFp32Int32 = 6'd17,
+    // pair: fp64 value, int32 index, 4 bytes of padding (zero in results)
+    DatatypeFp64Int32 = 6'd18,
+    // pair: int32 value, int32 index
+    DatatypeInt32Int32 = 6'd19,
+    // pair: int64 value, int64 index
+    DatatypeInt64Int64 = 6'd20
   } datatype_e;
 
   // Whether `value` is one of the enumerators of datatype_e.
   function automatic logic datatype_known(logic [5:0] value);
     case (value)
       DatatypeNone, DatatypeByte, DatatypeInt32, DatatypeInt64, DatatypeFp16, DatatypeBf16,
-      DatatypeFp32, DatatypeFp64: return 1'b1;
+      DatatypeFp32, DatatypeFp64, DatatypeComplex64, DatatypeComplex128, DatatypeInt8,
+      DatatypeUint8, DatatypeInt16, DatatypeUint16, DatatypeUint32, DatatypeUint64, DatatypeBool,
+      DatatypeFp32Int32, DatatypeFp64Int32, DatatypeInt32Int32, DatatypeInt64Int64: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -48,11 +76,24 @@ package unisono_spec_pkg;
       DatatypeBf16: return 32'd2;
       DatatypeFp32: return 32'd4;
       DatatypeFp64: return 32'd8;
+      DatatypeComplex64: return 32'd8;
+      DatatypeComplex128: return 32'd16;
+      DatatypeInt8: return 32'd1;
+      DatatypeUint8: return 32'd1;
+      DatatypeInt16: return 32'd2;
+      DatatypeUint16: return 32'd2;
+      DatatypeUint32: return 32'd4;
+      DatatypeUint64: return 32'd8;
+      DatatypeBool: return 32'd1;
+      DatatypeFp32Int32: return 32'd8;
+      DatatypeFp64Int32: return 32'd16;
+      DatatypeInt32Int32: return 32'd8;
+      DatatypeInt64Int64: return 32'd16;
       default: return 32'd0;
     endcase
   endfunction
 
-  // Binary function of a move; the reduction operators.
+  // Function of a move; the reduction operators.
   typedef enum logic [7:0] {
     // no function: the one operand present passes through
     FuncNone = 8'd0,
@@ -63,13 +104,68 @@ package unisono_spec_pkg;
     // IEEE 754-2019 minimum: NaN propagates, -0 < +0
     FuncMin = 8'd3,
     // IEEE 754-2019 maximum: NaN propagates, -0 < +0
-    FuncMax = 8'd4
+    FuncMax = 8'd4,
+    // 1 if both operands are not 0, otherwise 0
+    FuncLogicalAnd = 8'd5,
+    // 1 if an operand is not 0, otherwise 0
+    FuncLogicalOr = 8'd6,
+    // 1 if one operand is 0 and the other is not, otherwise 0
+    FuncLogicalXor = 8'd7,
+    // bits that both operands have
+    FuncBitwiseAnd = 8'd8,
+    // bits that an operand has
+    FuncBitwiseOr = 8'd9,
+    // bits that one operand has
+    FuncBitwiseXor = 8'd10,
+    // the pair of the lesser value; of equal values, that of the lower index
+    FuncMinloc = 8'd11,
+    // the pair of the greater value; of equal values, that of the lower index
+    FuncMaxloc = 8'd12,
+    // of a call: sum, divided once by the number of ranks; of a move: the one operand, divided by
+    // it
+    FuncAvg = 8'd13,
+    // an operator of the user that commutes
+    FuncUser0 = 8'd16,
+    // an operator of the user that commutes
+    FuncUser1 = 8'd17,
+    // an operator of the user that commutes
+    FuncUser2 = 8'd18,
+    // an operator of the user that commutes
+    FuncUser3 = 8'd19,
+    // an operator of the user that commutes
+    FuncUser4 = 8'd20,
+    // an operator of the user that commutes
+    FuncUser5 = 8'd21,
+    // an operator of the user that commutes
+    FuncUser6 = 8'd22,
+    // an operator of the user that commutes
+    FuncUser7 = 8'd23,
+    // an operator of the user that does not commute
+    FuncOrdered0 = 8'd24,
+    // an operator of the user that does not commute
+    FuncOrdered1 = 8'd25,
+    // an operator of the user that does not commute
+    FuncOrdered2 = 8'd26,
+    // an operator of the user that does not commute
+    FuncOrdered3 = 8'd27,
+    // an operator of the user that does not commute
+    FuncOrdered4 = 8'd28,
+    // an operator of the user that does not commute
+    FuncOrdered5 = 8'd29,
+    // an operator of the user that does not commute
+    FuncOrdered6 = 8'd30,
+    // an operator of the user that does not commute
+    FuncOrdered7 = 8'd31
   } func_e;
 
   // Whether `value` is one of the enumerators of func_e.
   function automatic logic func_known(logic [7:0] value);
     case (value)
-      FuncNone, FuncSum, FuncProd, FuncMin, FuncMax: return 1'b1;
+      FuncNone, FuncSum, FuncProd, FuncMin, FuncMax, FuncLogicalAnd, FuncLogicalOr, FuncLogicalXor,
+      FuncBitwiseAnd, FuncBitwiseOr, FuncBitwiseXor, FuncMinloc, FuncMaxloc, FuncAvg, FuncUser0,
+      FuncUser1, FuncUser2, FuncUser3, FuncUser4, FuncUser5, FuncUser6, FuncUser7, FuncOrdered0,
+      FuncOrdered1, FuncOrdered2, FuncOrdered3, FuncOrdered4, FuncOrdered5, FuncOrdered6,
+      FuncOrdered7: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -806,7 +902,7 @@ package unisono_spec_pkg;
 
   // Capability word of an engine. A communicator uses the intersection over its members.
   typedef struct packed {
-    logic [9:0] reserved0;
+    logic [1:0] reserved0;
     // lanes: messages in single cache lines of memory that all members share
     logic lanes;
     // largest segment in bytes, log2
@@ -827,10 +923,10 @@ package unisono_spec_pkg;
     logic fan_in;
     // peer lists
     logic lists;
-    // bit n: func n
+    // bit n: func n; bit 15: operators of the user
     logic [15:0] funcs;
     // bit n: datatype n can be reduced
-    logic [15:0] datatypes;
+    logic [23:0] datatypes;
     // of this word
     logic [7:0] version;
   } capability_t;

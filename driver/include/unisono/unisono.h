@@ -46,16 +46,44 @@ typedef int unisono_op;
 typedef int unisono_collective;
 
 enum {
-  UNISONO_BYTE = 1, /* can be moved, not reduced */
+  UNISONO_BYTE = 1, /* has bitwise operators only */
   UNISONO_INT32 = 2,
   UNISONO_INT64 = 3,
   UNISONO_FP16 = 4,
   UNISONO_BF16 = 5,
   UNISONO_FP32 = 6,
-  UNISONO_FP64 = 7
+  UNISONO_FP64 = 7,
+  UNISONO_COMPLEX64 = 8, /* two fp32: real and imaginary part */
+  UNISONO_COMPLEX128 = 9,
+  UNISONO_INT8 = 10,
+  UNISONO_UINT8 = 11,
+  UNISONO_INT16 = 12,
+  UNISONO_UINT16 = 13,
+  UNISONO_UINT32 = 14,
+  UNISONO_UINT64 = 15,
+  UNISONO_BOOL = 16,       /* one byte */
+  UNISONO_FP32_INT32 = 17, /* struct { float value; int32_t index; }: for minloc and maxloc */
+  UNISONO_FP64_INT32 = 18, /* struct { double value; int32_t index; }: 16 bytes, of which the last 4 are padding */
+  UNISONO_INT32_INT32 = 19,
+  UNISONO_INT64_INT64 = 20
 };
 
-enum { UNISONO_SUM = 1, UNISONO_PROD = 2, UNISONO_MIN = 3, UNISONO_MAX = 4 };
+/* Which is defined on which datatype: docs/model.md, "Arithmetic". */
+enum {
+  UNISONO_SUM = 1,
+  UNISONO_PROD = 2,
+  UNISONO_MIN = 3,
+  UNISONO_MAX = 4,
+  UNISONO_LOGICAL_AND = 5,
+  UNISONO_LOGICAL_OR = 6,
+  UNISONO_LOGICAL_XOR = 7,
+  UNISONO_BITWISE_AND = 8,
+  UNISONO_BITWISE_OR = 9,
+  UNISONO_BITWISE_XOR = 10,
+  UNISONO_MINLOC = 11,
+  UNISONO_MAXLOC = 12,
+  UNISONO_AVG = 13 /* of reduce, allreduce and reduce_scatter: the sum, divided by the number of ranks */
+};
 
 enum {
   UNISONO_NOP = 0,
@@ -171,6 +199,19 @@ UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, vo
  * as a whole or in parts. Freed by unisono_deallocate, or with the context; no call may be using it then. */
 UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory);
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
+
+/* Operators of the user. The function computes out[i] = op(a[i], b[i]) for `count` elements of `datatype`, must give
+ * the same bits for the same operands on every rank, and be associative; it returns 0, or another number to fail the
+ * call. The arrays are aligned to 64 bytes and do not overlap. It runs inside calls of Unisono, on the thread that
+ * makes progress, and must not call Unisono itself. Ranks agree on an op by its name (1 to 64 bytes, unique in the
+ * process). If it does not commute, ranks are folded in order, and algorithms that would reorder them are refused. A
+ * process has up to 8 ops that commute and 8 that do not. The op is a value for unisono_call::op. */
+typedef int (*unisono_op_function)(const void* a, const void* b, void* out, uint64_t count, unisono_datatype datatype,
+                                   void* context);
+UNISONO_API unisono_result unisono_op_create(const char* name, unisono_op_function function, void* context,
+                                             int commutative, unisono_op* op);
+/* No call may be using it, or be started with it afterwards. */
+UNISONO_API unisono_result unisono_op_free(unisono_op op);
 
 /* Starts a call. All arguments are checked before anything is sent. */
 UNISONO_API unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call,

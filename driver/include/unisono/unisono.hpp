@@ -16,6 +16,7 @@
 #ifndef UNISONO_UNISONO_HPP
 #define UNISONO_UNISONO_HPP
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,7 +50,21 @@ class Error : public std::runtime_error {
 };
 
 /// Reduction operators. Arithmetic is defined in docs/model.md.
-enum class Op : int { kSum = UNISONO_SUM, kProd = UNISONO_PROD, kMin = UNISONO_MIN, kMax = UNISONO_MAX };
+enum class Op : int {
+  kSum = UNISONO_SUM,
+  kProd = UNISONO_PROD,
+  kMin = UNISONO_MIN,
+  kMax = UNISONO_MAX,
+  kLogicalAnd = UNISONO_LOGICAL_AND,
+  kLogicalOr = UNISONO_LOGICAL_OR,
+  kLogicalXor = UNISONO_LOGICAL_XOR,
+  kBitwiseAnd = UNISONO_BITWISE_AND,
+  kBitwiseOr = UNISONO_BITWISE_OR,
+  kBitwiseXor = UNISONO_BITWISE_XOR,
+  kMinloc = UNISONO_MINLOC,
+  kMaxloc = UNISONO_MAXLOC,
+  kAvg = UNISONO_AVG  ///< of reduce, allreduce and reduce_scatter
+};
 
 /// Storage of an IEEE 754 binary16 number; arithmetic on it is the caller's.
 struct half {  // NOLINT(readability-identifier-naming): named as the fundamental type it stands for
@@ -58,6 +73,14 @@ struct half {  // NOLINT(readability-identifier-naming): named as the fundamenta
 /// Storage of a bfloat16 number.
 struct bfloat16 {  // NOLINT(readability-identifier-naming)
   std::uint16_t bits = 0;
+};
+
+/// A value and where it was found, for kMinloc and kMaxloc. There are <float, std::int32_t>, <double, std::int32_t>,
+/// <std::int32_t, std::int32_t> and <std::int64_t, std::int64_t>, laid out as C does.
+template <class Value, class Index>
+struct Located {
+  Value value = 0;
+  Index index = 0;
 };
 
 /// Stands for the source of a collective whose input is in the destination (docs/model.md, "In place").
@@ -78,10 +101,28 @@ constexpr unisono_datatype datatype_of() {
     return UNISONO_FP32;
   } else if constexpr (std::is_same_v<T, double>) {
     return UNISONO_FP64;
-  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) {
-    return UNISONO_INT32;
-  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8) {
-    return UNISONO_INT64;
+  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+    return UNISONO_COMPLEX64;
+  } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+    return UNISONO_COMPLEX128;
+  } else if constexpr (std::is_same_v<T, Located<float, std::int32_t>>) {
+    return UNISONO_FP32_INT32;
+  } else if constexpr (std::is_same_v<T, Located<double, std::int32_t>>) {
+    return UNISONO_FP64_INT32;
+  } else if constexpr (std::is_same_v<T, Located<std::int32_t, std::int32_t>>) {
+    return UNISONO_INT32_INT32;
+  } else if constexpr (std::is_same_v<T, Located<std::int64_t, std::int64_t>>) {
+    return UNISONO_INT64_INT64;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return sizeof(bool) == 1 ? UNISONO_BOOL : 0;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
+    return std::is_signed_v<T> ? UNISONO_INT8 : UNISONO_UINT8;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 2) {
+    return std::is_signed_v<T> ? UNISONO_INT16 : UNISONO_UINT16;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 4) {
+    return std::is_signed_v<T> ? UNISONO_INT32 : UNISONO_UINT32;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
+    return std::is_signed_v<T> ? UNISONO_INT64 : UNISONO_UINT64;
   } else {
     return 0;
   }
@@ -198,6 +239,21 @@ struct Options {
 struct Layout {
   std::span<const std::int64_t> counts;
   std::span<const std::int64_t> displacements = {};
+};
+
+/// An operator of the user; see unisono_op_create. Calls that use it must have completed when it is destroyed.
+class UserOp {
+ public:
+  UserOp(const std::string& name, unisono_op_function function, void* context = nullptr, bool commutative = true) {
+    detail::check(unisono_op_create(name.c_str(), function, context, commutative ? 1 : 0, &op_));
+  }
+  UserOp(const UserOp&) = delete;
+  UserOp& operator=(const UserOp&) = delete;
+  ~UserOp() { unisono_op_free(op_); }
+  operator Op() const noexcept { return static_cast<Op>(op_); }  // NOLINT(google-explicit-constructor)
+
+ private:
+  unisono_op op_ = 0;
 };
 
 /// Programs of the user, one for each rank (docs/program-files.md). Copies share them.

@@ -160,7 +160,8 @@ TEST(Header, ReservedBitsAndUnknownEnumeratorsAreRefusedThoughSealed) {
   for (std::uint64_t dtype = 0; dtype < 256; ++dtype) {
     HeaderWords words = sound;
     words[0] = (words[0] & ~(std::uint64_t{0xFF} << 24U)) | dtype << 24U;
-    EXPECT_EQ(check_header(reseal(words)), dtype < 8 ? HeaderFault::kNone : HeaderFault::kMalformed) << dtype;
+    EXPECT_EQ(check_header(reseal(words)), dtype < kAllDatatype.size() ? HeaderFault::kNone : HeaderFault::kMalformed)
+        << dtype;
   }
 }
 

@@ -50,6 +50,7 @@ TEST(Signature, TellsEveryAgreedFieldApart) {
       {"count, high half", [](Call& c, AgreedTerms&) { c.count += std::uint64_t{1} << 32U; }},
       {"algorithm", [](Call&, AgreedTerms& a) { a.algorithm = 3; }},
       {"eager limit", [](Call&, AgreedTerms& a) { a.eager_limit = 8192; }},
+      {"operator of the user", [](Call&, AgreedTerms& a) { a.op = 77; }},
       {"wire datatype", [](Call&, AgreedTerms& a) { a.wire_dtype = Datatype::kBf16; }},
   };
   std::set<std::uint32_t> seen;

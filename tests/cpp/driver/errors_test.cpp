@@ -83,7 +83,11 @@ TEST_F(Refusals, Enumerations) {
   call.datatype = 55;
   refuses(ErrorCode::kInvalidDatatype, AllOf(HasSubstr("datatype 55"), HasSubstr("fp32")));
   call.datatype = UNISONO_BYTE;
-  refuses(ErrorCode::kInvalidDatatype, HasSubstr("cannot be reduced"));
+  refuses(ErrorCode::kInvalidDatatype,
+          AllOf(HasSubstr("op sum is not defined on datatype byte"), HasSubstr("on byte are bitwise_and")));
+  call.datatype = UNISONO_FP32;
+  call.op = UNISONO_MINLOC;
+  refuses(ErrorCode::kInvalidDatatype, AllOf(HasSubstr("it is on fp32_int32"), HasSubstr("on fp32 are sum, prod")));
   call = right;
   call.op = 99;
   refuses(ErrorCode::kInvalidOp, AllOf(HasSubstr("op 99"), HasSubstr("sum")));

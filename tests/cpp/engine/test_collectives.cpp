@@ -324,8 +324,8 @@ TEST(Collectives, EveryOperatorOnEveryDatatype) {
   // Two ranks, so that the order of the operands cannot matter to the bits: func(rank 0, rank 1).
   run_ranks(2, quick_settings(), [](Rank& self) {
     for (const Datatype dtype : kAllDatatype) {
-      if (bytes_of(dtype) < 2) continue;
-      for (const Func func : {Func::kSum, Func::kProd, Func::kMin, Func::kMax}) {
+      for (const Func func : kAllFunc) {
+        if (!is_defined(func, dtype)) continue;
         const std::uint64_t count = 777;
         const std::uint64_t bytes = count * bytes_of(dtype);
         const auto data = [&](std::uint32_t r) {

@@ -38,8 +38,8 @@ std::vector<Operator> operators() {
   return all;
 }
 
-/// Runs the test once for each instruction set.
-class Kernels : public testing::Test {
+/// Runs the test once for each instruction set. Most tests are of one datatype each.
+class KernelsOfAll : public testing::Test {
  protected:
   void TearDown() override { choose(0); }
 
@@ -64,8 +64,38 @@ class Kernels : public testing::Test {
   }
 };
 
+/// A number within an element, and where it stands.
+struct Part {
+  Datatype dtype;
+  std::size_t offset;
+};
+
+std::vector<Part> parts_of(Datatype dtype) {
+  switch (dtype) {
+    case Datatype::kComplex64:
+      return {{Datatype::kFp32, 0}, {Datatype::kFp32, 4}};
+    case Datatype::kComplex128:
+      return {{Datatype::kFp64, 0}, {Datatype::kFp64, 8}};
+    case Datatype::kFp32Int32:
+      return {{Datatype::kFp32, 0}, {Datatype::kInt32, 4}};
+    case Datatype::kFp64Int32:
+      return {{Datatype::kFp64, 0}, {Datatype::kInt32, 8}, {Datatype::kUint32, 12}};
+    case Datatype::kInt32Int32:
+      return {{Datatype::kInt32, 0}, {Datatype::kInt32, 4}};
+    case Datatype::kInt64Int64:
+      return {{Datatype::kInt64, 0}, {Datatype::kInt64, 8}};
+    default:
+      return {{dtype, 0}};
+  }
+}
+
+class Kernels : public KernelsOfAll, public testing::WithParamInterface<Datatype> {};
+
+INSTANTIATE_TEST_SUITE_P(Datatypes, Kernels, testing::ValuesIn(kAllDatatype.begin() + 1, kAllDatatype.end()),
+                         [](const auto& given) { return std::string(name_of(given.param)); });
+
 template <class T>
-bool same_float(const std::byte* a, const std::byte* b) {
+bool both_nan(const std::byte* a, const std::byte* b) {
   T x;
   T y;
   std::memcpy(&x, a, sizeof x);
@@ -79,21 +109,19 @@ bool same_float(const std::byte* a, const std::byte* b) {
   }
 }
 
-/// Equal bits, or both NaN.
+/// Equal bits, or both NaN, number by number.
 bool same(Datatype dtype, const std::byte* a, const std::byte* b) {
-  if (std::memcmp(a, b, bytes_of(dtype)) == 0) return true;
-  switch (dtype) {
-    case Datatype::kFp16:
-      return same_float<arithmetic::Fp16>(a, b);
-    case Datatype::kBf16:
-      return same_float<arithmetic::Bf16>(a, b);
-    case Datatype::kFp32:
-      return same_float<float>(a, b);
-    case Datatype::kFp64:
-      return same_float<double>(a, b);
-    default:
-      return false;
+  for (const Part& part : parts_of(dtype)) {
+    const std::byte* x = a + part.offset;
+    const std::byte* y = b + part.offset;
+    if (std::memcmp(x, y, bytes_of(part.dtype)) == 0) continue;
+    const bool nan = (part.dtype == Datatype::kFp16 && both_nan<arithmetic::Fp16>(x, y)) ||
+                     (part.dtype == Datatype::kBf16 && both_nan<arithmetic::Bf16>(x, y)) ||
+                     (part.dtype == Datatype::kFp32 && both_nan<float>(x, y)) ||
+                     (part.dtype == Datatype::kFp64 && both_nan<double>(x, y));
+    if (!nan) return false;
   }
+  return true;
 }
 
 std::string hex(const std::byte* data, std::size_t bytes) {
@@ -126,8 +154,9 @@ void append(Bytes& bytes, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-/// Values at which something may happen: zeros, least and greatest of each kind, ones, ties, infinities, NaN.
-Bytes specials(Datatype dtype) {
+/// Values of a number at which something may happen: zeros, least and greatest of each kind, ones, ties, infinities,
+/// NaN.
+Bytes special_numbers(Datatype dtype) {
   Bytes bytes;
   const auto floats = [&](auto zero, std::uint64_t infinity, int mantissa) {
     using Bits = decltype(zero);
@@ -183,40 +212,59 @@ Bytes specials(Datatype dtype) {
   return bytes;
 }
 
-/// `count` elements: uniform bits, numbers of like magnitude, and specials.
-void fill(std::mt19937_64& random, Datatype dtype, std::byte* data, std::uint64_t count) {
+/// A number: uniform bits, or of a magnitude like the others', or special.
+void fill_number(std::mt19937_64& random, Datatype dtype, const Bytes& special, std::byte* at) {
   const std::size_t size = bytes_of(dtype);
-  const Bytes special = specials(dtype);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    std::byte* at = data + i * size;
-    const std::uint64_t bits = random();
-    switch (bits >> 62U) {
-      case 0:
-        std::memcpy(at, special.data() + (bits % (special.size() / size)) * size, size);
-        break;
-      case 1: {
-        const std::uint64_t more = random();
-        std::memcpy(at, &more, size);
-        break;
-      }
-      default: {
-        const double value = static_cast<double>(static_cast<std::int64_t>(bits << 2U)) * 0x1p-60;
-        arithmetic::with_element(dtype, [&](auto element) {
-          using Element = decltype(element);
-          if constexpr (std::is_same_v<Element, arithmetic::Fp16>) {
-            element = arithmetic::narrow_fp16(static_cast<float>(value));
-          } else if constexpr (std::is_same_v<Element, arithmetic::Bf16>) {
-            element = arithmetic::narrow_bf16(static_cast<float>(value));
-          } else if constexpr (std::is_floating_point_v<Element>) {
-            element = static_cast<Element>(value);
-          } else {
-            element = static_cast<Element>(bits % 2001) - 1000;
-          }
-          std::memcpy(at, &element, size);
-        });
-      }
+  const std::uint64_t bits = random();
+  if (bits >> 62U == 0) {
+    std::memcpy(at, special.data() + (bits % (special.size() / size)) * size, size);
+    return;
+  }
+  if (bits >> 62U == 1) {
+    const std::uint64_t more = random();
+    std::memcpy(at, &more, size);
+    return;
+  }
+  const double value = static_cast<double>(static_cast<std::int64_t>(bits << 2U)) * 0x1p-60;
+  const auto number = static_cast<std::int64_t>(bits % 2001) - 1000;
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    if constexpr (std::is_same_v<Element, arithmetic::Fp16>) {
+      element = arithmetic::narrow_fp16(static_cast<float>(value));
+    } else if constexpr (std::is_same_v<Element, arithmetic::Bf16>) {
+      element = arithmetic::narrow_bf16(static_cast<float>(value));
+    } else if constexpr (std::is_floating_point_v<Element>) {
+      element = static_cast<Element>(value);
+    } else {
+      std::memcpy(at, &number, size);
+      return;
+    }
+    std::memcpy(at, &element, size);
+  });
+}
+
+void fill(std::mt19937_64& random, Datatype dtype, std::byte* data, std::uint64_t count) {
+  for (const Part& part : parts_of(dtype)) {
+    const Bytes special = special_numbers(part.dtype);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      fill_number(random, part.dtype, special, data + i * bytes_of(dtype) + part.offset);
     }
   }
+}
+
+/// Special elements: all of numbers; of what has parts, each special of the first part with some of the others.
+Bytes specials(Datatype dtype) {
+  const std::vector<Part> parts = parts_of(dtype);
+  const Bytes first = special_numbers(parts[0].dtype);
+  if (parts.size() == 1) return first;
+  std::mt19937_64 random(6);
+  const std::size_t size = bytes_of(dtype);
+  const std::size_t part = bytes_of(parts[0].dtype);
+  const std::size_t count = 3 * (first.size() / part);
+  Bytes bytes(count * size);
+  fill(random, dtype, bytes.data(), count);
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(bytes.data() + i * size, first.data() + i / 3 * part, part);
+  return bytes;
 }
 
 /// The fold by definition.
@@ -231,7 +279,7 @@ Bytes folded(const Operator& op, std::span<const std::byte* const> sources, std:
   return out;
 }
 
-TEST_F(Kernels, ExistWhereTheOperatorIsDefined) {
+TEST_F(KernelsOfAll, ExistWhereTheOperatorIsDefined) {
   on_every_target([] {
     std::size_t found = 0;
     for (unsigned dtype = 0; dtype < 64; ++dtype) {
@@ -247,10 +295,11 @@ TEST_F(Kernels, ExistWhereTheOperatorIsDefined) {
   });
 }
 
-TEST_F(Kernels, AMillionElements) {
+TEST_P(Kernels, AMillionElements) {
   constexpr std::uint64_t kCount = 1'000'003;
   std::mt19937_64 random(1);
   for (const Operator& op : operators()) {
+    if (op.dtype != GetParam()) continue;
     const std::size_t size = bytes_of(op.dtype);
     Bytes a(kCount * size);
     Bytes b(kCount * size);
@@ -281,7 +330,7 @@ TEST_F(Kernels, AMillionElements) {
   }
 }
 
-TEST_F(Kernels, EverySixteenBitFloat) {
+TEST_F(KernelsOfAll, EverySixteenBitFloat) {
   for (const Operator& op : operators()) {
     if (op.dtype != Datatype::kFp16 && op.dtype != Datatype::kBf16) continue;
     const Bytes special = specials(op.dtype);
@@ -328,9 +377,10 @@ class Guarded {
   std::size_t begin_;
 };
 
-TEST_F(Kernels, EveryCountAndMisalignment) {
+TEST_P(Kernels, EveryCountAndMisalignment) {
   std::mt19937_64 random(3);
   for (const Operator& op : operators()) {
+    if (op.dtype != GetParam()) continue;
     const std::size_t size = bytes_of(op.dtype);
     Bytes elements(4096 * size);
     fill(random, op.dtype, elements.data(), 4096);
@@ -367,9 +417,10 @@ TEST_F(Kernels, EveryCountAndMisalignment) {
   }
 }
 
-TEST_F(Kernels, ManySourcesAndOutputs) {
+TEST_P(Kernels, ManySourcesAndOutputs) {
   std::mt19937_64 random(4);
   for (const Operator& op : operators()) {
+    if (op.dtype != GetParam()) continue;
     const std::size_t size = bytes_of(op.dtype);
     on_every_target([&] {
       const ReduceKernel reduce_it = reduce_kernel(op.func, op.dtype);
@@ -405,7 +456,30 @@ TEST_F(Kernels, ManySourcesAndOutputs) {
   }
 }
 
-TEST_F(Kernels, CopiesEverywhere) {
+TEST_F(KernelsOfAll, MeansAreThoseOfTheDefinition) {
+  std::mt19937_64 random(8);
+  for (const Datatype dtype : kAllDatatype) {
+    ASSERT_EQ(mean_kernel(dtype) != nullptr, has_mean(dtype)) << name_of(dtype);
+    if (!has_mean(dtype)) continue;
+    const std::size_t size = bytes_of(dtype);
+    for (const std::uint64_t count : {0, 1, 12, 129, 5000}) {
+      for (const std::uint32_t ranks : {1U, 2U, 3U, 7U, 16777216U}) {
+        Guarded a(count * size, random() % 64);
+        Guarded out(count * size, random() % 64);
+        fill(random, dtype, a.data(), count);
+        Bytes expected(count * size + 1);
+        ASSERT_TRUE(mean(dtype, a.data(), expected.data(), count, ranks));
+        mean_kernel(dtype)(a.data(), out.data(), count, ranks);
+        expect_same({Func::kAvg, dtype}, expected.data(), out.data(), count, {});
+        mean_kernel(dtype)(a.data(), a.data(), count, ranks);
+        expect_same({Func::kAvg, dtype}, expected.data(), a.data(), count, {});
+        ASSERT_TRUE(a.intact() && out.intact());
+      }
+    }
+  }
+}
+
+TEST_F(KernelsOfAll, CopiesEverywhere) {
   std::mt19937_64 random(5);
   on_every_target([&] {
     for (const std::uint64_t bytes : {0, 1, 3, 63, 64, 65, 255, 256, 257, 1000, 8192, 20001}) {

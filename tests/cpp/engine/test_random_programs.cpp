@@ -10,6 +10,7 @@
 #include <random>
 
 #include "collectives/build.hpp"
+#include "core/arithmetic.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
 #include "tests/cpp/engine/ranks.hpp"
@@ -27,9 +28,10 @@ constexpr std::uint32_t kCounts[] = {0, 7, static_cast<std::uint32_t>(kBlock)}; 
 class Generator {
  public:
   Generator(std::uint32_t seed, std::uint32_t size) : random_(seed), size_(size), ranks_(size), programs_(size) {
-    const Datatype dtypes[] = {Datatype::kInt32, Datatype::kFp16, Datatype::kInt64,
-                               Datatype::kFp32,  Datatype::kBf16, Datatype::kFp64};
-    dtype_ = dtypes[seed % 6];
+    const Datatype dtypes[] = {Datatype::kInt32,     Datatype::kFp16,  Datatype::kInt64, Datatype::kFp32,
+                               Datatype::kBf16,      Datatype::kFp64,  Datatype::kUint8, Datatype::kComplex64,
+                               Datatype::kFp64Int32, Datatype::kInt16, Datatype::kBool,  Datatype::kUint64};
+    dtype_ = dtypes[seed % std::size(dtypes)];
     for (Program& program : programs_) {
       program.scratch_bytes = kBlocks * kBlock * bytes_of(dtype_);
       program.params_bytes = sizeof(std::uint64_t) * std::size(kCounts);
@@ -98,8 +100,13 @@ class Generator {
         case Datatype::kFp16:
           put(static_cast<std::uint16_t>(0x3000 + value * 11));
           break;
-        default:
+        case Datatype::kBf16:
           put(static_cast<std::uint16_t>(0x3f00 + value));
+          break;
+        default:
+          for (std::uint32_t byte = 0; byte < bytes_of(dtype_); ++byte) {
+            at[byte] = static_cast<std::byte>((value * (byte + 3)) % 64);
+          }
           break;
       }
     }
@@ -144,8 +151,12 @@ class Generator {
     return {draw(8) == 0 ? 0 : 1 + draw(kBlock)};
   }
   Func func() {
-    const Func any[] = {Func::kSum, Func::kMin, Func::kMax, Func::kProd};
-    return any[draw(dtype_ == Datatype::kInt32 || dtype_ == Datatype::kInt64 ? 4 : 3)];
+    // Products would leave the range of floating point, and all be the same then.
+    const bool whole = is_defined(Func::kBitwiseAnd, dtype_);
+    for (;;) {
+      const Func any = kAllFunc[draw(static_cast<std::uint32_t>(kAllFunc.size()))];
+      if (is_defined(any, dtype_) && (whole || any != Func::kProd)) return any;
+    }
   }
   /// Something that may be read: scratch only where all of it has been written.
   Block source(std::uint32_t rank) {

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
+#include <tuple>
 #include <vector>
 
 namespace unisono {
@@ -126,23 +129,117 @@ TEST(Arithmetic, SubnormalsAreKept) {
   EXPECT_EQ(one(Func::kSum, Datatype::kBf16, std::uint16_t{1}, std::uint16_t{0x8002}), 0x8001);
 }
 
-TEST(Arithmetic, BytesAndNoFunctionAreRefused) {
+TEST(Arithmetic, NarrowIntegersWrapToo) {
+  EXPECT_EQ(one(Func::kSum, Datatype::kInt8, std::int8_t{127}, std::int8_t{2}), -127);
+  EXPECT_EQ(one(Func::kProd, Datatype::kUint8, std::uint8_t{17}, std::uint8_t{17}), 33);
+  EXPECT_EQ(one(Func::kProd, Datatype::kUint16, std::uint16_t{65535}, std::uint16_t{65535}), 1);
+  EXPECT_EQ(one(Func::kProd, Datatype::kInt16, std::int16_t{-32768}, std::int16_t{-1}), -32768);
+  EXPECT_EQ(one(Func::kMax, Datatype::kUint32, 0x80000000U, 1U), 0x80000000U);
+  EXPECT_EQ(one(Func::kMin, Datatype::kUint64, std::uint64_t{1} << 63U, std::uint64_t{1}), 1U);
+  EXPECT_EQ(one(Func::kMin, Datatype::kInt8, std::int8_t{-128}, std::int8_t{1}), -128);
+}
+
+TEST(Arithmetic, LogicAndBits) {
+  EXPECT_EQ(one(Func::kLogicalAnd, Datatype::kInt32, 4, 3), 1);
+  EXPECT_EQ(one(Func::kLogicalAnd, Datatype::kInt32, 4, 0), 0);
+  EXPECT_EQ(one(Func::kLogicalOr, Datatype::kUint64, std::uint64_t{0}, std::uint64_t{1} << 40U), 1U);
+  EXPECT_EQ(one(Func::kLogicalOr, Datatype::kInt16, std::int16_t{0}, std::int16_t{0}), 0);
+  EXPECT_EQ(one(Func::kLogicalXor, Datatype::kInt8, std::int8_t{2}, std::int8_t{-5}), 0);
+  EXPECT_EQ(one(Func::kLogicalXor, Datatype::kInt8, std::int8_t{0}, std::int8_t{-5}), 1);
+  EXPECT_EQ(one(Func::kBitwiseAnd, Datatype::kInt32, 12, 10), 8);
+  EXPECT_EQ(one(Func::kBitwiseOr, Datatype::kUint16, std::uint16_t{12}, std::uint16_t{10}), 14);
+  EXPECT_EQ(one(Func::kBitwiseXor, Datatype::kByte, std::byte{12}, std::byte{10}), std::byte{6});
+  // A truth value may be any byte, and becomes 0 or 1.
+  for (const auto& [func, both, single, none] :
+       {std::tuple{Func::kLogicalAnd, 1, 0, 0}, std::tuple{Func::kBitwiseAnd, 1, 0, 0}, std::tuple{Func::kMin, 1, 0, 0},
+        std::tuple{Func::kLogicalOr, 1, 1, 0}, std::tuple{Func::kBitwiseOr, 1, 1, 0}, std::tuple{Func::kMax, 1, 1, 0},
+        std::tuple{Func::kLogicalXor, 0, 1, 0}, std::tuple{Func::kBitwiseXor, 0, 1, 0}}) {
+    EXPECT_EQ(one(func, Datatype::kBool, std::uint8_t{2}, std::uint8_t{4}), both) << name_of(func);
+    EXPECT_EQ(one(func, Datatype::kBool, std::uint8_t{0}, std::uint8_t{4}), single) << name_of(func);
+    EXPECT_EQ(one(func, Datatype::kBool, std::uint8_t{0}, std::uint8_t{0}), none) << name_of(func);
+  }
+}
+
+TEST(Arithmetic, ComplexProductsRoundEveryOperation) {
+  using C = std::array<double, 2>;
+  EXPECT_EQ(one(Func::kSum, Datatype::kComplex128, C{1, 2}, C{3, -5}), (C{4, -3}));
+  EXPECT_EQ(one(Func::kProd, Datatype::kComplex128, C{1, 2}, C{3, -5}), (C{13, 1}));
+  // (1 + e)(1 - e) rounds to 1 - e^2 in a fused operation, and to 1 otherwise.
+  const double e = 0x1p-30;
+  EXPECT_EQ(one(Func::kProd, Datatype::kComplex128, C{1 + e, 1}, C{1 - e, 1}), (C{0, 2}));
+  using S = std::array<float, 2>;
+  EXPECT_EQ(one(Func::kProd, Datatype::kComplex64, S{0, 1}, S{0, 1}), (S{-1, 0}));
+}
+
+TEST(Arithmetic, PairsKeepTheLowerIndexOfEqualValues) {
+  struct Pair {
+    double value;
+    std::int32_t index;
+    std::uint32_t padding;
+    bool operator==(const Pair&) const = default;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto min = [](Pair a, Pair b) { return one(Func::kMinloc, Datatype::kFp64Int32, a, b); };
+  const auto max = [](Pair a, Pair b) { return one(Func::kMaxloc, Datatype::kFp64Int32, a, b); };
+  EXPECT_EQ(min({1, 7, 9}, {2, 3, 9}), (Pair{1, 7, 0}));
+  EXPECT_EQ(max({1, 7, 9}, {2, 3, 9}), (Pair{2, 3, 0}));
+  EXPECT_EQ(min({2, 7, 9}, {2, 3, 9}), (Pair{2, 3, 0}));
+  EXPECT_EQ(max({2, -7, 9}, {2, 3, 9}), (Pair{2, -7, 0}));
+  EXPECT_EQ(min({0.0, 1, 0}, {-0.0, 5, 0}).index, 5);
+  EXPECT_EQ(max({0.0, 5, 0}, {-0.0, 1, 0}).index, 5);
+  for (const auto& take : {std::function(min), std::function(max)}) {
+    EXPECT_TRUE(std::isnan(take({nan, 4, 0}, {1, 1, 0}).value));
+    EXPECT_EQ(take({1, 1, 0}, {nan, 4, 0}).index, 4);
+    EXPECT_EQ(take({nan, 9, 0}, {nan, 4, 0}).index, 4);
+  }
+  using I = std::array<std::int64_t, 2>;
+  EXPECT_EQ(one(Func::kMinloc, Datatype::kInt64Int64, I{-1, 4}, I{-1, 3}), (I{-1, 3}));
+  using F = std::array<std::int32_t, 2>;
+  EXPECT_EQ(one(Func::kMaxloc, Datatype::kInt32Int32, F{-1, 4}, F{-2, 3}), (F{-1, 4}));
+}
+
+TEST(Arithmetic, MeansDivideOnceAndRoundOnce) {
+  const auto mean_of = [](Datatype dtype, auto value, std::uint32_t ranks) {
+    EXPECT_TRUE(
+        mean(dtype, reinterpret_cast<const std::byte*>(&value), reinterpret_cast<std::byte*>(&value), 1, ranks));
+    return value;
+  };
+  EXPECT_EQ(mean_of(Datatype::kFp64, 1.0, 3), 1.0 / 3);
+  EXPECT_EQ(mean_of(Datatype::kFp32, 1.0F, 3), 1.0F / 3);
+  EXPECT_EQ(mean_of(Datatype::kFp16, std::uint16_t{0x3c00}, 3), arithmetic::narrow_fp16(1.0F / 3).bits);
+  EXPECT_EQ(mean_of(Datatype::kBf16, std::uint16_t{0x3f80}, 3), arithmetic::narrow_bf16(1.0F / 3).bits);
+  EXPECT_EQ(mean_of(Datatype::kComplex64, std::array<float, 2>{1, -5}, 3), (std::array<float, 2>{1.0F / 3, -5.0F / 3}));
+  EXPECT_EQ(mean_of(Datatype::kComplex128, std::array<double, 2>{1, -5}, 7),
+            (std::array<double, 2>{1.0 / 7, -5.0 / 7}));
+  std::byte untouched{9};
+  EXPECT_FALSE(mean(Datatype::kInt32, &untouched, &untouched, 1, 2));
+  EXPECT_EQ(untouched, std::byte{9});
+}
+
+TEST(Arithmetic, WhatIsNotDefinedIsRefused) {
   std::byte a{1};
   std::byte out{7};
   EXPECT_FALSE(combine(Func::kSum, Datatype::kByte, &a, &a, &out, 1));
   EXPECT_FALSE(combine(Func::kNone, Datatype::kInt32, &a, &a, &out, 0));
+  EXPECT_FALSE(combine(Func::kBitwiseAnd, Datatype::kFp32, &a, &a, &out, 0));
+  EXPECT_FALSE(combine(Func::kMin, Datatype::kComplex64, &a, &a, &out, 0));
+  EXPECT_FALSE(combine(Func::kSum, Datatype::kFp32Int32, &a, &a, &out, 0));
+  EXPECT_FALSE(fold_step(Func::kMinloc, Datatype::kFp32, false, &out, &a, 1));
   EXPECT_EQ(out, std::byte{7});
-  EXPECT_FALSE(is_reducible(Datatype::kByte));
-  EXPECT_TRUE(is_reducible(Datatype::kFp16));
+  std::size_t defined = 0;
+  for (const Datatype dtype : kAllDatatype) {
+    for (const Func func : kAllFunc) defined += is_defined(func, dtype) ? 1 : 0;
+  }
+  EXPECT_EQ(defined, 8U * 10 + 4 * 4 + 2 * 2 + 8 + 3 + 4 * 2);
 }
 
 // Long, unaligned and in-place arrays give what single elements give.
 TEST(Arithmetic, ArraysEqualElements) {
   std::mt19937_64 random(7);
-  for (const Datatype dtype :
-       {Datatype::kInt32, Datatype::kInt64, Datatype::kFp16, Datatype::kBf16, Datatype::kFp32, Datatype::kFp64}) {
+  for (const Datatype dtype : kAllDatatype) {
     const std::size_t size = bytes_of(dtype);
-    for (const Func func : {Func::kSum, Func::kProd, Func::kMin, Func::kMax}) {
+    for (const Func func : kAllFunc) {
+      if (!is_defined(func, dtype)) continue;
       const std::size_t count = 389;
       std::vector<std::byte> a(count * size + 1);
       std::vector<std::byte> b(count * size + 1);
@@ -162,9 +259,17 @@ TEST(Arithmetic, ArraysEqualElements) {
           Element q;
           std::memcpy(&p, x, size);
           std::memcpy(&q, y, size);
-          const auto u = arithmetic::Carrier<Element>::in(p);
-          const auto v = arithmetic::Carrier<Element>::in(q);
-          both = u != u && v != v;
+          using Carrier = arithmetic::Carrier<Element>;
+          const auto u = Carrier::in(p);
+          const auto v = Carrier::in(q);
+          const auto alike = [](auto s, auto t) { return std::memcmp(&s, &t, sizeof s) == 0 || (s != s && t != t); };
+          if constexpr (arithmetic::kIsComplex<Element>) {
+            both = alike(u.re, v.re) && alike(u.im, v.im);
+          } else if constexpr (arithmetic::kIsLocated<Element>) {
+            both = alike(u.value, v.value) && u.index == v.index;
+          } else if constexpr (std::is_floating_point_v<typename Carrier::type>) {
+            both = u != u && v != v;
+          }
         });
         return both;
       };

@@ -39,6 +39,73 @@ def test_every_datatype(dtype: object) -> None:
         np.testing.assert_array_equal(result.astype(np.float64), np.arange(5) * 3.0 + 3)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64])
+def test_integers_wrap(dtype: type[np.integer]) -> None:
+    largest = np.iinfo(dtype).max
+    for result in run(lambda comm: comm.allreduce(np.array([largest, comm.rank], dtype))):
+        assert result.dtype == dtype
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(result, [np.array([largest] * P, dtype).sum(dtype=dtype), 3])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers(dtype: type) -> None:
+    results = run(lambda comm: comm.allreduce(np.array([1 + 2j, comm.rank + 1j], dtype), op="prod"))
+    for result in results:
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, [(1 + 2j) ** 3, 1j * (1 + 1j) * (2 + 1j)])
+
+
+def test_logic_and_bits() -> None:
+    flags = run(lambda comm: comm.allreduce(np.array([comm.rank == 1, True, False]), op="logical_or"))
+    for result in flags:
+        assert result.dtype == np.bool_
+        assert result.tolist() == [True, True, False]
+    for result in run(lambda comm: comm.allreduce(np.array([7 << comm.rank, 12], np.uint8), op="bitwise_and")):
+        assert result.tolist() == [4, 12]
+    raw = run(lambda comm: comm.allreduce(np.array([1 << comm.rank], np.uint8).view("V1"), op="bitwise_xor"))
+    for result in raw:
+        assert result.view(np.uint8).tolist() == [7]
+
+
+@pytest.mark.parametrize("name", ["fp32_int32", "fp64_int32", "int32_int32", "int64_int64"])
+def test_where_the_least_stands(name: str) -> None:
+    dtype = unisono.pair_dtype(name)
+
+    def member(comm: Communicator) -> tuple[list, list]:
+        pairs = np.zeros(3, dtype)
+        pairs["value"] = [5 - comm.rank, comm.rank, 4]
+        pairs["index"] = comm.rank * 10
+        low = comm.allreduce(pairs, op="minloc")
+        own = np.rec.fromrecords([(5 - comm.rank, 9)], dtype=dtype)  # another array type of the same layout
+        high = comm.allreduce(own, op="maxloc")
+        return low.tolist(), high.tolist()
+
+    for low, high in run(member):
+        assert low == [(3, 20), (0, 0), (4, 0)]
+        assert high == [(5, 9)]
+
+
+def test_pairs_are_known_by_their_layout() -> None:
+    assert unisono.pair_dtype("fp64_int32").itemsize == 16
+    renamed = np.dtype({"names": ["d", "k"], "formats": ["f8", "i4"], "itemsize": 16})
+    for result in run(lambda comm: comm.allreduce(np.array([(1.5, 7 - comm.rank)], renamed), op="minloc")):
+        assert result.dtype == renamed
+        assert result.tolist() == [(1.5, 5)]
+    with pytest.raises(unisono.InvalidDatatypeError, match="fp32_int32, fp64_int32"):
+        unisono.pair_dtype("fp16_int32")
+
+
+def test_means_are_equal_on_all_ranks() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.standard_normal((P, 1000)).astype(np.float32)
+    results = run(lambda comm: comm.allreduce(values[comm.rank], op="avg"))
+    sums = run(lambda comm: comm.allreduce(values[comm.rank]))
+    for result, total in zip(results, sums, strict=True):
+        assert result.tobytes() == results[0].tobytes()
+        assert result.tobytes() == (total / np.float32(P)).tobytes()
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_in_place(twice: bool) -> None:
     def member(comm: Communicator) -> np.ndarray:

@@ -23,9 +23,43 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "fp32": np.dtype(np.float32),
     "fp64": np.dtype(np.float64),
+    "complex64": np.dtype(np.complex64),
+    "complex128": np.dtype(np.complex128),
+    "int8": np.dtype(np.int8),
+    "uint8": np.dtype(np.uint8),
+    "int16": np.dtype(np.int16),
+    "uint16": np.dtype(np.uint16),
+    "uint32": np.dtype(np.uint32),
+    "uint64": np.dtype(np.uint64),
+    "bool": np.dtype(np.bool_),
+    # As C lays them out: the second has four bytes of padding.
+    "fp32_int32": np.dtype([("value", "<f4"), ("index", "<i4")]),
+    "fp64_int32": np.dtype({"names": ["value", "index"], "formats": ["<f8", "<i4"], "offsets": [0, 8], "itemsize": 16}),
+    "int32_int32": np.dtype([("value", "<i4"), ("index", "<i4")]),
+    "int64_int64": np.dtype([("value", "<i8"), ("index", "<i8")]),
 }
-OPS = ("sum", "prod", "min", "max")
+BITS = ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")
+
+
+def _ops_on(dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """docs/model.md, "Arithmetic", written out again."""
+    if dtype.names is not None:
+        return ("minloc", "maxloc")
+    match dtype.kind:
+        case "i" | "u":
+            return ("sum", "prod", "min", "max", *BITS)
+        case "b":
+            return ("min", "max", *BITS)
+        case "c":
+            return ("sum", "prod", "avg")
+        case _:
+            return ("sum", "prod", "min", "max", "avg")
+
+
+#: The operators that are defined on each datatype.
+OPS: dict[str, tuple[str, ...]] = {name: _ops_on(dtype) for name, dtype in DTYPES.items()}
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+MEANS = ("reduce", "allreduce", "reduce_scatter")
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 V_COLLECTIVES = ("gatherv", "scatterv", "allgatherv", "alltoallv")
 
@@ -68,13 +102,28 @@ class Case:
 
 def _values(case: Case, rng: np.random.Generator, size: int) -> Array:
     dtype = DTYPES[case.dtype]
-    integer = np.issubdtype(dtype, np.integer)
+    if dtype.names is not None:
+        pairs = np.zeros(size, dtype)  # padding is zero
+        pairs["value"] = rng.integers(-3, 4, size=size)  # so few that there are ties
+        pairs["index"] = rng.integers(-(2**31), 2**31, size=size)
+        return pairs
+    if dtype.kind == "b":
+        return rng.random(size) < 0.5
     if case.op == "prod" and case.collective in REDUCTIONS:
-        choices = [1, 2, -1, 3] if integer else [1.0, 2.0, -1.0, 0.5]
+        choices: list[Any] = {"i": [1, 2, -1, 3], "u": [1, 2, 5, 3], "c": [1, 2, -1, 1j, -1j]}.get(
+            dtype.kind, [1.0, 2.0, -1.0, 0.5]
+        )
         return rng.choice(np.array(choices), size=size).astype(dtype)
-    if integer:
+    if dtype.kind in "iu":
         info = np.iinfo(dtype)
-        return rng.integers(info.min, info.max, size=size, dtype=dtype)
+        values = rng.integers(info.min, info.max, size=size, dtype=dtype, endpoint=True)
+        if case.op.startswith("logical"):
+            values[rng.random(size) < 0.5] = 0
+        return values
+    if dtype.kind == "c":
+        if case.exact:
+            return (rng.integers(-3, 4, size=size) + 1j * rng.integers(-3, 4, size=size)).astype(dtype)
+        return ((rng.standard_normal(size) + 1j * rng.standard_normal(size)) * 3).astype(dtype)
     if case.exact:
         # |sum| over 64 ranks stays below 2^8 with integers up to 3: exact even in bfloat16.
         return rng.integers(-3, 4, size=size).astype(dtype)
@@ -231,22 +280,40 @@ def buffers(case: Case, rank: int) -> Buffers:
     return Buffers(source if has_source else None, destination if has_destination else None)
 
 
+def _join(op: str, a: Array, b: Array) -> Array:
+    """One step of a reduction, element by element."""
+    match op:
+        case "sum" | "avg":
+            return np.asarray(a + b)
+        case "prod":
+            return np.asarray(a * b)
+        case "min":
+            return np.minimum(a, b)
+        case "max":
+            return np.maximum(a, b)
+        case "minloc" | "maxloc":
+            before = a["value"] < b["value"] if op == "minloc" else a["value"] > b["value"]
+            tie = (a["value"] == b["value"]) & (a["index"] <= b["index"])
+            return np.where(before | tie, a, b)
+        case _:
+            function = getattr(np, op)
+            return np.asarray(function(a, b))
+
+
 def _reduce(op: str, items: list[Array]) -> Array:
     """Reduction in rank order; floating point in float64, so that it is exact for exact inputs."""
     dtype = items[0].dtype
-    wide = items if np.issubdtype(dtype, np.integer) else [a.astype(np.float64) for a in items]
+    wide = items
+    if dtype.names is None and dtype.kind not in "iub":
+        wide = [a.astype(np.complex128 if dtype.kind == "c" else np.float64) for a in items]
     total = wide[0].copy()
     with np.errstate(over="ignore"):
         for item in wide[1:]:
-            match op:
-                case "sum":
-                    total = total + item
-                case "prod":
-                    total = total * item
-                case "min":
-                    total = np.minimum(total, item)
-                case "max":
-                    total = np.maximum(total, item)
+            total = _join(op, total, item)
+    if op == "avg":  # the sum is rounded before it is divided; fp16 and bf16 are divided in fp32
+        narrow = dtype.kind != "c" and dtype.itemsize == 2
+        total = total.astype(dtype).astype(np.float32 if narrow else dtype)
+        total /= total.dtype.type(len(items))
     return total.astype(dtype)
 
 
@@ -300,6 +367,7 @@ def expected(case: Case, rank: int) -> Array | None:
 def tolerance(case: Case) -> float:
     """Relative tolerance for random inputs: one rounding per operand of the reduction."""
     eps = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-23, "fp64": 2.0**-52}
+    eps |= {"complex64": 2.0**-22, "complex128": 2.0**-51}
     return case.ranks * eps.get(case.dtype, 0.0)
 
 
@@ -312,14 +380,24 @@ def compare(case: Case, rank: int, got: Array | None) -> str | None:
         return f"{case}: rank {rank} returned nothing"
     if case.collective == "reduce_scatter":  # in place, what follows the result is undefined
         want, got = want[: case.count], got[: case.count]
-    if case.exact or case.collective not in REDUCTIONS or np.issubdtype(want.dtype, np.integer):
+    if case.exact or case.collective not in REDUCTIONS or want.dtype.kind in "iubV":
+        if want.dtype.names is not None:  # what padding holds is seen by nobody
+            bad = np.logical_or.reduce([want[name] != got[name] for name in want.dtype.names])
+            return _first_wrong(case, rank, want, got, bad)
         shape = (len(want), want.itemsize)
         bad = (want.view(np.uint8).reshape(shape) != got.view(np.uint8).reshape(shape)).any(axis=1)
-        bad &= ~((want == 0) & (got == 0))  # the sign of a zero sum may differ from float64's
+        # The sign of a zero sum may differ from float64's, also within a complex number.
+        bad &= ~((want.real == got.real) & (want.imag == got.imag))
     else:
-        w, g = want.astype(np.float64), got.astype(np.float64)
-        scale = sum(np.abs(_initial(case, r)[0].astype(np.float64)).max(initial=0.0) for r in range(case.ranks))
+        wide = np.complex128 if want.dtype.kind == "c" else np.float64
+        w, g = want.astype(wide), got.astype(wide)
+        scale = sum(np.abs(_initial(case, r)[0].astype(wide)).max(initial=0.0) for r in range(case.ranks))
         bad = np.abs(w - g) > tolerance(case) * max(scale, 1.0)
+    return _first_wrong(case, rank, want, got, bad)
+
+
+def _first_wrong(case: Case, rank: int, want: Array, got: Array, bad: npt.NDArray[np.bool_]) -> str | None:
+    """A sentence about the first of the elements that are wrong."""
     if not bad.any():
         return None
     k = int(np.flatnonzero(bad)[0])

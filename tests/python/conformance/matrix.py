@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Iterator
 
 import unisono
 
-from .case import DTYPES, OPS, REDUCTIONS, ROOTED, Case
+from .case import DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 
 #: Counts of the full matrix.
 COUNTS = (0, 1, 2, 3, 17, 1023, 4097)
@@ -56,11 +57,18 @@ def sample() -> list[Case]:
     """Cases drawn from the full product."""
     rng = random.Random(SEED)
     table = names()
+    operators = [(dtype, op) for dtype, ops in OPS.items() for op in ops]
+    rng.shuffle(operators)
+    next_operator = itertools.cycle(operators)
     cases = []
     for _ in range(SAMPLES):
         collective, algorithm = rng.choice(table)
         ranks = rng.choice(RANKS)
-        dtype = rng.choice(list(DTYPES))
+        dtype, op = rng.choice(list(DTYPES)), "sum"
+        if collective in REDUCTIONS:
+            dtype, op = next(next_operator)
+            while op == "avg" and collective not in MEANS:
+                dtype, op = next(next_operator)
         cases.append(
             Case(
                 collective,
@@ -68,12 +76,12 @@ def sample() -> list[Case]:
                 ranks,
                 0 if collective == "barrier" else rng.choice(COUNTS),
                 dtype=dtype,
-                op=rng.choice(OPS) if collective in REDUCTIONS else "sum",
+                op=op,
                 root=rng.randrange(ranks) if collective in ROOTED else 0,
                 in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
                 group_size=rng.choice((0, 2, 3, 4)) if algorithm == "two_level" else 0,
                 skew=rng.random() < 0.2,
-                exact=rng.random() < 0.6 or "int" in dtype or collective not in REDUCTIONS,
+                exact=rng.random() < 0.6 or DTYPES[dtype].kind in "iubV" or collective not in REDUCTIONS,
             )
         )
     return cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .case import DTYPES, OPS, REDUCTIONS, ROOTED, Case
+from .case import DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 from .engines import interpret
 from .matrix import NO_IN_PLACE, names
 from .test_conformance import judge
@@ -15,13 +15,15 @@ from .test_conformance import judge
 def cases(draw: st.DrawFn) -> Case:
     collective, algorithm = draw(st.sampled_from(names()))
     ranks = draw(st.integers(1, 12))
+    dtype = draw(st.sampled_from(list(DTYPES)))
+    ops = [op for op in OPS[dtype] if op != "avg" or collective in MEANS]
     return Case(
         collective,
         algorithm,
         ranks,
         0 if collective == "barrier" else draw(st.integers(0, 40)),
-        dtype=draw(st.sampled_from(list(DTYPES))),
-        op=draw(st.sampled_from(OPS)) if collective in REDUCTIONS else "sum",
+        dtype=dtype,
+        op=draw(st.sampled_from(ops)) if collective in REDUCTIONS else "sum",
         root=draw(st.integers(0, ranks - 1)) if collective in ROOTED else 0,
         in_place=collective not in NO_IN_PLACE and draw(st.booleans()),
         group_size=draw(st.integers(0, ranks)) if algorithm == "two_level" else 0,

@@ -18,7 +18,7 @@ CONTRADICTIONS = {
     "two enumerators with one value": ("enums.yaml", "byte: {value: 1,", "byte: {value: 2,", "both have value 2"),
     "an enumerator beyond its bits": ("enums.yaml", "fp64: {value: 7,", "fp64: {value: 64,", "does not fit 6 bits"),
     "a negative enumerator": ("enums.yaml", "fp64: {value: 7,", "fp64: {value: -1,", "does not fit 6 bits"),
-    "an enumeration without zero": ("enums.yaml", "none: {value: 0, bytes", "none: {value: 9, bytes", "no value 0"),
+    "an enumeration without zero": ("enums.yaml", "none: {value: 0, bytes", "none: {value: 60, bytes", "no value 0"),
     "an enumerator twice": ("enums.yaml", "    int64: {value: 3,", "    int32: {value: 3,", "int32 appears twice"),
     "an attribute that one lacks": ("enums.yaml", "{value: 7, bytes: 8,", "{value: 7,", "fp64 has no bytes"),
     "an enumerator without value": ("enums.yaml", "sum: {value: 1, doc", "sum: {doc", "sum has no value"),
@@ -45,8 +45,8 @@ CONTRADICTIONS = {
     ),
     "a record of no whole words": (
         "records.yaml",
-        "    - {name: reserved0, bits: 11}",
-        "    - {name: reserved0, bits: 10}",
+        "    - {name: reserved0, bits: 3}",
+        "    - {name: reserved0, bits: 2}",
         "capability has 63 bits",
     ),
     "a nested record off the word": (

@@ -146,7 +146,7 @@ def test_enumerations_are_those_of_the_specification() -> None:
     for enumeration in SPEC.enumerations.values():
         kind = getattr(generated, pascal(enumeration.name))
         assert {e.name.lower(): e.value for e in kind} == {v.name: v.value for v in enumeration.values}
-    assert [d.bytes for d in generated.Datatype] == [0, 1, 4, 8, 2, 2, 4, 8]
+    assert [d.bytes for d in generated.Datatype] == [0, 1, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 2, 2, 4, 8, 1, 8, 16, 8, 16]
 
 
 def test_errors_say_what_they_mean_and_what_to_do() -> None:

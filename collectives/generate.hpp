@@ -1,0 +1,40 @@
+// The whole program of a call: the algorithm's moves, and what an operator asks for after them. Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/build.hpp"
+#include "core/footprint.hpp"
+
+namespace unisono {
+
+/// Steps of a call's program. A mean is one step more than its sum.
+inline std::uint32_t generation_steps(const Algorithm& algorithm, const Call& call) {
+  return algorithm.steps(call) + (call.func == Func::kAvg ? 1 : 0);
+}
+
+/// Emits step s of generation_steps(). For a mean, the algorithm makes the sum; then every rank divides its copy of the
+/// result in one move, so that equal sums become equal means. That move follows all others: they may still be reading
+/// what it overwrites.
+inline void generation_step(const Algorithm& algorithm, const Call& call, std::uint32_t s, Emit& emit) {
+  if (call.func != Func::kAvg) {
+    algorithm.step(call, s, emit);
+    return;
+  }
+  Call sum = call;
+  sum.func = Func::kSum;
+  if (s < algorithm.steps(sum)) {
+    algorithm.step(sum, s, emit);
+    return;
+  }
+  const std::uint64_t result = footprint_of(call).dst == 0 ? 0 : call.count;  // in place, more than the result is bound
+  if (result == 0) return;
+  Move divide = build::Build(sum).take(build::dst()).keep(build::dst()).count(result);
+  divide.func = Func::kAvg;
+  const std::uint32_t before = emit.moves();
+  divide.dependencies = before >= kWindow ? ~std::uint32_t{0} : (std::uint32_t{1} << before) - 1;
+  emit(divide);
+}
+
+}  // namespace unisono

@@ -1,0 +1,117 @@
+#include "core/user_op.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "core/crc32c.hpp"
+#include "core/error.hpp"
+
+namespace unisono {
+namespace {
+
+constexpr auto kFirst = static_cast<std::size_t>(Func::kUser0);
+constexpr std::size_t kOfAKind = 8;
+constexpr std::size_t kLongestName = 64;
+
+std::array<std::atomic<const UserOp*>, 2 * kOfAKind>& table() {
+  static std::array<std::atomic<const UserOp*>, 2 * kOfAKind> ops{};
+  return ops;
+}
+
+std::mutex& changes() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+thread_local bool inside = false;
+
+}  // namespace
+
+const UserOp* find_user_op(Func func) {
+  return is_user(func) ? table()[static_cast<std::size_t>(func) - kFirst].load(std::memory_order_acquire) : nullptr;
+}
+
+Func add_user_op(UserOp op) {
+  if (op.name.empty() || op.name.size() > kLongestName) {
+    throw Error(ErrorCode::kInvalidArgument, "an op's name has " + std::to_string(op.name.size()) +
+                                                 " bytes; allowed are 1 to " + std::to_string(kLongestName));
+  }
+  for (const Func func : kAllFunc) {
+    if (!is_user(func) && op.name == name_of(func)) {
+      throw Error(ErrorCode::kInvalidArgument, "there is an op \"" + op.name + "\" already; choose another name");
+    }
+  }
+  const std::lock_guard lock(changes());
+  const std::size_t begin = op.commutative ? 0 : kOfAKind;
+  std::size_t free = 2 * kOfAKind;
+  for (std::size_t i = 0; i < 2 * kOfAKind; ++i) {
+    const UserOp* other = table()[i].load(std::memory_order_relaxed);
+    if (other != nullptr && other->name == op.name) {
+      throw Error(ErrorCode::kInvalidArgument, "there is an op \"" + op.name + "\" already; choose another name");
+    }
+    if (other == nullptr && i >= begin && i < begin + kOfAKind) free = std::min(free, i);
+  }
+  if (free == 2 * kOfAKind) {
+    throw Error(ErrorCode::kCapacity, "op \"" + op.name + "\": a process has at most " + std::to_string(kOfAKind) +
+                                          " ops that commute and as many that do not; free one");
+  }
+  // Never deleted: a call may still hold it. There are few, and they are small.
+  table()[free].store(new UserOp(std::move(op)), std::memory_order_release);
+  return static_cast<Func>(kFirst + free);
+}
+
+void remove_user_op(Func func) {
+  const std::lock_guard lock(changes());
+  if (find_user_op(func) == nullptr) {
+    throw Error(ErrorCode::kInvalidOp,
+                "op " + std::to_string(static_cast<unsigned>(func)) + " is none that was created and not freed");
+  }
+  table()[static_cast<std::size_t>(func) - kFirst].store(nullptr, std::memory_order_release);
+}
+
+std::uint32_t identity_of(Func func) {
+  const UserOp* op = find_user_op(func);
+  if (op == nullptr) return 0;
+  const std::string text = op->name + (op->commutative ? "+" : "-");
+  return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}) | 1U;
+}
+
+std::string operator_name(Func func) {
+  const UserOp* op = find_user_op(func);
+  return op != nullptr ? op->name : name_of(func);
+}
+
+bool in_user_op() { return inside; }
+
+bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
+                  std::uint64_t count) {
+  const UserOp* op = find_user_op(func);
+  if (op == nullptr) return false;
+  // By blocks, so that the function gets aligned arrays of its own.
+  constexpr std::uint64_t kBlock = 4096;
+  alignas(64) std::array<std::byte, kBlock> x;
+  alignas(64) std::array<std::byte, kBlock> y;
+  alignas(64) std::array<std::byte, kBlock> z;
+  const std::uint64_t element = bytes_of(dtype);
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t n = std::min(kBlock / element, count - done);
+    std::memcpy(x.data(), a + done * element, n * element);
+    std::memcpy(y.data(), b + done * element, n * element);
+    const bool before = std::exchange(inside, true);
+    const int failure = op->function(x.data(), y.data(), z.data(), n, static_cast<int>(dtype), op->context);
+    inside = before;
+    if (failure != 0) {
+      throw Error(ErrorCode::kInvalidOp,
+                  "the function of op \"" + op->name + "\" failed and returned " + std::to_string(failure));
+    }
+    std::memcpy(out + done * element, z.data(), n * element);
+    done += n;
+  }
+  return true;
+}
+
+}  // namespace unisono

@@ -1,0 +1,64 @@
+"""Reduction operators of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, dtype_for
+from ._spec import Datatype, Func
+from .errors import InvalidArgumentError
+
+
+class Operator:
+    """A reduction operator: a function of two NumPy arrays that gives the array of results, element by element.
+
+    >>> import numpy as np
+    >>> import unisono
+    >>> hypot = unisono.Operator("hypot", np.hypot)
+    >>> # world.allreduce(values, op=hypot)
+
+    It must be associative and give the same bits for the same operands on every rank. It runs inside calls, on any
+    thread that makes progress, and must not call Unisono. If it does not commute (`commutative=False`), ranks are
+    folded in order. Ranks agree on an operator by its name, which is unique in a process; a process has at most eight
+    operators that commute and eight that do not. If the function raises, the call fails with InvalidOpError and the
+    exception goes to `sys.unraisablehook`.
+    """
+
+    def __init__(self, name: str, function: Callable[[Array, Array], Any], *, commutative: bool = True) -> None:
+        if not callable(function):
+            raise InvalidArgumentError(f"Operator: function is {function!r}; pass a function of two arrays")
+
+        def apply(a: memoryview, b: memoryview, out: memoryview, datatype: int) -> None:
+            dtype = dtype_for(Datatype(datatype))
+            target = np.frombuffer(out, dtype)
+            result = np.asarray(function(np.frombuffer(a, dtype), np.frombuffer(b, dtype)))
+            if result.shape != target.shape or not np.can_cast(result.dtype, dtype, "same_kind"):
+                raise ValueError(
+                    f"op {name!r} gave {result.dtype} of shape {result.shape} for two arrays of {dtype}, "
+                    f"shape {target.shape}"
+                )
+            target[...] = result
+
+        self.name = name
+        self.commutative = commutative
+        self._func: Func | None = Func(_core.create_op(name, apply, commutative))
+
+    @property
+    def func(self) -> Func:
+        """Its number in this process."""
+        if self._func is None:
+            raise InvalidArgumentError(f"op {self.name!r} was freed")
+        return self._func
+
+    def free(self) -> None:
+        """Gives the name and the number back. No call may be using the operator, or be started with it later."""
+        if self._func is not None:
+            _core.free_op(self._func)
+            self._func = None
+
+    def __repr__(self) -> str:
+        return f"unisono.Operator({self.name!r}, commutative={self.commutative})"

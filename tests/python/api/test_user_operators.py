@@ -1,0 +1,181 @@
+"""Operators of the user: results, order, agreement, and what is refused. Every rank has different data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+import pytest
+import unisono
+from unisono import Communicator, Operator, ThreadJob, _core
+from unisono._spec import Collective, Datatype
+
+P = 5
+REDUCTIONS = [a for a in unisono.algorithms() if a.collective in ("reduce", "allreduce", "reduce_scatter", "scan")]
+
+
+def affine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """b after a, maps x -> m x + c that wrap; m and c are the halves of an element. Does not commute."""
+    m, c = a >> np.uint64(32), a & np.uint64(0xFFFFFFFF)
+    n, d = b >> np.uint64(32), b & np.uint64(0xFFFFFFFF)
+    return ((m * n) << np.uint64(32)) | ((n * c + d) & np.uint64(0xFFFFFFFF))
+
+
+def absmax(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(a) >= np.abs(b), np.abs(a), np.abs(b))
+
+
+@pytest.fixture
+def composition() -> Iterator[Operator]:
+    made = Operator("composition", affine, commutative=False)
+    yield made
+    made.free()
+
+
+@pytest.fixture
+def largest() -> Iterator[Operator]:
+    made = Operator("largest", absmax)
+    yield made
+    made.free()
+
+
+def values(rank: int, n: int) -> np.ndarray:
+    return np.random.default_rng([rank, n]).integers(0, 2**63, size=n, dtype=np.uint64)
+
+
+def folded(ranks: int, n: int) -> np.ndarray:
+    total = values(0, n)
+    for rank in range(1, ranks):
+        total = affine(total, values(rank, n))
+    return total
+
+
+@pytest.mark.parametrize("count", [1, 17, 5000, 100_000])
+def test_what_does_not_commute_is_folded_in_rank_order(composition: Operator, count: int) -> None:
+    def member(comm: Communicator) -> tuple[np.ndarray, np.ndarray]:
+        return comm.allreduce(values(comm.rank, count), op=composition), comm.scan(
+            values(comm.rank, count), op=composition
+        )
+
+    for rank, (everything, prefix) in enumerate(ThreadJob(P, timeout=30).run(member)):
+        np.testing.assert_array_equal(everything, folded(P, count))
+        np.testing.assert_array_equal(prefix, folded(rank + 1, count))
+
+
+@pytest.mark.parametrize("algorithm", REDUCTIONS, ids=lambda a: f"{a.collective}/{a.name}")
+def test_every_algorithm_folds_in_order_or_refuses(composition: Operator, algorithm: unisono.Algorithm) -> None:
+    n = 40
+
+    def member(comm: Communicator) -> np.ndarray | None:
+        call = getattr(comm, algorithm.collective)
+        return call(values(comm.rank, n), op=composition, algorithm=algorithm.name)
+
+    job = ThreadJob(P, timeout=30)
+    if not algorithm.ordered:
+        with pytest.raises(unisono.UnsupportedError, match="composition does not commute"):
+            job.run(member)
+        return
+    for rank, result in enumerate(job.run(member)):
+        match algorithm.collective:
+            case "reduce":
+                assert rank == 0 or result is None
+                expected = folded(P, n)
+            case "reduce_scatter":
+                expected = folded(P, n)[rank * n // P : (rank + 1) * n // P]
+            case "scan":
+                expected = folded(rank + 1, n)
+            case _:
+                expected = folded(P, n)
+        if result is not None:
+            np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.int8])
+def test_what_commutes_on_any_algorithm(largest: Operator, dtype: type) -> None:
+    data = [np.random.default_rng([rank, 3]).integers(-99, 99, size=300).astype(dtype) for rank in range(P)]
+    expected = np.abs(np.stack(data)).max(axis=0)
+    for name in ("ring", "recursive_doubling", "rabenseifner"):
+        for result in ThreadJob(P, timeout=30).run(
+            lambda comm, name=name: comm.allreduce(data[comm.rank], op=largest, algorithm=name)
+        ):
+            assert result.dtype == dtype
+            np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("policy", ["generous", "least_permissive", "random"])
+@pytest.mark.parametrize("dtype", ["uint64", "fp16"])
+def test_the_interpreter_runs_them_too(composition: Operator, largest: Operator, policy: str, dtype: str) -> None:
+    if dtype == "uint64":
+        op, data = composition, [values(rank, 9) for rank in range(P)]
+    else:
+        op, data = largest, [np.random.default_rng(rank).standard_normal(9).astype(np.float16) for rank in range(P)]
+    engine = ThreadJob(P, timeout=30).run(
+        lambda comm: comm.allreduce(data[comm.rank], op=op, algorithm="recursive_doubling")
+    )
+    raw = _core.interpret(
+        collective=int(Collective.ALLREDUCE), algorithm="recursive_doubling", size=P, root=0, op=int(op.func),
+        datatype=int(Datatype[dtype.upper()]), count=9, in_place=False, group_size=0,
+        src=[own.view(np.uint8) for own in data], dst=[np.zeros(9 * own.itemsize, np.uint8) for own in data],
+        layouts=[], policy=policy, seed=3,
+    )  # fmt: skip
+    for rank in range(P):
+        assert bytes(raw[rank]) == engine[rank].tobytes()
+
+
+def test_ranks_agree_on_the_name(composition: Operator, largest: Operator) -> None:
+    def member(comm: Communicator) -> None:
+        comm.allreduce(np.arange(4), op=largest if comm.rank == 0 else composition, algorithm="recursive_doubling")
+
+    with pytest.raises(unisono.UnisonoError, match=r"largest|composition"):
+        ThreadJob(2, timeout=10).run(member)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_function_that_raises_fails_the_call() -> None:
+    def broken(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        raise ArithmeticError("no such sum")
+
+    op = Operator("broken", broken)
+    try:
+        with pytest.raises(unisono.UnisonoError, match='op "broken" failed'):
+            ThreadJob(2, timeout=10).run(lambda comm: comm.allreduce(np.arange(4), op=op))
+    finally:
+        op.free()
+
+
+def test_a_function_must_not_call_unisono() -> None:
+    seen: list[str] = []
+
+    def member(comm: Communicator) -> None:
+        def recursive(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            try:
+                comm.barrier()
+            except unisono.InvalidArgumentError as failure:
+                seen.append(str(failure))
+            return a + b
+
+        op = Operator(f"recursive{comm.rank}", recursive)
+        try:
+            comm.combine(np.arange(4), np.arange(4), op=op)
+        finally:
+            op.free()
+
+    ThreadJob(2, timeout=10).run(member)
+    assert len(seen) == 2
+    assert "must not call Unisono" in seen[0]
+
+
+def test_names_and_numbers_are_checked(largest: Operator) -> None:
+    for name, text in [("largest", "already"), ("sum", "already"), ("", "1 to 64"), ("x" * 65, "1 to 64")]:
+        with pytest.raises(unisono.InvalidArgumentError, match=text):
+            Operator(name, absmax)
+    made = [Operator(f"op{k}", absmax) for k in range(7)]
+    with pytest.raises(unisono.CapacityError, match="at most 8 ops"):
+        Operator("one more", absmax)
+    for op in made:
+        op.free()
+    with pytest.raises(unisono.InvalidArgumentError, match="was freed"):
+        ThreadJob(1).run(lambda comm: comm.allreduce(np.arange(3), op=made[0]))
+    with pytest.raises(unisono.InvalidOpError, match="none that unisono_op_create gave"):
+        ThreadJob(1).run(lambda comm: comm.allreduce(np.arange(3), op=unisono.Func.USER7))
