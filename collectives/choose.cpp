@@ -48,6 +48,8 @@ constexpr Rule kRules[] = {
     use(Collective::kReduce, "binomial"),
 
     use(Collective::kAllreduce, "two_level", 64 * kKiB, kAnyRanks, true),
+    use(Collective::kAllreduce, "recursive_doubling", 4 * kKiB, 2),
+    use(Collective::kAllreduce, "flat", 512, 8),
     use(Collective::kAllreduce, "recursive_doubling", 4 * kKiB),
     use(Collective::kAllreduce, "direct"),
     use(Collective::kAllreduce, "recursive_doubling", 16 * kKiB),
@@ -59,6 +61,7 @@ constexpr Rule kRules[] = {
     use(Collective::kReduceScatter, "direct"),
     use(Collective::kReduceScatter, "ring"),
 
+    use(Collective::kAllgather, "flat", 4 * kKiB, 8),
     use(Collective::kAllgather, "recursive_doubling", 4 * kKiB),
     use(Collective::kAllgather, "bruck", 4 * kKiB),
     use(Collective::kAllgather, "direct"),
@@ -99,6 +102,9 @@ constexpr Rule kRules[] = {
 
     use(Collective::kAlltoallv, "scattered"),
     use(Collective::kAlltoallv, "pairwise"),
+
+    use(Collective::kBarrier, "flat", kAnySize, 8),
+    use(Collective::kBarrier, "dissemination"),
 
     use(Collective::kScan, "recursive_doubling", 64 * kKiB),
     use(Collective::kScan, "linear"),

@@ -7,6 +7,9 @@
 
 namespace unisono::build {
 
+/// Most ranks of an algorithm in which everybody sends to everybody in one round: a list of all must fit one step.
+inline constexpr std::uint32_t kFlatRanks = 64;
+
 /// op1 is one message of each of the `count` peers `peer_at(0)`, `peer_at(1)`, ..., combined in this
 /// order; one peer is named directly, several through a list, none leaves the move as it is.
 template <class PeerAt>

@@ -1,5 +1,7 @@
 #include "engine/lane_ports.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace unisono::cclo {
@@ -7,6 +9,10 @@ namespace unisono::cclo {
 void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size) {
   rank_ = rank;
   segment_bytes_ = lanes.cell_bytes() / 4;
+  // What does not fit this rank's share of the last cache will not be found there afterwards.
+  constexpr long kUsual = 32L << 20U;
+  const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  streaming_bytes = static_cast<std::uint64_t>(last_cache > 0 ? last_cache : kUsual) / size;
   guard = lanes.touch_guard();
   for (std::uint32_t peer = 0; peer < size; ++peer) {
     send.push_back(lanes.sender(space, peer));

@@ -21,7 +21,11 @@ std::uint32_t allgather_direct_steps(const Call& call);
 void allgather_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 bool allgather_direct_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 4> kAllgather{{
+std::uint32_t allgather_flat_steps(const Call& call);
+void allgather_flat_step(const Call& call, std::uint32_t s, Emit& emit);
+bool allgather_flat_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 5> kAllgather{{
     {.collective = Collective::kAllgather,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
@@ -61,6 +65,16 @@ inline constexpr std::array<Algorithm, 4> kAllgather{{
      .step = allgather_direct_step,
      .admits = allgather_direct_admits,
      .direct = true},
+    {.collective = Collective::kAllgather,
+     .name = "flat",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
+     .restriction = "at most 32 ranks",
+     .cost = "alpha + (P-1) n beta, n bytes a block",
+     .summary = "Everybody sends everybody its block; one round, for tiny blocks on few ranks.",
+     .ordered = true,
+     .steps = allgather_flat_steps,
+     .step = allgather_flat_step,
+     .admits = allgather_flat_admits},
 }};
 
 }  // namespace unisono::collectives

@@ -35,7 +35,12 @@ std::uint32_t allreduce_direct_replicated_steps(const Call& call);
 void allreduce_direct_replicated_step(const Call& call, std::uint32_t s, Emit& emit);
 bool allreduce_direct_replicated_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 7> kAllreduce{{
+std::uint32_t allreduce_flat_steps(const Call& call);
+void allreduce_flat_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allreduce_flat_scratch_bytes(const Call& call);
+bool allreduce_flat_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 8> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -106,6 +111,17 @@ inline constexpr std::array<Algorithm, 7> kAllreduce{{
      .step = allreduce_direct_replicated_step,
      .admits = allreduce_direct_replicated_admits,
      .direct = true},
+    {.collective = Collective::kAllreduce,
+     .name = "flat",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
+     .restriction = "at most 64 ranks",
+     .cost = "alpha + (P-1) n beta + (P-1) n gamma",
+     .summary = "Everybody sends everybody its vector and folds all; one round, for tiny vectors on few ranks.",
+     .ordered = true,
+     .steps = allreduce_flat_steps,
+     .step = allreduce_flat_step,
+     .scratch_bytes = allreduce_flat_scratch_bytes,
+     .admits = allreduce_flat_admits},
 }};
 
 }  // namespace unisono::collectives

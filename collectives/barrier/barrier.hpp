@@ -10,7 +10,11 @@ namespace unisono::collectives {
 std::uint32_t barrier_dissemination_steps(const Call& call);
 void barrier_dissemination_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 1> kBarrier{{
+std::uint32_t barrier_flat_steps(const Call& call);
+void barrier_flat_step(const Call& call, std::uint32_t s, Emit& emit);
+bool barrier_flat_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 2> kBarrier{{
     {.collective = Collective::kBarrier,
      .name = "dissemination",
      .source = "Hensgen, Finkel and Manber, IJPP 1988",
@@ -20,6 +24,16 @@ inline constexpr std::array<Algorithm, 1> kBarrier{{
      .ordered = true,
      .steps = barrier_dissemination_steps,
      .step = barrier_dissemination_step},
+    {.collective = Collective::kBarrier,
+     .name = "flat",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
+     .restriction = "at most 64 ranks",
+     .cost = "alpha",
+     .summary = "Everybody signals everybody; one round.",
+     .ordered = true,
+     .steps = barrier_flat_steps,
+     .step = barrier_flat_step,
+     .admits = barrier_flat_admits},
 }};
 
 }  // namespace unisono::collectives
