@@ -6,7 +6,7 @@
 // for nothing comes before what awaits a message, so that no rank waits for what its peer holds back for no reason, and
 // moves that belong together become one step (exchange, broadcast, fan-in).
 //
-// That no set of straight programs can wait in a circle is not obvious from that rule; run_straight (straight_run.hpp)
+// That no set of straight programs can wait in a circle is not obvious from that rule; run_lowered (straight_run.hpp)
 // executes them for all ranks, and `unisono check` does so for every algorithm.
 #pragma once
 
@@ -67,7 +67,7 @@ struct Step {
 /// One move of the windowed form. `from` and `forward` have in LoweredProgram::ordinals, at the same places, which
 /// message of the pair it is.
 struct WindowedMove : Action {
-  std::uint32_t dependencies = 0;  ///< bit i: move n-1-i
+  std::uint32_t dependencies = 0;    ///< bit i: move n-1-i
   std::uint8_t follows[2] = {0, 0};  ///< segment dependencies, as distances; 0: none
 };
 
