@@ -62,6 +62,21 @@ class LanePorts {
   /// Does the next segment of an action if everything it needs is there: messages, and room for what it sends. `done`
   /// counts the bytes of the action that are finished. Throws LaneFault. Allocates nothing.
   bool advance(const Action& action, const Frame& frame, std::uint64_t& done);
+  /// Calls `use(rank)` for the ranks without which `advance` cannot go on: whose messages have not come, or, if all
+  /// have, who must take some before there is room.
+  template <class Use>
+  void for_each_awaited(const Action& action, const LoweredProgram& program, Use&& use) const {
+    bool missing = false;
+    for (std::uint32_t i = action.from.begin; i < action.from.begin + action.from.count; ++i) {
+      if (receive[program.ranks[i]].has_line()) continue;
+      missing = true;
+      use(program.ranks[i]);
+    }
+    if (missing) return;
+    for (std::uint32_t i = action.forward.begin; i < action.forward.begin + action.forward.count; ++i) {
+      use(program.ranks[i]);
+    }
+  }
   /// Whether an action is finished; one without elements is when it has been advanced once.
   static bool finished(const Action& action, std::uint64_t done) { return done > 0 && done >= action.bytes; }
 

@@ -16,10 +16,10 @@
 namespace unisono::test {
 namespace {
 
-constexpr Collective kCarried[] = {Collective::kBcast,     Collective::kReduce,    Collective::kAllreduce,
+constexpr Collective kCarried[] = {Collective::kBcast,         Collective::kReduce,    Collective::kAllreduce,
                                    Collective::kReduceScatter, Collective::kAllgather, Collective::kGather,
-                                   Collective::kScatter,   Collective::kAlltoall,  Collective::kScan,
-                                   Collective::kExscan,    Collective::kBarrier};
+                                   Collective::kScatter,       Collective::kAlltoall,  Collective::kScan,
+                                   Collective::kExscan,        Collective::kBarrier};
 
 /// What all ranks bring to one call, and what must come of it, by the definition of the collective.
 struct Expectation {
@@ -41,7 +41,8 @@ struct Expectation {
     }
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       inputs.push_back({numbers(job.bytes(rank, Region::kSrc), rank, salt),
-                        numbers(job.bytes(rank, Region::kDst), rank, salt + 1), {}});
+                        numbers(job.bytes(rank, Region::kDst), rank, salt + 1),
+                        {}});
     }
     want = reference::expected_numbers(job, inputs);
   }
@@ -226,8 +227,8 @@ TEST(ExpressErrors, MismatchedCallsAreNamedOnBothRanks) {
         const CallResult result = error_of(self.engine, sum(count + self.rank, buffers));
         EXPECT_EQ(result.code, ErrorCode::kMismatchedCall) << result.message;
         expect_words(result, {"allreduce(" + std::to_string(count) + " int32",
-                              "allreduce(" + std::to_string(count + 1) + " int32",
-                              known ? "sequence 2" : "sequence 0", "rank " + std::to_string(1 - self.rank)});
+                              "allreduce(" + std::to_string(count + 1) + " int32", known ? "sequence 2" : "sequence 0",
+                              "rank " + std::to_string(1 - self.rank)});
         EXPECT_EQ(error_of(self.engine, sum(count, buffers)).code, ErrorCode::kRevoked);
       });
     }
@@ -246,22 +247,26 @@ TEST(ExpressErrors, AnotherCollectiveIsNamedToo) {
 }
 
 TEST(ExpressErrors, TimeoutNamesWhoHasNotArrived) {
-  for (const std::uint64_t count : kCounts) {
-    run_ranks(4, quick_settings(), [&](Rank& self) {
-      Buffers buffers;
-      self.engine.run(sum(count, buffers));
-      self.engine.set_timeout(0, milliseconds(300));
-      if (self.rank == 2) {  // does not come, though its engine is alive
-        const auto end = std::chrono::steady_clock::now() + milliseconds(600);
-        while (std::chrono::steady_clock::now() < end) self.engine.progress();
-        return;
-      }
-      const auto begin = std::chrono::steady_clock::now();
-      const CallResult result = error_of(self.engine, sum(count, buffers));
-      EXPECT_TRUE(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked) << result.message;
-      expect_words(result, {"allreduce", "sequence 1", "timed out after 300 ms", "Not arrived: rank 2"});
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
-    });
+  // Deadlines shorter and longer than what a waiting rank sleeps at a time.
+  for (const int timeout : {60, 300}) {
+    for (const std::uint64_t count : kCounts) {
+      run_ranks(4, quick_settings(), [&](Rank& self) {
+        Buffers buffers;
+        self.engine.run(sum(count, buffers));
+        self.engine.set_timeout(0, milliseconds(timeout));
+        if (self.rank == 2) {  // does not come, though its engine is alive
+          const auto end = std::chrono::steady_clock::now() + milliseconds(2 * timeout);
+          while (std::chrono::steady_clock::now() < end) self.engine.progress();
+          return;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        const CallResult result = error_of(self.engine, sum(count, buffers));
+        EXPECT_TRUE(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked) << result.message;
+        expect_words(result, {"allreduce", "sequence 1", "timed out after " + std::to_string(timeout) + " ms",
+                              "Not arrived: rank 2"});
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
+      });
+    }
   }
 }
 
@@ -373,8 +378,8 @@ struct Memory {
   void check(std::uint32_t size, std::uint64_t count) const {
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto want = static_cast<std::int32_t>(i * 3 * size + 1000 * (size * (size - 1) / 2));
-      require(dst[i] == want, "element " + std::to_string(i) + " is " + std::to_string(dst[i]) + ", not " +
-                                  std::to_string(want));
+      require(dst[i] == want,
+              "element " + std::to_string(i) + " is " + std::to_string(dst[i]) + ", not " + std::to_string(want));
     }
   }
 
@@ -465,8 +470,7 @@ TEST_P(ExpressVictims, AKilledRankIsNamedSoon) {
   std::array<int, 2> ready{};
   ASSERT_EQ(pipe(ready.data()), 0);
   auto children = start(3, [&](Rank& self) {
-    const CallResult result =
-        sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
+    const CallResult result = sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
     require(result.code == ErrorCode::kPeerDead || result.code == ErrorCode::kRevoked, result.message);
     require(result.message.find("rank 1") != std::string::npos, result.message);
     require(result.message.find("has died") != std::string::npos, result.message);
@@ -489,8 +493,7 @@ TEST_P(ExpressVictims, AStoppedRankIsNamedWhenTimeIsUp) {
   ASSERT_EQ(pipe(ready.data()), 0);
   auto children = start(3, [&](Rank& self) {
     self.engine.set_timeout(0, milliseconds(700));
-    const CallResult result =
-        sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
+    const CallResult result = sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
     require(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked, result.message);
     require(result.message.find("timed out after 700 ms") != std::string::npos, result.message);
     require(result.message.find("rank 1") != std::string::npos, result.message);

@@ -137,7 +137,8 @@ TEST(Arena, ThreadsShareIt) {
         if (!all_zero(piece, bytes)) ++wrong;
         std::memset(piece, t + 1, bytes);
         std::this_thread::yield();
-        if (!std::all_of(piece, piece + bytes, [t](std::byte b) { return b == static_cast<std::byte>(t + 1); })) ++wrong;
+        if (!std::all_of(piece, piece + bytes, [t](std::byte b) { return b == static_cast<std::byte>(t + 1); }))
+          ++wrong;
         if (!arena.deallocate(piece)) ++wrong;
       }
     });

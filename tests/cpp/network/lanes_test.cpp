@@ -356,8 +356,8 @@ TEST(LaneSet, RefusesADirectoryThatCannotBeRight) {
   while (entry->key == 0) ++entry;
   const std::uint64_t right = entry->place;
   std::byte* other = endpoints.arenas[0]->allocate(1U << 20U);
-  for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{64}, ~std::uint64_t{0}, right + (kArena * 2), right + 1,
-                                    endpoints.segment->offset_of(other, 1)}) {
+  for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{64}, ~std::uint64_t{0}, right + (kArena * 2),
+                                    right + 1, endpoints.segment->offset_of(other, 1)}) {
     entry->place = wrong;
     const auto one = endpoints.set(1, 4);
     EXPECT_THROW(one->open(), Error) << wrong;
