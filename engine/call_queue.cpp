@@ -215,6 +215,11 @@ bool CallQueue::advance(CallState& call) {
         any = true;
       } catch (const AccessBanned&) {
         return;  // another rank has failed; its word ends this call
+      } catch (const Unreachable&) {
+        // Every rank finds this, so nobody waits for anybody, and the communicator stays as it is.
+        const Error error = Express::unreachable(*call.lane->plan);
+        finish(call, error.code(), error.what());
+        any = true;
       }
     });
   } else if (call.mail) {
@@ -297,7 +302,8 @@ void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::
   for (CallState* call : calls) {
     const std::string text = describe(*call) + ": ";
     if (call->mismatch_waits) {
-      finish(*call, ErrorCode::kMismatchedCall, text + call->mismatch_text);
+      // The peer's own words may be on their way still; those of others name its call too.
+      finish(*call, ErrorCode::kMismatchedCall, text + call->mismatch_text + " (" + what + ")");
     } else {
       finish(*call, code, text + (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + what);
     }
@@ -349,6 +355,14 @@ Clock::time_point CallQueue::next_deadline() const {
     next = std::min(next, call->deadline);
     if (call->mismatch_waits) next = std::min(next, call->mismatch_until);
   }
+  return next;
+}
+
+Clock::time_point CallQueue::next_event(CallId id) {
+  const CallState* call = in_flight(id);
+  if (call == nullptr) return Clock::time_point::max();
+  Clock::time_point next = call->probed ? call->deadline : std::min(call->deadline, call->submitted + call->timeout / 2);
+  if (call->mismatch_waits) next = std::min(next, call->mismatch_until);
   return next;
 }
 

@@ -48,6 +48,8 @@ class CallQueue {
   bool examine(Clock::time_point now);
   /// When `examine` must run again at the latest.
   Clock::time_point next_deadline() const;
+  /// When it must run again at the latest for one call; the end of time if that has ended.
+  Clock::time_point next_event(CallId id);
 
   /// Runs `work`, an activity for a call; what it throws becomes the call's result.
   template <class Work>

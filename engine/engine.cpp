@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/crc32c.hpp"
@@ -25,6 +26,8 @@ using namespace cclo;  // NOLINT(google-build-using-namespace): this file is the
 constexpr std::chrono::microseconds kLongestSleep{10'000};
 /// A busy engine looks at the clock once in so many rounds.
 constexpr std::uint32_t kRoundsPerLook = 256;
+/// Rounds of progress that one look of a waiting call makes at most.
+constexpr int kRoundsAtOnce = 8;
 /// How often peers' liveness and deadlines are examined while idle, at most.
 constexpr std::chrono::microseconds kLookInterval{2'000};
 
@@ -175,6 +178,14 @@ class Engine::Impl final : public Express::Watch {
     call.deadline = call.timeout >= left ? Clock::time_point::max() : call.submitted + call.timeout;
   }
 
+  /// Lets other threads that wait, also on lanes, see what this one has changed.
+  void wake_waiting() {
+    ended.notify_all();
+    if (shm::ShmPoe* shared = blocks.poe->shared_memory()) {
+      shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
+    }
+  }
+
   // The watch over blocking calls on the lanes. Their threads hold no lock when they come here.
 
   /// The call as the queue knows it; enters it if need be.
@@ -186,7 +197,10 @@ class Engine::Impl final : public Express::Watch {
                                                       "): the communicator was freed by this rank meanwhile");
     };
     Communicator* communicator = communicators.find(express.number());
-    if (communicator == nullptr || communicator->express.get() != &express) throw gone();
+    if (communicator == nullptr || communicator->express.get() != &express) {
+      if (blocking.registered != 0) raise_if_ended(blocking);
+      throw gone();
+    }
     if (blocking.registered != 0) return calls.in_flight(blocking.registered);
     if (communicator->revoked) {
       throw Error(ErrorCode::kRevoked,
@@ -231,14 +245,17 @@ class Engine::Impl final : public Express::Watch {
     throw Error(result.code, result.message);
   }
 
-  void look(Express& express, Express::Blocking& blocking) override {
+  Clock::time_point look(Express& express, Express::Blocking& blocking) override {
     const std::lock_guard lock(mutex);
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
     }
-    progress();
+    // A round that has work to do does not look at clocks and liveness.
+    for (int round = 0; progress() && round < kRoundsAtOnce; ++round) {
+    }
     raise_if_ended(blocking);
+    return std::max(calls.next_event(blocking.registered), Clock::now() + kLookInterval);
   }
 
   void fault(Express& express, Express::Blocking& blocking, const LaneFault& fault) override {
@@ -326,7 +343,7 @@ void Engine::create_communicator(std::uint32_t number, std::uint16_t epoch, std:
 void Engine::free_communicator(std::uint32_t number) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.free(number);
-  impl_->ended.notify_all();
+  impl_->wake_waiting();
 }
 
 void Engine::set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) {
@@ -388,6 +405,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
   const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
   if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || Express::carries(collective))) {
     std::shared_ptr<Express> express;
+    std::optional<Express::Pin> pin;
     const LanePlan* plan = nullptr;
     MailOp op;
     {
@@ -401,6 +419,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
         throw;
       }
       express = call.communicator->express;
+      if (plan != nullptr) pin.emplace(express);
       engine.calls.abandon(call);
     }
     if (mail && express != nullptr) return express->run_mail(op, request.call.count);
@@ -487,7 +506,7 @@ void Engine::progress() {
 void Engine::revoke(std::uint32_t communicator, const std::string& reason) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.revoke(impl_->communicators.get(communicator), ErrorCode::kRevoked, reason, true);
-  impl_->ended.notify_all();
+  impl_->wake_waiting();
 }
 
 Agreement agree(std::span<const Agreement> offers) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/footprint.hpp"
@@ -18,16 +19,6 @@ namespace {
 
 /// What a rank shows instead of an address that its peers cannot reach.
 constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
-
-/// Not all regions of a call that needs it can be reached by all ranks.
-struct Unreachable {};
-
-Error unreachable(const LanePlan& plan) {
-  return {ErrorCode::kUnsupported,
-          std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
-              " needs every rank's buffers to be memory of unisono_allocate; on some rank they are not. Allocate them "
-              "so on all ranks, or leave the choice of the algorithm to Unisono"};
-}
 
 std::uint64_t address_head() {
   HeaderLine line;
@@ -52,6 +43,13 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
       endpoints_(endpoints.begin(), endpoints.end()),
       reachable_(size_) {}
+
+Error Express::unreachable(const LanePlan& plan) {
+  return {ErrorCode::kUnsupported,
+          std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
+              " needs every rank's buffers to be memory of unisono_allocate; on some rank they are not. Allocate them "
+              "so on all ranks, or leave the choice of the algorithm to Unisono"};
+}
 
 bool Express::carries(Collective collective) {
   switch (collective) {
@@ -94,7 +92,7 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
                               std::uint32_t eager_limit) {
   const Key key{call, named ? &algorithm : nullptr, identity_of(call.func)};
   if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
-  if (plans_.size() >= kMostPlans && claim()) {
+  if (plans_.size() >= kMostPlans && pins_.load(std::memory_order_acquire) == 0 && claim()) {
     // Nobody is running one of them while the lanes are claimed and nothing is queued.
     if (queued_.load(std::memory_order_relaxed) == 0) {
       slots_.fill(nullptr);
@@ -284,8 +282,7 @@ bool Express::try_open() {
 
 void Express::open(Blocking& blocking) {
   blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
-  blocking.awaited.assign(1, 0);
-  await([&] { return try_open(); }, blocking);
+  await_naming([&] { return try_open(); }, [](auto&& use) { use(0U); }, blocking);
 }
 
 void Express::run_straight(const LoweredProgram& program) {
@@ -353,10 +350,8 @@ void Express::finish(const Action& action) {
   while (!LanePorts::finished(action, done)) {
     if (ports_.advance(action, frame_, done)) continue;
     blocking_.phase = "waits for a message, or for room for one";
-    const LoweredProgram& program = *frame_.program;
-    const RankList& ranks = action.from.count != 0 ? action.from : action.forward;
-    blocking_.awaited.assign(program.ranks.begin() + ranks.begin, program.ranks.begin() + ranks.begin + ranks.count);
-    await([&] { return ports_.advance(action, frame_, done); }, blocking_);
+    await_naming([&] { return ports_.advance(action, frame_, done); },
+                 [&](auto&& use) { ports_.for_each_awaited(action, *frame_.program, use); }, blocking_);
   }
 }
 
@@ -366,28 +361,31 @@ void Express::run_windowed(const LoweredProgram& program) {
   while (!windowed_.finished()) {
     if (windowed_.step()) continue;
     blocking_.phase = "waits for messages, or for room for them";
-    blocking_.awaited.clear();
-    windowed_.for_each_awaited([&](std::uint32_t rank) { blocking_.awaited.push_back(rank); });
-    await([&] { return windowed_.step(); }, blocking_);
+    await_naming([&] { return windowed_.step(); }, [&](auto&& use) { windowed_.for_each_awaited(use); }, blocking_);
   }
 }
 
 template <class Ready>
 void Express::await(Ready&& ready, std::uint32_t peer) {
-  blocking_.awaited.assign(1, peer);
-  await(ready, blocking_);
+  await_naming(ready, [peer](auto&& use) { use(peer); }, blocking_);
 }
 
-/// Waits until `ready`, looking now and then at everything else.
-template <class Ready>
-void Express::await(Ready&& ready, Blocking& blocking) {
-  network_.await(
-      ready,
-      [&] {
-        watch_.look(*this, blocking);
-        return true;
-      },
-      shm::Parking::Clock::time_point::max());
+/// Waits until `ready`, looking now and then at everything else. `name` names the ranks that are waited for then: one
+/// that has done its part may have left the job meanwhile.
+template <class Ready, class Name>
+void Express::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
+  using Clock = shm::Parking::Clock;
+  Clock::time_point until = Clock::time_point::max();
+  const auto look = [&] {
+    blocking.awaited.clear();
+    name([&](std::uint32_t rank) { blocking.awaited.push_back(rank); });
+    const Clock::time_point next = watch_.look(*this, blocking);
+    return std::exchange(until, next) == next;
+  };
+  // A wait ends early when it turns out that it must not last as long as it was begun for.
+  while (!network_.await(ready, look, until)) {
+    if (Clock::now() >= until) look();
+  }
 }
 
 void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer) {
@@ -435,25 +433,24 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   blocking.mail.size = size_;
   blocking.mail.count = count;
   blocking.tag = op.tag;
-  blocking.awaited.assign(1, op.peer);
   bool posted = false;
   try {
     if (!opened_.load(std::memory_order_acquire)) {
       blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
-      await(
+      await_naming(
           [&] {
             if (!claim()) return opened_.load(std::memory_order_acquire);
             const bool open = try_open();
             release();
             return open;
           },
-          blocking);
+          [](auto&& use) { use(0U); }, blocking);
     }
     mail_->post(op);
     posted = true;
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
-    await([&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
-          blocking);
+    await_naming([&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
+                 [&](auto&& use) { use(op.peer); }, blocking);
   } catch (const AccessBanned&) {
     if (posted) mail_->withdraw(op);
     shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
@@ -637,7 +634,7 @@ bool Express::step(LaneCall& call) {
     if (!complete) return any;
     if (plan.must_be_direct && plan.shows_addresses && !reachable) {
       call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
-      throw unreachable(plan);
+      throw Unreachable{};
     }
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     call.scratch.resize(program.lowered.scratch_bytes);
@@ -660,6 +657,8 @@ bool Express::step(LaneCall& call) {
 void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const {
   if (call.phase == LaneCall::Phase::kRunning) {
     call.run.for_each_awaited(use);
+  } else if (call.phase == LaneCall::Phase::kWaiting) {
+    if (!opened_ && rank_ != 0) use(0);  // who makes the lanes
   } else if (call.phase == LaneCall::Phase::kAddresses) {
     for (std::uint32_t peer = 0; peer < size_; ++peer) {
       if (peer != rank_ && !call.seen[peer]) use(peer);

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -51,6 +52,10 @@ struct LanePlan {
   std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst
 };
 
+/// Thrown inside the engine: the user named an algorithm with direct access, and not all regions can be reached. All
+/// ranks find this alike, and nothing of the call is left on the lanes.
+struct Unreachable {};
+
 /// A call on the lanes that may be advanced bit by bit.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
@@ -84,8 +89,9 @@ class Express {
     Watch() = default;
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
-    /// Called once in a while as long as a blocking call waits. Throws Error to end the call.
-    virtual void look(Express& express, Blocking& call) = 0;
+    /// Called once in a while as long as a blocking call waits. Throws Error to end the call. Returns when it wants to be
+    /// called again at the latest.
+    virtual std::chrono::steady_clock::time_point look(Express& express, Blocking& call) = 0;
     /// A lane brought something that is not of this call. Does not return.
     [[noreturn]] virtual void fault(Express& express, Blocking& call, const LaneFault& fault) = 0;
     /// A call has ended in an error of this rank's own: the other ranks are told.
@@ -141,7 +147,23 @@ class Express {
   /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
   void withdraw_mail(MailOp& op);
 
-  /// The plan of a call that `admit` has accepted. `named`: the user chose `algorithm`. Under the engine's lock.
+  /// What a call that ended with Unreachable ends with.
+  static Error unreachable(const LanePlan& plan);
+
+  /// Keeps the plans as they are while it lives; to be taken under the engine's lock.
+  class Pin {
+   public:
+    explicit Pin(std::shared_ptr<Express> express) : express_(std::move(express)) { ++express_->pins_; }
+    ~Pin() { --express_->pins_; }
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+
+   private:
+    std::shared_ptr<Express> express_;
+  };
+
+  /// The plan of a call that `admit` has accepted; stays valid under the
+  /// engine's lock, which the caller has, or as long as it is pinned. `named`: the user chose `algorithm`.
   const LanePlan& plan(const Call& call, const Algorithm& algorithm, bool named,
                        std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
                        std::uint32_t eager_limit);
@@ -154,7 +176,8 @@ class Express {
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
   void dequeue(LaneCall& call);
-  /// Advances the oldest queued call, if it is `call`. Returns whether anything was done. Throws LaneFault or Error.
+  /// Advances the oldest queued call, if it is `call`. Returns whether anything was done. Throws LaneFault, Unreachable
+  /// or Error.
   bool step(LaneCall& call);
   /// Ranks that a queued call waits for.
   void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const;
@@ -217,8 +240,8 @@ class Express {
 
   template <class Ready>
   void await(Ready&& ready, std::uint32_t peer);
-  template <class Ready>
-  void await(Ready&& ready, Blocking& blocking);
+  template <class Ready, class Name>
+  void await_naming(Ready&& ready, Name&& name, Blocking& blocking);
   [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
 
@@ -239,6 +262,7 @@ class Express {
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> queued_{0};
+  std::atomic<std::uint32_t> pins_{0};
   std::atomic<const Algorithm*> last_algorithm_{nullptr};
   std::array<const LanePlan*, kSlots> slots_{};  ///< touched only by who has claimed
   struct Past {

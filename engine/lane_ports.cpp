@@ -32,9 +32,7 @@ bool LanePorts::holds(const LoweredProgram& program) const {
 bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t& done) {
   const LoweredProgram& program = *frame.program;
   const std::uint64_t left = action.bytes - done;
-  const bool speaks = action.from.count != 0 || action.forward.count != 0;
-  constexpr std::uint64_t kLocalBlock = 256 * 1024;
-  const std::uint64_t bytes = std::min<std::uint64_t>(left, speaks ? segment_bytes_ : kLocalBlock);
+  const std::uint64_t bytes = std::min(left, segment_of(action));
   const auto payload = static_cast<std::uint32_t>(bytes);
   const bool in_line = bytes <= shm::kInlineBytes;
   const std::uint32_t* ranks = program.ranks.data();

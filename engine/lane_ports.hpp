@@ -54,12 +54,32 @@ class LanePorts {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(send.size()); }
   std::uint32_t segment_bytes() const { return segment_bytes_; }
+  /// The most bytes of an action that `advance` does at once.
+  std::uint64_t segment_of(const Action& action) const {
+    constexpr std::uint64_t kLocalBlock = 256 * 1024;
+    return action.from.count != 0 || action.forward.count != 0 ? segment_bytes_ : kLocalBlock;
+  }
   /// Whether all that a program sends over one lane finds room in it at once.
   bool holds(const LoweredProgram& program) const;
 
   /// Does the next segment of an action if everything it needs is there: messages, and room for what it sends. `done`
   /// counts the bytes of the action that are finished. Throws LaneFault, or AccessBanned. Allocates nothing.
   bool advance(const Action& action, const Frame& frame, std::uint64_t& done);
+  /// Calls `use(rank)` for the ranks without which `advance` cannot go on: whose messages have not come, or, if all
+  /// have, who must take some before there is room.
+  template <class Use>
+  void for_each_awaited(const Action& action, const LoweredProgram& program, Use&& use) const {
+    bool missing = false;
+    for (std::uint32_t i = action.from.begin; i < action.from.begin + action.from.count; ++i) {
+      if (receive[program.ranks[i]].has_line()) continue;
+      missing = true;
+      use(program.ranks[i]);
+    }
+    if (missing) return;
+    for (std::uint32_t i = action.forward.begin; i < action.forward.begin + action.forward.count; ++i) {
+      use(program.ranks[i]);
+    }
+  }
   /// Whether an action is finished; one without elements is when it has been advanced once.
   static bool finished(const Action& action, std::uint64_t done) { return done > 0 && done >= action.bytes; }
 

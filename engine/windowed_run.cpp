@@ -20,7 +20,7 @@ bool WindowedRun::ready(std::uint32_t move) const {
     const auto distance = static_cast<std::uint32_t>(__builtin_ctz(bits)) + 1;
     if (!complete(move - distance)) return false;
   }
-  const std::uint64_t end = std::min(record.bytes, done_[move % kInFlight] + ports_->segment_bytes());
+  const std::uint64_t end = std::min(record.bytes, done_[move % kInFlight] + ports_->segment_of(record));
   for (const std::uint8_t distance : record.follows) {
     if (distance == 0 || complete(move - distance)) continue;
     if (done_[(move - distance) % kInFlight] < end) return false;

@@ -23,8 +23,7 @@ class WindowedRun {
     const auto& moves = frame_.program->moves;
     for (std::uint32_t n = first_; n < moves.size() && n < first_ + kInFlight; ++n) {
       if (complete(n) || !ready(n)) continue;
-      for (std::uint32_t i = 0; i < moves[n].from.count; ++i) use(frame_.program->ranks[moves[n].from.begin + i]);
-      for (std::uint32_t i = 0; i < moves[n].forward.count; ++i) use(frame_.program->ranks[moves[n].forward.begin + i]);
+      ports_->for_each_awaited(moves[n], *frame_.program, use);
     }
   }
 

@@ -43,7 +43,8 @@ bool uses_any(const Job& job) {
   return false;
 }
 
-void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, std::uint64_t seed) {
+void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, std::uint64_t seed,
+                const std::function<std::optional<Finding>(const Job&)>& also) {
   Interpreter interpreter(job);
   const auto fail = [&](Finding finding, const std::string& schedule) {
     finding.text += schedule;
@@ -73,6 +74,9 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
   ++report.calls;
   report.promised |= job.algorithm != nullptr;
   report.moves += interpreter.lowered().size();
+  if (also) {
+    if (auto finding = also(job)) return fail(std::move(*finding), "");
+  }
   const bool any = uses_any(job);
   for (std::uint32_t i = 0; i < schedules; ++i) {
     const std::uint64_t schedule_seed = seed * 1000003 + i;
@@ -261,7 +265,7 @@ CheckReport check_job(const Job& job, std::uint32_t schedules, std::uint64_t see
   report.subject = describe(job);
   report.seed = seed;
   report.ranks = {job.size()};
-  check_into(report, job, schedules, seed);
+  check_into(report, job, schedules, seed, {});
   return report;
 }
 
@@ -297,7 +301,8 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
         ++report.same;
         continue;
       }
-      check_into(report, job, size <= options.sampled_ranks ? options.schedules : 0, options.seed + report.calls);
+      check_into(report, job, size <= options.sampled_ranks ? options.schedules : 0, options.seed + report.calls,
+                 options.also);
       if (report.finding) return report;
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct CheckOptions {
   std::uint32_t schedules = 24;     ///< random schedules for each call of up to `sampled_ranks` ranks
   std::uint32_t sampled_ranks = 9;  ///< more ranks are proven but not sampled
   std::uint64_t seed = 1;
+  /// Looks at each job that has been proven: a check by somebody who knows what engines make of programs.
+  std::function<std::optional<Finding>(const Job&)> also;
 };
 
 /// What was found, and what the absence of findings means.

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace unisono::shm {
 
@@ -60,6 +61,16 @@ bool Arena::deallocate(void* memory) {
   }
   free_.emplace(begin, size);
   return true;
+}
+
+void Arena::owe(std::function<bool()> debt) {
+  const std::lock_guard lock(mutex_);
+  debts_.push_back(std::move(debt));
+}
+
+void Arena::settle() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(debts_, [](const std::function<bool()>& debt) { return debt(); });
 }
 
 std::uint64_t Arena::allocated() const {

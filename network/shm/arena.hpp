@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "network/shm/segment.hpp"
 
@@ -26,6 +28,11 @@ class Arena {
   /// Bytes handed out now.
   std::uint64_t allocated() const;
 
+  /// Something that this endpoint owes a peer and cannot do yet: `settle` tries it again until it returns true. It
+  /// must not use this arena.
+  void owe(std::function<bool()> debt);
+  void settle();
+
  private:
   static constexpr std::uint64_t kPage = 4096;
 
@@ -35,6 +42,7 @@ class Arena {
   std::map<std::uint64_t, std::uint64_t> free_;  ///< offset in the arena -> bytes; neighbours are merged
   std::map<std::uint64_t, std::uint64_t> used_;
   std::uint64_t allocated_ = 0;
+  std::vector<std::function<bool()>> debts_;
 };
 
 }  // namespace unisono::shm

@@ -58,15 +58,22 @@ LaneSet::LaneSet(std::shared_ptr<Segment> segment, std::shared_ptr<Arena> arena,
       endpoints_(endpoints.begin(), endpoints.end()),
       size_(static_cast<std::uint32_t>(endpoints.size())) {
   rank_ = static_cast<std::uint32_t>(std::find(endpoints.begin(), endpoints.end(), self) - endpoints.begin());
+  arena_->settle();
   if (endpoints_.front() == self_) create();
 }
 
 LaneSet::~LaneSet() {
-  try {
-    if (open()) block_->members.fetch_sub(1, std::memory_order_acq_rel);
-  } catch (const Error&) {
-    return;  // corrupt shared memory: there is nothing to give up
-  }
+  const auto give_up = [segment = segment_, owner = endpoints_.front(), key = key_, size = size_] {
+    try {
+      LaneBlock* block = find(*segment, owner, key, size);
+      if (block == nullptr) return false;
+      block->members.fetch_sub(1, std::memory_order_acq_rel);
+    } catch (const Error&) {
+      // Corrupt shared memory: there is nothing to give up.
+    }
+    return true;
+  };
+  if (!give_up()) arena_->owe(give_up);
 }
 
 void LaneSet::create() {
@@ -104,25 +111,31 @@ void LaneSet::create() {
   free->key.store(key_, std::memory_order_release);
 }
 
-bool LaneSet::open() {
-  if (block_ != nullptr) return true;
-  const DirectoryEntry* entries = segment_->directory(endpoints_.front());
+LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size) {
+  const DirectoryEntry* entries = segment.directory(owner);
+  const std::uint32_t cell_bytes = cell_bytes_for(size);
   for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
-    if (entries[i].key.load(std::memory_order_acquire) != key_) continue;
+    if (entries[i].key.load(std::memory_order_acquire) != key) continue;
     const std::uint64_t place = entries[i].place.load(std::memory_order_relaxed);
     // What is found in shared memory is checked before it is used.
-    auto* block = reinterpret_cast<LaneBlock*>(segment_->at(place, BlockLayout(size_, cell_bytes_).total));
-    if (block == nullptr || block->ranks != size_ || block->cell_bytes != cell_bytes_) {
-      throw Error(ErrorCode::kCorruptMessage, "the directory of endpoint " + std::to_string(endpoints_.front()) +
+    auto* block = reinterpret_cast<LaneBlock*>(segment.at(place, BlockLayout(size, cell_bytes).total));
+    if (block == nullptr || place % kPage != 0 || block->ranks != size || block->cell_bytes != cell_bytes) {
+      throw Error(ErrorCode::kCorruptMessage, "the directory of endpoint " + std::to_string(owner) +
                                                   " names lanes that cannot be those of this communicator");
     }
-    block_ = block;
-    // Few ranks fill their cells; of many, most lanes are never used, and huge pages would be.
-    constexpr std::uint32_t kFew = 8;
-    if (size_ <= kFew) madvise(block, BlockLayout(size_, cell_bytes_).total, MADV_HUGEPAGE);  // advice
-    return true;
+    return block;
   }
-  return false;
+  return nullptr;
+}
+
+bool LaneSet::open() {
+  if (block_ != nullptr) return true;
+  block_ = find(*segment_, endpoints_.front(), key_, size_);
+  if (block_ == nullptr) return false;
+  // Few ranks fill their cells; of many, most lanes are never used, and huge pages would be.
+  constexpr std::uint32_t kFew = 8;
+  if (size_ <= kFew) madvise(block_, BlockLayout(size_, cell_bytes_).total, MADV_HUGEPAGE);  // advice
+  return true;
 }
 
 std::uint64_t LaneSet::place(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const {

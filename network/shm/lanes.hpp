@@ -203,7 +203,8 @@ class LaneSet {
   /// or kOutOfMemory if this is rank 0's endpoint and has no place for the lanes.
   LaneSet(std::shared_ptr<Segment> segment, std::shared_ptr<Arena> arena, std::uint32_t self, std::uint32_t number,
           std::uint16_t epoch, std::span<const std::uint32_t> endpoints);
-  /// Gives up this member's part; rank 0's endpoint uses the block again when all have done so.
+  /// Gives up this member's part; rank 0's endpoint uses the block again when all have done so. If it has not even made
+  /// it yet, that is made up for when this endpoint makes its next set.
   ~LaneSet();
   LaneSet(const LaneSet&) = delete;
   LaneSet& operator=(const LaneSet&) = delete;
@@ -221,6 +222,7 @@ class LaneSet {
   static std::uint32_t cell_bytes_for(std::uint32_t ranks);
 
  private:
+  static LaneBlock* find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size);
   std::uint64_t place(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const;
   void create();
 

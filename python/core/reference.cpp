@@ -15,6 +15,7 @@
 
 #include "collectives/record.hpp"
 #include "core/program_file.hpp"
+#include "driver/lowered_check.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
@@ -215,6 +216,8 @@ nb::dict report_of(const reference::CheckReport& report) {
   entry["seed"] = report.seed;
   entry["ranks"] = report.ranks;
   entry["most_ranks_sampled"] = report.most_ranks_sampled;
+  entry["lowered"] = 0;
+  entry["lowered_runs"] = 0;
   entry["svg"] = nb::none();
   if (report.failing_job) {
     const std::string svg = without_gil([&] {
@@ -270,7 +273,12 @@ void bind_reference(nb::module_& module) {
         options.ranks = ranks;
         options.schedules = schedules;
         options.seed = seed;
-        return report_of(without_gil([&] { return reference::check_algorithm(chosen, options); }));
+        driver::LoweredChecker lowered;
+        options.also = [&](const reference::Job& job) { return lowered.check(job); };
+        nb::dict entry = report_of(without_gil([&] { return reference::check_algorithm(chosen, options); }));
+        entry["lowered"] = lowered.calls();
+        entry["lowered_runs"] = lowered.runs();
+        return entry;
       },
       "collective"_a, "algorithm"_a, "ranks"_a, "schedules"_a, "seed"_a, "The checker's report, as a dictionary.");
 

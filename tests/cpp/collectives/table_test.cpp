@@ -106,17 +106,22 @@ TEST(Choice, AdmitsEveryInPlaceCall) {
 }
 
 TEST(Choice, ServesDirectCallsDirectlyAndNoOthers) {
+  // Up to 4 KiB, and for more than 16 ranks, messages are quicker although memory could be reached.
+  constexpr std::uint64_t kLeast = 4096 / 4;
   for (const Collective collective :
        {Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter,
         Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kAlltoall}) {
     for (const std::uint32_t size : {1U, 2U, 5U, 16U, 17U}) {
-      for (const bool in_place : {false, true}) {
-        for (const bool direct : {false, true}) {
-          Call call = make_call(collective, size, 300);
-          call.in_place = in_place;
-          call.direct = direct;
-          const Algorithm& chosen = algorithms()[static_cast<std::size_t>(choose_algorithm(call))];
-          EXPECT_EQ(chosen.direct, direct && size <= 16) << name_of(collective) << ", " << size << " ranks";
+      for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{300}, kLeast, kLeast + 1, 50 * kLeast}) {
+        for (const bool in_place : {false, true}) {
+          for (const bool direct : {false, true}) {
+            Call call = make_call(collective, size, count);
+            call.in_place = in_place;
+            call.direct = direct;
+            const Algorithm& chosen = algorithms()[static_cast<std::size_t>(choose_algorithm(call))];
+            EXPECT_EQ(chosen.direct, direct && size <= 16 && count > kLeast)
+                << name_of(collective) << ", " << size << " ranks, count " << count << ": " << chosen.name;
+          }
         }
       }
     }

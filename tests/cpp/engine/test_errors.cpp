@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 
 #include "tests/cpp/engine/ranks.hpp"
 
@@ -102,16 +103,59 @@ TEST_P(Errors, OthersLearnOfAMismatch) {
 
 TEST_P(Errors, PeerThatLeftIsNamed) {
   // Not by run_ranks, for here a rank leaves early.
-  ThreadJob job(2);
-  std::unique_ptr<Poe> networks[2] = {job.endpoint(0), job.endpoint(1)};
-  const std::vector<std::uint32_t> all{0, 1};
-  Engine engine(*networks[0], settings());
-  const Agreement offer = engine.offer();
-  engine.create_communicator(0, 0, all, agree({&offer, 1}));
+  for (const bool lanes : {false, true}) {
+    ThreadJob job(2);
+    std::unique_ptr<Poe> networks[2] = {job.endpoint(0), job.endpoint(1)};
+    const std::vector<std::uint32_t> all{0, 1};
+    EngineSettings with = settings();
+    with.lanes = lanes;
+    Engine engine(*networks[0], with);
+    const Agreement offer = engine.offer();
+    engine.create_communicator(0, 0, all, agree({&offer, 1}));
+    networks[1].reset();
+    Buffers buffers;
+    const CallRequest r = collective(Collective::kAllreduce, 100, buffers);
+    // Moves are known where they are run as such; on lanes it is only known who is waited for.
+    expect_result(engine.wait(engine.submit(r)), ErrorCode::kPeerDead,
+                  {"rank 1", "left the job", "allreduce", lanes ? "waits for a message of rank 1" : "move"});
+    // A blocking call ends alike; the communicator is revoked by then.
+    try {
+      engine.run(r);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kRevoked) << error.what();
+      EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST_P(Errors, PeerThatLeftIsNamedByABlockingCall) {
+  ThreadJob job(3);
+  std::unique_ptr<Poe> networks[3] = {job.endpoint(0), job.endpoint(1), job.endpoint(2)};
+  const std::vector<std::uint32_t> all{0, 1, 2};
+  Engine first(*networks[0], settings());
+  auto second = std::make_unique<Engine>(*networks[1], settings());
+  Engine third(*networks[2], settings());
+  const Agreement offer = first.offer();
+  for (Engine* engine : {&first, second.get(), &third}) engine->create_communicator(0, 0, all, agree({&offer, 1}));
+  second.reset();
   networks[1].reset();
-  Buffers buffers;
-  const CallRequest r = collective(Collective::kAllreduce, 100, buffers);
-  expect_result(engine.wait(engine.submit(r)), ErrorCode::kPeerDead, {"rank 1", "left the job", "allreduce", "message of rank 1"});
+  std::vector<std::thread> threads;
+  for (Engine* engine : {&first, &third}) {
+    threads.emplace_back([engine] {
+      Buffers buffers;
+      try {
+        engine->run(collective(Collective::kAllreduce, 1000, buffers, "ring"));
+        ADD_FAILURE();
+      } catch (const Error& error) {
+        // One finds out, and tells the other.
+        EXPECT_TRUE(error.code() == ErrorCode::kPeerDead || error.code() == ErrorCode::kRevoked) << error.what();
+        EXPECT_NE(std::string(error.what()).find("rank 1, endpoint 1"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("left the job"), std::string::npos) << error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_P(Errors, FreedCommunicatorEndsItsCalls) {

@@ -66,7 +66,8 @@ std::string page() {
 TEST(WorkedCases, ThePageShowsTheProgramsAsTheyAre) {
   const std::string fresh = page();
   if (const char* path = std::getenv("UNISONO_WORKED_CASES")) std::ofstream(path) << fresh;
-  const auto file = std::filesystem::path(__FILE__).parent_path() / "../../../docs/worked-cases.md";
+  const auto file = std::filesystem::path(UNISONO_SOURCE_DIR) / "docs/worked-cases.md";
+  ASSERT_TRUE(std::filesystem::exists(file)) << file;
   std::ostringstream kept;
   kept << std::ifstream(file).rdbuf();
   EXPECT_EQ(kept.str(), fresh) << "docs/worked-cases.md is out of date; see the top of this test";

@@ -36,6 +36,8 @@ def test_check_proves(capsys: pytest.CaptureFixture[str]) -> None:
     assert "allreduce/ring" in output
     assert "P 2-4" in output
     assert "all right" in output
+    assert "lowered for the engine" in output
+    assert "no circular wait" in output
 
 
 def test_check_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +92,10 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(capsys.readouterr().out)
     assert result["ok"] is True
     assert result["picture"] is None
-    assert result["reports"]["bcast/binomial"]["ranks"] == [2, 3]
+    report = result["reports"]["bcast/binomial"]
+    assert report["ranks"] == [2, 3]
+    assert report["lowered"] == report["calls"] > 0
+    assert report["lowered_runs"] >= 2 * report["lowered"]
 
 
 def test_check_refuses_what_is_no_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

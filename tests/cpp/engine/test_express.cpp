@@ -1,0 +1,516 @@
+// Blocking calls on lanes: their results, and what becomes of them when something goes wrong.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "engine/express.hpp"
+#include "network/shm/shm_poe.hpp"
+#include "reference/expectation.hpp"
+#include "reference/job.hpp"
+#include "tests/cpp/engine/ranks.hpp"
+#include "tests/cpp/network/processes.hpp"
+
+namespace unisono::test {
+namespace {
+
+constexpr Collective kCarried[] = {Collective::kBcast,         Collective::kReduce,    Collective::kAllreduce,
+                                   Collective::kReduceScatter, Collective::kAllgather, Collective::kGather,
+                                   Collective::kScatter,       Collective::kAlltoall,  Collective::kScan,
+                                   Collective::kExscan,        Collective::kBarrier};
+
+/// What all ranks bring to one call, and what must come of it, by the definition of the collective.
+struct Expectation {
+  Expectation(Collective collective, std::uint32_t size, std::uint64_t count, std::uint32_t root, bool in_place,
+              std::uint32_t salt) {
+    call.collective = collective;
+    call.size = size;
+    call.root = reference::is_rooted(collective) ? root : 0;
+    call.in_place = in_place && collective != Collective::kBcast && collective != Collective::kBarrier;
+    if (collective != Collective::kBarrier) {
+      call.dtype = Datatype::kInt32;
+      call.count = count;
+    }
+    call.func = reference::is_reduction(collective) ? Func::kSum : Func::kNone;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (algorithm.collective != collective || algorithm.direct) continue;
+      if (algorithm.admits == nullptr || algorithm.admits(call)) job = reference::make_job(algorithm, call);
+      if (job.algorithm != nullptr) break;
+    }
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      inputs.push_back({numbers(job.bytes(rank, Region::kSrc), rank, salt),
+                        numbers(job.bytes(rank, Region::kDst), rank, salt + 1),
+                        {}});
+    }
+    want = reference::expected_numbers(job, inputs);
+  }
+
+  static std::vector<std::byte> numbers(std::uint64_t bytes, std::uint32_t rank, std::uint32_t salt) {
+    std::vector<std::byte> made(bytes);
+    for (std::uint64_t i = 0; i < bytes / 4; ++i) {
+      const auto value = static_cast<std::uint32_t>(i * 2654435761U + rank * 40503U + salt * 977U);
+      std::memcpy(made.data() + i * 4, &value, 4);
+    }
+    return made;
+  }
+
+  CallRequest request(std::vector<std::byte>& src, std::vector<std::byte>& dst) const {
+    CallRequest made;
+    made.call = call;
+    made.src = bind(src);
+    made.dst = bind(dst);
+    return made;
+  }
+
+  void expect(std::uint32_t rank, const std::vector<std::byte>& dst) const {
+    for (std::size_t i = 0; i < dst.size() / 4; ++i) {
+      if (!want.defined[rank][i]) continue;
+      ASSERT_EQ(std::memcmp(&dst[i * 4], &want.dst[rank][i * 4], 4), 0)
+          << reference::describe(job) << ": element " << i << " of rank " << rank;
+    }
+  }
+
+  Call call;
+  reference::Job job;
+  std::vector<reference::RankInput> inputs;
+  reference::NumberExpectation want;
+};
+
+class ExpressRanks : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(ExpressRanks, EveryCollectiveDelivers) {
+  const std::uint32_t size = GetParam();
+  std::vector<Expectation> cases;
+  for (const Collective collective : kCarried) {
+    for (const std::uint64_t count : {0U, 1U, 12U, 13U, 700U, 9000U}) {
+      if (size > 9 && count > 1000) continue;
+      for (const bool in_place : {false, true}) {
+        cases.emplace_back(collective, size, count, static_cast<std::uint32_t>(count) % size, in_place,
+                           static_cast<std::uint32_t>(cases.size()));
+      }
+    }
+  }
+  std::atomic<std::uint32_t> direct{0};
+  run_ranks(size, quick_settings(), [&](Rank& self) {
+    // Twice: the first time plans are made, the second time they are known.
+    for (int round = 0; round < 2; ++round) {
+      for (const Expectation& c : cases) {
+        std::vector<std::byte> src = c.inputs[self.rank].src;
+        std::vector<std::byte> dst = c.inputs[self.rank].dst;
+        self.engine.run(c.request(src, dst));
+        c.expect(self.rank, dst);
+        if (!c.call.in_place || c.call.collective == Collective::kScatter) {
+          EXPECT_EQ(src, c.inputs[self.rank].src) << reference::describe(c.job);
+        }
+        const Algorithm* algorithm = self.engine.express(0)->last_algorithm();
+        ASSERT_NE(algorithm, nullptr) << "the call went another way";
+        if (algorithm->direct) ++direct;
+      }
+    }
+  });
+  EXPECT_EQ(direct > 0, size > 1 && size <= 16) << "large calls of threads are direct";
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ExpressRanks, testing::Values(1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 17U));
+
+TEST(Express, BlockingAndOtherCallsMix) {
+  for (const std::uint32_t size : {2U, 3U, 5U}) {
+    std::vector<Expectation> cases;
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      const std::uint64_t counts[] = {0, 3, 40, 900, 20'000};
+      cases.emplace_back(kCarried[i % std::size(kCarried)], size, counts[i % 5], i % size, i % 7 == 0, i);
+    }
+    run_ranks(size, quick_settings(), [&](Rank& self) {
+      std::vector<std::vector<std::byte>> src, dst;
+      for (const Expectation& c : cases) {
+        src.push_back(c.inputs[self.rank].src);
+        dst.push_back(c.inputs[self.rank].dst);
+      }
+      std::vector<CallId> open;
+      CallId last = 0;
+      for (std::size_t i = 0; i < cases.size(); ++i) {
+        CallRequest r = cases[i].request(src[i], dst[i]);
+        // Which calls block differs from rank to rank; some follow the one before.
+        if ((i * 7 + self.rank * 3) % 4 == 0) {
+          self.engine.run(r);
+        } else {
+          if (last != 0 && i % 3 == 0) r.wait_for = {&last, 1};
+          open.push_back(self.engine.submit(r));
+          last = open.back();
+        }
+      }
+      for (const CallId id : open) self.finish(id);
+      for (std::size_t i = 0; i < cases.size(); ++i) cases[i].expect(self.rank, dst[i]);
+    });
+  }
+}
+
+TEST(Express, TwoThreadsOnTwoCommunicators) {
+  std::vector<Expectation> cases;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    const std::uint64_t counts[] = {1, 60, 5000};
+    cases.emplace_back(kCarried[i % std::size(kCarried)], 3, counts[i % 3], i % 3, false, i);
+  }
+  run_ranks(3, quick_settings(), [&](Rank& self) {
+    const std::vector<std::uint32_t> turned{1, 2, 0};
+    self.engine.create_communicator(8, 0, turned, self.agreed);
+    const std::uint32_t ranks[] = {self.rank, (self.rank + 2) % 3};
+    std::vector<std::thread> threads;
+    std::array<std::string, 2> errors;
+    for (std::uint32_t t = 0; t < 2; ++t) {
+      threads.emplace_back([&, t] {
+        try {
+          for (int round = 0; round < 5; ++round) {
+            for (std::size_t i = 0; i < cases.size(); ++i) {
+              const Expectation& c = cases[t == 0 ? i : cases.size() - 1 - i];
+              std::vector<std::byte> src = c.inputs[ranks[t]].src;
+              std::vector<std::byte> dst = c.inputs[ranks[t]].dst;
+              CallRequest r = c.request(src, dst);
+              r.communicator = t == 0 ? 0 : 8;
+              self.engine.run(r);
+              c.expect(ranks[t], dst);
+            }
+          }
+        } catch (const Error& error) {
+          errors[t] = error.what();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(errors[0], "");
+    EXPECT_EQ(errors[1], "");
+  });
+}
+
+// ------------------------------------------------------------------------------------------------ errors
+
+struct Buffers {
+  std::vector<std::int32_t> src = std::vector<std::int32_t>(100'000, 5), dst = std::vector<std::int32_t>(100'000);
+};
+
+CallRequest sum(std::uint64_t count, Buffers& buffers, const char* algorithm = nullptr) {
+  CallRequest r = request<std::int32_t>(Collective::kAllreduce, count, 0, Func::kSum);
+  r.src = bind(buffers.src);
+  r.dst = bind(buffers.dst);
+  if (algorithm != nullptr) r.algorithm = find_algorithm(Collective::kAllreduce, algorithm);
+  return r;
+}
+
+/// The error that a blocking call ends with.
+CallResult error_of(Engine& engine, const CallRequest& request) {
+  try {
+    engine.run(request);
+  } catch (const Error& error) {
+    return {true, error.code(), error.what(), 0};
+  }
+  return {true, ErrorCode::kOk, "no error", 0};
+}
+
+void expect_words(const CallResult& result, std::initializer_list<std::string> words) {
+  for (const std::string& word : words) EXPECT_NE(result.message.find(word), std::string::npos) << result.message;
+}
+
+/// Lengths of lines, cells, many segments, and direct calls.
+constexpr std::uint64_t kCounts[] = {3, 900, 90'000};
+
+TEST(ExpressErrors, MismatchedCallsAreNamedOnBothRanks) {
+  for (const std::uint64_t count : kCounts) {
+    for (const bool known : {false, true}) {
+      run_ranks(2, quick_settings(), [&](Rank& self) {
+        Buffers buffers;
+        if (known) {  // both plans are known already
+          self.engine.run(sum(count, buffers));
+          self.engine.run(sum(count + 1, buffers));
+        }
+        const CallResult result = error_of(self.engine, sum(count + self.rank, buffers));
+        EXPECT_EQ(result.code, ErrorCode::kMismatchedCall) << result.message;
+        expect_words(result, {"allreduce(" + std::to_string(count) + " int32",
+                              "allreduce(" + std::to_string(count + 1) + " int32", known ? "sequence 2" : "sequence 0",
+                              "rank " + std::to_string(1 - self.rank)});
+        EXPECT_EQ(error_of(self.engine, sum(count, buffers)).code, ErrorCode::kRevoked);
+      });
+    }
+  }
+}
+
+TEST(ExpressErrors, AnotherCollectiveIsNamedToo) {
+  run_ranks(3, quick_settings(), [](Rank& self) {
+    Buffers buffers;
+    const CallResult result =
+        error_of(self.engine, self.rank == 1 ? request<std::int32_t>(Collective::kBarrier, 0) : sum(100, buffers));
+    // Who is not concerned learns it from the others.
+    EXPECT_TRUE(result.code == ErrorCode::kMismatchedCall || result.code == ErrorCode::kRevoked) << result.message;
+    expect_words(result, {"barrier", "allreduce"});
+  });
+}
+
+TEST(ExpressErrors, TimeoutNamesWhoHasNotArrived) {
+  // Deadlines shorter and longer than what a waiting rank sleeps at a time.
+  for (const int timeout : {60, 300}) {
+    for (const std::uint64_t count : kCounts) {
+      run_ranks(4, quick_settings(), [&](Rank& self) {
+        Buffers buffers;
+        self.engine.run(sum(count, buffers));
+        self.engine.set_timeout(0, milliseconds(timeout));
+        if (self.rank == 2) {  // does not come, though its engine is alive
+          const auto end = std::chrono::steady_clock::now() + milliseconds(2 * timeout);
+          while (std::chrono::steady_clock::now() < end) self.engine.progress();
+          return;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        const CallResult result = error_of(self.engine, sum(count, buffers));
+        EXPECT_TRUE(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked) << result.message;
+        expect_words(result, {"allreduce", "sequence 1", "timed out after " + std::to_string(timeout) + " ms",
+                              "Not arrived: rank 2"});
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
+      });
+    }
+  }
+}
+
+TEST(ExpressErrors, RevocationEndsAWait) {
+  for (const std::uint64_t count : kCounts) {
+    run_ranks(3, quick_settings(), [&](Rank& self) {
+      Buffers buffers;
+      self.engine.run(sum(count, buffers));
+      if (self.rank == 0) {
+        std::this_thread::sleep_for(milliseconds(20));
+        self.engine.revoke(0, "the plan has changed");
+        return;
+      }
+      const CallResult result = error_of(self.engine, sum(count, buffers));
+      EXPECT_EQ(result.code, ErrorCode::kRevoked) << result.message;
+      expect_words(result, {"the plan has changed"});
+    });
+  }
+}
+
+TEST(ExpressErrors, AnotherThreadFreesTheCommunicator) {
+  for (const std::uint64_t count : kCounts) {
+    run_ranks(2, quick_settings(), [&](Rank& self) {
+      const std::vector<std::uint32_t> both{0, 1};
+      for (std::uint16_t round = 0; round < 5; ++round) {
+        self.engine.create_communicator(4, round, both, self.agreed);
+        Buffers buffers;
+        CallRequest r = sum(count, buffers);
+        r.communicator = 4;
+        self.engine.run(r);
+        if (self.rank == 1) {  // nobody calls; who has gone is no reason to wait
+          self.engine.free_communicator(4);
+          continue;
+        }
+        std::thread freeing([&] {
+          std::this_thread::sleep_for(milliseconds(1 + round));
+          self.engine.free_communicator(4);
+        });
+        const auto begin = std::chrono::steady_clock::now();
+        const CallResult result = error_of(self.engine, r);
+        freeing.join();
+        EXPECT_EQ(result.code, ErrorCode::kFreedCommunicator) << result.message;
+        expect_words(result, {"communicator 4", "freed"});
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
+        // What was waited for is as if it had never been.
+        self.engine.progress();
+      }
+      Buffers buffers;
+      self.engine.run(sum(10, buffers));
+      EXPECT_EQ(buffers.dst[9], 10);
+    });
+  }
+}
+
+// --------------------------------------------------------------------------------------------- processes
+
+void join_and_run(const JobEnvironment& environment, const std::function<void(Rank&)>& body) {
+  JoinedJob job = join_job(environment, {});
+  Engine engine(*job.poe, quick_settings());
+  const Agreement offer = engine.offer();
+  std::vector<std::uint32_t> endpoints(environment.size);
+  std::iota(endpoints.begin(), endpoints.end(), 0U);
+  engine.create_communicator(0, 0, endpoints, agree({&offer, 1}));
+  Rank self{environment.rank, environment.size, engine, *job.poe, offer};
+  body(self);
+}
+
+std::vector<Child> start(std::uint32_t size, const std::function<void(Rank&)>& body) {
+  static int jobs = 0;
+  JobEnvironment environment;
+  environment.size = size;
+  environment.rendezvous = "express-" + std::to_string(getpid()) + "-" + std::to_string(++jobs);
+  environment.secret = "5eed";
+  environment.timeout = seconds(20);
+  std::vector<Child> children;
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    environment.rank = rank;
+    children.emplace_back([&] { join_and_run(environment, body); });
+  }
+  return children;
+}
+
+/// Buffers of a rank, allocated so that peers reach them, or ordinary.
+struct Memory {
+  Memory(const Rank& self, bool allocated, std::uint64_t count) {
+    plain.resize(2 * count);
+    src = plain.data();
+    if (allocated) {
+      arena = self.poe.shared_memory()->arena();
+      src = reinterpret_cast<std::int32_t*>(arena->allocate(8 * count));
+      require(src != nullptr, "the arena has room");
+    }
+    dst = src + count;
+    for (std::uint64_t i = 0; i < count; ++i) src[i] = static_cast<std::int32_t>(i * 3 + self.rank * 1000);
+  }
+  ~Memory() {
+    if (arena) arena->deallocate(src);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  CallRequest sum(std::uint64_t count, const char* algorithm = nullptr) const {
+    CallRequest r = request<std::int32_t>(Collective::kAllreduce, count, 0, Func::kSum);
+    r.src = {reinterpret_cast<std::byte*>(src), 4 * count};
+    r.dst = {reinterpret_cast<std::byte*>(dst), 4 * count};
+    if (algorithm != nullptr) r.algorithm = find_algorithm(Collective::kAllreduce, algorithm);
+    return r;
+  }
+  void check(std::uint32_t size, std::uint64_t count) const {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto want = static_cast<std::int32_t>(i * 3 * size + 1000 * (size * (size - 1) / 2));
+      require(dst[i] == want,
+              "element " + std::to_string(i) + " is " + std::to_string(dst[i]) + ", not " + std::to_string(want));
+    }
+  }
+
+  std::vector<std::int32_t> plain;
+  std::shared_ptr<shm::Arena> arena;
+  std::int32_t* src = nullptr;
+  std::int32_t* dst = nullptr;
+};
+
+TEST(ExpressProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
+  constexpr std::uint64_t kCount = 50'000;
+  auto children = start(3, [](Rank& self) {
+    for (std::uint32_t who = 0; who < 8; ++who) {
+      const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
+      for (int round = 0; round < 3; ++round) {
+        std::fill_n(memory.dst, kCount, 0);
+        if (round == 1) {
+          self.run(memory.sum(kCount));
+        } else {
+          self.engine.run(memory.sum(kCount));
+          const bool direct = self.engine.express(0)->last_algorithm()->direct;
+          require(direct == (who == 7), "only if all buffers can be reached is the call direct");
+        }
+        memory.check(3, kCount);
+      }
+    }
+  });
+  for (Child& child : children) EXPECT_EQ(child.wait(seconds(30)), 0);
+}
+
+TEST(ExpressProcesses, NamedDirectAlgorithmNeedsAllocatedBuffers) {
+  constexpr std::uint64_t kCount = 5'000;
+  auto children = start(3, [](Rank& self) {
+    for (std::uint32_t who = 0; who < 8; ++who) {
+      const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
+      for (const bool blocking : {true, false}) {
+        CallResult result{true, ErrorCode::kOk, "", 0};
+        if (blocking) {
+          result = error_of(self.engine, memory.sum(kCount, "direct"));
+        } else {
+          const CallId id = self.engine.submit(memory.sum(kCount, "direct"));
+          result = self.engine.wait(id);
+          self.engine.forget(id);
+          if (result.code == ErrorCode::kOk) result.message = "no error";
+        }
+        if (who == 7) {
+          require(result.message == "no error", result.message);
+          memory.check(3, kCount);
+        } else {
+          require(result.code == ErrorCode::kUnsupported, "unsupported, not: " + result.message);
+          require(result.message.find("unisono_allocate") != std::string::npos, result.message);
+        }
+        // The communicator is as it was.
+        std::fill_n(memory.dst, kCount, 0);
+        self.engine.run(memory.sum(kCount));
+        memory.check(3, kCount);
+        std::fill_n(memory.dst, kCount, 0);
+        self.run(memory.sum(10));
+        memory.check(3, 10);
+      }
+    }
+  });
+  for (Child& child : children) EXPECT_EQ(child.wait(seconds(30)), 0);
+}
+
+/// Sums again and again until a call fails.
+CallResult sum_until_error(Rank& self, std::uint64_t count, bool allocated, bool slow, int signal) {
+  const Memory memory(self, allocated, count);
+  for (int round = 0; round < 10'000'000; ++round) {
+    if (round == 50 && slow) require(write(signal, "x", 1) == 1, "the pipe takes a byte");
+    if (round >= 50 && slow) std::this_thread::sleep_for(milliseconds(1));  // the others wait
+    const CallResult result = error_of(self.engine, memory.sum(count));
+    if (result.message != "no error") return result;
+    memory.check(self.size, count);
+  }
+  throw Error(ErrorCode::kInternal, "nothing happened to the victim");
+}
+
+struct Victim {
+  const char* name;
+  std::uint64_t count;
+  bool allocated;
+};
+
+class ExpressVictims : public testing::TestWithParam<Victim> {};
+
+TEST_P(ExpressVictims, AKilledRankIsNamedSoon) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(pipe(ready.data()), 0);
+  auto children = start(3, [&](Rank& self) {
+    const CallResult result = sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
+    require(result.code == ErrorCode::kPeerDead || result.code == ErrorCode::kRevoked, result.message);
+    require(result.message.find("rank 1") != std::string::npos, result.message);
+    require(result.message.find("has died") != std::string::npos, result.message);
+  });
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  std::this_thread::sleep_for(milliseconds(5));
+  const auto begin = std::chrono::steady_clock::now();
+  kill(children[1].pid(), SIGKILL);
+  EXPECT_EQ(children[0].wait(seconds(20)), 0);
+  EXPECT_EQ(children[2].wait(seconds(20)), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(3));
+  EXPECT_EQ(children[1].wait(), -SIGKILL);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_P(ExpressVictims, AStoppedRankIsNamedWhenTimeIsUp) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(pipe(ready.data()), 0);
+  auto children = start(3, [&](Rank& self) {
+    self.engine.set_timeout(0, milliseconds(700));
+    const CallResult result = sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
+    require(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked, result.message);
+    require(result.message.find("timed out after 700 ms") != std::string::npos, result.message);
+    require(result.message.find("rank 1") != std::string::npos, result.message);
+  });
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  kill(children[1].pid(), SIGSTOP);
+  EXPECT_EQ(children[0].wait(seconds(20)), 0);
+  EXPECT_EQ(children[2].wait(seconds(20)), 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ExpressVictims,
+                         testing::Values(Victim{"Lines", 8, false}, Victim{"Cells", 900, false},
+                                         Victim{"Windowed", 120'000, false}, Victim{"Direct", 120'000, true}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace unisono::test
