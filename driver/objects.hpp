@@ -138,6 +138,8 @@ using Requests = Handles<Request, HandleKind::kRequest>;
 using ThreadJobs = Handles<SharedJob, HandleKind::kThreadJob>;
 using Programs = Handles<ProgramSet, HandleKind::kProgram>;
 
+/// Bytes of one member's packed offer.
+inline constexpr std::size_t kOfferBytes = 72;
 /// What one member brings to the agreement of its job, as bytes.
 std::vector<std::byte> pack_offer(const Agreement& offer);
 /// Agreement over packed offers. Throws Error(kBootstrap) on one of another version.

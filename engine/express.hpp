@@ -30,9 +30,12 @@
 
 namespace unisono::cclo {
 
+struct LastNumber;
+
 /// A program ready to run on the lanes.
 struct LaneProgram {
   const Algorithm* algorithm = nullptr;
+  std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
   LoweredProgram lowered;
 };
 
@@ -90,7 +93,8 @@ class Express {
   };
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-          std::span<const std::uint32_t> endpoints, std::shared_ptr<std::atomic<std::uint32_t>> sequence);
+          std::span<const std::uint32_t> endpoints, std::shared_ptr<std::atomic<std::uint32_t>> sequence,
+          std::shared_ptr<LastNumber> last);
 
   std::uint32_t number() const { return number_; }
   /// Whether lanes carry the calls of a collective at all; the same on all ranks.
@@ -125,7 +129,7 @@ class Express {
   /// The plan of a call that `admit` has accepted. `named`: the user chose `algorithm`. Under the engine's lock.
   const LanePlan& plan(const Call& call, const Algorithm& algorithm, bool named,
                        std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
-                       std::uint32_t eager_limit);
+                       std::uint32_t eager_limit, const Tuning& tuning);
   /// Runs a plan in this thread. False, having done nothing, if calls are queued or another thread is at it. With
   /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
   bool run(const LanePlan& plan, std::byte* src, std::byte* dst, bool remember);
@@ -143,9 +147,6 @@ class Express {
   /// Ends the use of the lanes: calls in progress find out through their Watch, later ones are not taken.
   void close() { closed_.store(true, std::memory_order_relaxed); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
-
-  /// The algorithm of the last blocking call, for those who want to know; null before there was one.
-  const Algorithm* last_algorithm() const { return last_algorithm_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::size_t kSlots = 64;
@@ -205,6 +206,7 @@ class Express {
   bool one_process_ = false;  ///< all members are threads of this process: every address is reachable
   bool opened_ = false;
   std::shared_ptr<std::atomic<std::uint32_t>> sequence_;
+  std::shared_ptr<LastNumber> last_;
   std::shared_ptr<shm::Segment> segment_;
   shm::LaneSet lanes_;
   LanePorts ports_;
@@ -212,7 +214,6 @@ class Express {
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> queued_{0};
-  std::atomic<const Algorithm*> last_algorithm_{nullptr};
   std::array<const LanePlan*, kSlots> slots_{};  ///< touched only by who has claimed
   struct Past {
     std::atomic<const LanePlan*> plan{nullptr};
