@@ -59,12 +59,15 @@ std::optional<std::uint64_t> crossover(const Call& call, int a, int b, const Mac
 
 Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine) {
   Explanation result;
-  call.direct = false;
-  const Choice plain = choose(call, tuning);
-  call.direct = call.size > 1;
-  const Choice direct = choose(call, tuning);
+  Call agreed = call;
+  // An exchange of blocks that differ agrees on no count, unless it is in place.
+  if (call.collective == Collective::kAlltoallv && !call.in_place) agreed.count = 0;
+  agreed.direct = false;
+  const Choice plain = choose(agreed, tuning);
+  agreed.direct = call.size > 1;
+  const Choice direct = choose(agreed, tuning);
   // As the engine does it: a direct call is tried only where the rules have a direct algorithm for it.
-  const bool asks = call.direct && direct.position >= 0 && at(direct.position).direct;
+  const bool asks = agreed.direct && direct.position >= 0 && at(direct.position).direct;
   result.choice = asks && reachable ? direct : plain;
   if (asks && !reachable && call.count != 0) {
     result.asked_in_vain = machine.sync * (call.size - 1) + machine.line;

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from ..errors import UnisonoError
 from ..version import __version__
-from . import algorithms, check, doctor, run, show
+from . import algorithms, calibrate, check, doctor, explain, run, show
 
-COMMANDS = (run, algorithms, show, check, doctor)
+COMMANDS = (run, algorithms, show, check, explain, calibrate, doctor)
 
 
 def parser() -> argparse.ArgumentParser:
