@@ -68,7 +68,9 @@ class Walk {
     std::uint64_t everything = 0;
     for (const RankWork& rank : ranks) everything += rank.bytes;
     for (std::uint32_t r = 0; r < size_; ++r) {
-      level_.push_back(static_cast<std::size_t>(level_of(ranks[r].bytes, everything)));
+      const auto own = static_cast<double>(ranks[r].bytes);
+      copy_.push_back(at_level(machine.copy, own, static_cast<double>(everything)));
+      cross_.push_back(at_level(machine.cross, own, static_cast<double>(everything)));
     }
     for (std::uint32_t r = 0; r < size_; ++r) decode(r);
     for (Lane& lane : lanes_) {
@@ -126,9 +128,17 @@ class Walk {
     std::uint32_t move = 0;
   };
 
-  Level level_of(std::uint64_t own, std::uint64_t everything) const {
-    if (everything > machine_.shared_bytes) return Level::kMemory;
-    return own > machine_.near_bytes ? Level::kShared : Level::kNear;
+  /// How much of what a rank works on lies beyond a cache: none while the cache has twice as much room, all when it has
+  /// half as much.
+  static double beyond(double bytes, std::uint64_t cache) {
+    if (bytes <= 0) return 0;
+    return std::clamp((std::log2(bytes / static_cast<double>(cache)) + 1) / 2, 0.0, 1.0);
+  }
+  double at_level(const std::array<double, kLevels>& costs, double own, double everything) const {
+    const double shared = beyond(own, machine_.near_bytes);
+    const double memory = beyond(everything, machine_.shared_bytes);
+    const double cached = costs[0] + (costs[1] - costs[0]) * shared;
+    return cached + (costs[2] - cached) * memory;
   }
 
   Lane& lane(std::uint32_t from, std::uint32_t to) { return lanes_[std::size_t{from} * size_ + to]; }
@@ -145,9 +155,9 @@ class Walk {
   void decode(std::uint32_t r) {
     const Program& program = work_[r].program;
     Rank& rank = ranks_[r];
-    const double copy = machine_.copy[level_[r]];
+    const double copy = copy_[r];
     const double stream = copy / 2;  // one byte read or written at hand
-    const double cross = machine_.cross[level_[r]] - stream;
+    const double cross = cross_[r] - stream;
     const double cell = machine_.cross[0] - machine_.copy[0] / 2;  // lanes stay in the caches
     for (const Move& move : program.moves) {
       Step step;
@@ -404,7 +414,7 @@ class Walk {
   const Machine& machine_;
   std::span<const RankWork> work_;
   std::uint32_t size_;
-  std::vector<std::size_t> level_;  ///< by rank
+  std::vector<double> copy_, cross_;  ///< by rank: the machine's, where the rank's data lies
   std::vector<Rank> ranks_;
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> expected_;

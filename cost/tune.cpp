@@ -14,7 +14,8 @@ constexpr Collective kTuned[] = {
 };
 constexpr std::uint64_t kLeast = 16;                            ///< bytes
 constexpr std::uint64_t kMost = std::uint64_t{16} << 20U;       ///< bytes that a rank has, all blocks together
-constexpr double kWorthwhile = 0.93;                            ///< another choice than the built-in one must be so much better
+constexpr double kWorthwhile = 0.85;  ///< another choice than the built-in one must be so much better: models err
+constexpr double kAlike = 0.95;       ///< the choice of the size below stays while it is so near to the best
 constexpr std::uint32_t kClasses[] = {2, 4, 8, 16, 32, 64};     ///< ranks, up to
 
 bool has_blocks(Collective collective) {
@@ -56,7 +57,7 @@ std::map<int, double> price(Call call, const Machine& machine) {
   return prices;
 }
 
-int best_of(const std::map<int, double>& prices, const Call& call) {
+int best_of(const std::map<int, double>& prices, const Call& call, int before) {
   const int usual = choose_algorithm(call);
   int best = usual;
   double least = prices.at(usual) * kWorthwhile;
@@ -67,7 +68,9 @@ int best_of(const std::map<int, double>& prices, const Call& call) {
       least = price;
     }
   }
-  return best;
+  if (best == usual || before < 0) return best;
+  const auto stays = prices.find(before);
+  return stays != prices.end() && stays->second * kAlike <= least ? before : best;
 }
 
 }  // namespace
@@ -108,7 +111,7 @@ std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks) {
           for (const auto& [bytes, of_algorithms] : prices) {
             Call call = call_of(collective, ranks, bytes);
             call.direct = direct;
-            const int best = best_of(of_algorithms, call);
+            const int best = best_of(of_algorithms, call, found.empty() ? -1 : found.back().position);
             all_usual = all_usual && best == choose_algorithm(call);
             if (!found.empty() && found.back().position == best) {
               found.back().max_bytes = bytes;

@@ -23,6 +23,7 @@
 #include "engine/express.hpp"
 #include "engine/kernels.hpp"
 #include "network/shm/cores.hpp"
+#include "network/shm/parking.hpp"
 
 namespace unisono::driver {
 namespace {
@@ -30,7 +31,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kLeastNear = 64 * 1024;
-constexpr int kBlocks = 9;  ///< the best of so many counts
+// Blocks are short and many, and the best counts: most of what disturbs comes in bursts.
+constexpr int kBlocks = 200;
+constexpr std::uint64_t kTimedBytes = std::uint64_t{1} << 30U;  ///< copied altogether to learn one rate, at most
 
 double nanoseconds(Clock::duration duration) { return std::chrono::duration<double, std::nano>(duration).count(); }
 
@@ -119,7 +122,8 @@ double half_round_trip(std::uint32_t one, std::uint32_t other, bool yields, std:
         ++number;
         if (index == 0) mine.value.store(number, std::memory_order_release);
         for (std::uint32_t looks = 0; theirs.value.load(std::memory_order_acquire) < number; ++looks) {
-          constexpr std::uint32_t kPatience = 1U << 16U;  // the other thread may have lost its core
+          constexpr std::uint32_t kPatience = 1U << 14U;  // the other thread may have lost its core
+          if (!yields) shm::pause_core();
           if (yields || looks % kPatience == kPatience - 1) std::this_thread::yield();
         }
         if (index == 1) mine.value.store(number, std::memory_order_release);
@@ -137,10 +141,11 @@ template <class Prepare, class Work>
 double per_byte(const std::vector<std::uint32_t>& cores, std::uint64_t bytes, Prepare&& prepare, Work&& work) {
   Meeting meeting(static_cast<std::uint32_t>(cores.size()));
   std::vector<double> best(cores.size(), 1e18);
-  constexpr std::uint64_t kWorthTiming = 256 * 1024;
+  constexpr std::uint64_t kWorthTiming = 128 * 1024;
   const auto repeats = static_cast<int>(std::max<std::uint64_t>(1, kWorthTiming / bytes));
   on_cores(cores, [&](std::uint32_t index) {
-    for (int block = 0; block < kBlocks; ++block) {
+    const int blocks = std::clamp(static_cast<int>(kTimedBytes / bytes / static_cast<std::uint64_t>(repeats)), 5, kBlocks);
+    for (int block = 0; block < blocks; ++block) {
       double time = 0;
       for (int i = 0; i < repeats; ++i) {
         prepare(index);
@@ -281,7 +286,7 @@ class TwoRanks {
         endpoint->engine->run(request);
       };
       constexpr int kWarm = 200;
-      constexpr int kRounds = 2000;
+      constexpr int kRounds = 100;
       for (int i = 0; i < kWarm; ++i) run();
       for (int block = 0; block < kBlocks; ++block) {
         const auto begin = Clock::now();
@@ -373,8 +378,8 @@ cost::TuningFile calibrate(std::uint32_t most_ranks) {
   cores.resize(std::min<std::size_t>({cores.size(), machine.cores, most_ranks}));
   find_caches(cores.front(), machine);
 
-  constexpr std::uint64_t kRounds = 5000;
-  constexpr std::uint64_t kTurns = 500;
+  constexpr std::uint64_t kRounds = 200;
+  constexpr std::uint64_t kTurns = 50;
   machine.yield = half_round_trip(cores.front(), cores.front(), true, kTurns);
   if (cores.size() > 1) machine.line = half_round_trip(cores[0], cores[1], false, kRounds);
   measure_memory(cores, machine);

@@ -228,14 +228,14 @@ class Program {
   std::shared_ptr<unisono_program> handle_;
 };
 
-/// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
-/// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
 /// What a collective call ran with.
 struct LastAlgorithm {
   std::string_view name;   ///< of the table of algorithms; lives for ever
   bool automatic = false;  ///< the call named none
 };
 
+/// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
+/// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
 class Communicator {
  public:
   std::uint32_t rank() const {

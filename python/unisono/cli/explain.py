@@ -205,6 +205,8 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
     console.print(_candidates(answer))
+    if missing := [_missing(each, call["buffers"]) for each in answer["candidates"] if each["prediction"] is None]:
+        console.print(f"Not for this call: {'; '.join(missing)}.", style="dim", markup=False, soft_wrap=True)
     chosen = _of(answer, answer["algorithm"])
     if chosen is not None:
         _print_chosen(console, answer, chosen)
@@ -215,7 +217,7 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     if answer["asked_in_vain"]:
         console.print(
             f"Every call first asks whether all buffers can be reached, in vain: about "
-            f"{nanoseconds(answer['asked_in_vain'])}. Memory of Context.allocate would make it worth it.",
+            f"{nanoseconds(answer['asked_in_vain'])}. Registered buffers would make it worth it.",
             soft_wrap=True,
         )
     measured = answer["measured"]
@@ -269,7 +271,6 @@ def _candidates(answer: dict[str, Any]) -> Table:
         text = f"[bold cyan]{name}[/]" if mine else name
         prediction = candidate["prediction"]
         if prediction is None:
-            table.add_row(text, *[""] * (1 + len(PARTS)), escape(_restriction(candidate)), style="dim")
             continue
         note = "chosen" if mine else ""
         if not mine and chosen is not None and chosen["total"] and prediction["total"]:
@@ -279,5 +280,6 @@ def _candidates(answer: dict[str, Any]) -> Table:
     return table
 
 
-def _restriction(candidate: dict[str, Any]) -> str:
-    return f"not here: {candidate['restriction']}" if candidate["restriction"] else "not here"
+def _missing(candidate: dict[str, Any], buffers: str) -> str:
+    out_of_reach = candidate["direct"] and buffers == "malloc"
+    return f"{candidate['algorithm']} ({'needs registered buffers' if out_of_reach else candidate['restriction']})"
