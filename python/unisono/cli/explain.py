@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv")  # not carried by l
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")
+WIDE = 78  # columns from which on the parts of all candidates have room
 
 
 def size(text: str) -> int:
@@ -204,7 +205,7 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     buffers = "" if options.operation == "barrier" else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
-    console.print(_candidates(answer))
+    console.print(_candidates(answer, PARTS if console.width >= WIDE else ()))
     if missing := [_missing(each, call["buffers"]) for each in answer["candidates"] if each["prediction"] is None]:
         console.print(f"Not for this call: {'; '.join(missing)}.", style="dim", markup=False, soft_wrap=True)
     chosen = _of(answer, answer["algorithm"])
@@ -258,10 +259,10 @@ def _print_chosen(console: Console, answer: dict[str, Any], chosen: dict[str, An
     console.print(f"Critical path: {', '.join(parts) or 'nothing to do'}.", markup=False)
 
 
-def _candidates(answer: dict[str, Any]) -> Table:
+def _candidates(answer: dict[str, Any], columns: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
     table.add_column("algorithm", no_wrap=True)
-    for name in ("predicted", *PARTS):
+    for name in ("predicted", *columns):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     chosen = _of(answer, answer["algorithm"])
@@ -275,7 +276,7 @@ def _candidates(answer: dict[str, Any]) -> Table:
         note = "chosen" if mine else ""
         if not mine and chosen is not None and chosen["total"] and prediction["total"]:
             note = f"× {prediction['total'] / chosen['total']:.3g}"
-        parts = [nanoseconds(prediction[part]) if prediction[part] else "" for part in PARTS]
+        parts = [nanoseconds(prediction[part]) if prediction[part] else "" for part in columns]
         table.add_row(text, nanoseconds(prediction["total"]), *parts, note)
     return table
 

@@ -112,7 +112,8 @@ TEST(Choice, ServesDirectCallsDirectlyAndNoOthers) {
     for (const std::uint32_t size : {1U, 2U, 5U, 16U, 17U}) {
       for (const bool in_place : {false, true}) {
         for (const bool direct : {false, true}) {
-          Call call = make_call(collective, size, 300);
+          // More than what messages serve better, whatever can be reached.
+          Call call = make_call(collective, size, 3000);
           call.in_place = in_place;
           call.direct = direct;
           const Algorithm& chosen = algorithms()[static_cast<std::size_t>(choose_algorithm(call))];

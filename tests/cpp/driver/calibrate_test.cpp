@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/error.hpp"
@@ -59,6 +60,7 @@ TEST(Calibrate, MeasuresThisMachine) {
   EXPECT_EQ(cost::parse_tuning(cost::write_tuning(file)), file) << "what is written can be read";
   const cost::Machine& machine = file.machine;
   EXPECT_EQ(machine.cores, driver::cores_for_ranks());
+  RecordProperty("line_ns", std::to_string(machine.line));
   EXPECT_GT(machine.line, 5);
   EXPECT_LT(machine.line, 100'000);
   EXPECT_GT(machine.yield, 20);
