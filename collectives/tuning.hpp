@@ -22,9 +22,7 @@ enum class Which : std::uint8_t {
   kWithout,  ///< only those that do not
 };
 
-constexpr bool meets(Which which, bool property) {
-  return which == Which::kAll || property == (which == Which::kWith);
-}
+constexpr bool meets(Which which, bool property) { return which == Which::kAll || property == (which == Which::kWith); }
 
 /// One line of a table. The first rule that a call meets, and whose algorithm admits it, decides.
 struct Rule {
@@ -32,10 +30,10 @@ struct Rule {
   std::uint64_t max_bytes = kAnyBytes;  ///< both included
   std::uint32_t min_ranks = 1;
   std::uint32_t max_ranks = kAnyRanks;
-  std::uint16_t position = 0;              ///< of the algorithm in the table of algorithms; names the collective too
-  Which groups = Which::kAll;              ///< the communicator has groups, for algorithms of two levels
-  Which direct = Which::kAll;              ///< every rank's buffers can be reached (`Call::direct`)
-  Which crowded = Which::kAll;             ///< the job has more ranks than cores
+  std::uint16_t position = 0;   ///< of the algorithm in the table of algorithms; names the collective too
+  Which groups = Which::kAll;   ///< the communicator has groups, for algorithms of two levels
+  Which direct = Which::kAll;   ///< every rank's buffers can be reached (`Call::direct`)
+  Which crowded = Which::kAll;  ///< the job has more ranks than cores
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 

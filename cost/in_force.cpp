@@ -16,7 +16,8 @@ namespace unisono::cost {
 namespace {
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): the environment is not changed by threads here
+  const char* value =
+      std::getenv(name);  // NOLINT(concurrency-mt-unsafe): the environment is not changed by threads here
   return value == nullptr ? "" : value;
 }
 
@@ -30,7 +31,9 @@ std::string usual_tuning_path() {
 }
 
 std::string read_text(const std::string& path) {
-  const auto refuse = [](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, "it cannot be read: " + why); };
+  const auto refuse = [](const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, "it cannot be read: " + why);
+  };
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
@@ -59,8 +62,9 @@ InForce rules_in_force() {
   } catch (const Error& error) {
     const std::string text = "the tuning file " + path + ": " + error.what();
     if (!named.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "UNISONO_TUNING names " + text + ". Allowed are a file that `unisono "
-                                               "calibrate` wrote, or \"off\"");
+      throw Error(ErrorCode::kInvalidArgument, "UNISONO_TUNING names " + text +
+                                                   ". Allowed are a file that `unisono "
+                                                   "calibrate` wrote, or \"off\"");
     }
     result.warning = text + "; it is left aside. Run `unisono calibrate` again, or remove it";
     return result;

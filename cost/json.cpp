@@ -155,7 +155,8 @@ class Reader {
       constexpr std::size_t kShown = 40;
       std::string shown;
       for (const char c : word.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
-      refuse("\"" + shown + "\" is no value; allowed are numbers, strings in quotes, true, false, null, lists and "
+      refuse("\"" + shown +
+             "\" is no value; allowed are numbers, strings in quotes, true, false, null, lists and "
              "objects");
     }
     return value;
@@ -209,8 +210,7 @@ double Value::number(double least, double most) const {
 
 std::uint64_t Value::whole(std::uint64_t least, std::uint64_t most) const {
   constexpr std::uint64_t kExact = std::uint64_t{1} << 53U;
-  const double value =
-      number(static_cast<double>(least), static_cast<double>(most < kExact ? most : kExact));
+  const double value = number(static_cast<double>(least), static_cast<double>(most < kExact ? most : kExact));
   if (value != std::floor(value)) refuse("here is " + number_text(value) + "; needed is a whole number");
   return static_cast<std::uint64_t>(value);
 }

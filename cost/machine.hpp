@@ -10,8 +10,8 @@ namespace unisono::cost {
 enum class Level : std::uint8_t { kNear, kShared, kMemory };
 inline constexpr std::size_t kLevels = 3;
 
-/// Times in nanoseconds, byte costs in nanoseconds a byte. The defaults are those of a server core at about 3 GHz; what a
-/// machine really takes, `unisono calibrate` measures. Byte costs never fall from one level to the next, so that more
+/// Times in nanoseconds, byte costs in nanoseconds a byte. The defaults are those of a server core at about 3 GHz; what
+/// a machine really takes, `unisono calibrate` measures. Byte costs never fall from one level to the next, so that more
 /// bytes never take less time.
 struct Machine {
   double line = 60;     ///< from a rank's store to another core's load of it
@@ -27,9 +27,9 @@ struct Machine {
   double reduce = 0.02;       ///< combining a byte of one operand with another, beside reading and writing
   double reduce_half = 0.05;  ///< likewise of fp16 and bf16
 
-  std::uint64_t near_bytes = 512 * 1024;           ///< that a core has for itself
-  std::uint64_t shared_bytes = 16 * 1024 * 1024;   ///< that all cores have together
-  std::uint32_t cores = 0;                         ///< for ranks; 0: enough for every rank
+  std::uint64_t near_bytes = 512 * 1024;          ///< that a core has for itself
+  std::uint64_t shared_bytes = 16 * 1024 * 1024;  ///< that all cores have together
+  std::uint32_t cores = 0;                        ///< for ranks; 0: enough for every rank
 
   /// The network: what a line holds, and how long the pieces are in which larger messages travel.
   std::uint32_t inline_bytes = 48;

@@ -13,8 +13,7 @@ constexpr const char* kForm =
     "allowed is a list of COLLECTIVE=ALGORITHM or COLLECTIVE=ALGORITHM:RANGE, with RANGE as 4K-64K, 64K- or -4K";
 
 [[noreturn]] void refuse(std::string_view pin, const std::string& what) {
-  throw Error(ErrorCode::kInvalidArgument,
-              "UNISONO_ALGORITHM: \"" + std::string(pin) + "\": " + what + "; " + kForm);
+  throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: \"" + std::string(pin) + "\": " + what + "; " + kForm);
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -32,7 +32,7 @@ Time plus_latency(Time time, double ns) {
 struct Step {
   std::uint64_t bytes = 0;
   std::uint32_t pieces = 1;
-  std::vector<std::uint32_t> from, to;              ///< ranks; of messages
+  std::vector<std::uint32_t> from, to;  ///< ranks; of messages
   std::vector<std::uint32_t> from_ordinal, to_ordinal;
   std::uint32_t dependencies = 0;
   std::array<std::uint8_t, 2> follows{};
@@ -118,9 +118,7 @@ class Walk {
     double time;
     std::uint32_t core;
     std::uint64_t version;
-    bool operator<(const Entry& other) const {
-      return time != other.time ? time > other.time : core > other.core;
-    }
+    bool operator<(const Entry& other) const { return time != other.time ? time > other.time : core > other.core; }
   };
   /// What a rank could do next.
   struct Next {
@@ -269,8 +267,8 @@ class Walk {
       const Step& before = rank.steps[n - distance];
       if (before.complete) continue;  // this rank did it, so it lies in the past
       // The share of the producer that covers this piece.
-      const auto needed = static_cast<std::uint32_t>(
-          (std::uint64_t{step.done + 1} * before.pieces + step.pieces - 1) / step.pieces);
+      const auto needed =
+          static_cast<std::uint32_t>((std::uint64_t{step.done + 1} * before.pieces + step.pieces - 1) / step.pieces);
       if (before.done < needed) return never;
     }
     for (std::size_t i = 0; i < step.from.size(); ++i) {
@@ -278,8 +276,7 @@ class Walk {
       if (in.consumed != step.from_ordinal[i] || in.messages.size() <= step.from_ordinal[i]) return never;
       const Lane::Message& message = in.messages[step.from_ordinal[i]];
       const auto needed = std::min<std::size_t>(
-          message.pieces,
-          (std::size_t{step.done + 1} * message.pieces + step.pieces - 1) / step.pieces);
+          message.pieces, (std::size_t{step.done + 1} * message.pieces + step.pieces - 1) / step.pieces);
       if (message.arrived.size() < needed) return never;
       when = later(when, message.arrived[needed - 1]);
     }

@@ -30,10 +30,10 @@ struct Time {
 };
 
 struct Prediction {
-  Time time;                       ///< until the last rank has ended
-  std::uint64_t moves = 0;         ///< of all ranks
-  std::uint64_t most_moves = 0;    ///< of one rank
-  std::uint64_t messages = 0;      ///< with data or without
+  Time time;                     ///< until the last rank has ended
+  std::uint64_t moves = 0;       ///< of all ranks
+  std::uint64_t most_moves = 0;  ///< of one rank
+  std::uint64_t messages = 0;    ///< with data or without
   std::uint64_t message_bytes = 0;
   std::uint64_t remote_bytes = 0;  ///< read from or written to memory of other ranks
 };

@@ -9,14 +9,15 @@ namespace unisono::cost {
 namespace {
 
 constexpr Collective kTuned[] = {
-    Collective::kBcast,  Collective::kReduce,  Collective::kAllreduce, Collective::kReduceScatter, Collective::kAllgather,
-    Collective::kGather, Collective::kScatter, Collective::kAlltoall,  Collective::kScan,          Collective::kExscan,
+    Collective::kBcast,     Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter,
+    Collective::kAllgather, Collective::kGather, Collective::kScatter,   Collective::kAlltoall,
+    Collective::kScan,      Collective::kExscan,
 };
-constexpr std::uint64_t kLeast = 16;                            ///< bytes
-constexpr std::uint64_t kMost = std::uint64_t{16} << 20U;       ///< bytes that a rank has, all blocks together
+constexpr std::uint64_t kLeast = 16;                       ///< bytes
+constexpr std::uint64_t kMost = std::uint64_t{16} << 20U;  ///< bytes that a rank has, all blocks together
 constexpr double kWorthwhile = 0.85;  ///< another choice than the built-in one must be so much better: models err
 constexpr double kAlike = 0.95;       ///< the choice of the size below stays while it is so near to the best
-constexpr std::uint32_t kClasses[] = {2, 4, 8, 16, 32, 64};     ///< ranks, up to
+constexpr std::uint32_t kClasses[] = {2, 4, 8, 16, 32, 64};  ///< ranks, up to
 
 bool has_blocks(Collective collective) {
   switch (collective) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostText = std::size_t{4} << 20U;
 constexpr std::size_t kMostRules = 4096;
-constexpr double kMostTime = 1e9;   ///< a second
+constexpr double kMostTime = 1e9;  ///< a second
 constexpr double kMostByteTime = 1e6;
 
 struct TimeField {
@@ -21,8 +21,12 @@ struct TimeField {
   double Machine::*member;
 };
 constexpr TimeField kTimes[] = {
-    {"line", &Machine::line}, {"issue", &Machine::issue}, {"segment", &Machine::segment},
-    {"sync", &Machine::sync}, {"yield", &Machine::yield}, {"reduce", &Machine::reduce},
+    {"line", &Machine::line},
+    {"issue", &Machine::issue},
+    {"segment", &Machine::segment},
+    {"sync", &Machine::sync},
+    {"yield", &Machine::yield},
+    {"reduce", &Machine::reduce},
     {"reduce_half", &Machine::reduce_half},
 };
 struct LevelField {
@@ -79,13 +83,14 @@ Which which_of(const json::Value& rule, const char* name) {
 }
 
 Rule rule_of(const json::Value& value) {
-  value.only({"collective", "algorithm", "min_bytes", "max_bytes", "min_ranks", "max_ranks", "direct", "crowded",
-              "groups"});
+  value.only(
+      {"collective", "algorithm", "min_bytes", "max_bytes", "min_ranks", "max_ranks", "direct", "crowded", "groups"});
   Rule rule;
   const json::Value& collective = value.at("collective");
   const json::Value& algorithm = value.at("algorithm");
   const auto known = collective_named(collective.text());
-  if (!known) collective.refuse("there is no collective \"" + collective.text() + "\"; there are " + collectives_text());
+  if (!known)
+    collective.refuse("there is no collective \"" + collective.text() + "\"; there are " + collectives_text());
   const int position = find_algorithm(*known, algorithm.text().c_str());
   if (position < 0) {
     algorithm.refuse("there is no algorithm \"" + algorithm.text() + "\" of " + collective.text() + "; there are " +
@@ -124,8 +129,8 @@ std::string hash_text(std::uint32_t hash) {
 
 TuningFile parse_tuning(std::string_view text) {
   if (text.size() > kMostText) {
-    throw Error(ErrorCode::kInvalidArgument, "the file has " + std::to_string(text.size()) + " bytes; allowed are " +
-                                                 std::to_string(kMostText));
+    throw Error(ErrorCode::kInvalidArgument,
+                "the file has " + std::to_string(text.size()) + " bytes; allowed are " + std::to_string(kMostText));
   }
   const json::Value document = json::parse(text);
   const json::Value& version = document.at("unisono_tuning");
@@ -154,9 +159,9 @@ TuningFile parse_tuning(std::string_view text) {
 }
 
 std::string write_tuning(const TuningFile& file) {
-  std::string text = "{\n  \"unisono_tuning\": " + std::to_string(kTuningVersion) + ",\n  \"processor\": " +
-                     json::quoted(file.processor) + ",\n  \"hash\": \"" + hash_text(hash_of(file.rules)) +
-                     "\",\n  \"machine\": {\n";
+  std::string text = "{\n  \"unisono_tuning\": " + std::to_string(kTuningVersion) +
+                     ",\n  \"processor\": " + json::quoted(file.processor) + ",\n  \"hash\": \"" +
+                     hash_text(hash_of(file.rules)) + "\",\n  \"machine\": {\n";
   for (const TimeField& field : kTimes) {
     text += std::string("    \"") + field.name + "\": " + number(file.machine.*field.member) + ",\n";
   }
@@ -181,7 +186,8 @@ std::string write_tuning(const TuningFile& file) {
     if (rule.min_ranks != 1) text += ", \"min_ranks\": " + std::to_string(rule.min_ranks);
     if (rule.max_ranks != kAnyRanks) text += ", \"max_ranks\": " + std::to_string(rule.max_ranks);
     const auto flag = [&](const char* name, Which which) {
-      if (which != Which::kAll) text += std::string(", \"") + name + "\": " + (which == Which::kWith ? "true" : "false");
+      if (which != Which::kAll)
+        text += std::string(", \"") + name + "\": " + (which == Which::kWith ? "true" : "false");
     };
     flag("direct", rule.direct);
     flag("crowded", rule.crowded);

@@ -144,7 +144,8 @@ double per_byte(const std::vector<std::uint32_t>& cores, std::uint64_t bytes, Pr
   constexpr std::uint64_t kWorthTiming = 128 * 1024;
   const auto repeats = static_cast<int>(std::max<std::uint64_t>(1, kWorthTiming / bytes));
   on_cores(cores, [&](std::uint32_t index) {
-    const int blocks = std::clamp(static_cast<int>(kTimedBytes / bytes / static_cast<std::uint64_t>(repeats)), 5, kBlocks);
+    const int blocks =
+        std::clamp(static_cast<int>(kTimedBytes / bytes / static_cast<std::uint64_t>(repeats)), 5, kBlocks);
     for (int block = 0; block < blocks; ++block) {
       double time = 0;
       for (int i = 0; i < repeats; ++i) {

@@ -30,15 +30,9 @@ static_assert(sizeof(PackedOffer) == kOfferBytes);
 }  // namespace
 
 std::vector<std::byte> pack_offer(const Agreement& offer) {
-  const PackedOffer packed{offer.capability,
-                           kOfferVersion,
-                           offer.eager_limit,
-                           offer.segment_bytes,
-                           offer.rx_buffer_count,
-                           offer.algorithm_hash,
-                           offer.tuning_hash,
-                           offer.quota,
-                           0,
+  const PackedOffer packed{offer.capability,    kOfferVersion,         offer.eager_limit,
+                           offer.segment_bytes, offer.rx_buffer_count, offer.algorithm_hash,
+                           offer.tuning_hash,   offer.quota,           0,
                            offer.cores};
   std::vector<std::byte> bytes(sizeof packed);
   std::memcpy(bytes.data(), &packed, sizeof packed);
@@ -57,9 +51,8 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
                       std::to_string(sizeof packed) + " bytes, version " + std::to_string(kOfferVersion) +
                       ": use one version of Unisono on all ranks");
     }
-    all.push_back(
-        {packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count, packed.algorithm_hash,
-         packed.tuning_hash, packed.quota, packed.cores});
+    all.push_back({packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count,
+                   packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores});
   }
   return agree(all);
 }

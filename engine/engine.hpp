@@ -26,11 +26,11 @@ struct Binding {
 
 /// Housekeeping settings of an endpoint. Communicators use the least of all members' values.
 struct EngineSettings {
-  std::uint32_t eager_limit = 8192;               ///< bytes of the largest eager message
-  std::uint32_t segment_bytes = 32768;            ///< bytes of the largest segment
-  std::uint32_t rx_buffer_count = 32;             ///< receive buffers per peer for eager messages that come early
-  std::chrono::microseconds timeout{60'000'000};  ///< default deadline of a call
-  bool lanes = true;                              ///< use the memory that members share, where there is some
+  std::uint32_t eager_limit = 8192;                ///< bytes of the largest eager message
+  std::uint32_t segment_bytes = 32768;             ///< bytes of the largest segment
+  std::uint32_t rx_buffer_count = 32;              ///< receive buffers per peer for eager messages that come early
+  std::chrono::microseconds timeout{60'000'000};   ///< default deadline of a call
+  bool lanes = true;                               ///< use the memory that members share, where there is some
   std::shared_ptr<const std::vector<Rule>> rules;  ///< of the choice of algorithms, before this library's own; or null
 };
 

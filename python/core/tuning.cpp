@@ -183,8 +183,10 @@ void bind_tuning(nb::module_& module) {
       },
       "text"_a, "Reads the text of a tuning file.");
   module.def("tuning_in_force", &in_force, "The rules that this process would follow.");
-  module.def("usual_tuning_path", [] { return cost::usual_tuning_path(); }, "Where a tuning file is looked for.");
-  module.def("cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
+  module.def(
+      "usual_tuning_path", [] { return cost::usual_tuning_path(); }, "Where a tuning file is looked for.");
+  module.def(
+      "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
              "reachable"_a, "cores"_a, "Why a call is served as it is.");
 }

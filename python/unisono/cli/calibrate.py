@@ -63,7 +63,9 @@ def execute(options: argparse.Namespace) -> int:
     console.print(_table(found["machine"]))
     rules = found["rules"]
     count = f"{len(rules)} rules differ from the built-in choice" if rules else "the built-in choice is best everywhere"
-    console.print(f"{found['processor']}, {found['machine']['cores']} cores; up to {ranks} ranks: {count}.", markup=False)
+    console.print(
+        f"{found['processor']}, {found['machine']['cores']} cores; up to {ranks} ranks: {count}.", markup=False
+    )
     console.print(f"Written to {path}", markup=False, soft_wrap=True)
     if options.file is not None and str(path) not in (_core.usual_tuning_path(), os.environ.get("UNISONO_TUNING")):
         console.print(f"Set UNISONO_TUNING={path} to follow it.", markup=False, soft_wrap=True)

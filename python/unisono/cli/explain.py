@@ -88,8 +88,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     if not barrier and count * element != options.bytes:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
     answer = _core.explain(
-        int(Collective[operation.upper()]), options.ranks, count, int(datatype), int(Func.SUM if reduces else Func.NONE),
-        0, options.in_place, options.buffers == "registered", cores,
+        int(Collective[operation.upper()]), options.ranks, count, int(datatype),
+        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "registered", cores,
     )  # fmt: skip
     rules = _core.tuning_in_force()
     tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated")}

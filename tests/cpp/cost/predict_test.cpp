@@ -78,7 +78,8 @@ TEST(Predict, APing) {
 
 TEST(Predict, AnExchange) {
   const Machine m = odd_machine();
-  const Prediction barrier = predict(call_of(Collective::kBarrier, 2, 0), algorithm(Collective::kBarrier, "dissemination"), m);
+  const Prediction barrier =
+      predict(call_of(Collective::kBarrier, 2, 0), algorithm(Collective::kBarrier, "dissemination"), m);
   EXPECT_DOUBLE_EQ(barrier.time.total, m.issue + m.line + m.issue);
   EXPECT_EQ(barrier.messages, 2U);
   // Eight ranks: three rounds, one after the other.
@@ -86,7 +87,8 @@ TEST(Predict, AnExchange) {
 
   // Each sends its operand, and combines the other's with its own.
   const std::uint64_t bytes = 1024;
-  const Prediction sum = predict(call_of(Collective::kAllreduce, 2, bytes / 4), algorithm(Collective::kAllreduce, "recursive_doubling"), m);
+  const Prediction sum = predict(call_of(Collective::kAllreduce, 2, bytes / 4),
+                                 algorithm(Collective::kAllreduce, "recursive_doubling"), m);
   const double cell = m.cross[0] - m.copy[0] / 2;
   const double send = m.issue + m.segment + bytes * (m.copy[0] / 2 + cell);
   const double take = m.issue + m.segment + bytes * (m.copy[0] + cell + m.reduce);
@@ -117,7 +119,8 @@ TEST(Predict, APipelineOverlaps) {
   const double piece_cost = m.issue + m.segment + m.segment_bytes * m.cross[0];
   const double forward = 2 * (m.issue + m.segment) + m.segment_bytes * (m.cross[0] + (m.cross[0] - m.copy[0] / 2));
   const double time = total(call, "chain", m);
-  // The middle of the chain does the most for a piece and never rests; before and behind it the pipeline fills and drains.
+  // The middle of the chain does the most for a piece and never rests; before and behind it the pipeline fills and
+  // drains.
   EXPECT_NEAR(time, piece_cost + m.line + 16 * forward + m.line + piece_cost, 1e-6);
 }
 
@@ -137,7 +140,9 @@ TEST(Predict, BackPressureHoldsTheSender) {
   m.lane_segments = 8;
   const double wide = predict(both, false, m).time.total;
   const double take = m.issue + m.segment + m.segment_bytes * m.cross[0];
-  const double busy = predict(std::vector<RankWork>{RankWork{}, RankWork{{{receiver.program.moves[0]}, {}, 0, 0}, {}, 0}}, false, m).time.total;
+  const double busy =
+      predict(std::vector<RankWork>{RankWork{}, RankWork{{{receiver.program.moves[0]}, {}, 0, 0}, {}, 0}}, false, m)
+          .time.total;
   EXPECT_NEAR(wide, busy + 8 * take, 1e-6) << "all was there when the receiver came";
   EXPECT_GE(narrow, wide);
 }
@@ -202,7 +207,8 @@ TEST_P(EveryAlgorithm, TakesLongerForMore) {
         call.direct = algorithm.direct;
         if (algorithm.admits != nullptr && !algorithm.admits(call)) continue;
         const Prediction found = predict(call, algorithm, machine);
-        SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(cores) + " cores, count " + std::to_string(count));
+        SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(cores) + " cores, count " +
+                     std::to_string(count));
         expect_parts_add_up(found.time);
         double slack = 1e-12 * before;
         if (ranks != 2) slack = 0.12 * before;
@@ -210,7 +216,8 @@ TEST_P(EveryAlgorithm, TakesLongerForMore) {
         EXPECT_GE(found.time.total, before - slack);
         EXPECT_EQ(found.time, predict(call, algorithm, machine).time) << "the same question has the same answer";
         if (algorithm.collective != Collective::kBarrier) {
-          EXPECT_GE(found.time.total, static_cast<double>(count) * 4 / ranks * machine.copy[0] / 2) << "less than reading a share";
+          EXPECT_GE(found.time.total, static_cast<double>(count) * 4 / ranks * machine.copy[0] / 2)
+              << "less than reading a share";
         }
         EXPECT_GE(found.time.total, machine.line);
         before = std::max(before, found.time.total);

@@ -3,13 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
-
 #include <random>
 #include <string>
 
@@ -92,7 +91,8 @@ TEST(TuningFile, SaysLineAndFieldOfWhatIsWrong) {
       {"[0.015, ", "[", "machine.copy: here are 2 numbers; needed are 3"},
       {"[0.015, ", "[0.9, ", "machine.copy[1]: the cost falls"},
       {"[0.07, ", "[0.01, ", "machine.cross[0]: data of another core costs less"},
-      {"\"ring\"", "\"rnig\"", "rules[0].algorithm: there is no algorithm \"rnig\" of allreduce; there are recursive_doubling, ring"},
+      {"\"ring\"", "\"rnig\"",
+       "rules[0].algorithm: there is no algorithm \"rnig\" of allreduce; there are recursive_doubling, ring"},
       {"\"allreduce\"", "\"alreduce\"", "rules[0].collective: there is no collective \"alreduce\""},
       {"\"max_bytes\": 1048576", "\"max_bytes\": 1", "rules[0]: min_bytes is more than max_bytes"},
       {"\"max_ranks\": 4", "\"most_ranks\": 4", "rules[0].most_ranks: there is no such field; there are collective"},
@@ -158,7 +158,8 @@ TEST(TuningFile, SurvivesAnyBytes) {
 }
 
 TEST(Pins, AreRules) {
-  const std::vector<Rule> rules = parse_pins(" allreduce=ring , bcast=binomial:64K-,bcast=linear:-4k, reduce=chain:1M-2G ,");
+  const std::vector<Rule> rules =
+      parse_pins(" allreduce=ring , bcast=binomial:64K-,bcast=linear:-4k, reduce=chain:1M-2G ,");
   ASSERT_EQ(rules.size(), 4U);
   EXPECT_EQ(rules[0], rule(Collective::kAllreduce, "ring"));
   Rule from = rule(Collective::kBcast, "binomial");
@@ -215,7 +216,8 @@ std::string chosen(const Call& call, std::span<const Rule> rules, bool crowded =
 }
 
 TEST(Choice, FollowsPinsWithinTheirRangeAndWhereTheyAreAdmitted) {
-  const std::vector<Rule> rules = parse_pins("bcast=scatter_allgather:64K-1M,allgather=recursive_doubling,allreduce=direct");
+  const std::vector<Rule> rules =
+      parse_pins("bcast=scatter_allgather:64K-1M,allgather=recursive_doubling,allreduce=direct");
   EXPECT_EQ(chosen(call_of(Collective::kBcast, 4, 65'532), rules), chosen(call_of(Collective::kBcast, 4, 65'532), {}));
   EXPECT_EQ(chosen(call_of(Collective::kBcast, 4, 65'536), rules), "scatter_allgather");
   EXPECT_EQ(chosen(call_of(Collective::kBcast, 4, 1 << 20U), rules), "scatter_allgather");
@@ -242,8 +244,12 @@ TEST(Choice, LooksAtEveryConditionOfARule) {
   EXPECT_EQ(chosen(fits, rules, true), "reduce_bcast");
   EXPECT_NE(chosen(fits, rules, false), "reduce_bcast");
   for (const auto& change : std::vector<void (*)(Call&)>{
-           [](Call& c) { c.count = 24; }, [](Call& c) { c.count = 51; }, [](Call& c) { c.size = 2; },
-           [](Call& c) { c.size = 6; }, [](Call& c) { c.direct = true; }, [](Call& c) { c.group_size = 2; },
+           [](Call& c) { c.count = 24; },
+           [](Call& c) { c.count = 51; },
+           [](Call& c) { c.size = 2; },
+           [](Call& c) { c.size = 6; },
+           [](Call& c) { c.direct = true; },
+           [](Call& c) { c.group_size = 2; },
        }) {
     Call other = fits;
     change(other);
@@ -256,9 +262,14 @@ TEST(Choice, HashesTellTablesApart) {
   EXPECT_EQ(hash_of({}), 0U);
   EXPECT_EQ(hash_of(rules), hash_of(std::vector<Rule>(rules)));
   for (const auto& change : std::vector<void (*)(Rule&)>{
-           [](Rule& r) { ++r.min_bytes; }, [](Rule& r) { ++r.max_bytes; }, [](Rule& r) { ++r.min_ranks; },
-           [](Rule& r) { ++r.max_ranks; }, [](Rule& r) { ++r.position; }, [](Rule& r) { r.direct = Which::kAll; },
-           [](Rule& r) { r.crowded = Which::kAll; }, [](Rule& r) { r.groups = Which::kAll; },
+           [](Rule& r) { ++r.min_bytes; },
+           [](Rule& r) { ++r.max_bytes; },
+           [](Rule& r) { ++r.min_ranks; },
+           [](Rule& r) { ++r.max_ranks; },
+           [](Rule& r) { ++r.position; },
+           [](Rule& r) { r.direct = Which::kAll; },
+           [](Rule& r) { r.crowded = Which::kAll; },
+           [](Rule& r) { r.groups = Which::kAll; },
        }) {
     std::vector<Rule> other = rules;
     change(other[0]);

@@ -100,7 +100,8 @@ TEST_F(TuningTest, PinsAreHonoured) {
 }
 
 TEST_F(TuningTest, EveryAlgorithmCanBePinned) {
-  for (const char* name : {"recursive_doubling", "ring", "rabenseifner", "reduce_bcast", "direct", "direct_replicated"}) {
+  for (const char* name :
+       {"recursive_doubling", "ring", "rabenseifner", "reduce_bcast", "direct", "direct_replicated"}) {
     setenv("UNISONO_ALGORITHM", (std::string("allreduce=") + name).c_str(), 1);
     on_ranks(4, [&](const Communicator& world) {
       sum_up(world, 77);
