@@ -2,31 +2,30 @@
 //
 // The thresholds follow the costs in the table: few rounds while latency dominates, few bytes per link
 // afterwards, and pipelines for large vectors on few ranks. Direct algorithms come first: they admit
-// direct calls only, and are there to serve them. These are defaults; a tuned table can be made for a
-// machine, an engine or a network.
+// direct calls only, and are there to serve them. These are defaults; rules made for a machine, an engine
+// or a network come before them (tuning.hpp).
 #include <cstdint>
 
 #include "collectives/table.hpp"
+#include "collectives/tuning.hpp"
 
 namespace unisono {
 
 namespace {
 
-constexpr std::uint64_t kAnySize = ~std::uint64_t{0};
-constexpr std::uint32_t kAnyRanks = ~std::uint32_t{0};
 constexpr std::uint64_t kKiB = 1024;
 
-/// The first rule that a call meets, and whose algorithm admits it, decides.
-struct Rule {
-  std::uint64_t max_bytes;  ///< of the call's count: a vector or a block, as the collective has it
-  std::uint32_t max_ranks;
-  bool two_levels;  ///< only where the communicator has groups
-  int position;     ///< in the table
-};
+constexpr std::uint16_t kNoPosition = 0xffff;
 
-constexpr Rule use(Collective collective, const char* name, std::uint64_t max_bytes = kAnySize,
-                   std::uint32_t max_ranks = kAnyRanks, bool two_levels = false) {
-  return {max_bytes, max_ranks, two_levels, collectives::position(collective, name)};
+constexpr Rule use(Collective collective, const char* name, std::uint64_t max_bytes = kAnyBytes,
+                   std::uint32_t max_ranks = kAnyRanks, Which groups = Which::kAll) {
+  const int position = collectives::position(collective, name);
+  Rule rule;
+  rule.max_bytes = max_bytes;
+  rule.max_ranks = max_ranks;
+  rule.groups = groups;
+  rule.position = position < 0 ? kNoPosition : static_cast<std::uint16_t>(position);
+  return rule;
 }
 
 // clang-format off
@@ -36,7 +35,7 @@ constexpr Rule kRules[] = {
     use(Collective::kBcast, "direct"),
     use(Collective::kBcast, "linear", 16 * kKiB, 4),
     use(Collective::kBcast, "binomial", 64 * kKiB),
-    use(Collective::kBcast, "chain", kAnySize, 64),
+    use(Collective::kBcast, "chain", kAnyBytes, 64),
     use(Collective::kBcast, "scatter_allgather"),
 
     use(Collective::kReduce, "linear", 4 * kKiB, 4),
@@ -44,17 +43,17 @@ constexpr Rule kRules[] = {
     use(Collective::kReduce, "direct"),
     use(Collective::kReduce, "linear", 16 * kKiB, 4),
     use(Collective::kReduce, "binomial", 64 * kKiB),
-    use(Collective::kReduce, "chain", kAnySize, 64),
+    use(Collective::kReduce, "chain", kAnyBytes, 64),
     use(Collective::kReduce, "binomial"),
 
-    use(Collective::kAllreduce, "two_level", 64 * kKiB, kAnyRanks, true),
+    use(Collective::kAllreduce, "two_level", 64 * kKiB, kAnyRanks, Which::kWith),
     use(Collective::kAllreduce, "recursive_doubling", 4 * kKiB, 2),
     use(Collective::kAllreduce, "flat", 512, 8),
     use(Collective::kAllreduce, "recursive_doubling", 4 * kKiB),
     use(Collective::kAllreduce, "direct"),
     use(Collective::kAllreduce, "recursive_doubling", 16 * kKiB),
     use(Collective::kAllreduce, "rabenseifner", 256 * kKiB),
-    use(Collective::kAllreduce, "ring", kAnySize, 64),
+    use(Collective::kAllreduce, "ring", kAnyBytes, 64),
     use(Collective::kAllreduce, "rabenseifner"),
 
     use(Collective::kReduceScatter, "recursive_halving", 4 * kKiB),
@@ -70,22 +69,22 @@ constexpr Rule kRules[] = {
     use(Collective::kGather, "linear", 4 * kKiB, 4),
     use(Collective::kGather, "binomial", 4 * kKiB),
     use(Collective::kGather, "direct"),
-    use(Collective::kGather, "linear", kAnySize, 4),
+    use(Collective::kGather, "linear", kAnyBytes, 4),
     use(Collective::kGather, "binomial", 4 * kKiB),
     use(Collective::kGather, "linear"),
 
     use(Collective::kScatter, "linear", 4 * kKiB, 4),
     use(Collective::kScatter, "binomial", 4 * kKiB),
     use(Collective::kScatter, "direct"),
-    use(Collective::kScatter, "linear", kAnySize, 4),
+    use(Collective::kScatter, "linear", kAnyBytes, 4),
     use(Collective::kScatter, "binomial", 4 * kKiB),
     use(Collective::kScatter, "linear"),
 
-    use(Collective::kGatherv, "linear", kAnySize, 8),
+    use(Collective::kGatherv, "linear", kAnyBytes, 8),
     use(Collective::kGatherv, "binomial", 64 * kKiB),
     use(Collective::kGatherv, "linear"),
 
-    use(Collective::kScatterv, "linear", kAnySize, 8),
+    use(Collective::kScatterv, "linear", kAnyBytes, 8),
     use(Collective::kScatterv, "binomial", 64 * kKiB),
     use(Collective::kScatterv, "linear"),
 
@@ -103,7 +102,7 @@ constexpr Rule kRules[] = {
     use(Collective::kAlltoallv, "scattered"),
     use(Collective::kAlltoallv, "pairwise"),
 
-    use(Collective::kBarrier, "flat", kAnySize, 8),
+    use(Collective::kBarrier, "flat", kAnyBytes, 8),
     use(Collective::kBarrier, "dissemination"),
 
     use(Collective::kScan, "recursive_doubling", 64 * kKiB),
@@ -116,7 +115,7 @@ constexpr Rule kRules[] = {
 
 constexpr bool all_rules_name_an_algorithm() {
   for (const Rule& rule : kRules) {
-    if (rule.position < 0) return false;
+    if (rule.position == kNoPosition) return false;
   }
   return true;
 }
@@ -127,24 +126,39 @@ bool admits(const Algorithm& algorithm, const Call& call) {
   return algorithm.admits == nullptr || algorithm.admits(call);
 }
 
+/// The first of `rules` that the call meets and whose algorithm admits it.
+const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64_t bytes, bool groups, bool crowded) {
+  for (const Rule& rule : rules) {
+    const Algorithm& algorithm = collectives::kTable[rule.position];
+    if (algorithm.collective == call.collective && bytes >= rule.min_bytes && bytes <= rule.max_bytes &&
+        call.size >= rule.min_ranks && call.size <= rule.max_ranks && meets(rule.groups, groups) &&
+        meets(rule.direct, call.direct) && meets(rule.crowded, crowded) && admits(algorithm, call)) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-int choose_algorithm(const Call& call) {
+Choice choose(const Call& call, const Tuning& tuning) {
   const std::uint64_t bytes = call.count * element_bytes(call);
-  const bool two_levels = call.group_size > 1 && call.group_size < call.size;
-  for (const Rule& rule : kRules) {
-    const Algorithm& algorithm = collectives::kTable[static_cast<std::size_t>(rule.position)];
-    if (algorithm.collective == call.collective && bytes <= rule.max_bytes && call.size <= rule.max_ranks &&
-        (two_levels || !rule.two_levels) && admits(algorithm, call)) {
-      return rule.position;
-    }
-  }
+  const bool groups = call.group_size > 1 && call.group_size < call.size;
+  const Rule* rule = first_met(tuning.rules, call, bytes, groups, tuning.crowded);
+  if (rule == nullptr) rule = first_met(kRules, call, bytes, groups, tuning.crowded);
+  if (rule != nullptr) return {rule->position, rule};
   for (std::size_t i = 0; i < collectives::kTable.size(); ++i) {
     if (collectives::kTable[i].collective == call.collective && admits(collectives::kTable[i], call)) {
-      return static_cast<int>(i);
+      return {static_cast<int>(i), nullptr};
     }
   }
-  return -1;
+  return {};
 }
+
+int choose_algorithm(const Call& call, const Tuning& tuning) { return choose(call, tuning).position; }
+
+int choose_algorithm(const Call& call) { return choose(call, {}).position; }
+
+std::span<const Rule> default_rules() { return kRules; }
 
 }  // namespace unisono

@@ -10,7 +10,7 @@ namespace unisono::driver {
 
 namespace {
 
-constexpr std::uint32_t kOfferVersion = 1;
+constexpr std::uint32_t kOfferVersion = 2;
 
 /// The bytes of an offer: fixed order, little-endian as all of Unisono's hosts are.
 struct PackedOffer {
@@ -20,20 +20,20 @@ struct PackedOffer {
   std::uint32_t segment_bytes;
   std::uint32_t rx_buffer_count;
   std::uint32_t algorithm_hash;
+  std::uint32_t tuning_hash;
+  std::uint32_t quota;
   std::uint32_t reserved;
+  CoreMask cores;
 };
-static_assert(sizeof(PackedOffer) == 32);
+static_assert(sizeof(PackedOffer) == kOfferBytes);
 
 }  // namespace
 
 std::vector<std::byte> pack_offer(const Agreement& offer) {
-  const PackedOffer packed{offer.capability,
-                           kOfferVersion,
-                           offer.eager_limit,
-                           offer.segment_bytes,
-                           offer.rx_buffer_count,
-                           offer.algorithm_hash,
-                           0};
+  const PackedOffer packed{offer.capability,    kOfferVersion,         offer.eager_limit,
+                           offer.segment_bytes, offer.rx_buffer_count, offer.algorithm_hash,
+                           offer.tuning_hash,   offer.quota,           0,
+                           offer.cores};
   std::vector<std::byte> bytes(sizeof packed);
   std::memcpy(bytes.data(), &packed, sizeof packed);
   return bytes;
@@ -51,8 +51,8 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
                       std::to_string(sizeof packed) + " bytes, version " + std::to_string(kOfferVersion) +
                       ": use one version of Unisono on all ranks");
     }
-    all.push_back(
-        {packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count, packed.algorithm_hash});
+    all.push_back({packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count,
+                   packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores});
   }
   return agree(all);
 }

@@ -34,6 +34,8 @@ std::vector<std::byte> example(std::uint64_t bytes, Datatype dtype, std::uint32_
         element = arithmetic::narrow_fp16(value);
       } else if constexpr (std::is_same_v<Element, arithmetic::Bf16>) {
         element = arithmetic::narrow_bf16(value);
+      } else if constexpr (std::is_integral_v<Element>) {
+        element = static_cast<Element>(hash(i) % 101 + 1);
       } else {
         element = static_cast<Element>(value);
       }

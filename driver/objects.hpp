@@ -71,7 +71,7 @@ struct Communicator {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   std::uint32_t group_size = 0;
-  std::vector<std::uint32_t> endpoints;  ///< by rank
+  std::vector<std::uint32_t> endpoints;    ///< by rank
   std::shared_ptr<cclo::Express> express;  ///< null if calls go through the engine only
 };
 
@@ -138,6 +138,8 @@ using Requests = Handles<Request, HandleKind::kRequest>;
 using ThreadJobs = Handles<SharedJob, HandleKind::kThreadJob>;
 using Programs = Handles<ProgramSet, HandleKind::kProgram>;
 
+/// Bytes of one member's packed offer.
+inline constexpr std::size_t kOfferBytes = 72;
 /// What one member brings to the agreement of its job, as bytes.
 std::vector<std::byte> pack_offer(const Agreement& offer);
 /// Agreement over packed offers. Throws Error(kBootstrap) on one of another version.

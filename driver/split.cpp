@@ -15,9 +15,9 @@ struct Member {
   std::uint64_t proposal;  ///< communicator number from which on all are free here
   std::uint32_t endpoint;
   std::uint32_t created;  ///< second round: whether this member has created its communicator
-  std::byte offer[32];
+  std::byte offer[kOfferBytes];
 };
-static_assert(sizeof(Member) == 72);
+static_assert(sizeof(Member) == 40 + kOfferBytes);
 
 std::vector<Member> exchange(const Communicator& parent, const Member& mine) {
   std::vector<Member> members(parent.size);

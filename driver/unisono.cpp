@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <new>
 #include <string>
 #include <system_error>
@@ -13,6 +15,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/user_op.hpp"
+#include "cost/in_force.hpp"
 #include "driver/objects.hpp"
 #include "engine/express.hpp"
 
@@ -150,8 +153,20 @@ Struct import_struct(const Struct* given, const char* what) {
   return result;
 }
 
+/// The rules by which this process chooses algorithms. A file that had to be left aside is mentioned once.
+std::shared_ptr<const std::vector<Rule>> rules_of_process() {
+  cost::InForce found = cost::rules_in_force();
+  if (!found.warning.empty()) {
+    static std::once_flag once;
+    std::call_once(once, [&] { std::fprintf(stderr, "unisono: warning: %s\n", found.warning.c_str()); });
+  }
+  if (found.rules.empty()) return nullptr;
+  return std::make_shared<const std::vector<Rule>>(std::move(found.rules));
+}
+
 EngineSettings settings_of(const unisono_settings* given) {
   EngineSettings settings;
+  settings.rules = rules_of_process();
   if (given == nullptr) return settings;
   const auto own = import_struct(given, "unisono_settings");
   if (own.eager_limit != 0) settings.eager_limit = own.eager_limit;
@@ -384,6 +399,17 @@ unisono_result unisono_communicator_revoke(unisono_communicator* communicator, c
   return guarded([&] {
     const auto own = communicator_of(communicator);
     own->context->endpoint()->engine->revoke(own->number, reason == nullptr ? "no reason was given" : reason);
+  });
+}
+
+unisono_result unisono_last_algorithm(const unisono_communicator* communicator, const char** name, int* automatic) {
+  return guarded([&] {
+    const char*& text = output(name, "name");
+    int& chosen = output(automatic, "answer");
+    const auto own = communicator_of(communicator);
+    const LastAlgorithm last = own->context->endpoint()->engine->last_algorithm(own->number);
+    text = last.algorithm == nullptr ? nullptr : last.algorithm->name;
+    chosen = last.automatic ? 1 : 0;
   });
 }
 

@@ -309,7 +309,7 @@ class Admission {
     const std::span<const Algorithm> table = algorithms();
     int position = request_.algorithm;
     if (position == -1) {
-      position = choose_algorithm(call_);
+      position = choose_algorithm(call_, communicator_.tuning);
       if (position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
     }
     if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||

@@ -46,6 +46,9 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->capability = capability;
   made->timeout = settings_.timeout;
   made->segment_bytes = std::min(agreed.segment_bytes, blocks_.poe->max_payload(Lane::kData)) / 64 * 64;
+  made->rules = settings_.rules;
+  if (made->rules) made->tuning.rules = *made->rules;
+  made->tuning.crowded = blocks_.poe->size() > usable_cores(agreed);
   made->cache = std::make_shared<ProgramCache>();
   std::vector<bool> seen(blocks_.poe->size(), false);
   for (std::uint32_t rank = 0; rank < made->size; ++rank) {
@@ -68,7 +71,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   }
   if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
     made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
-                                              endpoints, agreed.eager_limit, made->next_sequence);
+                                              endpoints, agreed.eager_limit, made->next_sequence, made->last);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);

@@ -1,7 +1,9 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <condition_variable>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
+#include "network/shm/cores.hpp"
 
 namespace unisono {
 namespace {
@@ -40,6 +43,14 @@ std::uint32_t hash_of_algorithms() {
     text += ';';
   }
   return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+/// The rules of a member, for people.
+std::string table_text(std::uint32_t hash) {
+  if (hash == 0) return "the built-in table";
+  char text[32];
+  std::snprintf(text, sizeof text, "table %08x", hash);
+  return text;
 }
 
 Capability capability_of_engine() {
@@ -167,7 +178,7 @@ class Engine::Impl final : public Express::Watch {
     Communicator& communicator = *call.communicator;
     if (!communicator.express || !Express::carries(call.call.collective)) return nullptr;
     return &communicator.express->plan(call.call, *call.algorithm, request.algorithm != -1, call.program,
-                                       communicator.capability, communicator.agreed.eager_limit);
+                                       communicator.capability, communicator.agreed.eager_limit, communicator.tuning);
   }
 
   static void set_deadline(CallState& call, std::chrono::microseconds timeout) {
@@ -325,6 +336,11 @@ Agreement Engine::offer_of(const EngineSettings& settings) {
   offer.segment_bytes = settings.segment_bytes;
   offer.rx_buffer_count = settings.rx_buffer_count;
   offer.algorithm_hash = hash_of_algorithms();
+  if (settings.rules) offer.tuning_hash = hash_of(*settings.rules);
+  const shm::CoreSet own = shm::affinity_of(0);
+  for (std::size_t word = 0; word < own.size(); ++word) offer.cores[word % offer.cores.size()] |= own[word];
+  constexpr double kUnlimited = 1e9;
+  offer.quota = static_cast<std::uint32_t>(std::clamp(shm::cgroup_quota().cores, 1.0, kUnlimited));
   return offer;
 }
 
@@ -384,6 +400,9 @@ CallId Engine::submit(const CallRequest& request) {
       call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
       call.lane->dst = call.regions[static_cast<std::size_t>(Region::kDst)];
       call.signature = plan->signature;
+    } else if (call.space == CallState::Space::kCollective) {
+      call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
+                                            std::memory_order_relaxed);
     }
   } catch (...) {
     engine.calls.abandon(call);
@@ -435,6 +454,13 @@ std::uint64_t Engine::run(const CallRequest& request) {
 std::shared_ptr<Express> Engine::express(std::uint32_t communicator) const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->communicators.get(communicator).express;
+}
+
+LastAlgorithm Engine::last_algorithm(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->mutex);
+  const std::uint32_t number = impl_->communicators.get(communicator).last->number.load(std::memory_order_relaxed);
+  const std::uint32_t position = number & ~LastNumber::kAutomatic;
+  return {position == 0 ? nullptr : &algorithms()[position - 1], (number & LastNumber::kAutomatic) != 0};
 }
 
 CallResult Engine::test(CallId id) {
@@ -509,6 +535,12 @@ void Engine::revoke(std::uint32_t communicator, const std::string& reason) {
   impl_->wake_waiting();
 }
 
+std::uint32_t usable_cores(const Agreement& agreed) {
+  std::uint32_t cores = 0;
+  for (const std::uint64_t word : agreed.cores) cores += static_cast<std::uint32_t>(std::popcount(word));
+  return std::max(1U, std::min(cores, agreed.quota));
+}
+
 Agreement agree(std::span<const Agreement> offers) {
   if (offers.empty()) throw Error(ErrorCode::kInvalidArgument, "an agreement of no members was asked for");
   Agreement agreed = offers.front();
@@ -520,6 +552,13 @@ Agreement agree(std::span<const Agreement> offers) {
                                                std::to_string(offer.algorithm_hash) + ") than member 0 (hash " +
                                                std::to_string(agreed.algorithm_hash) +
                                                "): use one version of Unisono on all ranks");
+    }
+    if (offer.tuning_hash != agreed.tuning_hash) {
+      throw Error(ErrorCode::kUnsupported,
+                  "member " + std::to_string(i) + " chooses algorithms by " + table_text(offer.tuning_hash) +
+                      ", member 0 by " + table_text(agreed.tuning_hash) +
+                      ": set UNISONO_TUNING and UNISONO_ALGORITHM alike on all ranks (`unisono explain` prints the "
+                      "hash of what is in force), and have the same tuning file on all machines");
     }
     const Capability other = decode_capability({offer.capability});
     common.version = std::min(common.version, other.version);
@@ -538,6 +577,8 @@ Agreement agree(std::span<const Agreement> offers) {
     agreed.eager_limit = std::min(agreed.eager_limit, offer.eager_limit);
     agreed.segment_bytes = std::min(agreed.segment_bytes, offer.segment_bytes);
     agreed.rx_buffer_count = std::min(agreed.rx_buffer_count, offer.rx_buffer_count);
+    agreed.quota = std::min(agreed.quota, offer.quota);
+    for (std::size_t word = 0; word < agreed.cores.size(); ++word) agreed.cores[word] |= offer.cores[word];
   }
   agreed.capability = encode(common)[0];
   return agreed;

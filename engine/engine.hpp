@@ -1,6 +1,7 @@
 // The native engine (CCLO): executes programs for one endpoint.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/tuning.hpp"
 #include "core/call.hpp"
 #include "core/error.hpp"
 #include "core/program.hpp"
@@ -24,11 +26,12 @@ struct Binding {
 
 /// Housekeeping settings of an endpoint. Communicators use the least of all members' values.
 struct EngineSettings {
-  std::uint32_t eager_limit = 8192;               ///< bytes of the largest eager message
-  std::uint32_t segment_bytes = 32768;            ///< bytes of the largest segment
-  std::uint32_t rx_buffer_count = 32;             ///< receive buffers per peer for eager messages that come early
-  std::chrono::microseconds timeout{60'000'000};  ///< default deadline of a call
-  bool lanes = true;                              ///< use the memory that members share, where there is some
+  std::uint32_t eager_limit = 8192;                ///< bytes of the largest eager message
+  std::uint32_t segment_bytes = 32768;             ///< bytes of the largest segment
+  std::uint32_t rx_buffer_count = 32;              ///< receive buffers per peer for eager messages that come early
+  std::chrono::microseconds timeout{60'000'000};   ///< default deadline of a call
+  bool lanes = true;                               ///< use the memory that members share, where there is some
+  std::shared_ptr<const std::vector<Rule>> rules;  ///< of the choice of algorithms, before this library's own; or null
 };
 
 /// Number of a call of this endpoint, never reused; 0 is none.
@@ -57,6 +60,9 @@ struct CallResult {
   std::uint64_t received_bytes = 0;  ///< of a recv
 };
 
+/// Cores, by number; those beyond its length are counted with the lower ones.
+using CoreMask = std::array<std::uint64_t, 4>;
+
 /// What one member brings to, or a communicator has after, agreement.
 struct Agreement {
   std::uint64_t capability = 0;  ///< encoded Capability, intersection over members
@@ -64,6 +70,15 @@ struct Agreement {
   std::uint32_t segment_bytes = 0;
   std::uint32_t rx_buffer_count = 0;
   std::uint32_t algorithm_hash = 0;  ///< of the algorithm table; must be equal
+  std::uint32_t tuning_hash = 0;     ///< of the rules that come before this library's own; must be equal
+  std::uint32_t quota = 0;           ///< cores' worth of time that is granted, rounded down; the least of all
+  CoreMask cores{};                  ///< where the members may run, all together
+};
+
+/// What a collective call ran with. Null before there was one, and for programs of the user.
+struct LastAlgorithm {
+  const Algorithm* algorithm = nullptr;
+  bool automatic = false;  ///< the user named none
 };
 
 namespace cclo {
@@ -108,6 +123,8 @@ class Engine {
   std::uint64_t run(const CallRequest& request);
   /// The express way of a communicator, or null if it has none; remains usable for as long as the caller keeps it.
   std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
+  /// The algorithm of the last collective call that has begun on a communicator.
+  LastAlgorithm last_algorithm(std::uint32_t communicator) const;
   /// Makes progress and reports; the result stays available until `forget`.
   CallResult test(CallId id);
   /// Progresses until the call has completed (in success or error); the call's own deadline ends it.
@@ -127,7 +144,11 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Agreement over all members' offers. Throws Error(kUnsupported) if algorithm tables differ.
+/// How many ranks can have a core each, by what all members have said.
+std::uint32_t usable_cores(const Agreement& agreed);
+
+/// Agreement over all members' offers. Throws Error(kUnsupported) if tables of algorithms or rules of
+/// their choice differ.
 Agreement agree(std::span<const Agreement> offers);
 
 }  // namespace unisono

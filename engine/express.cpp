@@ -11,6 +11,7 @@
 #include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
+#include "engine/state.hpp"
 #include "engine/validate.hpp"
 #include "collectives/record.hpp"
 
@@ -31,7 +32,8 @@ std::uint64_t address_head() {
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
                  std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-                 std::shared_ptr<std::atomic<std::uint32_t>> sequence)
+                 std::shared_ptr<std::atomic<std::uint32_t>> sequence,
+                 std::shared_ptr<LastNumber> last)
     : network_(network),
       watch_(watch),
       number_(number),
@@ -39,6 +41,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       size_(static_cast<std::uint32_t>(endpoints.size())),
       eager_limit_(eager_limit),
       sequence_(std::move(sequence)),
+      last_(std::move(last)),
       segment_(network.segment()),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
       endpoints_(endpoints.begin(), endpoints.end()),
@@ -89,7 +92,7 @@ std::size_t Express::Hash::operator()(const Key& key) const {
 
 const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool named,
                               std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
-                              std::uint32_t eager_limit) {
+                              std::uint32_t eager_limit, const Tuning& tuning) {
   const Key key{call, named ? &algorithm : nullptr, identity_of(call.func)};
   if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
   if (plans_.size() >= kMostPlans && pins_.load(std::memory_order_acquire) == 0 && claim()) {
@@ -110,7 +113,7 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
       throw Error(ErrorCode::kInternal, std::string("algorithm ") + chosen.name +
                                             " uses what lanes do not carry; it must not be one of this collective");
     }
-    return LaneProgram{&chosen, std::move(*result)};
+    return LaneProgram{&chosen, LastNumber::of(&chosen, !named), std::move(*result)};
   };
   const auto footprint = footprint_of(call);
   made->src_bytes = footprint.src * bytes_of(call.dtype);
@@ -124,7 +127,7 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
   if (!named && size_ > 1) {
     Call direct = call;
     direct.direct = true;
-    const int position = choose_algorithm(direct);
+    const int position = choose_algorithm(direct, tuning);
     const Algorithm* best = position < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(position)];
     if (best != nullptr && best->direct) {
       made->direct = lowered(*best, check_program(record(*best, direct), size_, capability, true)->program);
@@ -213,7 +216,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]] scratch_.resize(program->lowered.scratch_bytes);
     frame_.regions[static_cast<std::size_t>(Region::kScratch)] = scratch_.data();
     frame_.program = &program->lowered;
-    last_algorithm_.store(program->algorithm, std::memory_order_relaxed);
+    last_->number.store(program->number, std::memory_order_relaxed);
     if (ports_.holds(program->lowered)) {
       run_straight(program->lowered);
     } else {
@@ -247,6 +250,11 @@ void Express::await_verdict(Blocking& blocking) {
   }
   throw Error(ErrorCode::kRevoked, "communicator " + std::to_string(number_) +
                                        ": another rank has ended the call and has not said why");
+}
+
+const Algorithm* Express::last_algorithm() const {
+  const std::uint32_t position = last_->number.load(std::memory_order_relaxed) & ~LastNumber::kAutomatic;
+  return position == 0 ? nullptr : &algorithms()[position - 1];
 }
 
 void Express::shield(std::byte* dst, std::uint64_t bytes) {
@@ -374,7 +382,6 @@ void Express::await(Ready&& ready, std::uint32_t peer) {
 /// that has done its part may have left the job meanwhile.
 template <class Ready, class Name>
 void Express::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
-  using Clock = shm::Parking::Clock;
   Clock::time_point until = Clock::time_point::max();
   const auto look = [&] {
     blocking.awaited.clear();
@@ -637,6 +644,7 @@ bool Express::step(LaneCall& call) {
       throw Unreachable{};
     }
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
+    last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
     frame_.regions[static_cast<std::size_t>(Region::kScratch)] = call.scratch.data();
     frame_.program = &program.lowered;

@@ -32,9 +32,12 @@
 
 namespace unisono::cclo {
 
+struct LastNumber;
+
 /// A program ready to run on the lanes.
 struct LaneProgram {
   const Algorithm* algorithm = nullptr;
+  std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
   LoweredProgram lowered;
 };
 
@@ -102,7 +105,8 @@ class Express {
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
           std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-          std::shared_ptr<std::atomic<std::uint32_t>> sequence);
+          std::shared_ptr<std::atomic<std::uint32_t>> sequence,
+          std::shared_ptr<LastNumber> last);
 
   std::uint32_t number() const { return number_; }
   /// Whether lanes carry the calls of a collective at all; the same on all ranks.
@@ -166,7 +170,7 @@ class Express {
   /// engine's lock, which the caller has, or as long as it is pinned. `named`: the user chose `algorithm`.
   const LanePlan& plan(const Call& call, const Algorithm& algorithm, bool named,
                        std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
-                       std::uint32_t eager_limit);
+                       std::uint32_t eager_limit, const Tuning& tuning);
   /// Runs a plan in this thread. False, having done nothing, if calls are queued or another thread is at it. With
   /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
   bool run(const LanePlan& plan, std::byte* src, std::byte* dst, bool remember);
@@ -184,14 +188,13 @@ class Express {
 
   /// Ends the use of the lanes: calls in progress find out through their Watch, later ones are not taken.
   void close() { closed_.store(true, std::memory_order_relaxed); }
+  /// The algorithm of the last call, or null.
+  const Algorithm* last_algorithm() const;
   /// Before buffers are given back after an error: closes, forbids every access to the memory of others on all ranks,
   /// and waits until nobody is at it. A rank that does not let go (because it was stopped) is waited for a second; then
   /// `dst` gets pages of its own, so that what that rank may still write ends nowhere.
   void shield(std::byte* dst, std::uint64_t bytes);
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
-
-  /// The algorithm of the last blocking call, for those who want to know; null before there was one.
-  const Algorithm* last_algorithm() const { return last_algorithm_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::size_t kSlots = 64;
@@ -254,6 +257,7 @@ class Express {
   bool one_process_ = false;  ///< all members are threads of this process: every address is reachable
   std::atomic<bool> opened_{false};
   std::shared_ptr<std::atomic<std::uint32_t>> sequence_;
+  std::shared_ptr<LastNumber> last_;
   std::shared_ptr<shm::Segment> segment_;
   shm::LaneSet lanes_;
   LanePorts ports_;
@@ -263,7 +267,6 @@ class Express {
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> queued_{0};
   std::atomic<std::uint32_t> pins_{0};
-  std::atomic<const Algorithm*> last_algorithm_{nullptr};
   std::array<const LanePlan*, kSlots> slots_{};  ///< touched only by who has claimed
   struct Past {
     std::atomic<const LanePlan*> plan{nullptr};

@@ -236,6 +236,17 @@ struct PastCall {
   const Algorithm* algorithm = nullptr;
 };
 
+/// Which algorithm the last collective call of a communicator runs with, written by the thread that begins the call.
+/// The position in the table of algorithms plus one, and a bit for the automatic choice; 0 before there was one.
+struct LastNumber {
+  static constexpr std::uint32_t kAutomatic = std::uint32_t{1} << 31U;
+  static std::uint32_t of(const Algorithm* algorithm, bool automatic) {
+    const auto position = algorithm == nullptr ? 0 : static_cast<std::uint32_t>(algorithm - algorithms().data()) + 1;
+    return position | (automatic ? kAutomatic : 0);
+  }
+  std::atomic<std::uint32_t> number{0};
+};
+
 /// A communicator: its members in order of rank, and what they agreed.
 struct Communicator {
   std::uint32_t number = 0;
@@ -261,6 +272,9 @@ struct Communicator {
   std::shared_ptr<class ProgramCache> cache;
   std::shared_ptr<Express> express;  ///< null: the members share no memory, or were told not to use it
   std::array<PastCall, 16> history{};  ///< by sequence
+  std::shared_ptr<const std::vector<Rule>> rules;  ///< what `tuning` looks at; may be null
+  Tuning tuning;
+  std::shared_ptr<LastNumber> last = std::make_shared<LastNumber>();
 };
 
 }  // namespace unisono::cclo

@@ -1,5 +1,6 @@
 // Contexts, communicators and calls: the C interface as Python objects.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -10,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/generated/spec.hpp"
@@ -216,6 +218,13 @@ class Communicator {
     without_gil([&] { return unisono_communicator_revoke(handle_, reason.c_str()); });
   }
 
+  std::pair<std::optional<std::string>, bool> last_algorithm() const {
+    const char* name = nullptr;
+    int automatic = 0;
+    check(unisono_last_algorithm(handle_, &name, &automatic));
+    return {name == nullptr ? std::nullopt : std::optional<std::string>(name), automatic != 0};
+  }
+
   nb::object window(const nb::object& buffer) const {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
     Outcome outcome;
@@ -409,6 +418,7 @@ void bind_calls(nb::module_& module) {
       .def("free", &Communicator::free)
       .def("set_timeout", &Communicator::set_timeout, "seconds"_a)
       .def("revoke", &Communicator::revoke, "reason"_a)
+      .def("last_algorithm", &Communicator::last_algorithm)
       .def("window", &Communicator::window, "buffer"_a.none())
       .def(
           "start",

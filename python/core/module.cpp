@@ -7,4 +7,5 @@ NB_MODULE(_core, module) {
   unisono::python::bind_calls(module);
   unisono::python::bind_reference(module);
   unisono::python::bind_machine(module);
+  unisono::python::bind_tuning(module);
 }

@@ -10,5 +10,6 @@ namespace nb = nanobind;
 void bind_calls(nb::module_& module);
 void bind_reference(nb::module_& module);
 void bind_machine(nb::module_& module);
+void bind_tuning(nb::module_& module);
 
 }  // namespace unisono::python

@@ -170,6 +170,13 @@ class _Buffers:
             self.dst = np.empty(shape, self.need("src").dtype)
 
 
+class LastAlgorithm(NamedTuple):
+    """What a collective call ran with."""
+
+    name: str | None  #: of the table of algorithms; None before there was a call, and for programs of the user
+    automatic: bool  #: the call named none
+
+
 class Communicator:
     """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
 
@@ -205,6 +212,11 @@ class Communicator:
     def free(self) -> None:
         """Frees a communicator made by `split`. Calls in flight on it fail."""
         self._core.free()
+
+    @property
+    def last_algorithm(self) -> LastAlgorithm:
+        """The algorithm of the last collective call that this rank has begun here."""
+        return LastAlgorithm(*self._core.last_algorithm())
 
     def set_timeout(self, seconds: float) -> None:
         """Default deadline of operations."""

@@ -191,6 +191,11 @@ UNISONO_API unisono_result unisono_communicator_set_timeout(unisono_communicator
 /* Fails the communicator on all reachable members: calls in flight and later ones return revoked. Not
  * collective. */
 UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason);
+/* The algorithm of the last collective call that this rank has begun on the communicator: *name, of the table of
+ * algorithms, is null before there was one and for programs of the user; *automatic is 1 if the call named none. The
+ * name lives for ever. Ask after a blocking call and you learn what that call ran with. */
+UNISONO_API unisono_result unisono_last_algorithm(const unisono_communicator* communicator, const char** name,
+                                                  int* automatic);
 /* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 

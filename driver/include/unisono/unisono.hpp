@@ -284,6 +284,12 @@ class Program {
   std::shared_ptr<unisono_program> handle_;
 };
 
+/// What a collective call ran with.
+struct LastAlgorithm {
+  std::string_view name;   ///< of the table of algorithms; lives for ever
+  bool automatic = false;  ///< the call named none
+};
+
 /// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
 /// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
 class Communicator {
@@ -302,6 +308,13 @@ class Communicator {
   void set_timeout(double seconds) { detail::check(unisono_communicator_set_timeout(handle_.get(), seconds)); }
   /// Fails the communicator on all reachable members.
   void revoke(const std::string& reason) { detail::check(unisono_communicator_revoke(handle_.get(), reason.c_str())); }
+  /// The algorithm of the last collective call begun here; empty before there was one. See unisono_last_algorithm.
+  LastAlgorithm last_algorithm() const {
+    const char* name = nullptr;
+    int automatic = 0;
+    detail::check(unisono_last_algorithm(handle_.get(), &name, &automatic));
+    return {name == nullptr ? std::string_view{} : std::string_view{name}, automatic != 0};
+  }
   /// Frees the communicator now, for all copies. Calls in flight on it fail.
   void free() { detail::check(unisono_communicator_free(handle_.get())); }
   /// Whether this is a communicator: false for the result of a split with negative colour.

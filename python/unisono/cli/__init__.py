@@ -11,9 +11,9 @@ from rich.console import Console
 
 from ..errors import UnisonoError
 from ..version import __version__
-from . import algorithms, bench, check, doctor, run, show
+from . import algorithms, bench, calibrate, check, doctor, explain, run, show
 
-COMMANDS = (run, algorithms, show, check, doctor, bench)
+COMMANDS = (run, algorithms, show, check, explain, bench, calibrate, doctor)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,0 +1,31 @@
+#include "collectives/tuning.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include "core/crc32c.hpp"
+
+namespace unisono {
+
+std::uint32_t hash_of(std::span<const Rule> rules) {
+  std::uint32_t hash = 0;
+  for (const Rule& rule : rules) {
+    std::array<std::uint8_t, 29> packed{};
+    std::size_t end = 0;
+    const auto put = [&](std::uint64_t value, std::size_t bytes) {
+      for (std::size_t i = 0; i < bytes; ++i) packed[end++] = static_cast<std::uint8_t>(value >> (8 * i));
+    };
+    put(rule.min_bytes, 8);
+    put(rule.max_bytes, 8);
+    put(rule.min_ranks, 4);
+    put(rule.max_ranks, 4);
+    put(rule.position, 2);
+    put(static_cast<std::uint64_t>(rule.groups), 1);
+    put(static_cast<std::uint64_t>(rule.direct), 1);
+    put(static_cast<std::uint64_t>(rule.crowded), 1);
+    hash = crc32c(packed, hash);
+  }
+  return hash;
+}
+
+}  // namespace unisono

@@ -1,0 +1,62 @@
+// Which algorithm serves which call, as data: a table of rules. Freestanding.
+//
+// The table of this library stands in choose.cpp. A machine's own, made by `unisono calibrate`, and what a user pins
+// come before it, so that every call finds a rule. All ranks of a communicator must follow the same rules: their hash
+// is part of what they agree on when it is created.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "collectives/algorithm.hpp"
+
+namespace unisono {
+
+inline constexpr std::uint64_t kAnyBytes = ~std::uint64_t{0};
+inline constexpr std::uint32_t kAnyRanks = ~std::uint32_t{0};
+
+/// Calls that a rule is for, by one of their agreed properties.
+enum class Which : std::uint8_t {
+  kAll,
+  kWith,     ///< only those that have the property
+  kWithout,  ///< only those that do not
+};
+
+constexpr bool meets(Which which, bool property) { return which == Which::kAll || property == (which == Which::kWith); }
+
+/// One line of a table. The first rule that a call meets, and whose algorithm admits it, decides.
+struct Rule {
+  std::uint64_t min_bytes = 0;          ///< of the call's count: a vector or a block, as the collective has it
+  std::uint64_t max_bytes = kAnyBytes;  ///< both included
+  std::uint32_t min_ranks = 1;
+  std::uint32_t max_ranks = kAnyRanks;
+  std::uint16_t position = 0;   ///< of the algorithm in the table of algorithms; names the collective too
+  Which groups = Which::kAll;   ///< the communicator has groups, for algorithms of two levels
+  Which direct = Which::kAll;   ///< every rank's buffers can be reached (`Call::direct`)
+  Which crowded = Which::kAll;  ///< the job has more ranks than cores
+  friend bool operator==(const Rule&, const Rule&) = default;
+};
+
+/// The rules that a communicator follows, and what it has agreed beside.
+struct Tuning {
+  std::span<const Rule> rules;  ///< come before those of this library
+  bool crowded = false;         ///< the job has more ranks than cores
+};
+
+/// What was chosen.
+struct Choice {
+  int position = -1;           ///< of the algorithm; -1 if none admits the call
+  const Rule* rule = nullptr;  ///< null: no rule names an algorithm that admits the call, so the table's first does
+};
+
+/// The choice for `call`. Depends only on what all ranks share.
+Choice choose(const Call& call, const Tuning& tuning);
+int choose_algorithm(const Call& call, const Tuning& tuning);
+
+/// The rules of this library.
+std::span<const Rule> default_rules();
+
+/// A number that tables share only if they are equal; 0 for the empty one.
+std::uint32_t hash_of(std::span<const Rule> rules);
+
+}  // namespace unisono

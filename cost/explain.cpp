@@ -1,0 +1,104 @@
+#include "cost/explain.hpp"
+
+#include <algorithm>
+
+namespace unisono::cost {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
+
+const Algorithm& at(int position) { return algorithms()[static_cast<std::size_t>(position)]; }
+
+bool admits(Call call, const Algorithm& algorithm) {
+  call.direct = algorithm.direct;
+  return algorithm.admits == nullptr || algorithm.admits(call);
+}
+
+/// Whether `a` is quicker than `b` for so many elements; nothing if one does not admit the call.
+std::optional<bool> quicker(Call call, std::uint64_t count, int a, int b, const Machine& machine) {
+  call.count = count;
+  if (!admits(call, at(a)) || !admits(call, at(b))) return std::nullopt;
+  const auto price = [&](int position) {
+    call.direct = at(position).direct;
+    return predict(call, at(position), machine).time.total;
+  };
+  return price(a) < price(b);
+}
+
+/// The count nearest to the call's, by factors of two, at which the order of two algorithms changes.
+std::optional<std::uint64_t> crossover(const Call& call, int a, int b, const Machine& machine) {
+  const std::optional<bool> here = quicker(call, call.count, a, b, machine);
+  if (!here || call.count == 0) return std::nullopt;
+  const std::uint64_t most = std::max<std::uint64_t>(kMostBytes / element_bytes(call) / call.size, call.count);
+  std::uint64_t up = call.count;
+  std::uint64_t down = call.count;
+  while (up < most || down > 1) {
+    for (const bool rising : {true, false}) {
+      const std::uint64_t near = rising ? up : down;
+      const std::uint64_t far = rising ? std::min(up * 2, most) : std::max<std::uint64_t>(down / 2, 1);
+      (rising ? up : down) = far;
+      if (far == near) continue;
+      const std::optional<bool> there = quicker(call, far, a, b, machine);
+      if (!there || *there == *here) continue;
+      // Between the two it changes; a few halvings say where well enough.
+      std::uint64_t same = near;
+      std::uint64_t other = far;
+      constexpr int kHalvings = 6;
+      for (int i = 0; i < kHalvings && (same > other ? same - other : other - same) > 1; ++i) {
+        const std::uint64_t middle = same / 2 + other / 2 + (same % 2 + other % 2) / 2;
+        const std::optional<bool> between = quicker(call, middle, a, b, machine);
+        (between && *between == *here ? same : other) = middle;
+      }
+      return other;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine) {
+  Explanation result;
+  Call agreed = call;
+  // An exchange of blocks that differ agrees on no count, unless it is in place.
+  if (call.collective == Collective::kAlltoallv && !call.in_place) agreed.count = 0;
+  agreed.direct = false;
+  const Choice plain = choose(agreed, tuning);
+  agreed.direct = call.size > 1;
+  const Choice direct = choose(agreed, tuning);
+  // As the engine does it: a direct call is tried only where the rules have a direct algorithm for it.
+  const bool asks = agreed.direct && direct.position >= 0 && at(direct.position).direct;
+  result.choice = asks && reachable ? direct : plain;
+  if (asks && !reachable && call.count != 0) {
+    result.asked_in_vain = machine.sync * (call.size - 1) + machine.line;
+  }
+
+  for (std::size_t i = 0; i < algorithms().size(); ++i) {
+    const Algorithm& algorithm = algorithms()[i];
+    if (algorithm.collective != call.collective) continue;
+    Candidate candidate;
+    candidate.position = static_cast<int>(i);
+    call.direct = algorithm.direct;
+    candidate.admitted = admits(call, algorithm) && (reachable || !algorithm.direct);
+    if (candidate.admitted) candidate.prediction = predict(call, algorithm, machine);
+    result.candidates.push_back(candidate);
+  }
+  std::stable_sort(result.candidates.begin(), result.candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.admitted != b.admitted) return a.admitted;
+    return a.prediction.time.total < b.prediction.time.total;
+  });
+  for (const Candidate& candidate : result.candidates) {
+    if (candidate.admitted && candidate.position != result.choice.position) {
+      result.runner_up = candidate.position;
+      break;
+    }
+  }
+  if (result.choice.position >= 0 && result.runner_up >= 0) {
+    if (const auto count = crossover(call, result.choice.position, result.runner_up, machine)) {
+      result.crossover = *count * element_bytes(call);
+    }
+  }
+  return result;
+}
+
+}  // namespace unisono::cost

@@ -1,0 +1,19 @@
+// From a machine to the rules by which algorithms are chosen on it.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "collectives/tuning.hpp"
+#include "cost/machine.hpp"
+
+namespace unisono::cost {
+
+/// Rules for the collectives that shared memory carries, for jobs of 2 to `most_ranks` ranks. Where the built-in choice
+/// is within a few percent of the best prediction, it stays, and where it always is, there is no rule at all.
+std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks);
+
+/// `machine` with the network that a communicator of that many ranks has, and as many cores as its job finds.
+Machine for_ranks(Machine machine, std::uint32_t ranks, bool crowded);
+
+}  // namespace unisono::cost

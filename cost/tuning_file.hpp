@@ -1,0 +1,31 @@
+// The tuning file: what `unisono calibrate` found out about a machine, and the rules that follow (docs/tuning.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/tuning.hpp"
+#include "cost/machine.hpp"
+
+namespace unisono::cost {
+
+inline constexpr std::uint32_t kTuningVersion = 1;
+
+struct TuningFile {
+  std::string processor;  ///< for people
+  Machine machine;
+  std::vector<Rule> rules;
+  friend bool operator==(const TuningFile&, const TuningFile&) = default;
+};
+
+/// Reads the text of a file. Throws Error(kInvalidArgument) that names line and field, what stands there and what is
+/// allowed.
+TuningFile parse_tuning(std::string_view text);
+/// The text of a file; `parse_tuning` gives the same back.
+std::string write_tuning(const TuningFile& file);
+
+/// A hash as files and messages show it: eight hexadecimal digits.
+std::string hash_text(std::uint32_t hash);
+
+}  // namespace unisono::cost

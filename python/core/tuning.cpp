@@ -1,0 +1,194 @@
+// Tuning: measuring the machine, the rules in force, and why a call is served as it is.
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "cost/explain.hpp"
+#include "cost/in_force.hpp"
+#include "cost/tune.hpp"
+#include "driver/calibrate.hpp"
+#include "python/core/errors.hpp"
+#include "python/core/module.hpp"
+
+namespace unisono::python {
+
+namespace {
+
+/// Runs `work` without the GIL; its Error becomes a Python exception.
+template <class Work>
+auto without_gil(Work&& work) {
+  std::optional<Error> failure;
+  decltype(work()) result{};
+  {
+    const nb::gil_scoped_release released;
+    try {
+      result = work();
+    } catch (const Error& error) {
+      failure = error;
+    }
+  }
+  if (failure) raise(failure->code(), failure->what());
+  return result;
+}
+
+nb::object flag(Which which) {
+  if (which == Which::kAll) return nb::none();
+  return nb::bool_(which == Which::kWith);
+}
+
+nb::dict dict_of(const Rule& rule) {
+  nb::dict entry;
+  const Algorithm& algorithm = algorithms()[rule.position];
+  entry["collective"] = name_of(algorithm.collective);
+  entry["algorithm"] = algorithm.name;
+  entry["min_bytes"] = rule.min_bytes;
+  entry["max_bytes"] = rule.max_bytes == kAnyBytes ? nb::object(nb::none()) : nb::cast(rule.max_bytes);
+  entry["min_ranks"] = rule.min_ranks;
+  entry["max_ranks"] = rule.max_ranks == kAnyRanks ? nb::object(nb::none()) : nb::cast(rule.max_ranks);
+  entry["direct"] = flag(rule.direct);
+  entry["crowded"] = flag(rule.crowded);
+  entry["groups"] = flag(rule.groups);
+  return entry;
+}
+
+nb::dict dict_of(const cost::Machine& machine) {
+  nb::dict entry;
+  entry["line"] = machine.line;
+  entry["issue"] = machine.issue;
+  entry["segment"] = machine.segment;
+  entry["sync"] = machine.sync;
+  entry["yield"] = machine.yield;
+  entry["copy"] = nb::make_tuple(machine.copy[0], machine.copy[1], machine.copy[2]);
+  entry["cross"] = nb::make_tuple(machine.cross[0], machine.cross[1], machine.cross[2]);
+  entry["reduce"] = machine.reduce;
+  entry["reduce_half"] = machine.reduce_half;
+  entry["near_bytes"] = machine.near_bytes;
+  entry["shared_bytes"] = machine.shared_bytes;
+  entry["cores"] = machine.cores;
+  return entry;
+}
+
+nb::dict dict_of(const cost::Prediction& prediction) {
+  nb::dict entry;
+  entry["total"] = prediction.time.total;
+  entry["latency"] = prediction.time.latency;
+  entry["copy"] = prediction.time.copy;
+  entry["reduce"] = prediction.time.reduce;
+  entry["sync"] = prediction.time.sync;
+  entry["moves"] = prediction.moves;
+  entry["most_moves"] = prediction.most_moves;
+  entry["messages"] = prediction.messages;
+  entry["message_bytes"] = prediction.message_bytes;
+  entry["remote_bytes"] = prediction.remote_bytes;
+  return entry;
+}
+
+nb::list list_of(std::span<const Rule> rules) {
+  nb::list entries;
+  for (const Rule& rule : rules) entries.append(dict_of(rule));
+  return entries;
+}
+
+nb::dict in_force() {
+  const cost::InForce found = without_gil([] { return cost::rules_in_force(); });
+  nb::dict result;
+  result["path"] = found.path;
+  result["warning"] = found.warning;
+  result["hash"] = found.rules.empty() ? "" : cost::hash_text(hash_of(found.rules));
+  result["pins"] = found.pins;
+  result["rules"] = list_of(found.rules);
+  result["machine"] = dict_of(found.machine);
+  result["calibrated"] = found.file.has_value();
+  return result;
+}
+
+nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int datatype, int op, std::uint32_t root,
+                   bool in_place, bool reachable, std::uint32_t cores) {
+  Call call;
+  call.collective = static_cast<Collective>(collective);
+  call.size = size;
+  call.count = count;
+  call.dtype = static_cast<Datatype>(datatype);
+  call.func = static_cast<Func>(op);
+  call.root = root;
+  call.in_place = in_place;
+  struct Result {
+    cost::InForce rules;
+    cost::Explanation explanation;
+    bool crowded = false;
+  };
+  const Result result = without_gil([&] {
+    Result made;
+    made.rules = cost::rules_in_force();
+    made.crowded = size > cores;
+    cost::Machine machine = made.rules.machine;
+    machine.cores = cores;
+    machine = cost::for_ranks(machine, size, made.crowded);
+    made.explanation = cost::explain(call, reachable, {made.rules.rules, made.crowded}, machine);
+    return made;
+  });
+  const cost::Explanation& found = result.explanation;
+  const auto name = [](int position) {
+    return position < 0 ? nb::object(nb::none()) : nb::cast(algorithms()[static_cast<std::size_t>(position)].name);
+  };
+  nb::dict answer;
+  answer["algorithm"] = name(found.choice.position);
+  answer["runner_up"] = name(found.runner_up);
+  answer["crossover"] = found.crossover ? nb::cast(*found.crossover) : nb::object(nb::none());
+  answer["asked_in_vain"] = found.asked_in_vain;
+  answer["crowded"] = result.crowded;
+  const Rule* rule = found.choice.rule;
+  const Rule* own = result.rules.rules.data();
+  const char* origin = "none";
+  if (rule != nullptr) {
+    const bool mine = rule >= own && rule < own + result.rules.rules.size();
+    origin = !mine ? "built-in" : static_cast<std::size_t>(rule - own) < result.rules.pins ? "pin" : "file";
+  }
+  answer["origin"] = origin;
+  answer["rule"] = rule == nullptr ? nb::object(nb::none()) : nb::object(dict_of(*rule));
+  nb::list candidates;
+  for (const cost::Candidate& candidate : found.candidates) {
+    nb::dict entry;
+    const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(candidate.position)];
+    entry["algorithm"] = algorithm.name;
+    entry["restriction"] = algorithm.restriction;
+    entry["direct"] = algorithm.direct;
+    entry["prediction"] = candidate.admitted ? nb::object(dict_of(candidate.prediction)) : nb::object(nb::none());
+    candidates.append(entry);
+  }
+  answer["candidates"] = candidates;
+  return answer;
+}
+
+}  // namespace
+
+void bind_tuning(nb::module_& module) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace): argument names
+  module.def(
+      "calibrate",
+      [](std::uint32_t most_ranks) {
+        return without_gil([&] { return cost::write_tuning(driver::calibrate(most_ranks)); });
+      },
+      "most_ranks"_a, "Measures the machine; the text of a tuning file.");
+  module.def(
+      "check_tuning",
+      [](const std::string& text) {
+        const cost::TuningFile file = without_gil([&] { return cost::parse_tuning(text); });
+        nb::dict result;
+        result["processor"] = file.processor;
+        result["machine"] = dict_of(file.machine);
+        result["rules"] = list_of(file.rules);
+        return result;
+      },
+      "text"_a, "Reads the text of a tuning file.");
+  module.def("tuning_in_force", &in_force, "The rules that this process would follow.");
+  module.def(
+      "usual_tuning_path", [] { return cost::usual_tuning_path(); }, "Where a tuning file is looked for.");
+  module.def(
+      "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
+  module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
+             "reachable"_a, "cores"_a, "Why a call is served as it is.");
+}
+
+}  // namespace unisono::python

@@ -1,0 +1,286 @@
+"""`unisono explain`: which algorithm serves a call, and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .. import _core
+from .._spec import Collective, Datatype, Func
+from ..errors import InvalidArgumentError
+
+OPERATIONS = [
+    collective.name.lower() for collective in Collective if Collective.BCAST <= collective <= Collective.BARRIER
+]
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv")  # not carried by lanes
+DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
+UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+PARTS = ("latency", "copy", "reduce", "sync")
+WIDE = 78  # columns from which on the parts of all candidates have room
+
+
+def size(text: str) -> int:
+    """A number of bytes, with K, M or G."""
+    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in tuple("kmg") else (text, "")
+    if not (number.isascii() and number.isdigit()) or int(number) * UNITS[unit] > 1 << 40:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 4096, 64K or 4M")
+    return int(number) * UNITS[unit]
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the command line."""
+    parser = commands.add_parser(
+        "explain",
+        help="say which algorithm serves a call, and why",
+        description="Chooses as a job with this environment would, and predicts the time of every algorithm from its "
+        "own programs and the figures of the machine (`unisono calibrate`).",
+    )
+    parser.add_argument("operation", metavar="OP", choices=OPERATIONS, help=", ".join(OPERATIONS))
+    parser.add_argument(
+        "--bytes", type=size, default=1024, metavar="N", help="of the vector, or of one rank's block (1024)"
+    )
+    parser.add_argument("--ranks", type=int, default=2, metavar="P", help="number of ranks (2)")
+    parser.add_argument("--dtype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
+    parser.add_argument(
+        "--buffers", choices=("registered", "malloc"), default="malloc", help="allocated by Unisono, or not (malloc)"
+    )
+    parser.add_argument("--cores", type=int, metavar="C", help="cores for the ranks (those of this process)")
+    parser.add_argument("--in-place", action="store_true", help="the in-place form")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="results of `unisono bench` to compare with")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="how to print (text)")
+    parser.set_defaults(execute=execute)
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    answer = explain(options)
+    if options.format == "json":
+        print(json.dumps(answer, indent=2))
+        return 0
+    _print(Console(highlight=False), options, answer)
+    return 0
+
+
+def explain(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that the command prints."""
+    cores = _core.cores_for_ranks() if options.cores is None else options.cores
+    for name, value, most in (("ranks", options.ranks, 1024), ("cores", cores, 1 << 20)):
+        if not 1 <= value <= most:
+            raise InvalidArgumentError(f"{value} {name} were given; allowed are 1 to {most}")
+    operation: str = options.operation
+    barrier = operation == "barrier"
+    datatype = Datatype.NONE if barrier else Datatype[options.dtype.upper()]
+    reduces = operation in REDUCTIONS
+    if reduces and datatype == Datatype.BYTE:
+        raise InvalidArgumentError(f"{operation} of bytes was asked for; bytes can be moved, not reduced")
+    element = 1 if barrier else _bytes_of(datatype)
+    count = 0 if barrier else options.bytes // element
+    if not barrier and count * element != options.bytes:
+        raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
+    answer = _core.explain(
+        int(Collective[operation.upper()]), options.ranks, count, int(datatype),
+        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "registered", cores,
+    )  # fmt: skip
+    rules = _core.tuning_in_force()
+    tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated")}
+    call = {
+        "operation": operation, "bytes": count * element, "ranks": options.ranks, "dtype": options.dtype,
+        "buffers": options.buffers, "cores": cores,
+    }  # fmt: skip
+    return {"call": call} | answer | {"tuning": tuning, "measured": _measured(options, count * element)}
+
+
+def _bytes_of(datatype: Datatype) -> int:
+    widths = {Datatype.BYTE: 1, Datatype.FP16: 2, Datatype.BF16: 2, Datatype.INT32: 4, Datatype.FP32: 4}
+    return widths.get(datatype, 8)
+
+
+# ------------------------------------------------------------------------------------------- measured times
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines, or of one list. What cannot be read as one is passed over."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{path} cannot be read: {error}") from None
+    try:
+        whole = json.loads(text)
+        entries = whole if isinstance(whole, list) else [whole]
+    except json.JSONDecodeError:
+        entries = []
+        for line in text.splitlines():
+            try:
+                entries.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue  # a line that was cut short
+    yield from (entry for entry in entries if isinstance(entry, dict))
+
+
+def _measured(options: argparse.Namespace, length: int) -> dict[str, Any] | None:
+    """The last record of the same operation, bytes, ranks and buffers, of this system."""
+    paths = [options.json] if options.json is not None else [path for path in _usual_results() if path.is_file()][:1]
+    wanted = {"op": options.operation, "bytes": length, "ranks": options.ranks}
+    alike = {"system": "unisono", "dtype": options.dtype, "buffers": options.buffers}
+    if options.operation == "barrier":
+        del wanted["bytes"], alike["dtype"], alike["buffers"]
+    found = None
+    for path in paths:
+        for record in _records(path):
+            same = all(record.get(name) == value for name, value in wanted.items())
+            same = same and all(record.get(name, value) == value for name, value in alike.items())
+            time = record.get("median_us", record.get("mean_us"))
+            if same and isinstance(time, int | float):
+                found = {"file": str(path), "algorithm": record.get("algorithm"), "us": float(time)}
+    return found
+
+
+def _usual_results() -> list[Path]:
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return [Path("build/bench.json"), Path(state) / "unisono/bench.jsonl"]
+
+
+# --------------------------------------------------------------------------------------------------- output
+
+
+def nanoseconds(value: float) -> str:
+    """A time with a fitting unit."""
+    for limit, scale, unit in ((1e3, 1, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms")):
+        if value < limit:
+            return f"{value / scale:.3g} {unit}" if value < 100 * scale else f"{value / scale:.0f} {unit}"
+    return f"{value / 1e9:.3g} s"
+
+
+def length(value: int) -> str:
+    """Bytes with a fitting unit."""
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if value >= 1 << shift:
+            return f"{value / (1 << shift):.4g} {unit}"
+    return f"{value} bytes"
+
+
+def _why(answer: dict[str, Any]) -> str:
+    rule = answer["rule"]
+    if rule is None:
+        return "no rule names an algorithm that admits the call; this is the first of the table that does"
+    origin = {"pin": "pinned by UNISONO_ALGORITHM", "file": f"rule of {answer['tuning']['path']}"}
+    parts = []
+    if rule["min_bytes"]:
+        parts.append(f"from {length(rule['min_bytes'])}")
+    if rule["max_bytes"] is not None:
+        parts.append(f"up to {length(rule['max_bytes'])}")
+    if rule["min_ranks"] > 1 or rule["max_ranks"] is not None:
+        most = rule["max_ranks"]
+        parts.append(
+            f"up to {most} ranks" if rule["min_ranks"] == 1
+            else f"{rule['min_ranks']} ranks and more" if most is None
+            else f"{most} ranks" if most == rule["min_ranks"]
+            else f"{rule['min_ranks']} to {most} ranks"
+        )  # fmt: skip
+    for name, yes, no in (
+        ("direct", "buffers within reach", "buffers out of reach"),
+        ("crowded", "more ranks than cores", "a core for each rank"),
+        ("groups", "two levels", ""),
+    ):
+        text = {True: yes, False: no}.get(rule[name], "")
+        if text:
+            parts.append(text)
+    return f"{origin.get(answer['origin'], 'built-in rule')}: {', '.join(parts) or 'all calls'}"
+
+
+def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]) -> None:
+    call = answer["call"]
+    of = "" if options.operation == "barrier" else f" of {length(call['bytes'])} {call['dtype']}"
+    ranks = f"{call['ranks']} rank{'s' * (call['ranks'] != 1)} on {call['cores']} core{'s' * (call['cores'] != 1)}"
+    buffers = "" if options.operation == "barrier" else f", {call['buffers']} buffers"
+    console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
+    console.print(escape(_why(answer)), style="dim", soft_wrap=True)
+    console.print(_candidates(answer, PARTS if console.width >= WIDE else ()))
+    if missing := [_missing(each, call["buffers"]) for each in answer["candidates"] if each["prediction"] is None]:
+        console.print(f"Not for this call: {'; '.join(missing)}.", style="dim", markup=False, soft_wrap=True)
+    chosen = _of(answer, answer["algorithm"])
+    if chosen is not None:
+        _print_chosen(console, answer, chosen)
+    if answer["runner_up"] is not None:
+        where = answer["crossover"]
+        place = "at no size does their order change" if where is None else f"their order changes near {length(where)}"
+        console.print(f"Runner-up: [cyan]{answer['runner_up']}[/]; {place}.")
+    if answer["asked_in_vain"]:
+        console.print(
+            f"Every call first asks whether all buffers can be reached, in vain: about "
+            f"{nanoseconds(answer['asked_in_vain'])}. Registered buffers would make it worth it.",
+            soft_wrap=True,
+        )
+    measured = answer["measured"]
+    if measured is not None:
+        console.print(
+            f"Last measured: {nanoseconds(1e3 * measured['us'])} with {measured['algorithm'] or 'an unnamed algorithm'}"
+            f" ({measured['file']})", markup=False, soft_wrap=True,
+        )  # fmt: skip
+    tuning = answer["tuning"]
+    if tuning["warning"]:
+        console.print(f"[yellow]warning[/]: {escape(tuning['warning'])}", soft_wrap=True)
+    figures = f"figures of {tuning['path']}" if tuning["calibrated"] else "usual figures; `unisono calibrate` measures"
+    table = f"table {tuning['hash']}" if tuning["hash"] else "the built-in table"
+    console.print(f"Predictions by {figures}. Rules: {table}.", style="dim", markup=False, soft_wrap=True)
+    if options.operation in GENERAL:
+        console.print(
+            "This collective goes through the general engine, which costs more than the lanes that are priced here.",
+            style="dim", soft_wrap=True,
+        )  # fmt: skip
+
+
+def _of(answer: dict[str, Any], name: str | None) -> dict[str, Any] | None:
+    for candidate in answer["candidates"]:
+        if candidate["algorithm"] == name:
+            prediction: dict[str, Any] | None = candidate["prediction"]
+            return prediction
+    return None
+
+
+def _print_chosen(console: Console, answer: dict[str, Any], chosen: dict[str, Any]) -> None:
+    moves = f"{chosen['moves']} moves on all ranks, at most {chosen['most_moves']} on one"
+    traffic = f"{chosen['messages']} messages with {length(chosen['message_bytes'])}"
+    if chosen["remote_bytes"]:
+        traffic += f", {length(chosen['remote_bytes'])} in place at other ranks"
+    console.print(f"Program: {moves}; {traffic}.", markup=False)
+    total = chosen["total"] or 1
+    parts = [f"{name} {nanoseconds(chosen[name])} ({chosen[name] / total:.0%})" for name in PARTS if chosen[name]]
+    console.print(f"Critical path: {', '.join(parts) or 'nothing to do'}.", markup=False)
+
+
+def _candidates(answer: dict[str, Any], columns: Sequence[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
+    table.add_column("algorithm", no_wrap=True)
+    for name in ("predicted", *columns):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("")
+    chosen = _of(answer, answer["algorithm"])
+    for candidate in answer["candidates"]:
+        name = candidate["algorithm"]
+        mine = name == answer["algorithm"]
+        text = f"[bold cyan]{name}[/]" if mine else name
+        prediction = candidate["prediction"]
+        if prediction is None:
+            continue
+        note = "chosen" if mine else ""
+        if not mine and chosen is not None and chosen["total"] and prediction["total"]:
+            note = f"× {prediction['total'] / chosen['total']:.3g}"
+        parts = [nanoseconds(prediction[part]) if prediction[part] else "" for part in columns]
+        table.add_row(text, nanoseconds(prediction["total"]), *parts, note)
+    return table
+
+
+def _missing(candidate: dict[str, Any], buffers: str) -> str:
+    out_of_reach = candidate["direct"] and buffers == "malloc"
+    return f"{candidate['algorithm']} ({'needs registered buffers' if out_of_reach else candidate['restriction']})"

@@ -1,0 +1,123 @@
+// Explanations and tables made from a machine.
+#include "cost/explain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/error.hpp"
+#include "cost/pins.hpp"
+#include "cost/tune.hpp"
+#include "cost/tuning_file.hpp"
+
+namespace unisono::cost {
+namespace {
+
+Call call_of(Collective collective, std::uint32_t size, std::uint64_t bytes) {
+  Call call;
+  call.collective = collective;
+  call.size = size;
+  call.dtype = Datatype::kFp32;
+  call.count = bytes / 4;
+  if (collective == Collective::kAllreduce || collective == Collective::kReduce) call.func = Func::kSum;
+  return call;
+}
+
+const Algorithm& at(int position) { return algorithms()[static_cast<std::size_t>(position)]; }
+
+TEST(Explain, SortsAllCandidatesAndNamesTheRunnerUp) {
+  for (const bool reachable : {false, true}) {
+    for (const std::uint64_t bytes : {64ULL, 65'536ULL, 4'194'304ULL}) {
+      const Explanation found = explain(call_of(Collective::kAllreduce, 4, bytes), reachable, {}, Machine{});
+      ASSERT_GE(found.choice.position, 0);
+      EXPECT_EQ(at(found.choice.position).direct, reachable && bytes > 4096);
+      std::size_t of_collective = 0;
+      for (const Algorithm& algorithm : algorithms()) of_collective += algorithm.collective == Collective::kAllreduce;
+      EXPECT_EQ(found.candidates.size(), of_collective);
+      for (std::size_t i = 1; i < found.candidates.size() && found.candidates[i].admitted; ++i) {
+        EXPECT_LE(found.candidates[i - 1].prediction.time.total, found.candidates[i].prediction.time.total);
+      }
+      for (const Candidate& candidate : found.candidates) {
+        EXPECT_EQ(candidate.admitted, !at(candidate.position).direct || reachable) << at(candidate.position).name;
+      }
+      const int quickest = found.candidates.front().position;
+      EXPECT_EQ(found.runner_up, quickest == found.choice.position ? found.candidates[1].position : quickest);
+      EXPECT_EQ(found.asked_in_vain != 0, !reachable && bytes > 4096);
+    }
+  }
+}
+
+TEST(Explain, TheCrossoverIsWhereTheOrderChanges) {
+  // Broadcast to three: along a chain and by a tree, both pass through one another once.
+  const std::vector<Rule> pins = parse_pins("bcast=chain");
+  int found_some = 0;
+  for (const std::uint64_t bytes : {64ULL, 4096ULL, 1'048'576ULL}) {
+    const Call call = call_of(Collective::kBcast, 8, bytes);
+    const Explanation found = explain(call, false, {pins, false}, Machine{});
+    EXPECT_STREQ(at(found.choice.position).name, "chain");
+    EXPECT_EQ(found.choice.rule, pins.data());
+    if (!found.crossover) continue;
+    ++found_some;
+    const auto chain_wins = [&](std::uint64_t at_bytes) {
+      const Call there = call_of(Collective::kBcast, 8, at_bytes);
+      return predict(there, at(found.choice.position), Machine{}).time.total <
+             predict(there, at(found.runner_up), Machine{}).time.total;
+    };
+    EXPECT_NE(chain_wins(bytes), chain_wins(*found.crossover)) << bytes << " " << *found.crossover;
+  }
+  EXPECT_GT(found_some, 0);
+}
+
+TEST(Explain, WhatNothingAdmitsHasNoChoice) {
+  const Explanation found = explain(call_of(Collective::kProgram, 2, 4), false, {}, Machine{});
+  EXPECT_EQ(found.choice.position, -1);
+  EXPECT_TRUE(found.candidates.empty());
+}
+
+TEST(Tune, TheRulesChooseWhatIsPredictedToBeBest) {
+  Machine machine;
+  machine.cores = 4;
+  machine.line = 400;  // far apart: fewer rounds pay for longer
+  const std::vector<Rule> rules = tune(machine, 8);
+  EXPECT_LT(rules.size(), 400U);
+  int better = 0;
+  for (const Collective collective : {Collective::kBcast, Collective::kAllreduce, Collective::kAlltoall}) {
+    for (const std::uint32_t ranks : {2U, 4U, 8U}) {
+      const bool crowded = ranks > machine.cores;
+      const Machine own = for_ranks(machine, ranks, crowded);
+      for (std::uint64_t bytes = 16; bytes <= (1U << 20U); bytes *= 4) {
+        const Call call = call_of(collective, ranks, bytes);
+        const auto price = [&](int position) { return predict(call, at(position), own).time.total; };
+        const double tuned = price(choose_algorithm(call, {rules, crowded}));
+        const double usual = price(choose_algorithm(call));
+        EXPECT_LE(tuned, usual * 1.0001) << name_of(collective) << " " << ranks << " ranks " << bytes << " bytes";
+        better += tuned < usual * 0.9;
+        for (const Algorithm& algorithm : algorithms()) {
+          if (algorithm.collective != collective || algorithm.direct) continue;
+          if (algorithm.admits != nullptr && !algorithm.admits(call)) continue;
+          EXPECT_LE(tuned * 0.8, predict(call, algorithm, own).time.total) << algorithm.name;
+        }
+      }
+    }
+  }
+  EXPECT_GT(better, 0) << "on this machine, the built-in table must not be the best";
+  TuningFile file;
+  file.machine = machine;
+  file.rules = rules;
+  EXPECT_EQ(parse_tuning(write_tuning(file)), file);
+}
+
+TEST(Tune, RulesAreForTheirOwnCallsOnly) {
+  Machine machine;
+  machine.cores = 2;
+  for (const Rule& rule : tune(machine, 4)) {
+    EXPECT_NE(rule.direct, Which::kAll);
+    EXPECT_EQ(rule.groups, Which::kWithout) << "groups have their own algorithm";
+    EXPECT_EQ(rule.crowded, rule.min_ranks > 2 ? Which::kWith : Which::kWithout);
+    EXPECT_TRUE(rule.direct == Which::kWith || !at(rule.position).direct);
+    EXPECT_LE(rule.max_ranks, 4U);
+  }
+}
+
+}  // namespace
+}  // namespace unisono::cost
