@@ -62,6 +62,9 @@ class Handles {
     return handle;
   }
 
+  /// Throws Error unless the handle, live or freed, is one that this process made for such an object.
+  static void recognise(std::uint64_t handle, const char* what) { check(handle, what); }
+
   /// The object of a handle. Throws Error that says what is wrong with the handle; `freed` is the code
   /// for one that was freed.
   std::shared_ptr<Object> get(std::uint64_t handle, const char* what, ErrorCode freed) {
