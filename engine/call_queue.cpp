@@ -206,6 +206,11 @@ bool CallQueue::advance(CallState& call) {
       } catch (const LaneFault& fault) {
         lane_fault(call, fault);
         any = true;
+      } catch (const Error& refusal) {
+        // All ranks find alike that they cannot reach all memory; the communicator is as it was.
+        if (refusal.code() != ErrorCode::kUnsupported) throw;
+        finish(call, refusal.code(), refusal.what());
+        any = true;
       }
     });
   } else {
