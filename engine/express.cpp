@@ -232,7 +232,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
 
 void Express::open() {
   blocking_.phase = "waits for the communicator's lanes, which rank 0 makes";
-  await([&] { return lanes_.open(); }, 0);
+  await_peer([&] { return lanes_.open(); }, 0);
   ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
   one_process_ = network_.one_process();
   opened_ = true;
@@ -303,10 +303,8 @@ void Express::finish(const Action& action) {
   while (!LanePorts::finished(action, done)) {
     if (ports_.advance(action, frame_, done)) continue;
     blocking_.phase = "waits for a message, or for room for one";
-    const LoweredProgram& program = *frame_.program;
-    const RankList& ranks = action.from.count != 0 ? action.from : action.forward;
-    blocking_.awaited.assign(program.ranks.begin() + ranks.begin, program.ranks.begin() + ranks.begin + ranks.count);
-    await([&] { return ports_.advance(action, frame_, done); });
+    await([&] { return ports_.advance(action, frame_, done); },
+          [&](auto&& use) { ports_.for_each_missing(action, *frame_.program, done, use); });
   }
 }
 
@@ -316,24 +314,24 @@ void Express::run_windowed(const LoweredProgram& program) {
   while (!windowed_.finished()) {
     if (windowed_.step()) continue;
     blocking_.phase = "waits for messages, or for room for them";
-    blocking_.awaited.clear();
-    windowed_.for_each_awaited([&](std::uint32_t rank) { blocking_.awaited.push_back(rank); });
-    await([&] { return windowed_.step(); });
+    await([&] { return windowed_.step(); }, [&](auto&& use) { windowed_.for_each_awaited(use); });
   }
 }
 
 template <class Ready>
-void Express::await(Ready&& ready, std::uint32_t peer) {
-  blocking_.awaited.assign(1, peer);
-  await(ready);
+void Express::await_peer(Ready&& ready, std::uint32_t peer) {
+  await(ready, [peer](auto&& use) { use(peer); });
 }
 
-/// Waits until `ready`, looking now and then at everything else.
-template <class Ready>
-void Express::await(Ready&& ready) {
+/// Waits until `ready`, looking now and then at everything else. `awaited(use)` names the ranks that are waited for, at
+/// the time of the look.
+template <class Ready, class Awaited>
+void Express::await(Ready&& ready, Awaited&& awaited) {
   network_.await(
       ready,
       [&] {
+        blocking_.awaited.clear();
+        awaited([&](std::uint32_t rank) { blocking_.awaited.push_back(rank); });
         watch_.look(*this, blocking_);
         return true;
       },
@@ -344,7 +342,7 @@ void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, s
   blocking_.phase = "waits for a message";
   const std::atomic<std::uint64_t>& flag = lane.next().flag;
   std::uint64_t seen = 0;
-  await(
+  await_peer(
       [&] {
         seen = flag.load(std::memory_order_acquire);
         return static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(awaited);
@@ -355,7 +353,7 @@ void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, s
 
 void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
   blocking_.phase = "waits for the receiver to take earlier messages";
-  await([&] { return lane.has_line(); }, peer);
+  await_peer([&] { return lane.has_line(); }, peer);
 }
 
 // --------------------------------------------------------------------------------------------- addresses
@@ -426,7 +424,7 @@ bool Express::exchange_addresses(const LanePlan& plan) {
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + size_ - distance) % size_;
     if (!see_address(peer, plan, reachable)) {
-      await([&] { return see_address(peer, plan, reachable); }, peer);
+      await_peer([&] { return see_address(peer, plan, reachable); }, peer);
     }
   }
   reachable_[rank_] = {src_region, dst_region};

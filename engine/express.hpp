@@ -191,9 +191,9 @@ class Express {
   bool see_address(std::uint32_t peer, const LanePlan& plan, bool& reachable);
 
   template <class Ready>
-  void await(Ready&& ready, std::uint32_t peer);
-  template <class Ready>
-  void await(Ready&& ready);
+  void await_peer(Ready&& ready, std::uint32_t peer);
+  template <class Ready, class Awaited>
+  void await(Ready&& ready, Awaited&& awaited);
   [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
 

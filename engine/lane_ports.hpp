@@ -1,6 +1,7 @@
 // The lanes of one communicator from one rank's side, and the work of one segment on them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -57,6 +58,20 @@ class LanePorts {
   /// Does the next segment of an action if everything it needs is there: messages, and room for what it sends. `done`
   /// counts the bytes of the action that are finished. Throws LaneFault. Allocates nothing.
   bool advance(const Action& action, const Frame& frame, std::uint64_t& done);
+  /// Calls `use(rank)` for every rank whose message, or whose room for one, the next segment of an action lacks now.
+  template <class Use>
+  void for_each_missing(const Action& action, const LoweredProgram& program, std::uint64_t done, Use&& use) const {
+    const auto payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(action.bytes - done, segment_bytes_));
+    for (std::uint32_t i = 0; i < action.from.count; ++i) {
+      const std::uint32_t peer = program.ranks[action.from.begin + i];
+      if (!receive[peer].has_line()) use(peer);
+    }
+    for (std::uint32_t i = 0; i < action.forward.count; ++i) {
+      const std::uint32_t peer = program.ranks[action.forward.begin + i];
+      shm::LaneSender lane = send[peer];  // a copy: looking takes nothing
+      if (!lane.has_line() || (payload > shm::kInlineBytes && lane.cell(payload) == nullptr)) use(peer);
+    }
+  }
   /// Whether an action is finished; one without elements is when it has been advanced once.
   static bool finished(const Action& action, std::uint64_t done) { return done > 0 && done >= action.bytes; }
 

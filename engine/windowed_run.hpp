@@ -17,14 +17,14 @@ class WindowedRun {
   /// Does what can be done now; false if nothing could. Throws LaneFault.
   bool step();
   bool finished() const { return first_ == frame_.program->moves.size(); }
-  /// Calls `use(rank)` for every rank that a move of the window waits for a message of, or for room to send to.
+  /// Calls `use(rank)` for every rank that a move of the window waits for a message of, or for room to send to. Ranks that
+  /// have done their part are not among them: they may have left the job.
   template <class Use>
   void for_each_awaited(Use&& use) const {
     const auto& moves = frame_.program->moves;
     for (std::uint32_t n = first_; n < moves.size() && n < first_ + kInFlight; ++n) {
       if (complete(n) || !ready(n)) continue;
-      for (std::uint32_t i = 0; i < moves[n].from.count; ++i) use(frame_.program->ranks[moves[n].from.begin + i]);
-      for (std::uint32_t i = 0; i < moves[n].forward.count; ++i) use(frame_.program->ranks[moves[n].forward.begin + i]);
+      ports_->for_each_missing(moves[n], *frame_.program, done_[n % kInFlight], use);
     }
   }
 
