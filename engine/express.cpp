@@ -222,12 +222,20 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     throw unreachable(plan);
   } catch (const LaneFault& fault) {
     close();
+    retire(plan, src, dst);
     watch_.fault(*this, blocking_, fault);
   } catch (...) {
     close();
+    retire(plan, src, dst);
     throw;
   }
   if (blocking_.registered != 0) [[unlikely]] watch_.completed(*this, blocking_);
+}
+
+void Express::retire(const LanePlan& plan, const std::byte* src, const std::byte* dst) {
+  if (!plan.shows_addresses) return;
+  network_.arena()->retire(src);
+  network_.arena()->retire(dst);
 }
 
 void Express::open() {
@@ -445,7 +453,10 @@ void Express::enqueue(LaneCall& call) {
 void Express::dequeue(LaneCall& call) {
   const auto found = std::find(queue_.begin(), queue_.end(), &call);
   if (found == queue_.end()) return;
-  if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) close();  // ended half-way
+  if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {  // ended half-way
+    close();
+    retire(*call.plan, call.src.data, call.dst.data);
+  }
   queue_.erase(found);
   queued_.fetch_sub(1, std::memory_order_relaxed);
 }

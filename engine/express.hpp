@@ -185,6 +185,9 @@ class Express {
   void finish(const Action& action);
   bool exchange_addresses(const LanePlan& plan);
 
+  /// After a call that has shown its regions has failed.
+  void retire(const LanePlan& plan, const std::byte* src, const std::byte* dst);
+
   void open();
   std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
   bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst, std::uint32_t signature);

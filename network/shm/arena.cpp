@@ -45,6 +45,7 @@ bool Arena::deallocate(void* memory) {
   allocated_ -= size;
   // Gives the pages back; what is handed out next reads as zero. Where the system cannot, zeros are written.
   if (madvise(base_ + begin, size, MADV_REMOVE) != 0) std::memset(base_ + begin, 0, size);
+  if (retired_.erase(offset) != 0) return true;
   auto next = free_.lower_bound(begin);
   if (next != free_.end() && next->first == begin + size) {
     size += next->second;
@@ -60,6 +61,15 @@ bool Arena::deallocate(void* memory) {
   }
   free_.emplace(begin, size);
   return true;
+}
+
+void Arena::retire(const void* address) {
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_);
+  const std::lock_guard lock(mutex_);
+  auto piece = used_.upper_bound(offset);
+  if (piece == used_.begin()) return;
+  --piece;
+  if (offset - piece->first < piece->second) retired_.insert(piece->first);
 }
 
 std::uint64_t Arena::allocated() const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "network/shm/segment.hpp"
 
@@ -23,6 +24,9 @@ class Arena {
   /// Takes back what `allocate` gave and returns its memory to the system. False if `memory` is not the begin of such
   /// a piece.
   bool deallocate(void* memory);
+  /// Notes that peers may still be at the piece in which `address` lies, if there is one, after a call has failed: when
+  /// it is given back, its place is not handed out again.
+  void retire(const void* address);
   /// Bytes handed out now.
   std::uint64_t allocated() const;
 
@@ -34,6 +38,7 @@ class Arena {
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> free_;  ///< offset in the arena -> bytes; neighbours are merged
   std::map<std::uint64_t, std::uint64_t> used_;
+  std::set<std::uint64_t> retired_;  ///< of these
   std::uint64_t allocated_ = 0;
 };
 
