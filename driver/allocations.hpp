@@ -18,8 +18,8 @@ struct Allocation {
 };
 
 /// The live allocations of this process. They outlive their contexts: whoever holds such memory may hold it for as long
-/// as he likes, and whoever gives it back needs no context any more. Thread-safe. Begins empty in a child of fork, where
-/// the memory is still the parent's.
+/// as he likes, and whoever gives it back needs no context any more. Thread-safe. Begins empty in a child of fork,
+/// where the memory is still the parent's.
 class Allocations {
  public:
   static Allocations& instance();

@@ -88,8 +88,8 @@ class Handles {
     };
     thread_local Last last;
     const std::uint64_t changes = changes_.load(std::memory_order_acquire);
-    if (last.handle != handle || last.changes != changes || (handle >> 4U) % HandleBits::kGenerations !=
-                                                                fork_generation() % HandleBits::kGenerations) {
+    if (last.handle != handle || last.changes != changes ||
+        (handle >> 4U) % HandleBits::kGenerations != fork_generation() % HandleBits::kGenerations) {
       last.handle = 0;
       last.object = get(handle, what, freed);
       last.handle = handle;

@@ -65,7 +65,7 @@ struct Communicator {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   std::uint32_t group_size = 0;
-  std::vector<std::uint32_t> endpoints;  ///< by rank
+  std::vector<std::uint32_t> endpoints;    ///< by rank
   std::shared_ptr<cclo::Express> express;  ///< null if calls go through the engine only
 };
 

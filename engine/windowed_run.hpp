@@ -17,8 +17,8 @@ class WindowedRun {
   /// Does what can be done now; false if nothing could. Throws LaneFault.
   bool step();
   bool finished() const { return first_ == frame_.program->moves.size(); }
-  /// Calls `use(rank)` for every rank that a move of the window waits for a message of, or for room to send to. Ranks that
-  /// have done their part are not among them: they may have left the job.
+  /// Calls `use(rank)` for every rank that a move of the window waits for a message of, or for room to send to. Ranks
+  /// that have done their part are not among them: they may have left the job.
   template <class Use>
   void for_each_awaited(Use&& use) const {
     const auto& moves = frame_.program->moves;

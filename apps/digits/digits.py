@@ -2,8 +2,9 @@
 
 Run it with `unisono run -n 4 apps/digits/digits.py`. The network (64-48-10, ReLU, softmax) is plain
 NumPy. After each mini-batch the ranks' gradients are summed by one all-reduce, in memory that all ranks
-reach (`comm.zeros`), and every rank takes the same step. The training runs twice; since an all-reduce adds in the order of its program, the two
-runs must give the same weights, bit for bit.
+reach (`comm.zeros`), and every rank takes the same step.
+The training runs twice; since an all-reduce adds in the order of its program, the two runs must
+give the same weights, bit for bit.
 """
 
 from __future__ import annotations

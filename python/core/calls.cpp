@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-
 #include <unistd.h>
 
 #include <chrono>
@@ -275,7 +274,8 @@ class Communicator {
   std::uint32_t size_ = 0;
 };
 
-/// Memory of unisono_allocate as an object with the buffer protocol. Arrays over it hold it; the last one gives it back.
+/// Memory of unisono_allocate as an object with the buffer protocol. Arrays over it hold it; the last one gives it
+/// back.
 class Allocation {
  public:
   Allocation(unisono_context* context, std::uint64_t bytes) : context_(context), bytes_(bytes) {

@@ -129,8 +129,11 @@ def allocated_array(
         )
     size = math.prod(lengths) * kind.itemsize
     if size >= 1 << 63:
-        raise NoMemoryError(f"{operation}: shape {tuple(lengths)} of {kind} is {size} bytes, beyond any machine's memory")
-    array: Array = np.ndarray(lengths, kind, buffer=allocate(size))
+        raise NoMemoryError(
+            f"{operation}: shape {tuple(lengths)} of {kind} is {size} bytes, beyond any machine's memory"
+        )
+    memory: Any = allocate(size)
+    array: Array = np.ndarray(lengths, kind, buffer=memory)
     return array
 
 

@@ -25,7 +25,8 @@ _open: weakref.WeakSet[Context] = weakref.WeakSet()
 class Context:
     """One endpoint of a job. Use it as a context manager, or call `close`.
 
-    Leaving cancels calls in flight. Arrays of `empty` and `zeros` remain. A child of fork must make a context of its own.
+    Leaving cancels calls in flight. Arrays of `empty` and `zeros` remain.
+    A child of fork must make a context of its own.
     """
 
     def __init__(self, core: _core.Context) -> None:

@@ -815,8 +815,8 @@ class Context {
 
  private:
   static unisono_settings plain(const Settings& settings) {
-    return {sizeof(unisono_settings), settings.eager_limit, settings.segment_bytes, settings.rx_buffer_count,
-            settings.timeout_seconds, settings.lanes ? 0 : 1};
+    return {sizeof(unisono_settings), settings.eager_limit,     settings.segment_bytes,
+            settings.rx_buffer_count, settings.timeout_seconds, settings.lanes ? 0 : 1};
   }
   unisono_context* handle_ = nullptr;
 };

@@ -66,7 +66,8 @@ TEST(Allocate, RefusesWhatCannotBe) {
   void* memory = &memory;  // something that must not stay
   EXPECT_EQ(unisono_allocate(context, ~std::uint64_t{0}, &memory), static_cast<int>(ErrorCode::kOutOfMemory));
   EXPECT_EQ(memory, nullptr);
-  EXPECT_THAT(std::string(unisono_last_error()), AllOf(HasSubstr("18446744073709551615 bytes"), HasSubstr("this machine has")));
+  EXPECT_THAT(std::string(unisono_last_error()),
+              AllOf(HasSubstr("18446744073709551615 bytes"), HasSubstr("this machine has")));
   EXPECT_EQ(unisono_allocate(context, (std::uint64_t{1} << 30U) + 1, &memory),
             static_cast<int>(ErrorCode::kOutOfMemory));
   EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("in one piece are not left of the 1073741824 bytes"));

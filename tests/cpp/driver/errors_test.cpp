@@ -291,7 +291,8 @@ TEST(Settings, AreRefusedWithWhatIsAllowed) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const std::size_t size = sizeof(unisono_settings);
   EXPECT_THAT(refused({size, 0, 1, 0, 0, 0}), AllOf(HasSubstr("segment_bytes is 1"), HasSubstr("64")));
-  EXPECT_THAT(refused({size, 0xffffffffU, 0, 0, 0, 0}), AllOf(HasSubstr("eager_limit is 4294967295"), HasSubstr("2^30")));
+  EXPECT_THAT(refused({size, 0xffffffffU, 0, 0, 0, 0}),
+              AllOf(HasSubstr("eager_limit is 4294967295"), HasSubstr("2^30")));
   EXPECT_THAT(refused({size, 0, 0, 70000, 0, 0}), AllOf(HasSubstr("rx_buffer_count is 70000"), HasSubstr("65536")));
   EXPECT_THAT(refused({size, 0, 0, 0, kNan, 0}), AllOf(HasSubstr("timeout_seconds is nan"), HasSubstr("10 years")));
   EXPECT_THAT(refused({size, 0, 0, 0, kInfinite, 0}), AllOf(HasSubstr("is inf"), HasSubstr("10 years")));

@@ -235,11 +235,9 @@ def test_memory_of_a_failed_call_is_not_handed_out_again(blocking: bool) -> None
         n = 1 << 16
         src, dst, unused = comm.empty(n), comm.empty(n + 5), comm.empty(n)
         kept, free = {src.ctypes.data, dst.ctypes.data}, unused.ctypes.data
+        call = comm.allreduce if blocking else lambda *buffers: comm.allreduce_async(*buffers).wait()
         with pytest.raises(unisono.PeerDeadError):
-            if blocking:
-                comm.allreduce(src, dst[5:])
-            else:
-                comm.allreduce_async(src, dst[5:]).wait()
+            call(src, dst[5:])
         del src, dst, unused
         gc.collect()
         again = [comm.empty(n) for _ in range(3)]
@@ -273,5 +271,5 @@ def test_without_lanes_nothing_is_direct() -> None:
 def test_lanes_are_there_or_not(given: Any) -> None:
     calls: list[Callable[[], object]] = [lambda: unisono.init(lanes=given), lambda: ThreadJob(2, lanes=given)]
     for call in calls:
-        with pytest.raises(unisono.InvalidArgumentError, match="lanes is .* allowed are True"):
+        with pytest.raises(unisono.InvalidArgumentError, match=r"lanes is .* allowed are True"):
             call()

@@ -203,15 +203,15 @@ def run_rank(world: Communicator, cases: Sequence[Case], placement: str) -> list
         outcome = call(grouped[case.group_size], case, placement)
         if case.algorithm == AUTOMATIC:  # the second time without the checks that it has passed
             again = call(grouped[case.group_size], case, placement)
-            if isinstance(outcome, np.ndarray) and isinstance(again, np.ndarray):
-                if outcome.tobytes() != again.tobytes():
-                    raise AssertionError(f"{case}: rank {world.rank} has another result the second time")
+            arrays = isinstance(outcome, np.ndarray) and isinstance(again, np.ndarray)
+            if arrays and outcome.tobytes() != again.tobytes():  # type: ignore[union-attr]
+                raise AssertionError(f"{case}: rank {world.rank} has another result the second time")
         outcomes.append(outcome)
     return outcomes
 
 
 class Threads:
-    """The native engine, ranks as threads, whose memory is in reach of all. The settings force its ways and protocols."""
+    """The native engine, ranks as threads, which reach all memory. The settings force its ways and protocols."""
 
     def __init__(self, name: str, **settings: Any) -> None:
         self.name = name

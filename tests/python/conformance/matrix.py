@@ -62,7 +62,7 @@ EDGES = (48, 4096, 65536, 3 * 65536)
 
 
 def edges(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
-    """One element below, at or above each edge, of some datatype, with some root; which ones, the case's name decides."""
+    """One element below, at or above each edge, of some datatype, with some root: the case's name decides."""
     for edge in () if collective == "barrier" else EDGES:
         rng = random.Random(f"{SEED} {collective} {algorithm} {ranks} {edge}")
         dtype = rng.choice(list(DTYPES))
