@@ -196,7 +196,7 @@ print("good")
 
 
 def test_direct_access_between_processes(tmp_path: Path) -> None:
-    assert processes(tmp_path, 3, DIRECT).split() == ["good"] * 3
+    assert processes(tmp_path, 3, DIRECT).count("good") == 3
 
 
 FORK = """
@@ -222,7 +222,7 @@ print("good")
 
 
 def test_a_child_of_fork_leaves_its_parents_memory_alone(tmp_path: Path) -> None:
-    assert processes(tmp_path, 2, FORK).split() == ["good"] * 2
+    assert processes(tmp_path, 2, FORK).count("good") == 2
 
 
 @pytest.mark.parametrize("blocking", [False, True])
