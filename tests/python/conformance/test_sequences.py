@@ -76,7 +76,7 @@ def test_threads_with_messages_only(data: st.DataObject, ranks: int) -> None:
     assert in_threads(ranks, data.draw(sequences(ranks)), lanes=False) == []
 
 
-@property_of(5)
+@property_of(4)
 @given(data=st.data(), ranks=st.integers(2, 4))
 def test_processes(data: st.DataObject, ranks: int) -> None:
     """A job runs many sequences, for starting it takes longer than running them."""
