@@ -1,3 +1,5 @@
+#include <sys/sysinfo.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +28,13 @@ struct PackedOffer {
   CoreMask cores;
 };
 static_assert(sizeof(PackedOffer) == kOfferBytes);
+
+/// Bytes of memory and swap space; no limit if the system does not say.
+std::uint64_t machine_memory() {
+  struct sysinfo machine {};
+  if (sysinfo(&machine) != 0) return ~std::uint64_t{0};
+  return (std::uint64_t{machine.totalram} + machine.totalswap) * machine.mem_unit;
+}
 
 }  // namespace
 
@@ -112,10 +121,15 @@ void Context::release_number(std::uint32_t number) {
   numbers_.erase(number);
 }
 
-void* Context::allocate(std::uint64_t bytes) {
+Allocation Context::allocate(std::uint64_t bytes) const {
   const std::shared_ptr<Endpoint> own = endpoint();
   shm::ShmPoe* shared = own->poe->shared_memory();
   if (shared == nullptr) throw Error(ErrorCode::kUnsupported, "allocate: the ranks of this job share no memory");
+  // The address space would be there: a machine that cannot back it ends the process at some later store.
+  if (const std::uint64_t most = machine_memory(); bytes > most) {
+    throw Error(ErrorCode::kOutOfMemory, "allocate: " + std::to_string(bytes) + " bytes were asked for; this machine " +
+                                             "has " + std::to_string(most) + " bytes of memory");
+  }
   std::byte* memory = shared->arena()->allocate(bytes);
   if (memory == nullptr) {
     throw Error(ErrorCode::kOutOfMemory,
@@ -123,19 +137,7 @@ void* Context::allocate(std::uint64_t bytes) {
                     std::to_string(shared->segment()->geometry().arena_bytes) + " bytes that this rank can hand out (" +
                     std::to_string(shared->arena()->allocated()) + " are in use)");
   }
-  const std::lock_guard lock(mutex_);
-  arena_ = shared->arena();
-  allocated_.insert(memory);
-  return memory;
-}
-
-void Context::deallocate(void* memory) {
-  const std::lock_guard lock(mutex_);
-  if (allocated_.erase(memory) == 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "deallocate: the address is not the begin of memory that unisono_allocate gave for this context");
-  }
-  arena_->deallocate(memory);
+  return {shared->arena(), memory};
 }
 
 SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), offers_(size), taken_(size, false) {}

@@ -62,6 +62,9 @@ class Handles {
     return handle;
   }
 
+  /// Throws Error unless the handle, live or freed, is one that this process made for such an object.
+  static void recognise(std::uint64_t handle, const char* what) { check(handle, what); }
+
   /// The object of a handle. Throws Error that says what is wrong with the handle; `freed` is the code
   /// for one that was freed.
   std::shared_ptr<Object> get(std::uint64_t handle, const char* what, ErrorCode freed) {
@@ -85,8 +88,8 @@ class Handles {
     };
     thread_local Last last;
     const std::uint64_t changes = changes_.load(std::memory_order_acquire);
-    if (last.handle != handle || last.changes != changes || (handle >> 4U) % HandleBits::kGenerations !=
-                                                                fork_generation() % HandleBits::kGenerations) {
+    if (last.handle != handle || last.changes != changes ||
+        (handle >> 4U) % HandleBits::kGenerations != fork_generation() % HandleBits::kGenerations) {
       last.handle = 0;
       last.object = get(handle, what, freed);
       last.handle = handle;

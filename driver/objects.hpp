@@ -15,14 +15,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "driver/allocations.hpp"
 #include "driver/handles.hpp"
 #include "engine/engine.hpp"
 #include "platform/native/job.hpp"
 #include "unisono/unisono.h"
-
-namespace unisono::shm {
-class Arena;
-}
 
 namespace unisono::driver {
 
@@ -50,8 +47,7 @@ class Context {
   void release_number(std::uint32_t number);
 
   /// Memory that peers on this machine can reach; see unisono_allocate. Throws Error.
-  void* allocate(std::uint64_t bytes);
-  void deallocate(void* memory);
+  Allocation allocate(std::uint64_t bytes) const;
 
   std::uint64_t world_handle = 0;  ///< set once, before the context is seen by anybody
 
@@ -60,8 +56,6 @@ class Context {
   std::shared_ptr<Endpoint> endpoint_;
   std::uint32_t next_number_ = 1;
   std::set<std::uint32_t> numbers_{0};
-  std::shared_ptr<shm::Arena> arena_;  ///< keeps the memory mapped as long as the context lives
-  std::set<void*> allocated_;
 };
 
 /// A communicator of a context.

@@ -18,6 +18,7 @@
 #include "cost/in_force.hpp"
 #include "driver/objects.hpp"
 #include "engine/express.hpp"
+#include "network/shm/arena.hpp"
 
 namespace unisono::driver {
 
@@ -174,6 +175,7 @@ EngineSettings settings_of(const unisono_settings* given) {
   if (own.rx_buffer_count != 0) settings.rx_buffer_count = own.rx_buffer_count;
   const auto timeout = duration_of(own.timeout_seconds, "timeout_seconds");
   if (timeout.count() != 0) settings.timeout = timeout;
+  settings.lanes = own.without_lanes == 0;
   constexpr std::uint32_t kLeastSegment = 64;
   if (settings.segment_bytes < kLeastSegment) {
     throw Error(ErrorCode::kInvalidArgument, "segment_bytes is " + std::to_string(settings.segment_bytes) +
@@ -435,13 +437,23 @@ unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void**
   return guarded([&] {
     void*& result = output(memory, "memory");
     result = nullptr;
-    result = context_of(context)->allocate(bytes);
+    Allocation made = context_of(context)->allocate(bytes);
+    std::byte* const begin = made.memory;
+    try {
+      Allocations::instance().add(number_of(context), made);
+    } catch (...) {
+      made.arena->deallocate(begin);
+      throw;
+    }
+    result = begin;
   });
 }
 
 unisono_result unisono_deallocate(unisono_context* context, void* memory) {
   return guarded([&] {
-    if (memory != nullptr) context_of(context)->deallocate(memory);
+    if (memory == nullptr) return;
+    Contexts::recognise(number_of(context), "context");
+    Allocations::instance().release(number_of(context), memory);
   });
 }
 

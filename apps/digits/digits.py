@@ -1,9 +1,10 @@
 """Data-parallel training: every rank learns from its own share of the digits, all keep equal weights.
 
 Run it with `unisono run -n 4 apps/digits/digits.py`. The network (64-48-10, ReLU, softmax) is plain
-NumPy. After each mini-batch the ranks' gradients are summed by one all-reduce, and every rank takes
-the same step. The training runs twice; since an all-reduce adds in the order of its program, the two
-runs must give the same weights, bit for bit.
+NumPy. After each mini-batch the ranks' gradients are summed by one all-reduce, in memory that all ranks
+reach (`comm.zeros`), and every rank takes the same step.
+The training runs twice; since an all-reduce adds in the order of its program, the two runs must
+give the same weights, bit for bit.
 """
 
 from __future__ import annotations
@@ -100,9 +101,10 @@ def train(comm: unisono.Communicator, mine: Digits, epochs: int) -> tuple[Networ
     """Trains on all ranks, each with images of its own; returns the network and each epoch's mean loss."""
     network = Network(seed=3)
     momentum = np.zeros_like(network.weights)
-    # What a step sends: the gradient, and behind it the loss and the number of images.
-    part = np.zeros(len(network.weights) + 2, np.float32)
-    total = np.zeros_like(part)
+    # What a step sends: the gradient, and behind it the loss and the number of images. The ranks read and write these
+    # buffers directly.
+    part = comm.zeros(len(network.weights) + 2, np.float32)
+    total = comm.zeros(part.shape, np.float32)
     losses: list[float] = []
     for epoch in range(epochs):
         order = np.random.default_rng([2, epoch, comm.rank]).permutation(len(mine.labels))
@@ -163,7 +165,7 @@ def main() -> int:
         mine = training.part(slice(comm.rank, None, comm.size))
         console.print(
             f"\n[bold]Digits[/bold]: {comm.size} ranks train one network, each on its own share of "
-            f"{len(training.labels)} images."
+            f"{len(training.labels)} images;\n  gradients are summed where they stand, in memory that all ranks reach."
         )
         difference = gradient_difference(comm, training)
         console.print(f"  gradient, all ranks together against one alone: {difference:.1e} relative difference")

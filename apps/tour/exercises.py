@@ -35,9 +35,22 @@ class Exercise:
         return sum(int(np.count_nonzero(buffer != values)) for buffer, values in self.expected)
 
 
-def empty(count: int) -> Array:
-    """A result buffer."""
-    return np.empty(count, np.float32)
+@dataclass(frozen=True)
+class Memory:
+    """Where buffers are: in allocated memory, which the ranks read and write directly, or in ordinary memory."""
+
+    comm: unisono.Communicator
+    allocated: bool = True
+
+    def empty(self, count: int) -> Array:
+        """A result buffer."""
+        return self.comm.empty(count, np.float32) if self.allocated else np.empty(count, np.float32)
+
+    def of(self, values: Array) -> Array:
+        """An input buffer that holds these values."""
+        buffer = self.empty(len(values))
+        buffer[:] = values
+        return buffer
 
 
 def root(comm: unisono.Communicator) -> int:
@@ -45,22 +58,22 @@ def root(comm: unisono.Communicator) -> int:
     return ROOT % comm.size
 
 
-def copy(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def copy(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Dst = src, on this rank."""
-    src, dst = data("copy", comm.rank, n), empty(n)
+    src, dst = memory.of(data("copy", comm.rank, n)), memory.empty(n)
     return Exercise(lambda: comm.copy(src, dst, algorithm=algorithm), [(dst, src)])
 
 
-def combine(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def combine(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Dst = src + dst, on this rank."""
-    src, was, dst = data("combine", comm.rank, n), data("combine'", comm.rank, n), empty(n)
+    src, was, dst = memory.of(data("combine", comm.rank, n)), data("combine'", comm.rank, n), memory.empty(n)
     return Exercise(lambda: comm.combine(src, dst, SUM, algorithm=algorithm), [(dst, src + was)], [(dst, was)])
 
 
-def send_recv(comm: unisono.Communicator, n: int) -> Exercise:
+def send_recv(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
     """Everybody sends to the right and receives from the left."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    src, dst = data("send", comm.rank, n), empty(n)
+    src, dst = memory.of(data("send", comm.rank, n)), memory.empty(n)
 
     def call() -> None:
         sending = comm.send_async(src, right, tag=5)
@@ -70,10 +83,10 @@ def send_recv(comm: unisono.Communicator, n: int) -> Exercise:
     return Exercise(call, [(dst, data("send", left, n))])
 
 
-def put(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def put(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Everybody writes into the second half of the right neighbour's window."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    src, window = data("put", comm.rank, n), empty(2 * n)
+    src, window = memory.of(data("put", comm.rank, n)), memory.empty(2 * n)
     comm.window(window)
 
     def call() -> None:
@@ -83,133 +96,133 @@ def put(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exe
     return Exercise(call, [(window[n:], data("put", left, n))])
 
 
-def get(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def get(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Everybody reads the left neighbour's window."""
     left = (comm.rank - 1) % comm.size
-    dst, window = empty(n), data("get", comm.rank, n)
+    dst, window = memory.empty(n), memory.of(data("get", comm.rank, n))
     comm.window(window)
     return Exercise(lambda: comm.get(dst, left, algorithm=algorithm), [(dst, data("get", left, n))])
 
 
-def bcast(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def bcast(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """The root's vector to everybody."""
-    buffer = empty(n)
+    buffer = memory.empty(n)
     inputs = [(buffer, data("bcast", comm.rank, n))]
     return Exercise(
         lambda: comm.bcast(buffer, root(comm), algorithm=algorithm), [(buffer, data("bcast", root(comm), n))], inputs
     )
 
 
-def reduce(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def reduce(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """The sum of all vectors, on the root."""
-    src, dst = data("reduce", comm.rank, n), empty(n)
+    src, dst = memory.of(data("reduce", comm.rank, n)), memory.empty(n)
     total = oracle.reduce("reduce", range(comm.size), n)
     expected = total if comm.rank == root(comm) else np.full(n, UNTOUCHED, np.float32)
     return Exercise(lambda: comm.reduce(src, dst, SUM, root(comm), algorithm=algorithm), [(dst, expected)])
 
 
-def allreduce(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def allreduce(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """The sum of all vectors, everywhere."""
-    src, dst = data("allreduce", comm.rank, n), empty(n)
+    src, dst = memory.of(data("allreduce", comm.rank, n)), memory.empty(n)
     total = oracle.reduce("allreduce", range(comm.size), n)
     return Exercise(lambda: comm.allreduce(src, dst, SUM, algorithm=algorithm), [(dst, total)])
 
 
-def reduce_scatter(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def reduce_scatter(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """The sum of all vectors, a block of n on each rank."""
-    src, dst = data("reduce_scatter", comm.rank, n * comm.size), empty(n)
+    src, dst = memory.of(data("reduce_scatter", comm.rank, n * comm.size)), memory.empty(n)
     total = oracle.reduce("reduce_scatter", range(comm.size), n * comm.size)
     mine = total[comm.rank * n : (comm.rank + 1) * n]
     return Exercise(lambda: comm.reduce_scatter(src, dst, SUM, algorithm=algorithm), [(dst, mine)])
 
 
-def scan(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def scan(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """The sum of the vectors up to this rank's."""
-    src, dst = data("scan", comm.rank, n), empty(n)
+    src, dst = memory.of(data("scan", comm.rank, n)), memory.empty(n)
     total = oracle.reduce("scan", range(comm.rank + 1), n)
     return Exercise(lambda: comm.scan(src, dst, SUM, algorithm=algorithm), [(dst, total)])
 
 
-def exscan(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def exscan(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """The sum of the vectors before this rank's; rank 0 receives nothing."""
-    src, dst = data("exscan", comm.rank, n), empty(n)
+    src, dst = memory.of(data("exscan", comm.rank, n)), memory.empty(n)
     total = oracle.reduce("exscan", range(comm.rank), n) if comm.rank else np.full(n, UNTOUCHED, np.float32)
     return Exercise(lambda: comm.exscan(src, dst, SUM, algorithm=algorithm), [(dst, total)])
 
 
-def gather(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def gather(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """All vectors, one behind the other, on the root."""
-    src, dst = data("gather", comm.rank, n), empty(n * comm.size)
+    src, dst = memory.of(data("gather", comm.rank, n)), memory.empty(n * comm.size)
     whole = oracle.gather("gather", [n] * comm.size)
     expected = whole if comm.rank == root(comm) else np.full(n * comm.size, UNTOUCHED, np.float32)
     return Exercise(lambda: comm.gather(src, dst, root(comm), algorithm=algorithm), [(dst, expected)])
 
 
-def allgather(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def allgather(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """All vectors, one behind the other, everywhere."""
-    src, dst = data("allgather", comm.rank, n), empty(n * comm.size)
+    src, dst = memory.of(data("allgather", comm.rank, n)), memory.empty(n * comm.size)
     return Exercise(
         lambda: comm.allgather(src, dst, algorithm=algorithm), [(dst, oracle.gather("allgather", [n] * comm.size))]
     )
 
 
-def scatter(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def scatter(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """A block of the root's vector to each rank."""
-    src, dst = data("scatter", comm.rank, n * comm.size), empty(n)
+    src, dst = memory.of(data("scatter", comm.rank, n * comm.size)), memory.empty(n)
     block = oracle.blocks(data("scatter", root(comm), n * comm.size), [n] * comm.size)[comm.rank]
     return Exercise(lambda: comm.scatter(src, dst, root(comm), algorithm=algorithm), [(dst, block)])
 
 
-def alltoall(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def alltoall(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Block j of rank i becomes block i of rank j."""
     matrix = [[n] * comm.size for _ in range(comm.size)]
-    src, dst = data("alltoall", comm.rank, n * comm.size), empty(n * comm.size)
+    src, dst = memory.of(data("alltoall", comm.rank, n * comm.size)), memory.empty(n * comm.size)
     return Exercise(
         lambda: comm.alltoall(src, dst, algorithm=algorithm), [(dst, oracle.alltoall("alltoall", comm.rank, matrix))]
     )
 
 
-def gatherv(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def gatherv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """As gather, every rank with another length."""
     counts = oracle.v_counts(comm.size, n)
-    src, dst = data("gatherv", comm.rank, counts[comm.rank]), empty(sum(counts))
+    src, dst = memory.of(data("gatherv", comm.rank, counts[comm.rank])), memory.empty(sum(counts))
     whole = oracle.gather("gatherv", counts)
     expected = whole if comm.rank == root(comm) else np.full(len(whole), UNTOUCHED, np.float32)
     return Exercise(lambda: comm.gatherv(src, dst, counts, root=root(comm), algorithm=algorithm), [(dst, expected)])
 
 
-def scatterv(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def scatterv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """As scatter, every rank with another length."""
     counts = oracle.v_counts(comm.size, n)
-    src, dst = data("scatterv", comm.rank, sum(counts)), empty(counts[comm.rank])
+    src, dst = memory.of(data("scatterv", comm.rank, sum(counts))), memory.empty(counts[comm.rank])
     block = oracle.blocks(data("scatterv", root(comm), sum(counts)), counts)[comm.rank]
     return Exercise(lambda: comm.scatterv(src, dst, counts, root=root(comm), algorithm=algorithm), [(dst, block)])
 
 
-def allgatherv(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def allgatherv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """As allgather, every rank with another length."""
     counts = oracle.v_counts(comm.size, n)
-    src, dst = data("allgatherv", comm.rank, counts[comm.rank]), empty(sum(counts))
+    src, dst = memory.of(data("allgatherv", comm.rank, counts[comm.rank])), memory.empty(sum(counts))
     return Exercise(
         lambda: comm.allgatherv(src, dst, counts, algorithm=algorithm), [(dst, oracle.gather("allgatherv", counts))]
     )
 
 
-def alltoallv(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def alltoallv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """As alltoall, every pair with another length."""
     matrix = oracle.v_matrix(comm.size, 2 * n)
     sends, receives = matrix[comm.rank], [row[comm.rank] for row in matrix]
-    src, dst = data("alltoallv", comm.rank, sum(sends)), empty(sum(receives))
+    src, dst = memory.of(data("alltoallv", comm.rank, sum(sends))), memory.empty(sum(receives))
     return Exercise(
         lambda: comm.alltoallv(src, sends, dst, receives, algorithm=algorithm),
         [(dst, oracle.alltoall("alltoallv", comm.rank, matrix))],
     )
 
 
-def barrier(comm: unisono.Communicator, n: int, algorithm: str | None = None) -> Exercise:
+def barrier(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Nobody leaves before everybody has entered: what a left neighbour wrote before it is there after it."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    src, window = data("barrier", comm.rank, n), empty(n)
+    src, window = memory.of(data("barrier", comm.rank, n)), memory.empty(n)
     comm.window(window)
 
     def call() -> None:
@@ -219,11 +232,11 @@ def barrier(comm: unisono.Communicator, n: int, algorithm: str | None = None) ->
     return Exercise(call, [(window, data("barrier", left, n))])
 
 
-def nonblocking(comm: unisono.Communicator, n: int) -> Exercise:
+def nonblocking(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
     """Three all-reduces and a broadcast in flight at once."""
-    sources = [data(f"nonblocking {i}", comm.rank, n) for i in range(3)]
-    results = [empty(n) for _ in sources]
-    buffer = empty(n)
+    sources = [memory.of(data(f"nonblocking {i}", comm.rank, n)) for i in range(3)]
+    results = [memory.empty(n) for _ in sources]
+    buffer = memory.empty(n)
 
     def call() -> None:
         requests = [comm.allreduce_async(src, dst, SUM) for src, dst in zip(sources, results, strict=True)]
@@ -239,10 +252,10 @@ def nonblocking(comm: unisono.Communicator, n: int) -> Exercise:
     )
 
 
-def chained(comm: unisono.Communicator, n: int) -> Exercise:
+def chained(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
     """reduce_scatter, then combine, then allgather, each started at once and waiting for the one before."""
-    src, block, dst = data("chained", comm.rank, n * comm.size), empty(n), empty(n * comm.size)
-    more = data("chained'", comm.rank, n)
+    src, block, dst = memory.of(data("chained", comm.rank, n * comm.size)), memory.empty(n), memory.empty(n * comm.size)
+    more = memory.of(data("chained'", comm.rank, n))
 
     def call() -> None:
         first = comm.reduce_scatter_async(src, block, SUM)

@@ -6,6 +6,7 @@ expectation is independent of everything that is communicated.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def data(case: str, rank: int, count: int, dtype: str = "float32") -> Array:
-    """Input of a rank: whole numbers that differ from rank to rank, small enough to add exactly."""
+@lru_cache(maxsize=8)
+def data(case: str, rank: int, count: int) -> Array:
+    """Input of a rank: whole numbers that differ from rank to rank, small enough to add exactly. Read only."""
     seed = [rank, *case.encode()]
-    return np.random.default_rng(seed).integers(-1000, 1000, count, np.int32).astype(dtype)
+    values = np.random.default_rng(seed).integers(-1000, 1000, count, np.int32).astype(np.float32)
+    values.flags.writeable = False
+    return values
 
 
 def v_counts(size: int, count: int) -> list[int]:

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -237,14 +238,24 @@ class Communicator {
     return nb::capsule(memory.release(), [](void* held) noexcept { delete static_cast<Memory*>(held); });
   }
 
-  InFlight start(int collective, int datatype, int op, bool in_place, std::int64_t root, std::int64_t tag,
-                 std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
-                 const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
-                 const std::optional<std::string>& algorithm, std::uint64_t window_offset,
-                 const std::vector<const Request*>& wait_for, double timeout, const Program* program) const {
-    if (!abandoned().empty()) release_completed();
-    InFlight made{nullptr, Memory(src, "src", false), Memory(dst, "dst", true)};
+  /// A call as Python gave it, with everything that its pointers refer to.
+  struct Prepared {
+    Memory src;
+    Memory dst;
+    std::vector<unisono_request*> before;
     unisono_call call{};
+  };
+
+  Prepared prepare(int collective, int datatype, int op, bool in_place, std::int64_t root, std::int64_t tag,
+                   std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
+                   const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
+                   const std::optional<std::string>& algorithm, std::uint64_t window_offset,
+                   const std::vector<const Request*>& wait_for, double timeout, const Program* program) const {
+    if (!abandoned().empty()) release_completed();
+    Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
+    made.before.reserve(wait_for.size());
+    for (const Request* request : wait_for) made.before.push_back(request->handle());
+    unisono_call& call = made.call;
     call.struct_size = sizeof call;
     call.collective = collective;
     call.datatype = datatype;
@@ -263,24 +274,43 @@ class Communicator {
     call.recv_displacements = counts_of(recv_displacements, size_, "recv_displacements");
     call.algorithm = algorithm ? algorithm->c_str() : nullptr;
     call.window_offset = window_offset;
-    std::vector<unisono_request*> before;
-    before.reserve(wait_for.size());
-    for (const Request* request : wait_for) before.push_back(request->handle());
-    call.wait_for = before.data();
-    call.wait_for_count = before.size();
+    call.wait_for = made.before.data();
+    call.wait_for_count = made.before.size();
     call.timeout_seconds = timeout;
     call.program = program == nullptr ? nullptr : program->handle;
+    return made;
+  }
+
+  InFlight start(Prepared given) const {
+    InFlight made{nullptr, std::move(given.src), std::move(given.dst)};
     Outcome outcome;
     {
       // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
       const nb::gil_scoped_release released;
-      outcome.code = unisono_start(handle_, &call, &made.request);
+      outcome.code = unisono_start(handle_, &given.call, &made.request);
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
     if (outcome.code != 0) raise(outcome.code, outcome.text);
     return made;
   }
 
+  /// Runs a call to its end. Python handles signals in the main thread only: there the wait is cut in slices; other
+  /// threads do without.
+  void run(Prepared given) const {
+    if (gettid() == getpid()) {
+      finish(start(std::move(given)));
+      return;
+    }
+    Outcome outcome;
+    {
+      const nb::gil_scoped_release released;
+      outcome.code = unisono_run(handle_, &given.call);
+      if (outcome.code != 0) outcome.text = unisono_last_error();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
+  }
+
+ private:
   /// Waits for a blocking call. A signal whose handler raises ends the wait: the communicator is revoked
   /// then, since the other ranks' calls cannot complete and peers must not write memory given back.
   void finish(InFlight call) const {
@@ -307,15 +337,46 @@ class Communicator {
     }
   }
 
- private:
   unisono_communicator* handle_;
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 0;
 };
 
+/// Memory of unisono_allocate as an object with the buffer protocol. Arrays over it hold it; the last one gives it
+/// back.
+class Allocation {
+ public:
+  Allocation(unisono_context* context, std::uint64_t bytes) : context_(context), bytes_(bytes) {
+    check(unisono_allocate(context, bytes, &memory_));
+  }
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+  ~Allocation() { unisono_deallocate(context_, memory_); }  // refused in a child of fork, whose memory this is not
+
+  std::uint64_t bytes() const { return bytes_; }
+  /// More memory of the same context.
+  std::unique_ptr<Allocation> another(std::uint64_t bytes) const {
+    return std::make_unique<Allocation>(context_, bytes);
+  }
+
+  static int fill(PyObject* self, Py_buffer* view, int flags) {
+    const auto* allocation = nb::inst_ptr<Allocation>(self);
+    return PyBuffer_FillInfo(view, self, allocation->memory_, static_cast<Py_ssize_t>(allocation->bytes_), 0, flags);
+  }
+
+ private:
+  unisono_context* context_;
+  std::uint64_t bytes_;
+  void* memory_ = nullptr;
+};
+
 class Context {
  public:
   explicit Context(unisono_context* handle) : handle_(handle) {}
+
+  std::unique_ptr<Allocation> allocate(std::uint64_t bytes) const {
+    return std::make_unique<Allocation>(handle_, bytes);
+  }
 
   Communicator world() const {
     unisono_communicator* world = nullptr;
@@ -346,8 +407,8 @@ struct ThreadJob {
 };
 
 unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
-                             double timeout) {
-  return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout};
+                             double timeout, bool lanes) {
+  return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout, lanes ? 0 : 1};
 }
 
 /// Runs a joining function without the GIL.
@@ -427,9 +488,9 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
-            return std::make_unique<Request>(self.start(
+            return std::make_unique<Request>(self.start(self.prepare(
                 collective, datatype, op, in_place, root, tag, count, src, dst, send_counts, send_displacements,
-                recv_counts, recv_displacements, algorithm, window_offset, wait_for, timeout, program));
+                recv_counts, recv_displacements, algorithm, window_offset, wait_for, timeout, program)));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
@@ -442,36 +503,42 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
-            self.finish(self.start(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
-                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                   wait_for, timeout, program));
+            self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
+                                  send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
+                                  wait_for, timeout, program));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none());
 
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&Allocation::fill)}, {0, nullptr}};
+  nb::class_<Allocation>(module, "Allocation", nb::type_slots(slots), "Memory that ranks on this machine share.")
+      .def("__len__", &Allocation::bytes)
+      .def("another", &Allocation::another, "bytes"_a, "More memory of the same context.");
   nb::class_<Context>(module, "Context", "One endpoint of a job.")
+      .def("allocate", &Context::allocate, "bytes"_a)
       .def_prop_ro("world", &Context::world)
       .def("close", &Context::close);
   nb::class_<ThreadJob>(module, "ThreadJob", "A job whose ranks are threads.").def(nb::init<std::uint32_t>(), "size"_a);
 
   module.def(
       "init",
-      [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout) {
-        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout);
+      [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
+         bool lanes) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes);
         return joined([&](unisono_context** context) { return unisono_init(&settings, context); });
       },
-      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a);
+      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a);
   module.def(
       "thread_context",
       [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,
-         std::uint32_t rx_buffer_count, double timeout) {
-        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout);
+         std::uint32_t rx_buffer_count, double timeout, bool lanes) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes);
         return joined(
             [&](unisono_context** context) { return unisono_thread_context(job.handle, rank, &settings, context); });
       },
-      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a);
+      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a);
 
   module.def("version", [] { return unisono_version(); });
   module.def(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, SupportsIndex
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from ._spec import Datatype
-from .errors import InvalidArgumentError, InvalidDatatypeError, ReadOnlyBufferError
+from .errors import InvalidArgumentError, InvalidDatatypeError, NoMemoryError, ReadOnlyBufferError
 
 Array = npt.NDArray[Any]
 
@@ -139,3 +143,55 @@ def writable(operation: str, name: str, given: Any) -> Array:
             "the call writes it, so pass a contiguous array and copy from that"
         )
     return array
+
+
+def allocated_array(
+    operation: str,
+    allocate: Callable[[int], _core.Allocation],
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    dtype: npt.DTypeLike,
+) -> Array:
+    """An array over memory that `allocate` gives, of zeros. The array and its views hold the memory."""
+    try:
+        lengths = [index(length) for length in (shape if isinstance(shape, Sequence) else (shape,))]
+    except TypeError:
+        lengths = [-1]
+    if any(length < 0 for length in lengths):
+        raise InvalidArgumentError(
+            f"{operation}: shape is {shape!r}; pass a number of elements, or a sequence of lengths of 0 and more"
+        )
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as failure:
+        raise InvalidDatatypeError(f"{operation}: dtype is {dtype!r}, which is none of NumPy's: {failure}") from None
+    if kind.hasobject or kind.itemsize == 0:
+        raise InvalidDatatypeError(
+            f"{operation}: dtype is {kind}; elements that other processes are to read have a size and hold no objects"
+        )
+    size = math.prod(lengths) * kind.itemsize
+    if size >= 1 << 63:
+        raise NoMemoryError(
+            f"{operation}: shape {tuple(lengths)} of {kind} is {size} bytes, beyond any machine's memory"
+        )
+    memory: Any = allocate(size)
+    array: Array = np.ndarray(lengths, kind, buffer=memory)
+    return array
+
+
+def allocation_of(array: Array) -> _core.Allocation | None:
+    """The allocated memory that an array is in; None if it is in ordinary memory."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, _core.Allocation) else None
+
+
+def empty_beside(array: Array, shape: tuple[int, ...]) -> Array:
+    """An array for results, of the same kind of memory as `array` if there is any left."""
+    allocation = allocation_of(array)
+    if allocation is not None:
+        try:
+            return allocated_array("empty", allocation.another, shape, array.dtype)
+        except NoMemoryError:
+            pass
+    return np.empty(shape, array.dtype)

@@ -8,6 +8,9 @@ Options of every operation, by keyword: `algorithm` (a name from `unisono algori
 (deadline in seconds, default the communicator's), `wait_for` (requests that must complete first), `count` (elements,
 where it is not to follow from the buffers; docs/model.md says of what).
 
+Arrays of `empty` and `zeros` are in memory that the ranks of a machine share, which makes large calls faster; a
+destination that is made for a source there is there too.
+
 In place, the input stands in the destination: pass `IN_PLACE` for the source, or one array as both. For rooted
 collectives every rank must say so (`in_place=True`), though only the root's buffers differ.
 
@@ -21,12 +24,13 @@ import enum
 import os
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any, Final, NamedTuple, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
-from ._arrays import Array, datatype_of, readable, writable
+from ._arrays import Array, allocated_array, datatype_of, empty_beside, readable, writable
 from ._spec import Collective, Datatype, Func
 from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
 from .operator import Operator
@@ -167,7 +171,7 @@ class _Buffers:
     def allocate(self, shape: tuple[int, ...]) -> None:
         """Makes dst, if there is none."""
         if self.dst is None:
-            self.dst = np.empty(shape, self.need("src").dtype)
+            self.dst = empty_beside(self.need("src"), shape)
 
 
 class LastAlgorithm(NamedTuple):
@@ -180,8 +184,9 @@ class LastAlgorithm(NamedTuple):
 class Communicator:
     """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
 
-    def __init__(self, core: _core.Communicator) -> None:
+    def __init__(self, core: _core.Communicator, context: _core.Context) -> None:
         self._core = core
+        self._context = context
         self._window: object = None
         #: This process's number in the communicator, 0 .. size-1.
         self.rank: Final = core.rank
@@ -207,7 +212,19 @@ class Communicator:
         if not 0 <= group_size < 1 << 32:
             raise InvalidArgumentError(f"split: group_size is {group_size}; allowed are 0 (one level) and more ranks")
         made = self._core.split(-1 if colour is None else colour, _integer("split", "key", key), group_size)
-        return None if made is None else Communicator(made)
+        return None if made is None else Communicator(made, self._context)
+
+    def empty(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64) -> Array:
+        """An array in allocated memory, which the ranks on this machine read and write directly; as `numpy.empty`.
+
+        Large calls whose buffers are all allocated, on all ranks, copy nothing through buffers in between. The array is
+        like any other; its memory is given back with its last view, which may outlive the context. Not collective.
+        """
+        return allocated_array("empty", self._context.allocate, shape, dtype)
+
+    def zeros(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64) -> Array:
+        """As `empty`, and all elements are zero; as `numpy.zeros`."""
+        return allocated_array("zeros", self._context.allocate, shape, dtype)
 
     def free(self) -> None:
         """Frees a communicator made by `split`. Calls in flight on it fail."""
@@ -580,7 +597,8 @@ class Communicator:
         buffers = _Buffers(name, src, dst)
         array = buffers.need("dst" if buffers.in_place else "src")
         if buffers.dst is None and collective == Collective.EXSCAN:
-            buffers.dst = np.zeros_like(array)
+            buffers.dst = empty_beside(array, array.shape)
+            buffers.dst.fill(0)
         buffers.allocate(array.shape)
         return self._call(collective, buffers, array.size, options, op=_op(name, op))
 

@@ -6,11 +6,15 @@ import atexit
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from . import _core
+from ._arrays import Array
 from .communicator import Communicator
 from .errors import InvalidArgumentError, RevokedError, WrongProcessError
 
@@ -22,14 +26,23 @@ _open: weakref.WeakSet[Context] = weakref.WeakSet()
 class Context:
     """One endpoint of a job. Use it as a context manager, or call `close`.
 
-    Leaving cancels calls in flight. A child of fork must make a context of its own.
+    Leaving cancels calls in flight. Arrays of `empty` and `zeros` remain.
+    A child of fork must make a context of its own.
     """
 
     def __init__(self, core: _core.Context) -> None:
         self._core: _core.Context | None = core
         #: The communicator of all ranks.
-        self.world = Communicator(core.world)
+        self.world = Communicator(core.world, core)
         _open.add(self)
+
+    def empty(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64) -> Array:
+        """An array in memory that the ranks of this machine share: see `Communicator.empty`."""
+        return self.world.empty(shape, dtype)
+
+    def zeros(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64) -> Array:
+        """An array of zeros in memory that the ranks of this machine share: see `Communicator.zeros`."""
+        return self.world.zeros(shape, dtype)
 
     def close(self) -> None:
         """Leaves the job. Does nothing the second time."""
@@ -58,7 +71,9 @@ def _close_all() -> None:
             continue  # of the process that forked this one
 
 
-def _sizes(eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float) -> tuple[int, int, int, float]:
+def _settings(
+    eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float, lanes: bool
+) -> tuple[int, int, int, float, bool]:
     """The settings, if they can be handed on; what they may be is for the library to say."""
     sizes: dict[str, Any] = {
         "eager_limit": eager_limit,
@@ -71,16 +86,27 @@ def _sizes(eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: 
     seconds: Any = timeout
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise InvalidArgumentError(f"timeout is {timeout!r}; pass a number of seconds, 0 for the default")
-    return eager_limit, segment_bytes, rx_buffer_count, float(timeout)
+    given: Any = lanes
+    if not isinstance(given, bool):
+        raise InvalidArgumentError(f"lanes is {lanes!r}; allowed are True (default) and False")
+    return eager_limit, segment_bytes, rx_buffer_count, float(timeout), lanes
 
 
-def init(*, eager_limit: int = 0, segment_bytes: int = 0, rx_buffer_count: int = 0, timeout: float = 0.0) -> Context:
+def init(
+    *,
+    eager_limit: int = 0,
+    segment_bytes: int = 0,
+    rx_buffer_count: int = 0,
+    timeout: float = 0.0,
+    lanes: bool = True,
+) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
     Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the
-    least of all members' values. Raises `BootstrapError` saying who has not come.
+    least of all members' values. Without `lanes` on some rank, all calls go through messages, even where ranks share
+    memory: for tests and comparisons. Raises `BootstrapError` saying who has not come.
     """
-    return Context(_core.init(*_sizes(eager_limit, segment_bytes, rx_buffer_count, timeout)))
+    return Context(_core.init(*_settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes)))
 
 
 class ThreadJob(Generic[T]):
@@ -94,12 +120,13 @@ class ThreadJob(Generic[T]):
         segment_bytes: int = 0,
         rx_buffer_count: int = 0,
         timeout: float = 0.0,
+        lanes: bool = True,
     ) -> None:
         ranks: Any = size
         if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= 4096:
             raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to 4096")
         self.size = size
-        self._settings = _sizes(eager_limit, segment_bytes, rx_buffer_count, timeout)
+        self._settings = _settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes)
 
     def run(self, function: Callable[[Communicator], T]) -> list[T]:
         """Calls `function(world)` on every rank, and returns the results by rank.

@@ -118,6 +118,8 @@ typedef struct {
   uint32_t segment_bytes;   /* bytes of the largest segment */
   uint32_t rx_buffer_count; /* receive buffers per peer */
   double timeout_seconds;   /* default deadline of a call */
+  int without_lanes;        /* 1: all calls go through the engine's messages, even where ranks share memory; for tests
+                               and comparisons. One rank that says so decides for its communicators */
 } unisono_settings;
 
 /* Arguments of a call. struct_size must be sizeof(the struct); unused fields are zero. Buffers must
@@ -200,9 +202,10 @@ UNISONO_API unisono_result unisono_last_algorithm(const unisono_communicator* co
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 
 /* Memory of this rank that the ranks on the same machine read and write directly, so that large calls
- * copy nothing through buffers in between. 4096-byte aligned, zeroed; usable as any memory, by any call,
- * as a whole or in parts. Freed by unisono_deallocate, or with the context; no call may be using it then. */
+ * copy nothing through buffers in between (docs/buffers.md). 4096-byte aligned, zeroed; usable as any memory, by any
+ * call, as a whole or in parts. It stays until it is deallocated, whether or not the context has been finalized. */
 UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory);
+/* Gives it back; `context` is the one it was allocated for, which may be gone. No call may be using the memory. */
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
 
 /* Operators of the user. The function computes out[i] = op(a[i], b[i]) for `count` elements of `datatype`, must give

@@ -157,13 +157,17 @@ template <class Range, class To>
 concept SourceFor = std::is_same_v<std::remove_cvref_t<Range>, InPlace> ||
     (Source<Range>&& std::is_same_v<detail::Element<Range>, detail::Element<To>>);
 
-/// Memory for `size` elements, aligned to 64 bytes (a data-path word), zero at first. Movable.
+/// Memory for `size` elements, aligned to 64 bytes (a data-path word) or more, zero at first. Movable. Either ordinary
+/// memory, or allocated memory, which the ranks on the same machine read and write directly: Context::allocate makes
+/// such a buffer. Both are buffers for any call, and allocated memory stays valid when the context has gone.
 template <Transferable T>
 class Buffer {
  public:
   Buffer() = default;
+  /// Ordinary memory.
   explicit Buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
+    if (size > most()) throw std::bad_array_new_length();
     data_.reset(static_cast<T*>(::operator new (size * sizeof(T), std::align_val_t{64})));
     std::uninitialized_value_construct_n(data_.get(), size);
   }
@@ -177,17 +181,44 @@ class Buffer {
   T* data() noexcept { return data_.get(); }
   const T* data() const noexcept { return data_.get(); }
   std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
   T* begin() noexcept { return data(); }
   T* end() noexcept { return data() + size_; }
   const T* begin() const noexcept { return data(); }
   const T* end() const noexcept { return data() + size_; }
   T& operator[](std::size_t i) noexcept { return data()[i]; }
   const T& operator[](std::size_t i) const noexcept { return data()[i]; }
+  /// All elements. `subspan` of it gives parts, which are buffers too.
+  std::span<T> span() noexcept { return {data(), size_}; }
+  std::span<const T> span() const noexcept { return {data(), size_}; }
+  /// Whether this is allocated memory.
+  bool allocated() const noexcept { return data_.get_deleter().context != nullptr; }
 
  private:
+  friend class Context;
+
+  /// `context`: the one that the memory was allocated for; null for ordinary memory. The handle may be freed.
   struct Free {
-    void operator()(T* data) const noexcept { ::operator delete (data, std::align_val_t{64}); }
+    unisono_context* context = nullptr;
+    void operator()(T* data) const noexcept {
+      if (context == nullptr) {
+        ::operator delete (data, std::align_val_t{64});
+      } else {
+        unisono_deallocate(context, data);  // cannot fail, but in a child of fork, whose memory this is not
+      }
+    }
   };
+
+  Buffer(unisono_context* context, std::size_t size) : size_(size) {
+    void* memory = nullptr;
+    // What no machine has is asked for as it is, so that the error says so.
+    const std::uint64_t bytes = size > most() ? ~std::uint64_t{0} : size * sizeof(T);
+    detail::check(unisono_allocate(context, bytes, &memory));
+    data_ = std::unique_ptr<T, Free>(static_cast<T*>(memory), Free{context});
+  }
+
+  static constexpr std::size_t most() { return std::size_t(-1) / sizeof(T); }
+
   std::unique_ptr<T, Free> data_;
   std::size_t size_ = 0;
 };
@@ -798,6 +829,7 @@ struct Settings {
   std::uint32_t segment_bytes = 0;    ///< bytes of the largest segment
   std::uint32_t rx_buffer_count = 0;  ///< receive buffers per peer
   double timeout_seconds = 0;         ///< default deadline of a call
+  bool lanes = true;                  ///< false: no use of shared memory but for messages; for tests and comparisons
 };
 
 /// A job whose ranks are threads of this process. Each thread makes its own Context of it.
@@ -842,12 +874,18 @@ class Context {
     detail::check(unisono_world(handle_, &world));
     return Communicator(world, false);
   }
+  /// Allocated memory for `size` elements, zero at first, freed with the buffer. Large calls whose buffers are all
+  /// allocated, on all ranks, copy nothing through buffers in between (docs/buffers.md).
+  template <Transferable T>
+  Buffer<T> allocate(std::size_t size) const {
+    return Buffer<T>(handle_, size);
+  }
   unisono_context* handle() const noexcept { return handle_; }
 
  private:
   static unisono_settings plain(const Settings& settings) {
-    return {sizeof(unisono_settings), settings.eager_limit, settings.segment_bytes, settings.rx_buffer_count,
-            settings.timeout_seconds};
+    return {sizeof(unisono_settings), settings.eager_limit,     settings.segment_bytes,
+            settings.rx_buffer_count, settings.timeout_seconds, settings.lanes ? 0 : 1};
   }
   unisono_context* handle_ = nullptr;
 };

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -58,6 +59,7 @@ def _ops_on(dtype: np.dtype[Any]) -> tuple[str, ...]:
 
 #: The operators that are defined on each datatype.
 OPS: dict[str, tuple[str, ...]] = {name: _ops_on(dtype) for name, dtype in DTYPES.items()}
+AUTOMATIC = "automatic"
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
 MEANS = ("reduce", "allreduce", "reduce_scatter")
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
@@ -69,7 +71,9 @@ class Case:
     """A call made by `ranks` ranks. `count` is as in docs/model.md rule 17; for v-collectives the largest
     count of a rank (the others vary, zero included). `skew` delays ranks by different times. `exact`
     inputs are small powers of two and integers, for which every order of reduction gives the same bits;
-    otherwise they are random, and results are compared with a tolerance."""
+    otherwise they are random, and results are compared with a tolerance. `salt` tells equal calls of a sequence apart.
+
+    `algorithm` is a name, or `AUTOMATIC`: the choice is the engine's."""
 
     collective: str
     algorithm: str
@@ -82,6 +86,7 @@ class Case:
     group_size: int = 0
     skew: bool = False
     exact: bool = True
+    salt: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.collective}/{self.algorithm}", f"P{self.ranks}", f"n{self.count}", self.dtype]
@@ -92,6 +97,8 @@ class Case:
         parts += ["in-place"] * self.in_place + ["skew"] * self.skew + ["random"] * (not self.exact)
         if self.group_size:
             parts.append(f"group{self.group_size}")
+        if self.salt:
+            parts.append(f"salt{self.salt}")
         return "-".join(parts)
 
     @property
@@ -223,11 +230,13 @@ class Buffers:
     dst: Array | None
 
 
+@lru_cache(maxsize=64)
 def _initial(case: Case, rank: int) -> tuple[Array, Array]:
-    """Input values of a rank and the initial content of its dst, both random and different on every rank."""
+    """Input values of a rank and the initial content of its dst, both random and different on every rank. Read only."""
     rng = np.random.default_rng([case.seed, rank])
     source = _values(case, rng, source_elements(case, rank))
     destination = _values(case, rng, destination_elements(case, rank))
+    source.flags.writeable = destination.flags.writeable = False
     return source, destination
 
 
@@ -262,7 +271,7 @@ def is_in_place(case: Case, rank: int) -> bool:
 
 def buffers(case: Case, rank: int) -> Buffers:
     """A rank's memory before the call."""
-    source, destination = _initial(case, rank)
+    source, destination = (initial.copy() for initial in _initial(case, rank))
     has_source = case.collective not in ("bcast", "barrier") and not (
         case.collective in ("scatter", "scatterv") and rank != case.root
     )

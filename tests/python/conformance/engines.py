@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,8 +22,9 @@ import unisono
 from unisono import _core
 from unisono._spec import Collective, Datatype, Func
 from unisono.communicator import Communicator
+from unisono.request import Request
 
-from .case import V_COLLECTIVES, Array, Case, buffers, is_in_place, layout
+from .case import AUTOMATIC, V_COLLECTIVES, Array, Buffers, Case, buffers, is_in_place, layout
 
 #: What a rank has after a call: its dst (scatter's root in place: nothing), or the error code of a refusal.
 Outcome = Array | str | None
@@ -48,11 +51,77 @@ def needs_direct_access(case: Case) -> bool:
     return case.algorithm in ("direct", "direct_replicated")
 
 
-def call(comm: Communicator, case: Case) -> Outcome:
-    """This rank's part of a case, through the Python interface."""
+#: Says whether a rank's "src" or "dst" is in allocated memory.
+Placement = Callable[[Case, int, str], bool]
+
+
+def _scattered(case: Case, rank: int, which: str) -> bool:
+    return zlib.crc32(f"{case.seed} {rank} {which}".encode()) & 1 == 1
+
+
+PLACEMENTS: dict[str, Placement] = {
+    "ordinary": lambda case, rank, which: False,
+    "allocated": lambda case, rank, which: True,
+    "mixed": _scattered,  # some buffers of some ranks
+}
+
+
+def all_allocated(case: Case, placement: str) -> bool:
+    """Whether every buffer that any rank has is in allocated memory, so that all can be reached by all."""
+    chosen = PLACEMENTS[placement]
+    own = [(rank, buffers(case, rank)) for rank in range(case.ranks)]
+    return all(
+        chosen(case, rank, which)
+        for rank, pair in own
+        for which, array in (("src", pair.src), ("dst", pair.dst))
+        if array is not None and array.size > 0
+    )
+
+
+@dataclass
+class Placed:
+    """A rank's buffers as parts of larger arrays, off their borders, so that a write beside them shows."""
+
+    src: Array | None = None
+    dst: Array | None = None
+    _around: list[Array] = field(default_factory=list)
+    _src_before: Array | None = None
+
+    GUARD = 0xA5
+
+    def faults(self) -> str | None:
+        """What was written that must not be."""
+        if any((part.view(np.uint8) != self.GUARD).any() for part in self._around):
+            return "wrote beside its buffers"
+        if self.src is not None and self.src.tobytes() != self._src_before.tobytes():  # type: ignore[union-attr]
+            return "wrote its src"
+        return None
+
+
+def place(comm: Communicator, case: Case, placement: str) -> Placed:
+    """This rank's memory before the call."""
+    own: Buffers = buffers(case, comm.rank)
+    made = Placed()
+    for which, array in (("src", own.src), ("dst", own.dst)):
+        if array is None:
+            continue
+        before, after = (case.seed + 5 * comm.rank + (3 if which == "dst" else 0)) % 19, 3
+        empty = comm.empty if PLACEMENTS[placement](case, comm.rank, which) else np.empty
+        whole = empty(before + array.size + after, array.dtype)
+        whole.view(np.uint8)[:] = Placed.GUARD
+        part = whole[before : before + array.size]
+        part[:] = array
+        setattr(made, which, part)
+        made._around += [whole[:before], whole[before + array.size :]]
+    made._src_before = own.src
+    return made
+
+
+def launch(comm: Communicator, case: Case, own: Placed, *, blocking: bool) -> Request | None:
+    """Makes this rank's part of a call through the Python interface; the request if it is not blocking. Deadlines are
+    the communicator's."""
     rank = comm.rank
-    own = buffers(case, rank)
-    options: dict[str, Any] = {"algorithm": case.algorithm, "timeout": TIMEOUT}
+    options: dict[str, Any] = {"algorithm": None if case.algorithm == AUTOMATIC else case.algorithm}
     src: Any = own.src
     dst: Any = own.dst
     if is_in_place(case, rank):
@@ -63,52 +132,63 @@ def call(comm: Communicator, case: Case) -> Outcome:
     rooted: dict[str, Any] = {"root": case.root}
     if case.collective not in ("bcast",) and case.in_place:
         rooted["in_place"] = True
+    operation: Callable[..., Any] = getattr(comm, case.collective + ("" if blocking else "_async"))
+    request: Any
+    match case.collective:
+        case "barrier":
+            request = operation(**options)
+        case "bcast":
+            request = operation(dst, case.root, **options)
+        case "allreduce" | "scan" | "exscan" | "reduce_scatter":
+            request = operation(src, dst, case.op, **options)
+        case "reduce":
+            request = operation(src, dst, case.op, **rooted, **options)
+        case "allgather" | "alltoall":
+            request = operation(src, dst, **options)
+        case "gather" | "scatter":
+            request = operation(src, dst, **rooted, **options)
+        case "gatherv":
+            v = layout(case)
+            request = operation(src, dst, v.counts[0], displacements=v.recv_displacements[0], **rooted, **options)
+        case "scatterv":
+            v = layout(case)
+            request = operation(src, dst, v.counts[0], displacements=v.send_displacements[0], **rooted, **options)
+        case "allgatherv":
+            v = layout(case)
+            request = operation(src, dst, v.counts[0], displacements=v.recv_displacements[0], **options)
+        case "alltoallv":
+            v = layout(case)
+            if case.in_place:
+                options["count"] = int(v.counts.max(initial=0))
+            request = operation(
+                src,
+                None if case.in_place else v.counts[rank],
+                dst,
+                v.counts[:, rank],
+                send_displacements=None if case.in_place else v.send_displacements[rank],
+                recv_displacements=v.recv_displacements[rank],
+                **options,
+            )
+        case _:
+            raise ValueError(f"the matrix does not know {case.collective}")
+    return None if blocking else request
+
+
+def call(comm: Communicator, case: Case, placement: str) -> Outcome:
+    """This rank's part of a case. Some ranks block, others start a request and wait for it."""
+    own = place(comm, case, placement)
     try:
-        match case.collective:
-            case "barrier":
-                comm.barrier(**options)
-            case "bcast":
-                comm.bcast(dst, case.root, **options)
-            case "allreduce" | "scan" | "exscan" | "reduce_scatter":
-                getattr(comm, case.collective)(src, dst, case.op, **options)
-            case "reduce":
-                comm.reduce(src, dst, case.op, **rooted, **options)
-            case "allgather" | "alltoall":
-                getattr(comm, case.collective)(src, dst, **options)
-            case "gather" | "scatter":
-                getattr(comm, case.collective)(src, dst, **rooted, **options)
-            case "gatherv":
-                v = layout(case)
-                comm.gatherv(src, dst, v.counts[0], displacements=v.recv_displacements[0], **rooted, **options)
-            case "scatterv":
-                v = layout(case)
-                comm.scatterv(src, dst, v.counts[0], displacements=v.send_displacements[0], **rooted, **options)
-            case "allgatherv":
-                v = layout(case)
-                comm.allgatherv(src, dst, v.counts[0], displacements=v.recv_displacements[0], **options)
-            case "alltoallv":
-                v = layout(case)
-                sends = None if case.in_place else v.counts[rank]
-                displacements = None if case.in_place else v.send_displacements[rank]
-                if case.in_place:
-                    options["count"] = int(v.counts.max(initial=0))
-                comm.alltoallv(
-                    src,
-                    sends,
-                    dst,
-                    v.counts[:, rank],
-                    send_displacements=displacements,
-                    recv_displacements=v.recv_displacements[rank],
-                    **options,
-                )
-            case _:
-                raise ValueError(f"the matrix does not know {case.collective}")
+        request = launch(comm, case, own, blocking=(case.seed + comm.rank) % 3 != 0)
+        if request is not None:
+            request.wait()
     except unisono.UnsupportedError:
         return "unsupported"
-    return own.dst
+    if (wrong := own.faults()) is not None:
+        raise AssertionError(f"{case}: rank {comm.rank} {wrong}")
+    return None if own.dst is None else own.dst.copy()
 
 
-def run_rank(world: Communicator, cases: Sequence[Case]) -> list[Outcome]:
+def run_rank(world: Communicator, cases: Sequence[Case], placement: str) -> list[Outcome]:
     """All cases in order on one rank. Communicators with groups are made once for each group size."""
     grouped: dict[int, Communicator] = {0: world}
     outcomes: list[Outcome] = []
@@ -120,51 +200,64 @@ def run_rank(world: Communicator, cases: Sequence[Case]) -> list[Outcome]:
             grouped[case.group_size] = made
         if case.skew:
             time.sleep(float(np.random.default_rng([case.seed, world.rank, 7]).random()) * 0.003)
-        outcomes.append(call(grouped[case.group_size], case))
+        outcome = call(grouped[case.group_size], case, placement)
+        if case.algorithm == AUTOMATIC:  # the second time without the checks that it has passed
+            again = call(grouped[case.group_size], case, placement)
+            arrays = isinstance(outcome, np.ndarray) and isinstance(again, np.ndarray)
+            if arrays and outcome.tobytes() != again.tobytes():  # type: ignore[union-attr]
+                raise AssertionError(f"{case}: rank {world.rank} has another result the second time")
+        outcomes.append(outcome)
     return outcomes
 
 
 class Threads:
-    """The native engine, ranks as threads. `eager_limit` and the others force its protocols."""
+    """The native engine, ranks as threads, which reach all memory. The settings force its ways and protocols."""
 
-    def __init__(self, name: str, **settings: int) -> None:
+    def __init__(self, name: str, **settings: Any) -> None:
         self.name = name
         self._settings = settings
+        self._direct = settings.get("lanes", True)
 
     def admits(self, case: Case) -> bool:
-        """Every case but those of direct algorithms: it does not reach the memory of other ranks yet."""
-        return not needs_direct_access(case)
+        """Every case, but no direct algorithms where there are messages only."""
+        return self._direct or not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One thread job for all cases."""
         job: unisono.ThreadJob[list[Outcome]] = unisono.ThreadJob(ranks, timeout=TIMEOUT, **self._settings)
-        by_rank = job.run(lambda world: run_rank(world, cases))
+        by_rank = job.run(lambda world: run_rank(world, cases, "mixed"))
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 
-class Processes:
-    """The native engine, ranks as processes started by `unisono run`."""
+def in_processes(module: str, ranks: int, task: object) -> list[Any]:
+    """Runs a module of this package on ranks started by `unisono run`; what each leaves, by rank."""
+    root = Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "task").write_bytes(pickle.dumps(task))
+        command = [sys.executable, "-m", "unisono.cli", "run", "-n", str(ranks), "--"]
+        command += [sys.executable, "-m", f"conformance.{module}", folder]
+        environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"unisono run exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        return [pickle.loads((Path(folder) / f"rank{r}").read_bytes()) for r in range(ranks)]
 
-    name = "processes"
+
+class Processes:
+    """The native engine, ranks as processes started by `unisono run`. `placement` says where the buffers are."""
+
+    def __init__(self, name: str, placement: str, **settings: Any) -> None:
+        self.name = name
+        self._placement = placement
+        self._settings = settings
 
     def admits(self, case: Case) -> bool:
-        """Every case but those of direct algorithms: it does not reach the memory of other ranks yet."""
-        return not needs_direct_access(case)
+        """Direct algorithms need all buffers to be allocated."""
+        return self._placement == "allocated" or not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
-        root = Path(__file__).resolve().parents[1]
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "cases").write_bytes(pickle.dumps(list(cases)))
-            command = [sys.executable, "-m", "unisono.cli", "run", "-n", str(ranks), "--"]
-            command += [sys.executable, "-m", "conformance.worker", folder]
-            environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-            if done.returncode != 0:
-                raise AssertionError(f"unisono run exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-            by_rank: list[list[Outcome]] = [
-                pickle.loads((Path(folder) / f"rank{r}").read_bytes()) for r in range(ranks)
-            ]
+        by_rank = in_processes("worker", ranks, (list(cases), self._placement, self._settings))
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 
@@ -233,8 +326,8 @@ class Interpreter:
         self._policy = policy
 
     def admits(self, case: Case) -> bool:
-        """It takes an element at a time, so large cases take long."""
-        return case.ranks * case.ranks * max(case.count, 1) <= 300_000
+        """It takes an element at a time, so large cases take long. It chooses no algorithm."""
+        return case.algorithm != AUTOMATIC and case.ranks * case.ranks * max(case.count, 1) <= 300_000
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """Each case by itself, with its own seed."""
@@ -245,11 +338,18 @@ ENGINES: dict[str, Engine] = {
     engine.name: engine
     for engine in (
         Threads("threads"),
-        Threads("threads-rendezvous", eager_limit=1, segment_bytes=256, rx_buffer_count=1),
-        Processes(),
+        Threads("threads-messages", lanes=False),
+        Threads("threads-rendezvous", lanes=False, eager_limit=1, segment_bytes=256, rx_buffer_count=1),
+        Processes("processes", "ordinary"),
+        Processes("processes-allocated", "allocated"),
+        Processes("processes-mixed", "mixed"),
+        Processes("processes-messages", "ordinary", lanes=False),
         Interpreter("least_permissive"),
         Interpreter("random"),
     )
 }
 
-__all__ = ["ENGINES", "Engine", "Outcome", "V_COLLECTIVES", "call", "run_rank"]
+#: Engines that start processes, which takes its time.
+STARTED = tuple(name for name, engine in ENGINES.items() if isinstance(engine, Processes))
+
+__all__ = ["ENGINES", "STARTED", "Engine", "Outcome", "V_COLLECTIVES", "call", "run_rank"]

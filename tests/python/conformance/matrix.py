@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import unisono
 
-from .case import DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
+from .case import AUTOMATIC, DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 
 #: Counts of the full matrix.
 COUNTS = (0, 1, 2, 3, 17, 1023, 4097)
@@ -51,6 +51,40 @@ def core(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
             for in_place in (False,) if collective in NO_IN_PLACE else (False, True):
                 for count in (0,) if collective == "barrier" else (*CORE_COUNTS, 2 * ranks + 1):
                     yield Case(collective, algorithm, ranks, count, root=root, group_size=group_size, in_place=in_place)
+
+
+def all_names() -> list[tuple[str, str]]:
+    """As `names`, and every collective with the engine's own choice."""
+    return [*names(), *((collective, AUTOMATIC) for collective in dict(names()))]
+
+
+#: Bytes at which an engine does something else: payload of a line, smallest direct call, a segment, several of them.
+EDGES = (48, 4096, 65536, 3 * 65536)
+
+
+def operators_of(collective: str, dtype: str) -> tuple[str, ...]:
+    """The operators that a collective may have on a datatype."""
+    if collective not in REDUCTIONS:
+        return ("sum",)
+    return tuple(op for op in OPS[dtype] if op != "avg" or collective in MEANS)
+
+
+def edges(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
+    """One element below, at or above each edge, of some datatype, with some root: the case's name decides."""
+    for edge in () if collective == "barrier" else EDGES:
+        rng = random.Random(f"{SEED} {collective} {algorithm} {ranks} {edge}")
+        dtype = rng.choice(list(DTYPES))
+        yield Case(
+            collective,
+            algorithm,
+            ranks,
+            edge // DTYPES[dtype].itemsize + rng.choice((-1, 0, 1)),
+            dtype=dtype,
+            op=rng.choice(operators_of(collective, dtype)),
+            root=rng.randrange(ranks) if collective in ROOTED else 0,
+            in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
+            group_size=2 if algorithm == "two_level" else 0,
+        )
 
 
 def sample() -> list[Case]:

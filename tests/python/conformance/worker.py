@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import unisono
 
-from .engines import run_rank
+from .engines import TIMEOUT, run_rank
 
 
 def main() -> None:
-    """Argument: the folder of the cases."""
+    """Argument: the folder of the task."""
     folder = Path(sys.argv[1])
-    cases = pickle.loads((folder / "cases").read_bytes())
-    with unisono.init(timeout=60.0) as context:
-        outcomes = run_rank(context.world, cases)
+    cases, placement, settings = pickle.loads((folder / "task").read_bytes())
+    with unisono.init(timeout=TIMEOUT, **settings) as context, ThreadPoolExecutor(1) as thread:
+        # Blocking calls are one piece only outside the main thread, where nobody looks for signals.
+        outcomes = thread.submit(run_rank, context.world, cases, placement).result()
         (folder / f"rank{context.world.rank}").write_bytes(pickle.dumps(outcomes))
         context.world.barrier()
 

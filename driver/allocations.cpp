@@ -1,0 +1,60 @@
+#include "driver/allocations.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/error.hpp"
+#include "driver/handles.hpp"
+#include "network/shm/arena.hpp"
+
+namespace unisono::driver {
+
+struct Allocations::Table {
+  struct Entry {
+    std::uint64_t context;
+    std::shared_ptr<shm::Arena> arena;
+  };
+  const std::uint64_t generation = fork_generation();
+  std::mutex mutex;
+  std::unordered_map<void*, Entry> entries;
+};
+
+Allocations::Allocations() : table_(std::make_unique<Table>()) {}
+Allocations::~Allocations() = default;
+
+Allocations& Allocations::instance() {
+  static std::atomic<Allocations*> current{nullptr};
+  Allocations* live = current.load(std::memory_order_acquire);
+  while (live == nullptr || live->table_->generation != fork_generation()) {
+    auto* made = new Allocations;  // lives for ever; its predecessor, if any, belongs to the parent process
+    if (current.compare_exchange_strong(live, made, std::memory_order_acq_rel)) return *made;
+    delete made;
+  }
+  return *live;
+}
+
+void Allocations::add(std::uint64_t context, Allocation allocation) {
+  const std::lock_guard lock(table_->mutex);
+  table_->entries.emplace(allocation.memory, Table::Entry{context, std::move(allocation.arena)});
+}
+
+void Allocations::release(std::uint64_t context, void* memory) {
+  std::shared_ptr<shm::Arena> arena;
+  {
+    const std::lock_guard lock(table_->mutex);
+    const auto found = table_->entries.find(memory);
+    if (found == table_->entries.end() || found->second.context != context) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  found == table_->entries.end()
+                      ? "deallocate: the address is not the begin of memory that unisono_allocate gave, or it was "
+                        "given back before"
+                      : "deallocate: the memory was allocated for another context; give that one");
+    }
+    arena = std::move(found->second.arena);
+    table_->entries.erase(found);
+  }
+  arena->deallocate(memory);
+}
+
+}  // namespace unisono::driver

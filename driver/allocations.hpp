@@ -1,0 +1,42 @@
+// Memory that the C interface has handed out, by address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace unisono::shm {
+class Arena;
+}
+
+namespace unisono::driver {
+
+/// A piece of an arena. The reference keeps it mapped.
+struct Allocation {
+  std::shared_ptr<shm::Arena> arena;
+  std::byte* memory = nullptr;
+};
+
+/// The live allocations of this process. They outlive their contexts: whoever holds such memory may hold it for as long
+/// as he likes, and whoever gives it back needs no context any more. Thread-safe. Begins empty in a child of fork,
+/// where the memory is still the parent's.
+class Allocations {
+ public:
+  static Allocations& instance();
+
+  /// Registers an allocation of the context with this handle.
+  void add(std::uint64_t context, Allocation allocation);
+  /// Returns memory to its arena. Throws Error(kInvalidArgument) unless it is the begin of an allocation of `context`.
+  void release(std::uint64_t context, void* memory);
+
+  Allocations(const Allocations&) = delete;
+  Allocations& operator=(const Allocations&) = delete;
+
+ private:
+  Allocations();
+  ~Allocations();
+  struct Table;
+  std::unique_ptr<Table> table_;
+};
+
+}  // namespace unisono::driver
