@@ -147,6 +147,7 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   // Ranks may differ: LanePorts::holds looks at what a rank's own lanes carry, against the length of a segment. Every
   // length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
   std::vector<std::uint64_t> lengths;
+  lengths.reserve(size);
   for (const auto& program : lowered) lengths.push_back(std::max(program.most_lane_bytes, element));
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
