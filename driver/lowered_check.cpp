@@ -34,7 +34,7 @@ std::vector<std::byte> example(std::uint64_t bytes, Datatype dtype, std::uint32_
         element = arithmetic::narrow_fp16(value);
       } else if constexpr (std::is_same_v<Element, arithmetic::Bf16>) {
         element = arithmetic::narrow_bf16(value);
-      } else if constexpr (std::is_integral_v<Element>) {
+      } else if constexpr (std::is_integral_v<Element> || std::is_same_v<Element, arithmetic::Bool>) {
         element = static_cast<Element>(hash(i) % 101 + 1);
       } else {
         element = static_cast<Element>(value);
@@ -149,6 +149,7 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   // Ranks may differ: LanePorts::holds looks at what a rank's own lanes carry, against the length of a segment. Every
   // length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
   std::vector<std::uint64_t> lengths;
+  lengths.reserve(size);
   for (const auto& program : lowered) lengths.push_back(std::max(program.most_lane_bytes, element));
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());

@@ -14,6 +14,8 @@ namespace {
 
 /// How long a rank that has seen a mismatch waits for the other side to say what it called.
 constexpr std::chrono::milliseconds kMismatchPatience{1000};
+/// How long a rank that is asked whether it has entered a call has to answer.
+constexpr std::chrono::milliseconds kAnswerPatience{100};
 
 std::string milliseconds(std::chrono::microseconds time) {
   const auto text = std::to_string(time.count() / 1000);
@@ -373,10 +375,12 @@ bool CallQueue::examine(Clock::time_point now) {
     if (call.finished) continue;
     if (call.mismatch_waits && now >= call.mismatch_until) {
       fail(call, ErrorCode::kMismatchedCall, call.mismatch_text);
-    } else if (now >= call.deadline) {
-      fail(call, ErrorCode::kTimeout, phase(call));
     } else {
-      if (!call.probed && now - call.submitted > call.timeout / 2) probe(call);
+      if (!call.probed && now - call.submitted > call.timeout / 2) probe(call, now);
+      if (now >= call.deadline) {
+        fail(call, ErrorCode::kTimeout, phase(call));
+        continue;
+      }
       look_for_dead(call);
     }
   }
@@ -385,10 +389,12 @@ bool CallQueue::examine(Clock::time_point now) {
   return ended;
 }
 
-/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not.
-void CallQueue::probe(CallState& call) {
+/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not. Whoever
+/// is asked has time to answer, however short the deadline and however late this is.
+void CallQueue::probe(CallState& call, Clock::time_point now) {
   call.probed = true;
-  if (call.space != CallState::Space::kCollective) return;
+  if (call.space != CallState::Space::kCollective || !call.started) return;
+  call.deadline = std::max(call.deadline, now + kAnswerPatience);
   Communicator& communicator = *call.communicator;
   for (std::uint32_t peer = 0; peer < communicator.size; ++peer) {
     if (peer == communicator.rank || call.pairs[peer].heard) continue;

@@ -100,7 +100,7 @@ class CallQueue {
   bool start(CallState& call);
   void finish(CallState& call, ErrorCode code, std::string message);
   void sweep();
-  void probe(CallState& call);
+  void probe(CallState& call, Clock::time_point now);
   bool look_for_dead(CallState& call);
   std::string phase(const CallState& call) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }

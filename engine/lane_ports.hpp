@@ -56,7 +56,7 @@ class LanePorts {
   std::uint32_t segment_bytes() const { return segment_bytes_; }
   /// The most bytes of an action that `advance` does at once.
   std::uint64_t segment_of(const Action& action) const {
-    constexpr std::uint64_t kLocalBlock = 256 * 1024;
+    constexpr std::uint64_t kLocalBlock = std::uint64_t{256} * 1024;
     return action.from.count != 0 || action.forward.count != 0 ? segment_bytes_ : kLocalBlock;
   }
   /// Whether all that a program sends over one lane finds room in it at once.
