@@ -11,7 +11,7 @@ namespace {
 constexpr Collective kTuned[] = {
     Collective::kBcast,     Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter,
     Collective::kAllgather, Collective::kGather, Collective::kScatter,   Collective::kAlltoall,
-    Collective::kScan,      Collective::kExscan,
+    Collective::kScan,      Collective::kExscan, Collective::kBarrier,
 };
 constexpr std::uint64_t kLeast = 16;                       ///< bytes
 constexpr std::uint64_t kMost = std::uint64_t{16} << 20U;  ///< bytes that a rank has, all blocks together
@@ -35,8 +35,10 @@ bool has_blocks(Collective collective) {
 Call call_of(Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
   Call call;
   call.collective = collective;
-  call.dtype = Datatype::kFp32;
+  call.dtype = Datatype::kNone;
   call.size = ranks;
+  if (collective == Collective::kBarrier) return call;
+  call.dtype = Datatype::kFp32;
   call.count = bytes / element_bytes(call);
   const bool reduces = collective == Collective::kReduce || collective == Collective::kAllreduce ||
                        collective == Collective::kReduceScatter || collective == Collective::kScan ||
@@ -102,7 +104,8 @@ std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks) {
         const std::uint32_t ranks = crowded ? upper : std::min(upper, cores);
         const Machine own = for_ranks(machine, ranks, crowded);
         std::map<std::uint64_t, std::map<int, double>> prices;  // by bytes
-        const std::uint64_t most = has_blocks(collective) ? kMost / ranks : kMost;
+        const std::uint64_t all = has_blocks(collective) ? kMost / ranks : kMost;
+        const std::uint64_t most = collective == Collective::kBarrier ? kLeast : all;
         for (std::uint64_t bytes = kLeast; bytes <= most; bytes *= 2) {
           prices[bytes] = price(call_of(collective, ranks, bytes), own);
         }

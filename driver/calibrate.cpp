@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kLeastNear = 64 * 1024;
+constexpr std::uint64_t kLeastNear = std::uint64_t{64} << 10U;
 // Blocks are short and many, and the best counts: most of what disturbs comes in bursts.
 constexpr int kBlocks = 200;
 constexpr std::uint64_t kTimedBytes = std::uint64_t{1} << 30U;  ///< copied altogether to learn one rate, at most
@@ -141,7 +141,7 @@ template <class Prepare, class Work>
 double per_byte(const std::vector<std::uint32_t>& cores, std::uint64_t bytes, Prepare&& prepare, Work&& work) {
   Meeting meeting(static_cast<std::uint32_t>(cores.size()));
   std::vector<double> best(cores.size(), 1e18);
-  constexpr std::uint64_t kWorthTiming = 128 * 1024;
+  constexpr std::uint64_t kWorthTiming = std::uint64_t{128} << 10U;
   const auto repeats = static_cast<int>(std::max<std::uint64_t>(1, kWorthTiming / bytes));
   on_cores(cores, [&](std::uint32_t index) {
     const int blocks =

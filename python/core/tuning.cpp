@@ -186,6 +186,9 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "usual_tuning_path", [] { return cost::usual_tuning_path(); }, "Where a tuning file is looked for.");
   module.def(
+      "bytes_of", [](int datatype) { return bytes_of(static_cast<Datatype>(datatype)); }, "datatype"_a,
+      "Bytes of an element.");
+  module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
              "reachable"_a, "cores"_a, "Why a call is served as it is.");

@@ -83,7 +83,7 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     reduces = operation in REDUCTIONS
     if reduces and datatype == Datatype.BYTE:
         raise InvalidArgumentError(f"{operation} of bytes was asked for; bytes can be moved, not reduced")
-    element = 1 if barrier else _bytes_of(datatype)
+    element = 1 if barrier else _core.bytes_of(int(datatype))
     count = 0 if barrier else options.bytes // element
     if not barrier and count * element != options.bytes:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
@@ -98,11 +98,6 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         "buffers": options.buffers, "cores": cores,
     }  # fmt: skip
     return {"call": call} | answer | {"tuning": tuning, "measured": _measured(options, count * element)}
-
-
-def _bytes_of(datatype: Datatype) -> int:
-    widths = {Datatype.BYTE: 1, Datatype.FP16: 2, Datatype.BF16: 2, Datatype.INT32: 4, Datatype.FP32: 4}
-    return widths.get(datatype, 8)
 
 
 # ------------------------------------------------------------------------------------------- measured times
