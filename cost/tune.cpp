@@ -80,10 +80,12 @@ int best_of(const std::map<int, double>& prices, const Call& call, int before) {
 
 Machine for_ranks(Machine machine, std::uint32_t ranks, bool crowded) {
   // As the lanes of a communicator are: they share a fixed amount of memory.
-  constexpr std::uint64_t kAll = std::uint64_t{64} << 20U;
-  std::uint32_t cells = 256 * 1024;
+  constexpr std::uint64_t kAll = std::uint64_t{16} << 20U;
+  constexpr std::uint32_t kMostOfSegment = 32 * 1024;
+  std::uint32_t cells = 1024 * 1024;
   while (cells > 8 * 1024 && std::uint64_t{cells} * ranks * ranks > kAll) cells /= 2;
-  machine.segment_bytes = cells / machine.lane_segments;
+  machine.segment_bytes = std::min(cells / 4, kMostOfSegment);
+  machine.lane_segments = cells / machine.segment_bytes;
   if (!crowded) machine.cores = 0;
   if (crowded && machine.cores == 0) machine.cores = 1;
   return machine;

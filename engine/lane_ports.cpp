@@ -8,7 +8,7 @@ namespace unisono::cclo {
 
 void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size) {
   rank_ = rank;
-  segment_bytes_ = lanes.cell_bytes() / 4;
+  segment_bytes_ = shm::segment_bytes_for(lanes.cell_bytes());
   // What does not fit this rank's share of the last cache will not be found there afterwards.
   constexpr long kUsual = 32L << 20U;
   const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);

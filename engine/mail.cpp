@@ -105,7 +105,7 @@ bool Mail::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, 
   } else {
     std::byte* cell = lane.cell(payload);
     if (cell == nullptr) return false;
-    std::memcpy(cell, data, payload);
+    copy_bytes(cell, data, payload, false);
     lane.take_cell(payload);
   }
   lane.publish(head_of(type, tag, dtype, bytes), id);
@@ -135,7 +135,7 @@ bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, st
   if (payload <= shm::kInlineBytes) {
     copy_inline(data, line.payload.data(), payload);
   } else {
-    std::memcpy(data, box.receive.cell(payload), payload);
+    copy_bytes(data, box.receive.cell(payload), payload, false);
     box.receive.release_cell(payload);
   }
   if (box.receive.release()) shm::wake_if_parked(*box.receive.peer);
@@ -260,7 +260,7 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
             deliver(box, op, std::move(letter));
           } else {
             if (!refuse_if_wrong(op, mail.tag, mail.dtype, mail.bytes)) {
-              std::memcpy(op.data, payload, mail.bytes);
+              copy_bytes(op.data, payload, mail.bytes, false);
               op.received = mail.bytes;
             }
             end(op);
@@ -272,7 +272,7 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
         MailOp* op = find(box.receiving, mail.id);
         if (op == nullptr) break;  // its receive was withdrawn
         if (op->way != MailOp::Way::kStream || mail.bytes > op->until - op->from) corrupt(peer, "a piece too many");
-        std::memcpy(op->data + op->from, payload, mail.bytes);
+        copy_bytes(op->data + op->from, payload, mail.bytes, false);
         op->from += mail.bytes;
         break;
       }
@@ -467,7 +467,7 @@ bool Mail::advance_sends(Box& box) {
         op.copied = true;
       }
     } else if (op.way == MailOp::Way::kStream && !op.copied) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(box.send.cell_bytes / 4, op.until - op.from);
+      const std::uint64_t bytes = std::min<std::uint64_t>(shm::segment_bytes_for(box.send.cell_bytes), op.until - op.from);
       if (put_line(box.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + op.from, bytes)) {
         op.from += bytes;
         op.copied = op.from == op.until;

@@ -37,6 +37,12 @@ inline constexpr std::uint32_t kLaneLines = 32;
 inline constexpr std::uint32_t kLaneReport = 8;
 inline constexpr std::uint32_t kCellReport = 8;  ///< an eighth of the cells
 
+/// What one line announces at most, by the cells of its lane: small enough that sender and receiver work side by side.
+constexpr std::uint32_t segment_bytes_for(std::uint32_t cell_bytes) {
+  constexpr std::uint32_t kMost = 32 * 1024;
+  return cell_bytes / 4 < kMost ? cell_bytes / 4 : kMost;
+}
+
 /// One cache line of a lane. Written by the sender only.
 struct alignas(kLineBytes) LaneLine {
   std::array<std::byte, kInlineBytes> payload;
