@@ -183,5 +183,9 @@ void system_barrier() {
   check(unisono_run(state.world, &barrier));
 }
 
-// FILL HERE: the name of the algorithm that the last call on state.world used, when the C interface tells it.
-const char* system_algorithm() { return nullptr; }
+const char* system_algorithm() {
+  const char* name = nullptr;
+  int automatic = 0;
+  check(unisono_last_algorithm(state.world, &name, &automatic));
+  return name;
+}

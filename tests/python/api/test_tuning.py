@@ -71,7 +71,7 @@ def prediction(answer: dict[str, Any], name: str) -> dict[str, Any]:
         (["allreduce", "--bytes", "8", "--ranks", "4", "--buffers", "registered"], "recursive_doubling"),
         (["bcast", "--bytes", "4M", "--ranks", "100"], "scatter_allgather"),
         (["alltoallv", "--bytes", "4K", "--ranks", "3"], "scattered"),
-        (["barrier", "--ranks", "5"], "dissemination"),
+        (["barrier", "--ranks", "5"], "flat"),
         (["gather", "--bytes", "3", "--dtype", "byte", "--ranks", "1"], "linear"),
     ],
 )
@@ -288,6 +288,6 @@ def test_the_last_algorithm() -> None:
         world = context.world
         assert world.last_algorithm == (None, False)
         world.barrier()
-        assert world.last_algorithm == ("dissemination", True)
+        assert world.last_algorithm == ("flat", True)
         world.allreduce(np.ones(3, np.float32), algorithm="ring")
         assert world.last_algorithm == unisono.communicator.LastAlgorithm("ring", False)
