@@ -422,13 +422,11 @@ bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Dataty
   if (sends) return mail_->try_send(peer, tag, dtype, data, bytes);
   if (bytes > Mail::kShort) return false;
   constexpr int kPolls = 1024;
-  if (mail_->try_receive(peer, tag, dtype, data, bytes)) return true;
-  if (network_.crowded()) return false;
-  for (int i = 0; i < kPolls; ++i) {
-    if (mail_->stirs(peer)) return mail_->try_receive(peer, tag, dtype, data, bytes);
-    shm::pause_core();
+  for (int polls = 0; !mail_->stirs(peer); ++polls) {
+    if (polls == kPolls || network_.crowded()) return false;
+    shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
-  return false;
+  return mail_->try_receive(peer, tag, dtype, data, bytes);
 }
 
 std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {

@@ -144,7 +144,7 @@ bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, st
 
 bool Mail::stirs(std::uint32_t peer) const {
   const Box& box = boxes_[peer];
-  return box.receive.has_line() || box.answers.has_line();
+  return box.receive.has_line();
 }
 
 // --------------------------------------------------------------------------------------------- operations

@@ -71,7 +71,7 @@ class Mail {
   /// Error(kCorruptMessage), or AccessBanned.
   bool progress(std::uint32_t peer);
   bool progress();
-  /// Whether lines of a peer wait to be looked at; without the flag, for polls.
+  /// Whether a message of a peer has come; without the flag, for polls.
   bool stirs(std::uint32_t peer) const;
   /// Operations in flight.
   bool idle() const { return in_flight_.load(std::memory_order_relaxed) == 0; }
