@@ -225,29 +225,6 @@ def test_a_child_of_fork_leaves_its_parents_memory_alone(tmp_path: Path) -> None
     assert processes(tmp_path, 2, FORK).count("good") == 2
 
 
-@pytest.mark.parametrize("blocking", [False, True])
-def test_memory_of_a_failed_call_is_not_handed_out_again(blocking: bool) -> None:
-    """A rank that has not noticed may still be at it."""
-
-    def member(comm: Communicator) -> None:
-        if comm.rank == 1:
-            return  # and leaves
-        n = 1 << 16
-        src, dst, unused = comm.empty(n), comm.empty(n + 5), comm.empty(n)
-        kept, free = {src.ctypes.data, dst.ctypes.data}, unused.ctypes.data
-        call = comm.allreduce if blocking else lambda *buffers: comm.allreduce_async(*buffers).wait()
-        with pytest.raises(unisono.PeerDeadError):
-            call(src, dst[5:])
-        del src, dst, unused
-        gc.collect()
-        again = [comm.empty(n) for _ in range(3)]
-        assert not kept & {array.ctypes.data for array in again}
-        assert free in {array.ctypes.data for array in again}
-        assert not any(array.any() for array in again)
-
-    ThreadJob(2, timeout=30).run(member)
-
-
 def test_a_thread_job_reaches_ordinary_memory_too() -> None:
     def member(comm: Communicator) -> np.ndarray:
         return comm.allreduce(np.arange(5000) * (comm.rank + 1), algorithm="direct")

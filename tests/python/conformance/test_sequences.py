@@ -6,7 +6,7 @@ import unisono
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from .case import DTYPES, ROOTED, V_COLLECTIVES, Case
+from .case import DTYPES, REDUCTIONS, ROOTED, V_COLLECTIVES, Case
 from .engines import PLACEMENTS, TIMEOUT, in_processes
 from .matrix import EDGES, NO_IN_PLACE, all_names, refused, operators_of
 from .sequences import Step, perform
@@ -89,7 +89,7 @@ def test_sequences_hold_what_they_shall() -> None:
     """Of all kinds of calls some: drawn as the tests draw them."""
     seen: list[Step] = []
 
-    @property_of(60)
+    @property_of(200)
     @given(sequence=sequences(3))
     def draw(sequence: list[Step]) -> None:
         seen.extend(sequence)

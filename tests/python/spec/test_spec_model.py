@@ -45,8 +45,8 @@ CONTRADICTIONS = {
     ),
     "a record of no whole words": (
         "records.yaml",
-        "    - {name: reserved0, bits: 3}",
         "    - {name: reserved0, bits: 2}",
+        "    - {name: reserved0, bits: 1}",
         "capability has 63 bits",
     ),
     "a nested record off the word": (
