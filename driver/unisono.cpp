@@ -237,8 +237,8 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given) 
     const auto dtype = static_cast<Datatype>(given->datatype);
     const auto count = static_cast<std::uint64_t>(given->count);
     if (given->root >= communicator.size || given->tag < 0 || static_cast<std::uint64_t>(given->tag) > kMaxUserTag ||
-        !is_known(dtype) || dtype == Datatype::kNone || given->op != 0 || count > cclo::Mail::kShort || data == nullptr ||
-        held < count * bytes_of(dtype) || given->in_place != 0) {
+        !is_known(dtype) || dtype == Datatype::kNone || given->op != 0 || count > cclo::Mail::kShort ||
+        data == nullptr || held < count * bytes_of(dtype) || given->in_place != 0) {
       return false;
     }
     return communicator.express->try_mail(sends, static_cast<std::uint32_t>(given->root),

@@ -93,7 +93,7 @@ void CallQueue::watch(CallState& call) {
   call.started = true;
   enter(call);
   call.communicator->history[call.sequence % call.communicator->history.size()] = {true, call.sequence, call.call,
-                                                                                  call.algorithm};
+                                                                                   call.algorithm};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
@@ -363,7 +363,8 @@ Clock::time_point CallQueue::next_deadline() const {
 Clock::time_point CallQueue::next_event(CallId id) {
   const CallState* call = in_flight(id);
   if (call == nullptr) return Clock::time_point::max();
-  Clock::time_point next = call->probed ? call->deadline : std::min(call->deadline, call->submitted + call->timeout / 2);
+  Clock::time_point next =
+      call->probed ? call->deadline : std::min(call->deadline, call->submitted + call->timeout / 2);
   if (call->mismatch_waits) next = std::min(next, call->mismatch_until);
   return next;
 }

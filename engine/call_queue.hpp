@@ -26,8 +26,8 @@ class CallQueue {
   void abandon(CallState& call);
   /// Enters the call. Collective calls take their sequence number here; point-to-point ones when they start.
   void submit(CallState& call);
-  /// Takes note of a blocking call that runs on the lanes in a thread of its own: its deadline and its peers are watched
-  /// from now on. It has its sequence number already.
+  /// Takes note of a blocking call that runs on the lanes in a thread of its own: its deadline and its peers are
+  /// watched from now on. It has its sequence number already.
   void watch(CallState& call);
   /// A watched call has completed.
   void complete(CallId id);

@@ -354,10 +354,10 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     return;
   }
   if (call.mail) {
-    report(call.mail->peer, call.mail->sends ? "waits for rank " + std::to_string(call.mail->peer) +
-                                                   " to take what was sent to it"
-                                             : "waits for a message (tag " + std::to_string(call.tag) + ") of rank " +
-                                                   std::to_string(call.mail->peer));
+    report(call.mail->peer, call.mail->sends
+                                ? "waits for rank " + std::to_string(call.mail->peer) + " to take what was sent to it"
+                                : "waits for a message (tag " + std::to_string(call.tag) + ") of rank " +
+                                      std::to_string(call.mail->peer));
     return;
   }
   if (call.lane) {

@@ -204,7 +204,8 @@ class Engine::Impl final : public Express::Watch {
     const auto gone = [&] {
       const Collective collective =
           blocking.plan == nullptr ? blocking.mail.collective : blocking.plan->call.collective;
-      return Error(ErrorCode::kFreedCommunicator, std::string(name_of(collective)) + " (communicator " + std::to_string(express.number()) +
+      return Error(ErrorCode::kFreedCommunicator, std::string(name_of(collective)) + " (communicator " +
+                                                      std::to_string(express.number()) +
                                                       "): the communicator was freed by this rank meanwhile");
     };
     Communicator* communicator = communicators.find(express.number());

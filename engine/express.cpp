@@ -7,13 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "collectives/record.hpp"
 #include "core/error.hpp"
 #include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
 #include "engine/state.hpp"
 #include "engine/validate.hpp"
-#include "collectives/record.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -32,8 +32,7 @@ std::uint64_t address_head() {
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
                  std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-                 std::shared_ptr<std::atomic<std::uint32_t>> sequence,
-                 std::shared_ptr<LastNumber> last)
+                 std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last)
     : network_(network),
       watch_(watch),
       number_(number),
@@ -201,7 +200,8 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   blocking_.sequence = sequence;
   blocking_.registered = 0;
   try {
-    if (!opened_.load(std::memory_order_relaxed)) [[unlikely]] open(blocking_);
+    if (!opened_.load(std::memory_order_relaxed)) [[unlikely]]
+      open(blocking_);
     frame_.regions[static_cast<std::size_t>(Region::kSrc)] = src;
     frame_.regions[static_cast<std::size_t>(Region::kDst)] = dst;
     frame_.signature = plan.signature;
@@ -213,7 +213,8 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
         throw Unreachable{};
       }
     }
-    if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]] scratch_.resize(program->lowered.scratch_bytes);
+    if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]]
+      scratch_.resize(program->lowered.scratch_bytes);
     frame_.regions[static_cast<std::size_t>(Region::kScratch)] = scratch_.data();
     frame_.program = &program->lowered;
     last_->number.store(program->number, std::memory_order_relaxed);
@@ -237,7 +238,8 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     watch_.failed(*this, error);
     throw;
   }
-  if (blocking_.registered != 0) [[unlikely]] watch_.completed(*this, blocking_);
+  if (blocking_.registered != 0) [[unlikely]]
+    watch_.completed(*this, blocking_);
 }
 
 /// Another rank has failed and forbidden access; its reason is on its way.
@@ -248,8 +250,8 @@ void Express::await_verdict(Blocking& blocking) {
     watch_.look(*this, blocking);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  throw Error(ErrorCode::kRevoked, "communicator " + std::to_string(number_) +
-                                       ": another rank has ended the call and has not said why");
+  throw Error(ErrorCode::kRevoked,
+              "communicator " + std::to_string(number_) + ": another rank has ended the call and has not said why");
 }
 
 const Algorithm* Express::last_algorithm() const {
@@ -324,7 +326,8 @@ inline void Express::send_inline(const Action& action) {
   for (std::uint32_t i = action.forward.begin; i < action.forward.begin + action.forward.count; ++i) {
     const std::uint32_t peer = frame_.program->ranks[i];
     shm::LaneSender& lane = ports_.send[peer];
-    if (!lane.has_line()) [[unlikely]] await_line(lane, peer);
+    if (!lane.has_line()) [[unlikely]]
+      await_line(lane, peer);
     copy_inline(lane.next().payload.data(), data, bytes);
     lane.publish(head, frame_.signature);
     shm::wake_if_parked(*lane.peer);
@@ -342,7 +345,8 @@ inline void Express::take_inline(const Action& action) {
   const std::uint64_t awaited = lane.awaited(frame_.signature);
   if (line.flag.load(std::memory_order_acquire) != awaited) await_flag(lane, awaited, peer);
   const auto bytes = static_cast<std::uint32_t>(action.bytes);
-  if (line.head != LanePorts::head(bytes, action.tag_in)) [[unlikely]] throw LaneFault{peer, frame_.signature, false};
+  if (line.head != LanePorts::head(bytes, action.tag_in)) [[unlikely]]
+    throw LaneFault{peer, frame_.signature, false};
   if (action.own.present) {
     const std::byte* own = frame_.at(action.own);
     const std::byte* payload = line.payload.data();
@@ -375,7 +379,8 @@ void Express::run_windowed(const LoweredProgram& program) {
 
 template <class Ready>
 void Express::await(Ready&& ready, std::uint32_t peer) {
-  await_naming(ready, [peer](auto&& use) { use(peer); }, blocking_);
+  await_naming(
+      ready, [peer](auto&& use) { use(peer); }, blocking_);
 }
 
 /// Waits until `ready`, looking now and then at everything else. `name` names the ranks that are waited for then: one
@@ -454,8 +459,9 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
     mail_->post(op);
     posted = true;
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
-    await_naming([&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
-                 [&](auto&& use) { use(op.peer); }, blocking);
+    await_naming(
+        [&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
+        [&](auto&& use) { use(op.peer); }, blocking);
   } catch (const AccessBanned&) {
     if (posted) mail_->withdraw(op);
     shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);

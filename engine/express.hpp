@@ -66,8 +66,8 @@ struct LaneCall {
   Binding src, dst;
   Phase phase = Phase::kWaiting;
   std::uint32_t sequence = 0;
-  bool unreachable = false;            ///< some region is out of reach of the peers
-  std::vector<bool> shown, seen;       ///< by rank: addresses sent, received
+  bool unreachable = false;       ///< some region is out of reach of the peers
+  std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
   std::vector<std::byte> scratch;
   WindowedRun run;
 };
@@ -92,8 +92,8 @@ class Express {
     Watch() = default;
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
-    /// Called once in a while as long as a blocking call waits. Throws Error to end the call. Returns when it wants to be
-    /// called again at the latest.
+    /// Called once in a while as long as a blocking call waits. Throws Error to end the call. Returns when it wants to
+    /// be called again at the latest.
     virtual std::chrono::steady_clock::time_point look(Express& express, Blocking& call) = 0;
     /// A lane brought something that is not of this call. Does not return.
     [[noreturn]] virtual void fault(Express& express, Blocking& call, const LaneFault& fault) = 0;
@@ -105,8 +105,7 @@ class Express {
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
           std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-          std::shared_ptr<std::atomic<std::uint32_t>> sequence,
-          std::shared_ptr<LastNumber> last);
+          std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last);
 
   std::uint32_t number() const { return number_; }
   /// Whether lanes carry the calls of a collective at all; the same on all ranks.
@@ -128,7 +127,8 @@ class Express {
   /// Runs the call if it is known and nothing stands in its way; false, having done nothing, if it must go through
   /// the engine. Throws what the call ends with.
   bool try_run(const Fast& call) {
-    if (!claim()) [[unlikely]] return false;
+    if (!claim()) [[unlikely]]
+      return false;
     const LanePlan* plan = slots_[slot_of(call)];
     if (plan == nullptr || !matches(plan->call, call) || !fits(*plan, call) || unavailable()) [[unlikely]] {
       release();
@@ -138,8 +138,8 @@ class Express {
     return true;
   }
 
-  /// A blocking send or receive of `count` elements, in short: done if nothing stands in its way and, for a receive, the
-  /// message comes soon. False, having done nothing, if it must go through the engine.
+  /// A blocking send or receive of `count` elements, in short: done if nothing stands in its way and, for a receive,
+  /// the message comes soon. False, having done nothing, if it must go through the engine.
   bool try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
                 std::byte* data);
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.

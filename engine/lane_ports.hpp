@@ -22,8 +22,8 @@ struct ReachableRegions {
 
 /// What one call binds a lowered program to.
 struct Frame {
-  std::array<std::byte*, 5> regions{};        ///< by Region
-  const ReachableRegions* peers = nullptr;    ///< by rank; for programs that touch memory of peers
+  std::array<std::byte*, 5> regions{};      ///< by Region
+  const ReachableRegions* peers = nullptr;  ///< by rank; for programs that touch memory of peers
   const LoweredProgram* program = nullptr;
   std::uint32_t signature = 0;
 
@@ -86,9 +86,9 @@ class LanePorts {
   static constexpr std::uint64_t head(std::uint64_t bytes, std::uint32_t tag) {
     return bytes | std::uint64_t{tag} << 32U;
   }
-  std::vector<shm::LaneSender> send;        ///< by rank
-  std::vector<shm::LaneReceiver> receive;   ///< by rank
-  shm::TouchGuard guard;                    ///< of the memory of peers
+  std::vector<shm::LaneSender> send;                  ///< by rank
+  std::vector<shm::LaneReceiver> receive;             ///< by rank
+  shm::TouchGuard guard;                              ///< of the memory of peers
   std::uint64_t streaming_bytes = ~std::uint64_t{0};  ///< actions of more than this bypass the caches
 
  private:

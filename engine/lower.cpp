@@ -195,8 +195,8 @@ class Lowering {
       if (joins_broadcast(action)) return;
     } else {
       step.take = action;
-      const bool simple = action.from.count == 1 && action.forward.count == 0 && !action.other.present && action.mean == nullptr &&
-                          action.reach.count == 0 && action.write.count == 0;
+      const bool simple = action.from.count == 1 && action.forward.count == 0 && !action.other.present &&
+                          action.mean == nullptr && action.reach.count == 0 && action.write.count == 0;
       if (simple) {
         step.kind = Step::Kind::kTake;
         if (joins_exchange(action)) return;

@@ -69,7 +69,7 @@ struct Step {
 /// One move of the windowed form. `from` and `forward` have in LoweredProgram::ordinals, at the same places, which
 /// message of the pair it is.
 struct WindowedMove : Action {
-  std::uint32_t dependencies = 0;  ///< bit i: move n-1-i
+  std::uint32_t dependencies = 0;    ///< bit i: move n-1-i
   std::uint8_t follows[2] = {0, 0};  ///< segment dependencies, as distances; 0: none
 };
 

@@ -115,8 +115,7 @@ bool Mail::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, 
 
 // ----------------------------------------------------------------------------------------- the short way
 
-bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data,
-                    std::uint64_t bytes) {
+bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes) {
   if (bytes > short_bytes_) return false;
   const Turn turn(*this);
   Box& box = boxes_[peer];
@@ -248,8 +247,8 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
           letter.bytes = where[0];
           letter.address = where[1];
         }
-        const auto receiver = std::find_if(box.posted.begin(), box.posted.end(),
-                                           [&](const MailOp* op) { return op->tag == mail.tag; });
+        const auto receiver =
+            std::find_if(box.posted.begin(), box.posted.end(), [&](const MailOp* op) { return op->tag == mail.tag; });
         if (receiver == box.posted.end()) {
           if (!letter.announced) letter.payload.assign(payload, payload + mail.bytes);
           box.letters.push_back(std::move(letter));
@@ -295,14 +294,14 @@ bool Mail::refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::u
   static_cast<void>(tag);
   if (dtype != op.dtype) {
     op.code = ErrorCode::kMismatchedCall;
-    op.text = "rank " + std::to_string(op.peer) + " sent " + name_of(dtype) + "; the receive is of " +
-              name_of(op.dtype);
+    op.text =
+        "rank " + std::to_string(op.peer) + " sent " + name_of(dtype) + "; the receive is of " + name_of(op.dtype);
     return true;
   }
   if (bytes > op.bytes) {
     op.code = ErrorCode::kTruncated;
-    op.text = "rank " + std::to_string(op.peer) + " sent " + std::to_string(bytes) + " bytes; the receive takes at most " +
-              std::to_string(op.bytes);
+    op.text = "rank " + std::to_string(op.peer) + " sent " + std::to_string(bytes) +
+              " bytes; the receive takes at most " + std::to_string(op.bytes);
     return true;
   }
   return false;
@@ -467,7 +466,8 @@ bool Mail::advance_sends(Box& box) {
         op.copied = true;
       }
     } else if (op.way == MailOp::Way::kStream && !op.copied) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(shm::segment_bytes_for(box.send.cell_bytes), op.until - op.from);
+      const std::uint64_t bytes =
+          std::min<std::uint64_t>(shm::segment_bytes_for(box.send.cell_bytes), op.until - op.from);
       if (put_line(box.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + op.from, bytes)) {
         op.from += bytes;
         op.copied = op.from == op.until;

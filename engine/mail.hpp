@@ -1,10 +1,10 @@
 // Mail: point-to-point messages over lanes, blocking and not, with matching by tag.
 //
-// A short message is one line, with cells if need be, and is sent as soon as there is room. A long one is announced by a
-// line that says where it stands. When a receive matches, the receiver decides how it travels: if both ends can be
-// reached, sender and receiver copy one half each; if one end can, whoever reaches the other copies all; else the sender
-// streams it through the cells. Announcements are matched in the order of the lane, so messages of a pair with equal tags
-// never overtake each other.
+// A short message is one line, with cells if need be, and is sent as soon as there is room. A long one is announced by
+// a line that says where it stands. When a receive matches, the receiver decides how it travels: if both ends can be
+// reached, sender and receiver copy one half each; if one end can, whoever reaches the other copies all; else the
+// sender streams it through the cells. Announcements are matched in the order of the lane, so messages of a pair with
+// equal tags never overtake each other.
 //
 // All state is guarded by one flag that is held for short steps only, never while waiting: one thread may wait for a
 // message while another sends.
@@ -31,8 +31,8 @@ struct MailOp {
   std::uint32_t peer = 0;
   std::uint32_t tag = 0;
   Datatype dtype = Datatype::kByte;
-  std::byte* data = nullptr;   ///< of a send only read
-  std::uint64_t bytes = 0;     ///< of the message, or that the receive can take
+  std::byte* data = nullptr;  ///< of a send only read
+  std::uint64_t bytes = 0;    ///< of the message, or that the receive can take
   std::atomic<bool> ended{false};
   ErrorCode code = ErrorCode::kOk;
   std::string text;            ///< on failure
@@ -93,10 +93,10 @@ class Mail {
   struct Box {  ///< everything between this rank and one peer
     shm::LaneSender send, answer;
     shm::LaneReceiver receive, answers;
-    std::deque<MailOp*> outgoing;        ///< sends that are not on the lane
-    std::vector<MailOp*> sending;        ///< long ones that are announced
-    std::vector<MailOp*> posted;         ///< receives without a message, oldest first
-    std::vector<MailOp*> receiving;      ///< of long ones
+    std::deque<MailOp*> outgoing;    ///< sends that are not on the lane
+    std::vector<MailOp*> sending;    ///< long ones that are announced
+    std::vector<MailOp*> posted;     ///< receives without a message, oldest first
+    std::vector<MailOp*> receiving;  ///< of long ones
     std::deque<Letter> letters;
     std::deque<std::array<std::uint64_t, 3>> unanswered;  ///< answers that found no room: type and id, two words
     std::uint32_t next_id = 0;

@@ -164,14 +164,14 @@ struct CallState {
   std::chrono::microseconds timeout{0};
   bool started = false;
   bool probed = false;
-  std::unique_ptr<LaneCall> lane;   ///< a collective that goes over the lanes
-  std::unique_ptr<MailOp> mail;     ///< a send or receive that does
-  bool watched = false;             ///< a blocking call on the lanes: its own thread advances it
-  const char* lane_phase = "";      ///< what it waits for, as its thread last said
+  std::unique_ptr<LaneCall> lane;           ///< a collective that goes over the lanes
+  std::unique_ptr<MailOp> mail;             ///< a send or receive that does
+  bool watched = false;                     ///< a blocking call on the lanes: its own thread advances it
+  const char* lane_phase = "";              ///< what it waits for, as its thread last said
   std::vector<std::uint32_t> lane_awaited;  ///< ranks, likewise
-  bool finished = false;            ///< has its result; waits only to be swept
-  std::uint64_t window_offset = 0;  ///< added to offsets in a peer's window
-  bool mismatch_waits = false;      ///< a mismatch was seen; waits a little for the peer's own description
+  bool finished = false;                    ///< has its result; waits only to be swept
+  std::uint64_t window_offset = 0;          ///< added to offsets in a peer's window
+  bool mismatch_waits = false;              ///< a mismatch was seen; waits a little for the peer's own description
   std::string mismatch_text;
   Clock::time_point mismatch_until;
   std::uint32_t entered = 0;  ///< moves that have entered the window
@@ -257,7 +257,7 @@ struct Communicator {
   Agreement agreed;
   Capability capability;
   std::chrono::microseconds timeout{0};
-  std::uint32_t segment_bytes = 0;   ///< agreed, and what the network carries
+  std::uint32_t segment_bytes = 0;  ///< agreed, and what the network carries
   /// Of collective calls; also advanced by blocking calls on the lanes, which take no lock.
   std::shared_ptr<std::atomic<std::uint32_t>> next_sequence = std::make_shared<std::atomic<std::uint32_t>>(0);
   std::uint32_t next_operation = 0;  ///< of puts
@@ -270,8 +270,8 @@ struct Communicator {
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
   std::shared_ptr<class ProgramCache> cache;
-  std::shared_ptr<Express> express;  ///< null: the members share no memory, or were told not to use it
-  std::array<PastCall, 16> history{};  ///< by sequence
+  std::shared_ptr<Express> express;                ///< null: the members share no memory, or were told not to use it
+  std::array<PastCall, 16> history{};              ///< by sequence
   std::shared_ptr<const std::vector<Rule>> rules;  ///< what `tuning` looks at; may be null
   Tuning tuning;
   std::shared_ptr<LastNumber> last = std::make_shared<LastNumber>();

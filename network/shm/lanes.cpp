@@ -40,8 +40,8 @@ struct LaneBlock {
 
 std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks) {
   // Used by all pairs at once they stay within 16 MB for each space. Where there is room a lane is as large as a
-  // second-level cache: lines that come round again have left the receiver's by then, and to write them the sender takes
-  // them from the third level, four times as fast as from the other core.
+  // second-level cache: lines that come round again have left the receiver's by then, and to write them the sender
+  // takes them from the third level, four times as fast as from the other core.
   constexpr std::uint64_t kAll = std::uint64_t{16} << 20U;
   constexpr std::uint32_t kMost = 1024 * 1024;
   constexpr std::uint32_t kLeast = 8 * 1024;

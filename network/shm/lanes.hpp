@@ -62,18 +62,19 @@ struct LaneSender {
   LaneLine* lines = nullptr;
   std::byte* cells = nullptr;
   const LaneTail* tail = nullptr;
-  EndpointBlock* peer = nullptr;   ///< to wake it
-  std::uint64_t sent = 0;          ///< lines
-  std::uint64_t read = 0;          ///< of these, known to be read
-  std::uint64_t filled = 0;        ///< bytes of cells, gaps at the ring's end included
-  std::uint64_t freed = 0;         ///< of these, known to be free again
-  std::uint32_t cell_bytes = 0;    ///< a power of two
+  EndpointBlock* peer = nullptr;  ///< to wake it
+  std::uint64_t sent = 0;         ///< lines
+  std::uint64_t read = 0;         ///< of these, known to be read
+  std::uint64_t filled = 0;       ///< bytes of cells, gaps at the ring's end included
+  std::uint64_t freed = 0;        ///< of these, known to be free again
+  std::uint32_t cell_bytes = 0;   ///< a power of two
 
   LaneLine& next() const { return lines[sent % kLaneLines]; }
 
   /// Whether a line is free; looks at the receiver's word if it must.
   bool has_line() {
-    if (sent - read < kLaneLines) [[likely]] return true;
+    if (sent - read < kLaneLines) [[likely]]
+      return true;
     read = tail->lines.load(std::memory_order_acquire);
     return sent - read < kLaneLines;
   }
@@ -99,7 +100,9 @@ struct LaneSender {
   }
 
  private:
-  static std::uint64_t rounded(std::uint32_t bytes) { return (std::uint64_t{bytes} + kLineBytes - 1) & ~(kLineBytes - 1); }
+  static std::uint64_t rounded(std::uint32_t bytes) {
+    return (std::uint64_t{bytes} + kLineBytes - 1) & ~(kLineBytes - 1);
+  }
   std::uint64_t gap_before(std::uint32_t bytes) const {
     const std::uint64_t left = cell_bytes - (filled & (cell_bytes - 1));
     return left < rounded(bytes) ? left : 0;
@@ -155,7 +158,9 @@ struct LaneReceiver {
   }
 
  private:
-  static std::uint64_t rounded(std::uint32_t bytes) { return (std::uint64_t{bytes} + kLineBytes - 1) & ~(kLineBytes - 1); }
+  static std::uint64_t rounded(std::uint32_t bytes) {
+    return (std::uint64_t{bytes} + kLineBytes - 1) & ~(kLineBytes - 1);
+  }
   std::uint64_t gap_before(std::uint32_t bytes) const {
     const std::uint64_t left = cell_bytes - (emptied & (cell_bytes - 1));
     return left < rounded(bytes) ? left : 0;
@@ -168,8 +173,8 @@ struct alignas(kLineBytes) TouchLine {
 };
 
 /// Who may touch whose memory, and until when. Before a rank gives a buffer back to its user after an error, it forbids
-/// all access for good and waits until nobody is at it. Either the one who touches sees the ban, or the one who bans sees
-/// the touch: both store, then load, with sequential consistency.
+/// all access for good and waits until nobody is at it. Either the one who touches sees the ban, or the one who bans
+/// sees the touch: both store, then load, with sequential consistency.
 class TouchGuard {
  public:
   TouchGuard() = default;
@@ -194,8 +199,8 @@ class TouchGuard {
   std::uint32_t rank_ = 0;
 };
 
-/// Sets of lanes of one communicator: collectives and point-to-point messages do not wait for each other, and neither do
-/// messages and the answers to them.
+/// Sets of lanes of one communicator: collectives and point-to-point messages do not wait for each other, and neither
+/// do messages and the answers to them.
 enum class LaneSpace : std::uint8_t { kCollective, kPointToPoint, kAnswers };
 inline constexpr std::uint32_t kLaneSpaces = 3;
 
@@ -205,8 +210,8 @@ struct LaneBlock;
 /// arena and found by the others through a table that only that member writes. Not thread-safe.
 class LaneSet {
  public:
-  /// `endpoints` by rank; `arena` is this endpoint's. `number` and `epoch` name the communicator. Throws Error: kCapacity
-  /// or kOutOfMemory if this is rank 0's endpoint and has no place for the lanes.
+  /// `endpoints` by rank; `arena` is this endpoint's. `number` and `epoch` name the communicator. Throws Error:
+  /// kCapacity or kOutOfMemory if this is rank 0's endpoint and has no place for the lanes.
   LaneSet(std::shared_ptr<Segment> segment, std::shared_ptr<Arena> arena, std::uint32_t self, std::uint32_t number,
           std::uint16_t epoch, std::span<const std::uint32_t> endpoints);
   /// Gives up this member's part; rank 0's endpoint uses the block again when all have done so. If it has not even made

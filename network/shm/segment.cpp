@@ -73,7 +73,8 @@ std::byte* map_shared(int fd, std::uint64_t bytes) {
   void* place = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) throw failed();
   auto* begin = static_cast<std::byte*>(place);
-  const std::uint64_t skip = (kArenaAlignment - reinterpret_cast<std::uintptr_t>(begin) % kArenaAlignment) % kArenaAlignment;
+  const std::uint64_t skip =
+      (kArenaAlignment - reinterpret_cast<std::uintptr_t>(begin) % kArenaAlignment) % kArenaAlignment;
   void* base = mmap(begin + skip, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
   if (base == MAP_FAILED) {
     const Error error = failed();
@@ -177,8 +178,10 @@ void Segment::detach(std::byte* address, std::uint64_t bytes) {
   const std::lock_guard lock(detached_mutex_);
   if (mmap(base_ + from, until - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
       MAP_FAILED) {
-    throw Error(ErrorCode::kOutOfMemory, "private pages for a buffer that another rank may still write to cannot be "
-                                         "had: " + system_text());
+    throw Error(ErrorCode::kOutOfMemory,
+                "private pages for a buffer that another rank may still write to cannot be "
+                "had: " +
+                    system_text());
   }
   std::memcpy(base_ + from, contents.data(), contents.size());
   detached_.emplace_back(from, until);
@@ -204,9 +207,7 @@ ReceiveCursors& Segment::receive_cursors(std::uint32_t sender, std::uint32_t rec
   return reinterpret_cast<ReceiveCursors*>(base_ + Layout(geometry_).receive_cursors)[place];
 }
 
-std::byte* Segment::arena(std::uint32_t endpoint) const {
-  return base_ + arenas_ + endpoint * geometry_.arena_bytes;
-}
+std::byte* Segment::arena(std::uint32_t endpoint) const { return base_ + arenas_ + endpoint * geometry_.arena_bytes; }
 
 std::byte* Segment::ring(std::uint32_t sender, std::uint32_t receiver, Lane lane) const {
   const Layout layout(geometry_);

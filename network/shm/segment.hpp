@@ -155,9 +155,9 @@ class Segment {
     return offset >= arenas_ && offset < total_ && bytes <= total_ - offset ? base_ + offset : nullptr;
   }
 
-  /// Gives an arena's bytes pages of this process's own, with the same contents; peers that still write to them write to
-  /// pages that nobody reads. From then on `offset_of` does not know them. What lies on the same pages goes with them.
-  /// Not for segments of one process, whose threads see the same pages whatever is done.
+  /// Gives an arena's bytes pages of this process's own, with the same contents; peers that still write to them write
+  /// to pages that nobody reads. From then on `offset_of` does not know them. What lies on the same pages goes with
+  /// them. Not for segments of one process, whose threads see the same pages whatever is done.
   void detach(std::byte* address, std::uint64_t bytes);
 
   /// The descriptor to hand to others; -1 after `attach` or `close_descriptor`.

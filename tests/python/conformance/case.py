@@ -322,7 +322,8 @@ def _reduce(op: str, items: list[Array]) -> Array:
     if op == "avg":  # the sum is rounded before it is divided; fp16 and bf16 are divided in fp32
         narrow = dtype.kind != "c" and dtype.itemsize == 2
         total = total.astype(dtype).astype(np.float32 if narrow else dtype)
-        total /= total.dtype.type(len(items))
+        parts = total.view(np.float32 if dtype.itemsize == 8 else np.float64) if dtype.kind == "c" else total
+        parts /= parts.dtype.type(len(items))  # complex numbers by parts
     return total.astype(dtype)
 
 

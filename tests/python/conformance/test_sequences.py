@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from .case import DTYPES, REDUCTIONS, ROOTED, V_COLLECTIVES, Case
 from .engines import PLACEMENTS, TIMEOUT, in_processes
-from .matrix import EDGES, NO_IN_PLACE, all_names, refused, operators_of
+from .matrix import EDGES, NO_IN_PLACE, all_names, operators_of, refused
 from .sequences import Step, perform
 
 
