@@ -18,6 +18,7 @@
 #include "cost/in_force.hpp"
 #include "driver/objects.hpp"
 #include "engine/express.hpp"
+#include "engine/interrupt.hpp"
 #include "network/shm/arena.hpp"
 
 namespace unisono::driver {
@@ -488,6 +489,11 @@ unisono_result unisono_start(unisono_communicator* communicator, const unisono_c
         std::make_shared<Request>(own, id, std::max<std::uint64_t>(1, bytes_of(checked.request.call.dtype)),
                                   checked.request.call.collective == Collective::kRecv)));
   });
+}
+
+void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context) {
+  cclo::Interrupt::current().wants_to_stop = wants_to_stop;
+  cclo::Interrupt::current().context = context;
 }
 
 unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {

@@ -15,6 +15,7 @@
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
+#include "engine/interrupt.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
@@ -258,6 +259,7 @@ class Engine::Impl final : public Express::Watch {
   }
 
   Clock::time_point look(Express& express, Express::Blocking& blocking) override {
+    if (Interrupt::current().pending()) throw interrupted();
     const std::lock_guard lock(mutex);
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
@@ -282,6 +284,8 @@ class Engine::Impl final : public Express::Watch {
       std::this_thread::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
     }
   }
+
+  static Error interrupted() { return {ErrorCode::kRevoked, "the call was interrupted by its caller"}; }
 
   void failed(Express& express, const Error& error) override {
     const std::lock_guard lock(mutex);
@@ -446,7 +450,11 @@ std::uint64_t Engine::run(const CallRequest& request) {
     if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
   }
   const CallId id = submit(request);
-  const CallResult result = wait(id);
+  CallResult result = wait(id, Interrupt::kInterval);
+  while (!result.complete) {
+    if (Interrupt::current().pending()) revoke(request.communicator, Impl::interrupted().what());
+    result = wait(id, Interrupt::kInterval);
+  }
   forget(id);
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
   return result.received_bytes;

@@ -294,47 +294,30 @@ class Communicator {
     return made;
   }
 
-  /// Runs a call to its end. Python handles signals in the main thread only: there the wait is cut in slices; other
-  /// threads do without.
+  /// Runs a call to its end. Python handles signals in the main thread only: there the wait asks for them. A signal whose
+  /// handler raises ends the call, and with it the communicator.
   void run(Prepared given) const {
-    if (gettid() == getpid()) {
-      finish(start(std::move(given)));
-      return;
-    }
+    const bool asks = gettid() == getpid();
+    bool raised = false;
     Outcome outcome;
     {
       const nb::gil_scoped_release released;
+      if (asks) unisono_set_interrupt(signal_raised, &raised);
       outcome.code = unisono_run(handle_, &given.call);
       if (outcome.code != 0) outcome.text = unisono_last_error();
+      if (asks) unisono_set_interrupt(nullptr, nullptr);
     }
+    if (raised) throw nb::python_error();
     if (outcome.code != 0) raise(outcome.code, outcome.text);
   }
 
  private:
-  /// Waits for a blocking call. A signal whose handler raises ends the wait: the communicator is revoked
-  /// then, since the other ranks' calls cannot complete and peers must not write memory given back.
-  void finish(InFlight call) const {
-    for (;;) {
-      const Outcome outcome = wait_slice(call.request, kSlice);
-      if (outcome.complete != 0) {
-        {
-          const nb::gil_scoped_release released;
-          unisono_request_free(call.request);
-        }
-        if (outcome.code != 0) raise(outcome.code, outcome.text);
-        return;
-      }
-      if (PyErr_CheckSignals() == 0) continue;
-      nb::python_error interruption;
-      {
-        const std::string reason = "rank " + std::to_string(rank_) + " was interrupted by a signal";
-        const nb::gil_scoped_release released;
-        unisono_communicator_revoke(handle_, reason.c_str());
-      }
-      abandoned().push_back(std::move(call));
-      release_completed();
-      throw interruption;
-    }
+  /// Whether a signal's handler has raised; the exception is then pending in this thread.
+  static int signal_raised(void* raised) {
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() == 0) return 0;
+    *static_cast<bool*>(raised) = true;
+    return 1;
   }
 
   unisono_communicator* handle_;
