@@ -43,7 +43,7 @@ struct Geometry {
   std::uint32_t ring_bytes[kLanes] = {256 * 1024, 32 * 1024};
   std::uint32_t max_payload[kLanes] = {64 * 1024, 256};
   /// Address space of one endpoint's arena, a multiple of kArenaAlignment. Only what is touched costs memory.
-  std::uint64_t arena_bytes = std::uint64_t{1} << 30U;
+  std::uint64_t arena_bytes = std::uint64_t{1} << 34U;
   std::uint32_t one_process = 0;  ///< 1: all endpoints are threads of the creator's process
   std::uint32_t reserved = 0;
   friend bool operator==(const Geometry&, const Geometry&) = default;

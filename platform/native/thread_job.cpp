@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "network/shm/shm_poe.hpp"
 #include "platform/native/job.hpp"
@@ -6,7 +8,10 @@ namespace unisono {
 
 class ThreadJob::Impl {
  public:
-  explicit Impl(std::uint32_t size) : segment(shm::Segment::create({.endpoints = size, .one_process = 1})) {
+  explicit Impl(std::uint32_t size)
+      : segment(shm::Segment::create({.endpoints = size,
+                                      .arena_bytes = std::min(shm::arena_bytes_for(size), shm::Geometry{}.arena_bytes),
+                                      .one_process = 1})) {
     segment->close_descriptor();  // nobody outside this process is invited
   }
   const std::shared_ptr<shm::Segment> segment;

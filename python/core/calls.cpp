@@ -294,8 +294,8 @@ class Communicator {
     return made;
   }
 
-  /// Runs a call to its end. Python handles signals in the main thread only: there the wait asks for them. A signal whose
-  /// handler raises ends the call, and with it the communicator.
+  /// Runs a call to its end. Python handles signals in the main thread only: there the wait asks for them. A signal
+  /// whose handler raises ends the call, and with it the communicator.
   void run(Prepared given) const {
     const bool asks = gettid() == getpid();
     bool raised = false;
