@@ -212,7 +212,7 @@ TEST_P(EveryAlgorithm, TakesLongerForMore) {
         expect_parts_add_up(found.time);
         double slack = 1e-12 * before;
         if (ranks != 2) slack = 0.12 * before;
-        if (ranks > cores && cores != 0) slack += 2 * machine.yield;
+        if (ranks > cores && cores != 0) slack += 0.15 * before + 2 * machine.yield;  // which rank has its turn changes
         EXPECT_GE(found.time.total, before - slack);
         EXPECT_EQ(found.time, predict(call, algorithm, machine).time) << "the same question has the same answer";
         if (algorithm.collective != Collective::kBarrier) {
