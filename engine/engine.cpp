@@ -222,13 +222,13 @@ class Engine::Impl final : public Express::Watch {
     CallState& call = calls.create();
     call.communicator = communicator;
     if (blocking.plan == nullptr) {
-      static const auto kMessage = [] {
+      static const auto message_program = [] {
         auto program = std::make_shared<CheckedProgram>();
         program->messages = true;
         return program;
       }();
       call.call = blocking.mail;
-      call.program = kMessage;
+      call.program = message_program;
       call.space = CallState::Space::kPointToPoint;
       call.tag = blocking.tag;
       set_deadline(call, {});

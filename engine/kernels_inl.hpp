@@ -202,7 +202,8 @@ struct Plain {
   using D = hn::ScalableTag<T>;
   using Wide = hn::Vec<D>;
   using Narrow = Wide;
-  static constexpr std::uint64_t kLanesOfElement = sizeof(E) / sizeof(T);
+  static constexpr std::uint64_t kLanesOfElement =
+      sizeof(E) / sizeof(T);  // NOLINT(bugprone-sizeof-expression): elements may have parts
   static constexpr std::uint64_t kLanes = hn::MaxLanes(D()) / kLanesOfElement;  ///< elements of a vector
   static HWY_INLINE Wide widen(Narrow value) { return value; }
   static HWY_INLINE Narrow narrow(Wide value) { return value; }
