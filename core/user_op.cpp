@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/crc32c.hpp"
 #include "core/error.hpp"
@@ -59,8 +60,10 @@ Func add_user_op(UserOp op) {
     throw Error(ErrorCode::kCapacity, "op \"" + op.name + "\": a process has at most " + std::to_string(kOfAKind) +
                                           " ops that commute and as many that do not; free one");
   }
-  // Never deleted: a call may still hold it. There are few, and they are small.
-  table()[free].store(new UserOp(std::move(op)), std::memory_order_release);
+  // Kept for ever: a call may still hold it. There are few, and they are small.
+  static auto& kept = *new std::vector<std::unique_ptr<const UserOp>>;
+  kept.push_back(std::make_unique<const UserOp>(std::move(op)));
+  table()[free].store(kept.back().get(), std::memory_order_release);
   return static_cast<Func>(kFirst + free);
 }
 

@@ -317,7 +317,7 @@ void Mail::deliver(Box& box, MailOp& op, Letter&& letter) {
   }
   op.received = letter.bytes;
   if (!letter.announced) {
-    std::memcpy(op.data, letter.payload.data(), letter.bytes);
+    copy_bytes(op.data, letter.payload.data(), letter.bytes, false);
     end(op);
     return;
   }
