@@ -1,7 +1,8 @@
 // What a cached call of two ranks costs beyond the way of a line from one core to the other.
 //
 //   bench_overhead                 the time of a 4-byte all-reduce, the half round trip of a line, and what lies
-//                                  between them: two threads, each on a core of its own, in turns
+//                                  between them: two threads, each on a core of its own, in turns; then what one
+//                                  move more costs: the calls of a single rank with one move and with none
 //   bench_overhead --calls N       N calls of each of two thread ranks, and nothing else: for a profiler, such as
 //                                  valgrind --tool=callgrind
 //   bench_overhead --calls N --started
@@ -116,6 +117,42 @@ void on_two_threads(Body body) {
   other.join();
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// A rank alone: its barrier has no move, its all-gather is one copy of 4 bytes.
+void measure_move() {
+  unisono_thread_job* job = nullptr;
+  check(unisono_thread_job_create(1, &job));
+  Rank self;
+  self.join(job, 0);
+  self.call.collective = UNISONO_ALLGATHER;
+  self.call.op = 0;
+  unisono_call none{};
+  none.struct_size = sizeof none;
+  none.collective = UNISONO_BARRIER;
+  std::vector<double> empty;
+  std::vector<double> difference;
+  for (int block = 0; block < kBlocks; ++block) {
+    double begin = now();
+    for (std::uint64_t i = 0; i < kCalls; ++i) check(unisono_run(self.world, &none));
+    empty.push_back((now() - begin) / kCalls);
+    begin = now();
+    for (std::uint64_t i = 0; i < kCalls; ++i) {
+      self.mine = static_cast<std::int32_t>(i);
+      check(unisono_run(self.world, &self.call));
+    }
+    difference.push_back((now() - begin) / kCalls - empty.back());
+    if (self.sum != self.mine) std::exit(1);
+  }
+  check(unisono_finalize(self.context));
+  unisono_thread_job_free(job);
+  std::printf("call of no move            %8.1f ns\none move more              %8.1f ns\n", median(empty),
+              median(difference));
+}
+
 int measure() {
   const std::vector<int> where = cores();
   if (where.size() < 2) {
@@ -155,13 +192,10 @@ int measure() {
   std::vector<double> beyond;
   beyond.reserve(kBlocks);
   for (int i = 0; i < kBlocks; ++i) beyond.push_back(calls[i] - lines[i]);
-  const auto median = [](std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-  };
   std::printf(
       "allreduce of 4 B, 2 ranks  %8.1f ns\nway of a line              %8.1f ns\nbeyond it                  %8.1f ns\n",
       median(calls), median(lines), median(beyond));
+  measure_move();
   return 0;
 }
 

@@ -98,7 +98,6 @@ constexpr Rule kRules[] = {
     use(Collective::kAlltoall, "scattered", 2 * kKiB),
     use(Collective::kAlltoall, "direct"),
     use(Collective::kAlltoall, "scattered", 32 * kKiB, 8),
-    use(Collective::kAlltoall, "bruck", 256),
     use(Collective::kAlltoall, "scattered", 32 * kKiB),
     use(Collective::kAlltoall, "pairwise"),
 

@@ -285,9 +285,20 @@ bool Express::try_open() {
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
   ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
+  const std::lock_guard lock(early_mutex_);
   mail_ = std::make_unique<Mail>(lanes_, segment_, one_process_, rank_, size_, eager_limit_);
+  for (MailOp* op : early_) mail_->post(*op);
+  early_.clear();
   opened_.store(true, std::memory_order_release);
   return true;
+}
+
+/// The same by whoever has not claimed; false also while another thread has.
+bool Express::claim_and_open() {
+  if (!claim()) return opened_.load(std::memory_order_acquire);
+  const bool open = try_open();
+  release();
+  return open;
 }
 
 void Express::open(Blocking& blocking) {
@@ -447,14 +458,7 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   try {
     if (!opened_.load(std::memory_order_acquire)) {
       blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
-      await_naming(
-          [&] {
-            if (!claim()) return opened_.load(std::memory_order_acquire);
-            const bool open = try_open();
-            release();
-            return open;
-          },
-          [](auto&& use) { use(0U); }, blocking);
+      await_naming([&] { return claim_and_open(); }, [](auto&& use) { use(0U); }, blocking);
     }
     mail_->post(op);
     posted = true;
@@ -481,21 +485,32 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   return op.received;
 }
 
-void Express::withdraw_mail(MailOp& op) {
-  if (!mail_ || op.ended.load(std::memory_order_acquire)) return;
-  mail_->withdraw(op);
-  shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
-}
-
-bool Express::post_mail(MailOp& op) {
+void Express::post_mail(MailOp& op) {
   if (!opened_.load(std::memory_order_acquire)) {
-    if (!claim()) return false;
-    const bool open = try_open();
-    release();
-    if (!open) return false;
+    const std::lock_guard lock(early_mutex_);
+    if (!opened_.load(std::memory_order_relaxed)) {
+      early_.push_back(&op);
+      return;
+    }
   }
   mail_->post(op);
-  return true;
+}
+
+bool Express::step_mail(const MailOp& op) {
+  return (opened_.load(std::memory_order_acquire) || claim_and_open()) && mail_->progress(op.peer);
+}
+
+void Express::withdraw_mail(MailOp& op) {
+  if (op.ended.load(std::memory_order_acquire)) return;
+  if (!opened_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(early_mutex_);
+    if (!opened_.load(std::memory_order_relaxed)) {
+      early_.erase(std::remove(early_.begin(), early_.end(), &op), early_.end());
+      return;
+    }
+  }
+  mail_->withdraw(op);
+  shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
 }
 
 // --------------------------------------------------------------------------------------------- addresses

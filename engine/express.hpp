@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -144,10 +145,11 @@ class Express {
                 std::byte* data);
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
   std::uint64_t run_mail(MailOp& op, std::uint64_t count);
-  /// Enters a send or receive that does not block; false if the lanes are not there yet. Under the engine's lock.
-  bool post_mail(MailOp& op);
-  /// Advances what concerns the peer of such an operation.
-  bool step_mail(MailOp& op) { return mail_->progress(op.peer); }
+  /// Enters a send or receive that does not block, if the lanes are not there yet before all that follow. Under the
+  /// engine's lock.
+  void post_mail(MailOp& op);
+  /// Advances what concerns the peer of such an operation. Returns whether anything was done.
+  bool step_mail(const MailOp& op);
   /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
   void withdraw_mail(MailOp& op);
 
@@ -236,6 +238,7 @@ class Express {
 
   [[noreturn]] void await_verdict(Blocking& blocking);
   bool try_open();
+  bool claim_and_open();
   void open(Blocking& blocking);
   std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
   bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst, std::uint32_t signature);
@@ -262,6 +265,8 @@ class Express {
   shm::LaneSet lanes_;
   LanePorts ports_;
   std::unique_ptr<Mail> mail_;
+  std::mutex early_mutex_;
+  std::vector<MailOp*> early_;  ///< entered before the lanes were there, oldest first
 
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};

@@ -19,6 +19,7 @@
 #include "python/core/errors.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
+#include "python/core/without_gil.hpp"
 #include "reference/checker.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/space_time.hpp"
@@ -27,23 +28,6 @@
 namespace unisono::python {
 
 namespace {
-
-/// Runs `work` without the GIL; its Error becomes a Python exception.
-template <class Work>
-auto without_gil(Work&& work) {
-  std::optional<Error> failure;
-  decltype(work()) result{};
-  {
-    const nb::gil_scoped_release released;
-    try {
-      result = work();
-    } catch (const Error& error) {
-      failure = error;
-    }
-  }
-  if (failure) raise(failure->code(), failure->what());
-  return result;
-}
 
 const Algorithm& algorithm_of(int collective, const std::string& name) {
   const int index = find_algorithm(static_cast<Collective>(collective), name.c_str());

@@ -1,7 +1,6 @@
 // Tuning: measuring the machine, the rules in force, and why a call is served as it is.
 #include <nanobind/stl/string.h>
 
-#include <optional>
 #include <string>
 
 #include "cost/explain.hpp"
@@ -10,27 +9,11 @@
 #include "driver/calibrate.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/module.hpp"
+#include "python/core/without_gil.hpp"
 
 namespace unisono::python {
 
 namespace {
-
-/// Runs `work` without the GIL; its Error becomes a Python exception.
-template <class Work>
-auto without_gil(Work&& work) {
-  std::optional<Error> failure;
-  decltype(work()) result{};
-  {
-    const nb::gil_scoped_release released;
-    try {
-      result = work();
-    } catch (const Error& error) {
-      failure = error;
-    }
-  }
-  if (failure) raise(failure->code(), failure->what());
-  return result;
-}
 
 nb::object flag(Which which) {
   if (which == Which::kAll) return nb::none();

@@ -1,7 +1,9 @@
 // Point-to-point messages and the peers' windows.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "tests/cpp/engine/ranks.hpp"
 
@@ -79,6 +81,42 @@ TEST_P(Messages, ReceivesPostedFirstAreFilledInOrder) {
     for (std::size_t i = 0; i < 20; ++i) {
       in[i].resize(40 * i);
       EXPECT_EQ(in[i], values(40 * i, static_cast<int>(100 * before + i)));
+    }
+  });
+}
+
+// Receives may be entered before rank 0 has made a communicator's lanes; later ones do not overtake them.
+TEST_P(Messages, ReceivesBeforeTheLanesKeepTheirPlace) {
+  constexpr std::uint32_t kTimes = 20;
+  std::atomic<std::uint32_t> entered{0};
+  run_ranks(2, settings(), [&](Rank& self) {
+    for (std::uint32_t number = 1; number <= kTimes; ++number) {
+      const auto message_of = [&](Collective collective, std::vector<std::int32_t>& data) {
+        CallRequest made = message(collective, 1 - self.rank, 9, data);
+        made.communicator = number;
+        return made;
+      };
+      const auto create = [&] {
+        self.engine.create_communicator(number, 0, std::vector<std::uint32_t>{0, 1}, self.agreed);
+      };
+      if (self.rank == 0) {
+        while (entered < number) std::this_thread::yield();
+        create();
+        for (int i = 0; i < 3; ++i) {
+          std::vector<std::int32_t> out = values(100, i);
+          self.engine.run(message_of(Collective::kSend, out));
+        }
+      } else {
+        create();
+        std::vector<std::vector<std::int32_t>> in(3, std::vector<std::int32_t>(100));
+        const CallId first = self.engine.submit(message_of(Collective::kRecv, in[0]));
+        const CallId second = self.engine.submit(message_of(Collective::kRecv, in[1]));
+        entered = number;
+        self.engine.run(message_of(Collective::kRecv, in[2]));
+        self.finish(first);
+        self.finish(second);
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(in[static_cast<std::size_t>(i)], values(100, i)) << "receive " << i;
+      }
     }
   });
 }
