@@ -26,7 +26,7 @@ def record(measured: Measured) -> dict[str, Any]:
     return {
         "system": measured.system,
         "op": cell.op,
-        "algorithm": measured.algorithm or chosen,
+        "algorithm": None if cell.op == "pingpong" else measured.algorithm or chosen,
         "auto": chosen is None,
         "network": NETWORKS.get(measured.system),
         "platform": "native",
