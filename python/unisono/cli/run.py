@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import secrets
+import select
 import selectors
 import shutil
 import signal
@@ -95,6 +96,20 @@ class Rank:
     status: int = 0  #: exit status, or minus the number of the signal
 
 
+def _write(sink: IO[bytes], data: bytes) -> None:
+    """Writes all of it. An unbuffered stream (PYTHONUNBUFFERED) takes a part when a signal comes, or none if its file
+    does not block.
+    """
+    view = memoryview(data)
+    while view:
+        taken = sink.write(view)
+        if taken is None:
+            select.select([], [sink], [])
+        else:
+            view = view[taken:]
+    sink.flush()
+
+
 @dataclass
 class Stream:
     """One output stream of one rank on its way to ours, whole lines at a time."""
@@ -115,8 +130,7 @@ class Stream:
             lines.append(bytes(self.rest) + b"\n")
         if lines:
             with contextlib.suppress(BrokenPipeError):
-                self.sink.write(b"".join(self.label + line for line in lines))
-                self.sink.flush()
+                _write(self.sink, b"".join(self.label + line for line in lines))
         return bool(data)
 
 

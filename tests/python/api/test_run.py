@@ -75,7 +75,8 @@ def test_prefix_ends_an_unfinished_line() -> None:
     assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
 
 
-def test_lines_are_whole_when_all_ranks_write_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_lines_are_whole_when_all_ranks_write_at_once(tmp_path: Path, unbuffered: str) -> None:
     ranks, lines = 4, 200
     script = tmp_path / "writes.py"
     script.write_text(
@@ -88,7 +89,8 @@ def test_lines_are_whole_when_all_ranks_write_at_once(tmp_path: Path) -> None:
     # Both streams into one pipe: that is where lines of different streams could mix as well.
     done = subprocess.run(
         [*RUN, "-n", str(ranks), "--prefix", str(script)],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, env=ENVIRONMENT,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
     )  # fmt: skip
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()) == sorted(
