@@ -1,0 +1,829 @@
+// Dispatcher: turns the moves that the scoreboard has issued into jobs, one segment at a time.
+//
+// A move is looked at when it issues and whenever something may have changed for it (a *kick*: a segment has come, a
+// credit, a grant, or its own last segment has left). A look sends at most one job: the segment at the move's
+// position, if its arrival is there, its peer has given credit, its transport has reserved space, and the lane has
+// room. A move that cannot go on is forgotten until the next kick; the one exception is the transport's space, for
+// which a move asks again in turn.
+//
+// A result for a list of peers is sent to one after the other. If it has a local result as well, that is made first
+// and then read again for each peer: the operands may have changed by then, the local result has not.
+//
+// An arrival of several peers is carried out segment by segment, when the segment of every peer is there: one job for
+// each, through the lane's accumulator, in the order of the list.
+//
+// Latency: from issue to job 6 cycles without arrival and send, 7 with credit or space to ask for.
+// Throughput: one look in 5 to 8 cycles; a segment of 64 words takes 64 in the lane.
+
+module unisono_dispatcher
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_dmp_pkg::*;
+#(
+  parameter logic [63:0] BufferBase = 64'h0,       // receive buffers in the engine's memory
+  parameter int unsigned BufferBytes = 8192        // from one to the next
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Moves as they enter a window, with their place.
+  input  logic     move_valid_i,
+  input  move_id_t move_id_i,
+  input  move_t    move_i,
+  input  logic [Ranks-1:0] move_sends_i,           // the peers it sends to
+
+  // Moves that may start.
+  input  logic     issue_valid_i,
+  output logic     issue_ready_o,
+  input  move_id_t issue_id_i,
+
+  // Lists of peers: a word of the program's constant pool, one cycle after the question.
+  output slot_t       pool_slot_o,
+  output pool_index_t pool_index_o,
+  input  rank_t       pool_word_i,
+
+  // What is known of a call, in the cycle of the question.
+  output slot_t               context_slot_o,
+  input  call_context_t       context_i,
+  input  communicator_entry_t communicator_i,
+  output region_e             op0_region_o,
+  output region_e             op1_region_o,
+  output region_e             local_region_o,
+  input  binding_t            op0_binding_i,
+  input  binding_t            op1_binding_i,
+  input  binding_t            local_binding_i,
+
+  // The peer that a move sends to, one cycle after the question.
+  output communicator_t peer_communicator_o,
+  output rank_t         peer_rank_o,
+  input  peer_entry_t   peer_i,
+
+  // Credit for one eager message; answered one cycle later.
+  output logic          credit_take_o,
+  output communicator_t credit_communicator_o,
+  output rank_t         credit_peer_o,
+  input  logic          credit_answer_i,
+  input  logic          credit_granted_i,
+  // Credit has come.
+  input  logic          credit_event_valid_i,
+  output logic          credit_event_ready_o,
+  input  communicator_t credit_event_communicator_i,
+  input  rank_t         credit_event_peer_i,
+
+  // A peer has granted, or raised, a landing area.
+  input  logic           grant_valid_i,
+  output logic           grant_ready_o,
+  input  pair_t          grant_pair_i,
+  input  message_bytes_t grant_limit_i,
+  input  logic [15:0]    grant_slot_i,
+  input  logic [15:0]    grant_generation_i,
+
+  // Space in the transport for one packet, reserved with the answer.
+  output logic           space_valid_o,
+  output session_t       space_session_o,
+  output segment_bytes_t space_bytes_o,
+  input  logic           space_answer_i,
+  input  logic           space_granted_i,
+
+  // The receive-buffer manager: arrivals that have issued, their oldest segment, and what has come for them.
+  output logic     post_valid_o,
+  input  logic     post_ready_i,
+  output post_t    post_o,
+  output logic     head_valid_o,
+  output pair_t    head_pair_o,
+  input  logic     head_answer_i,
+  input  segment_t head_i,
+  output logic     take_valid_o,
+  output pair_t    take_pair_o,
+  input  logic     take_ready_i,
+  input  logic     kick_valid_i,
+  output logic     kick_ready_o,
+  input  move_id_t kick_id_i,
+  // The local result of a list's move is there.
+  input  logic     wake_valid_i,
+  output logic     wake_ready_o,
+  input  move_id_t wake_id_i,
+  // A segment at the head of Rx that could go straight to the lane.
+  input  logic           offer_valid_i,
+  input  move_id_t       offer_id_i,
+  input  segment_bytes_t offer_bytes_i,
+  output logic           offer_answer_o,
+  output logic           offer_accepted_o,
+
+  // Jobs for the lane.
+  output logic job_valid_o,
+  input  logic job_ready_i,
+  output job_t job_o,
+
+  // Events for the scoreboard: a move's last segment was taken from its peer, or handed to Tx; it has ended
+  // without a job.
+  output logic     consumed_valid_o,
+  output logic     sent_valid_o,
+  output logic     complete_valid_o,
+  output move_id_t event_id_o,
+
+  // A move that no engine can carry out ends its call.
+  output logic        fail_valid_o,
+  output slot_t       fail_slot_o,
+  output error_code_e fail_code_o
+);
+
+  localparam int unsigned Moves = Calls * Window;
+
+  // What a move has become when it issued.
+  typedef struct packed {
+    func_e func;
+    datatype_e dtype;
+    logic swap;
+    logic op0;
+    address_t op0_address;
+    logic op1_memory;
+    address_t op1_address;
+    logic arrival;
+    logic fan_in;              // of several peers, whose list stands at pool index
+    pool_index_t pool;
+    rank_t source;
+    logic local_;
+    address_t local_address;
+    logic send;
+    logic fan_out;             // to several peers, after its local result if it has one
+    logic eager;
+    rank_t peer;
+    logic [23:0] tag;
+    message_bytes_t bytes;
+    segment_bytes_t segment;
+  } run_t;
+
+  // How far it is.
+  typedef struct packed {
+    logic [Ranks-1:0] peers;   // of a list: the one that is sent to, and those after it
+    logic made;                // of a list: its local result is there
+    logic credited;            // an eager message has its credit
+    logic done;                // everything has been handed over
+    message_bytes_t position;
+  } progress_t;
+
+  // What a peer has granted to the message that is sent to it now, or next.
+  typedef struct packed {
+    logic [15:0] generation;
+    logic [15:0] slot;
+    message_bytes_t limit;
+  } grant_t;
+
+  // ---------------------------------------------------------------------------------------------- memories
+
+  logic move_read, run_read, run_write, progress_write, grant_read, grant_write;
+  move_id_t id_d, id_q;
+  logic [MoveWidth+Ranks-1:0] move_word;
+  run_t run_word, run_new;
+  progress_t progress_word, progress_new;
+  pair_t grant_address, grant_write_pair;
+  grant_t grant_word, grant_new;
+
+  unisono_ram_sdp #(.Width(MoveWidth + Ranks), .Depth(Moves)) u_moves (
+    .clk_i, .wr_en_i(move_valid_i), .wr_addr_i(move_id_i), .wr_data_i({move_sends_i, move_i}),
+    .rd_en_i(move_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(move_word)
+  );
+  unisono_ram_sdp #(.Width($bits(run_t)), .Depth(Moves)) u_runs (
+    .clk_i, .wr_en_i(run_write), .wr_addr_i(id_q), .wr_data_i(run_new),
+    .rd_en_i(run_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(run_word)
+  );
+  unisono_ram_sdp #(.Width($bits(progress_t)), .Depth(Moves)) u_progress (
+    .clk_i, .wr_en_i(progress_write), .wr_addr_i(id_q), .wr_data_i(progress_new),
+    .rd_en_i(run_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(progress_word)
+  );
+  unisono_ram_sdp #(.Width($bits(grant_t)), .Depth(Pairs)) u_grants (
+    .clk_i, .wr_en_i(grant_write), .wr_addr_i(grant_write_pair), .wr_data_i(grant_new),
+    .rd_en_i(grant_read), .rd_addr_i(grant_address), .rd_out_en_i(1'b1), .rd_data_o(grant_word)
+  );
+
+  // Which move of a pair sends now, and whether it waits for credit or a grant.
+  logic [Pairs-1:0] sends_d, sends_q, granted_d, granted_q;
+  entry_t sender_q [Pairs];
+  logic sender_write;
+  pair_t sender_pair;
+
+  always_ff @(posedge clk_i) begin
+    if (sender_write) sender_q[sender_pair] <= id_q.entry;
+  end
+
+  function automatic rank_t lowest(logic [Ranks-1:0] peers);
+    lowest = '0;
+    for (int i = Ranks - 1; i >= 0; i--) if (peers[i]) lowest = rank_t'(i);
+  endfunction
+
+  // ------------------------------------------------------------------------------------------------- kicks
+  // A move is in the queue at most once, so the queue never overflows.
+
+  logic [Moves-1:0] kicked_d, kicked_q;
+  logic push_valid, pop_valid, pop_take, queue_ready;
+  move_id_t push_id, pop_id;
+  logic push_new;                         // it is not in the queue, or leaves it in this cycle
+  assign push_new = !kicked_q[push_id] || (pop_take && pop_id == push_id);
+  logic again, again_valid;               // the move just looked at goes to the end of the queue
+
+  unisono_fifo #(.Width($bits(move_id_t)), .Depth(Moves)) u_kicks (
+    .clk_i, .rst_ni, .in_valid_i(push_valid && push_new), .in_ready_o(queue_ready), .in_data_i(push_id),
+    .out_valid_o(pop_valid), .out_ready_i(pop_take), .out_data_o(pop_id), .count_o()
+  );
+
+  // Credit for a peer concerns the moves of all calls on its communicator that send to it: looked through in turn.
+  logic scan_q;
+  slot_t scan_slot_q;
+  communicator_t scan_communicator_q;
+  rank_t scan_peer_q;
+  pair_t scan_pair;
+  assign scan_pair = '{slot: scan_slot_q, peer: scan_peer_q};
+  assign credit_event_ready_o = !scan_q;
+
+  // A grant makes its sender look again.
+  pair_t grant_pair_q;
+  logic grant_kick_q;
+
+  always_comb begin
+    push_valid = 1'b0;
+    push_id = '0;
+    kick_ready_o = 1'b0;
+    if (again_valid) begin
+      push_valid = 1'b1;
+      push_id = id_q;
+    end else if (grant_kick_q) begin
+      push_valid = sends_q[grant_pair_q];
+      push_id = '{slot: grant_pair_q.slot, entry: sender_q[grant_pair_q]};
+    end else if (kick_valid_i) begin
+      push_valid = 1'b1;
+      push_id = kick_id_i;
+      kick_ready_o = 1'b1;
+    end else if (scan_q) begin
+      push_valid = sends_q[scan_pair];
+      push_id = '{slot: scan_slot_q, entry: sender_q[scan_pair]};
+    end
+  end
+
+  always_comb begin
+    kicked_d = kicked_q;
+    if (pop_take) kicked_d[pop_id] = 1'b0;
+    if (push_valid) kicked_d[push_id] = 1'b1;
+  end
+
+  logic scan_moves;
+  assign scan_moves = scan_q && !again_valid && !grant_kick_q && !kick_valid_i;
+  assign grant_ready_o = !grant_kick_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      kicked_q <= '0;
+      scan_q <= 1'b0;
+      scan_slot_q <= '0;
+      scan_communicator_q <= '0;
+      scan_peer_q <= '0;
+      grant_kick_q <= 1'b0;
+      grant_pair_q <= '0;
+    end else begin
+      kicked_q <= kicked_d;
+      if (credit_event_valid_i && credit_event_ready_o) begin
+        scan_q <= 1'b1;
+        scan_slot_q <= '0;
+        scan_communicator_q <= credit_event_communicator_i;
+        scan_peer_q <= credit_event_peer_i;
+      end else if (scan_moves) begin
+        scan_slot_q <= scan_slot_q + 1'b1;
+        if (scan_slot_q == slot_t'(Calls - 1)) scan_q <= 1'b0;
+      end
+      if (grant_valid_i && grant_ready_o) begin
+        grant_kick_q <= 1'b1;
+        grant_pair_q <= grant_pair_i;
+      end else if (grant_kick_q && !again_valid) begin
+        grant_kick_q <= 1'b0;
+      end
+    end
+  end
+
+  // A kick of another communicator's move does no harm; it finds nothing to do.
+  logic unused_scan;
+  assign unused_scan = ^scan_communicator_q;
+
+  // ----------------------------------------------------------------------------------------------- looking
+
+  typedef enum logic [3:0] {
+    Idle,
+    Wake,          // a list's local result has been made
+    Decode,        // the move's words are there: make its run
+    ListWait,      // a word of its list is on its way
+    ListCount,     // how many peers
+    ListRank,      // one of them
+    Post,          // its arrival is told to the receive-buffer manager
+    Look,          // its run and progress are there
+    Head,          // its oldest segment is there, or none
+    Credit,        // an answer about credit
+    Size,          // how much may go
+    Space,         // an answer about space
+    Dispatch       // to the lane
+  } state_e;
+  state_e state_d, state_q;
+
+  logic offered_d, offered_q;                   // this look is about the head of Rx
+
+  // Going through a list: what is done for each peer.
+  typedef enum logic [1:0] { Posting, Checking, Dispatching } walk_e;
+  walk_e walk_d, walk_q;
+  pool_index_t index_d, index_q;                // 0: the count; 1 to count: the peers
+  pool_index_t count_d, count_q;
+  logic first_of_list, last_of_list;
+  assign first_of_list = index_q == pool_index_t'(1);
+  assign last_of_list = index_q == count_q;
+  assign pool_slot_o = id_q.slot;
+  assign pool_index_o = run_q.pool + index_q;
+  run_t run_d, run_q;
+  progress_t progress_d, progress_q;
+  segment_t segment_d, segment_q;
+  segment_bytes_t bytes_d, bytes_q;
+
+  move_t move;
+  logic [Ranks-1:0] move_peers;
+  assign {move_peers, move} = move_word;
+
+  // --- the run of a move that issues
+  message_bytes_t move_bytes;
+  logic outside;
+  function automatic logic beyond(logic used, operand_t operand, message_bytes_t bytes, binding_t binding);
+    logic [48:0] end_at;
+    end_at = {1'b0, operand.offset} + {1'b0, bytes};
+    return used && end_at > {1'b0, binding.bytes};
+  endfunction
+
+  assign context_slot_o = id_q.slot;
+  assign op0_region_o = move.op0.region;
+  assign op1_region_o = move.op1.region;
+  assign local_region_o = move.local_.region;
+  // Elements have 1, 2, 4, 8 or 16 bytes.
+  always_comb begin
+    case (datatype_bytes(move.dtype))
+      32'd2: move_bytes = {7'b0, move.count, 1'b0};
+      32'd4: move_bytes = {6'b0, move.count, 2'b0};
+      32'd8: move_bytes = {5'b0, move.count, 3'b0};
+      32'd16: move_bytes = {4'b0, move.count, 4'b0};
+      default: move_bytes = {8'b0, move.count};
+    endcase
+  end
+
+  logic exists, is_move;
+  assign is_move = move.kind == MoveKindMove;
+  assign exists = is_move && (move.count != '0 || move.signal);
+
+  always_comb begin
+    run_new.func = move.func;
+    run_new.dtype = move.dtype;
+    run_new.swap = move.swap;
+    run_new.op0 = move.op0.kind == OperandKindMemory;
+    run_new.op0_address = op0_binding_i.address + address_t'(move.op0.offset);
+    run_new.op1_memory = move.op1.kind == OperandKindMemory;
+    run_new.op1_address = op1_binding_i.address + address_t'(move.op1.offset);
+    run_new.arrival = move.op1.kind == OperandKindArrival;
+    run_new.fan_in = run_new.arrival && move.arrival.mode != PeerModeRank;
+    run_new.pool = pool_index_t'(move.arrival.peer);
+    run_new.source = rank_t'(move.arrival.peer);
+    run_new.local_ = move.local_.kind == OperandKindMemory;
+    run_new.local_address = local_binding_i.address + address_t'(move.local_.offset);
+    run_new.send = move.remote.kind == RemoteKindMessage;
+    run_new.eager = move.protocol != ProtocolRendezvous &&
+                    move_bytes <= message_bytes_t'(communicator_i.eager_limit);
+    run_new.fan_out = run_new.send && move.remote.mode != PeerModeRank;
+    run_new.peer = run_new.fan_out ? lowest(move_peers) : rank_t'(move.remote.peer);
+    run_new.tag = move.remote.tag;
+    run_new.bytes = move_bytes;
+    run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
+    outside = beyond(run_new.op0, move.op0, move_bytes, op0_binding_i) ||
+              beyond(run_new.op1_memory, move.op1, move_bytes, op1_binding_i) ||
+              beyond(run_new.local_, move.local_, move_bytes, local_binding_i);
+  end
+
+  // --- how much may go
+  message_bytes_t left, allowed;
+  assign left = run_q.bytes - progress_q.position;
+  assign allowed = grant_word.limit - progress_q.position;
+
+  // Whole elements only: grants are given in segments, which are multiples of 16.
+  segment_bytes_t sized;
+  always_comb begin
+    sized = left < message_bytes_t'(run_q.segment) ? segment_bytes_t'(left) : run_q.segment;
+    if (run_q.arrival) sized = segment_q.bytes;
+    if (run_q.send && !run_q.eager && message_bytes_t'(sized) > allowed && !run_q.arrival) begin
+      sized = segment_bytes_t'(allowed);
+    end
+  end
+  logic last_segment;
+  assign last_segment = progress_q.position + message_bytes_t'(bytes_q) == run_q.bytes;
+
+  // A list's local result is made before anything of it is sent.
+  logic makes, last_of_move;
+  logic [Ranks-1:0] next_peers;
+  assign makes = run_q.fan_out && !progress_q.made;
+  assign next_peers = progress_q.peers & (progress_q.peers - 1'b1);
+  assign last_of_move = last_segment && !makes && (!run_q.fan_out || next_peers == '0);
+
+  pair_t send_pair, arrival_pair;
+  assign send_pair = '{slot: id_q.slot, peer: run_q.peer};
+  assign arrival_pair = '{slot: id_q.slot, peer: run_q.source};
+
+  assign peer_communicator_o = context_i.communicator;
+  assign peer_rank_o = run_q.peer;
+
+  always_comb begin
+    state_d = state_q;
+    id_d = id_q;
+    offered_d = offered_q;
+    run_d = run_q;
+    progress_d = progress_q;
+    segment_d = segment_q;
+    walk_d = walk_q;
+    index_d = index_q;
+    count_d = count_q;
+    bytes_d = bytes_q;
+    move_read = 1'b0;
+    run_read = 1'b0;
+    run_write = 1'b0;
+    progress_write = 1'b0;
+    progress_new = progress_q;
+    issue_ready_o = 1'b0;
+    wake_ready_o = 1'b0;
+    pop_take = 1'b0;
+    offer_answer_o = 1'b0;
+    offer_accepted_o = 1'b0;
+    post_valid_o = 1'b0;
+    head_valid_o = 1'b0;
+    take_valid_o = 1'b0;
+    credit_take_o = 1'b0;
+    space_valid_o = 1'b0;
+    job_valid_o = 1'b0;
+    consumed_valid_o = 1'b0;
+    sent_valid_o = 1'b0;
+    complete_valid_o = 1'b0;
+    fail_valid_o = 1'b0;
+    again = 1'b0;
+    sender_write = 1'b0;
+    sender_pair = '{slot: id_q.slot, peer: run_new.peer};
+    sends_d = sends_q;
+    granted_d = granted_q;
+
+    unique case (state_q)
+      Idle: begin
+        offered_d = 1'b0;
+        if (offer_valid_i && !offer_answer_q) begin
+          // Rx waits for the answer, so an offer goes first.
+          id_d = offer_id_i;
+          offered_d = 1'b1;
+          run_read = 1'b1;
+          state_d = Look;
+        end else if (issue_valid_i) begin
+          issue_ready_o = 1'b1;
+          id_d = issue_id_i;
+          move_read = 1'b1;
+          state_d = Decode;
+        end else if (wake_valid_i) begin
+          id_d = wake_id_i;
+          run_read = 1'b1;
+          state_d = Wake;
+        end else if (pop_valid) begin
+          pop_take = 1'b1;
+          id_d = pop_id;
+          run_read = 1'b1;
+          state_d = Look;
+        end
+      end
+
+      Wake: begin
+        wake_ready_o = 1'b1;
+        progress_d = progress_word;
+        progress_d.made = 1'b1;
+        progress_d.position = '0;
+        progress_new = progress_d;
+        progress_write = 1'b1;
+        again = 1'b1;
+        state_d = Idle;
+      end
+
+      Decode: begin
+        run_write = 1'b1;
+        progress_new = '0;
+        progress_new.peers = move_peers;
+        progress_new.made = !(run_new.local_ || run_new.arrival);
+        progress_write = 1'b1;
+        run_d = run_new;
+        progress_d = progress_new;
+        if (outside) begin
+          fail_valid_o = 1'b1;
+          state_d = Idle;
+        end else if (!exists) begin
+          consumed_valid_o = 1'b1;
+          sent_valid_o = 1'b1;
+          complete_valid_o = 1'b1;
+          state_d = Idle;
+        end else begin
+          if (run_new.send) begin
+            sender_write = 1'b1;
+            sends_d[sender_pair] = 1'b1;
+          end
+          state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post : Look;
+          walk_d = Posting;
+          index_d = '0;
+        end
+      end
+
+      Post: begin
+        // The manager kicks when a segment is there, now or later.
+        post_valid_o = 1'b1;
+        if (post_ready_i) begin
+          state_d = run_q.fan_in && !last_of_list ? ListWait : Idle;
+          index_d = index_q + 1'b1;
+        end
+      end
+
+      ListWait: state_d = index_q == '0 ? ListCount : ListRank;
+      ListCount: begin
+        count_d = pool_index_t'(pool_word_i);
+        index_d = pool_index_t'(1);
+        state_d = ListWait;
+      end
+      ListRank: begin
+        run_d.source = pool_word_i;
+        state_d = walk_q == Posting ? Post : Head;
+      end
+
+      Look: begin
+        if (!issued_here_q) begin
+          run_d = run_word;
+          progress_d = progress_word;
+        end
+        // What a list's local result is made of, and then what is sent of it.
+        if (run_d.fan_out && !progress_d.made) begin
+          run_d.send = 1'b0;
+        end else if (run_d.fan_out) begin
+          run_d.peer = lowest(progress_d.peers);
+          run_d.arrival = 1'b0;
+          run_d.fan_in = 1'b0;
+          if (run_d.local_) begin
+            run_d.func = FuncNone;
+            run_d.op0 = 1'b1;
+            run_d.op0_address = run_d.local_address;
+            run_d.op1_memory = 1'b0;
+            run_d.local_ = 1'b0;
+          end
+        end
+        // A kick that came too late finds its move done, or its local result not there yet.
+        state_d = progress_d.done || (!progress_d.made && progress_d.position == run_d.bytes &&
+                                      run_d.bytes != '0) ? Idle : run_d.fan_in ? ListWait : Head;
+        walk_d = Checking;
+        index_d = '0;
+      end
+
+      Head: begin
+        if (offered_q) begin
+          segment_d = '{valid: 1'b1, buffer: '0, bytes: offer_bytes_i, last: 1'b0};
+          state_d = Credit;
+        end else if (run_q.arrival) begin
+          head_valid_o = 1'b1;
+          if (head_answer_i) begin
+            segment_d = head_i;
+            state_d = !head_i.valid ? Idle : walk_q == Dispatching ? Dispatch : Credit;
+            if (run_q.fan_in && walk_q == Checking && head_i.valid) begin
+              // Members cut alike, so the segments of all peers have one length.
+              if (!first_of_list && head_i.bytes != segment_q.bytes) begin
+                fail_valid_o = 1'b1;
+                state_d = Idle;
+              end else if (!last_of_list) begin
+                index_d = index_q + 1'b1;
+                state_d = ListWait;
+              end
+            end
+          end
+        end else begin
+          state_d = Credit;
+        end
+      end
+
+      Credit: begin
+        if (!run_q.send) begin
+          state_d = Size;
+        end else if (run_q.eager) begin
+          if (progress_q.credited) begin
+            state_d = Size;
+          end else begin
+            credit_take_o = !credit_asked_q;
+            if (credit_answer_i) begin
+              progress_d.credited = credit_granted_i;
+              progress_new = progress_d;
+              progress_write = credit_granted_i;
+              state_d = credit_granted_i ? Size : Idle;
+            end
+          end
+        end else begin
+          state_d = granted_q[send_pair] ? Size : Idle;
+        end
+        if (state_d == Idle && offered_q) begin
+          offer_answer_o = 1'b1;
+        end
+      end
+
+      Size: begin
+        bytes_d = sized;
+        state_d = run_q.send ? Space : Dispatch;
+        // Nothing may go yet: the next grant kicks.
+        if (run_q.send && !run_q.eager && run_q.bytes != '0 &&
+            (sized == '0 || message_bytes_t'(sized) > allowed)) begin
+          state_d = Idle;
+          offer_answer_o = offered_q;
+        end
+      end
+
+      Space: begin
+        space_valid_o = !space_asked_q;
+        if (space_answer_i) begin
+          if (space_granted_i) begin
+            state_d = Dispatch;
+          end else begin
+            state_d = Idle;
+            offer_answer_o = offered_q;
+            again = !offered_q;
+          end
+        end
+      end
+
+      Dispatch: begin
+        if (run_q.fan_in && walk_q == Checking) begin
+          walk_d = Dispatching;
+          index_d = pool_index_t'(1);
+          state_d = ListWait;
+        end else if (run_q.fan_in && !last_of_list) begin
+          // One message of several.
+          job_valid_o = run_q.bytes != '0 && take_ready_i;
+          take_valid_o = job_ready_i;
+          if (take_ready_i) begin
+            index_d = index_q + 1'b1;
+            state_d = ListWait;
+          end
+        end else if (run_q.bytes == '0 && !run_q.send) begin
+          // A signal that only arrives needs no lane.
+          take_valid_o = 1'b1;
+          if (take_ready_i) begin
+            consumed_valid_o = 1'b1;
+            complete_valid_o = !run_q.fan_out;
+            progress_d.done = !run_q.fan_out;
+            progress_d.made = 1'b1;
+            progress_new = progress_d;
+            progress_write = 1'b1;
+            again = run_q.fan_out;
+            state_d = Idle;
+          end
+        end else begin
+          job_valid_o = !run_q.arrival || offered_q || take_ready_i;
+          take_valid_o = run_q.arrival && !offered_q && job_ready_i;
+          if (job_valid_o && job_ready_i) begin
+            progress_d.position = progress_q.position + message_bytes_t'(bytes_q);
+            progress_d.done = last_of_move;
+            consumed_valid_o = last_segment && run_q.arrival;
+            sent_valid_o = last_of_move && run_q.send;
+            if (last_segment && run_q.send) begin
+              sends_d[send_pair] = 1'b0;
+              granted_d[send_pair] = 1'b0;
+              if (run_q.fan_out) begin
+                // On to the next peer, from the beginning.
+                progress_d.peers = next_peers;
+                progress_d.position = '0;
+                progress_d.credited = 1'b0;
+                sender_write = next_peers != '0;
+                sender_pair = '{slot: id_q.slot, peer: lowest(next_peers)};
+                if (next_peers != '0) sends_d[sender_pair] = 1'b1;
+              end
+            end
+            progress_new = progress_d;
+            progress_write = 1'b1;
+            again = !last_of_move && !job_o.wakes;
+            offer_answer_o = offered_q;
+            offer_accepted_o = offered_q;
+            state_d = Idle;
+          end
+        end
+      end
+
+      default: state_d = Idle;
+    endcase
+
+    // A grant is noted when it comes, also for a message that has not issued here yet.
+    if (grant_valid_i && grant_ready_o) granted_d[grant_pair_i] = 1'b1;
+  end
+
+  assign again_valid = again;
+  assign post_o = '{id: id_q, peer: run_q.source, tag: move.arrival.tag, bytes: run_q.bytes,
+                    rendezvous: !run_q.eager, fan_in: run_q.fan_in};
+  assign head_pair_o = arrival_pair;
+  assign take_pair_o = arrival_pair;
+  assign credit_communicator_o = context_i.communicator;
+  assign credit_peer_o = run_q.peer;
+  assign space_session_o = peer_i.session;
+  assign space_bytes_o = bytes_q;
+  assign event_id_o = id_q;
+  assign fail_slot_o = id_q.slot;
+  assign fail_code_o = ErrorCodeInvalidArgument;
+
+  assign grant_read = 1'b1;
+  assign grant_address = send_pair;
+  assign grant_write = grant_valid_i && grant_ready_o;
+  assign grant_write_pair = grant_pair_i;
+  assign grant_new = '{generation: grant_generation_i, slot: grant_slot_i, limit: grant_limit_i};
+
+  // --- one question at a time
+  logic credit_asked_q, space_asked_q, issued_here_q, offer_answer_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= Idle;
+      id_q <= '0;
+      offered_q <= 1'b0;
+      run_q <= '0;
+      progress_q <= '0;
+      segment_q <= '0;
+      walk_q <= Posting;
+      index_q <= '0;
+      count_q <= '0;
+      bytes_q <= '0;
+      sends_q <= '0;
+      granted_q <= '0;
+      credit_asked_q <= 1'b0;
+      space_asked_q <= 1'b0;
+      issued_here_q <= 1'b0;
+      offer_answer_q <= 1'b0;
+    end else begin
+      state_q <= state_d;
+      id_q <= id_d;
+      offered_q <= offered_d;
+      run_q <= run_d;
+      progress_q <= progress_d;
+      segment_q <= segment_d;
+      walk_q <= walk_d;
+      index_q <= index_d;
+      count_q <= count_d;
+      bytes_q <= bytes_d;
+      sends_q <= sends_d;
+      granted_q <= granted_d;
+      credit_asked_q <= state_d == Credit && (credit_asked_q || credit_take_o);
+      space_asked_q <= state_d == Space && (space_asked_q || space_valid_o);
+      issued_here_q <= state_q == Decode;
+      offer_answer_q <= offer_answer_o;
+    end
+  end
+
+  // --------------------------------------------------------------------------------------------------- job
+
+  logic partial;                                // one message of several, not the last
+  assign partial = run_q.fan_in && !last_of_list;
+
+  always_comb begin
+    job_o = '0;
+    job_o.id = id_q;
+    job_o.last = last_of_move && !partial;
+    job_o.wakes = makes && last_segment && !partial;
+    job_o.bytes = bytes_q;
+    // The first message of a list is there to be added to, unless there is an op0.
+    job_o.func = run_q.fan_in && first_of_list && !run_q.op0 ? FuncNone : run_q.func;
+    job_o.dtype = run_q.dtype;
+    job_o.swap = run_q.swap;
+    job_o.op0 = run_q.bytes == '0 ? Op0None : run_q.fan_in && !first_of_list ? Op0Accumulator
+                : run_q.op0 ? Op0Memory : Op0None;
+    job_o.op0_address = run_q.op0_address + address_t'(progress_q.position);
+    job_o.op1 = run_q.bytes == '0 ? Op1None : offered_q ? Op1Bypass
+                : (run_q.arrival || run_q.op1_memory) ? Op1Memory : Op1None;
+    job_o.op1_address = run_q.arrival
+        ? BufferBase + address_t'(segment_q.buffer) * address_t'(BufferBytes)
+        : run_q.op1_address + address_t'(progress_q.position);
+    job_o.releases = run_q.arrival && !offered_q && run_q.bytes != '0;
+    job_o.buffer = segment_q.buffer;
+    job_o.accumulate = partial;
+    job_o.local_ = run_q.local_ && run_q.bytes != '0 && !partial;
+    job_o.local_address = run_q.local_address + address_t'(progress_q.position);
+    job_o.send = run_q.send && !partial;
+    job_o.transmit.communicator = context_i.communicator;
+    job_o.transmit.peer = run_q.peer;
+    job_o.transmit.session = peer_i.session;
+    job_o.transmit.control = 1'b0;
+    job_o.transmit.header.type_ = run_q.eager ? MessageTypeEager : MessageTypeWrite;
+    job_o.transmit.header.dtype = 8'(run_q.dtype);
+    job_o.transmit.header.first = progress_q.position == '0;
+    job_o.transmit.header.last = last_segment;
+    job_o.transmit.header.point_to_point = context_i.point_to_point;
+    job_o.transmit.header.communicator = communicator_i.number;
+    job_o.transmit.header.epoch = communicator_i.epoch;
+    job_o.transmit.header.source = 32'(communicator_i.rank);
+    job_o.transmit.header.destination = 32'(run_q.peer);
+    job_o.transmit.header.sequence_ = context_i.sequence_;
+    job_o.transmit.header.tag = context_i.point_to_point ? context_i.tag : 32'(run_q.tag);
+    job_o.transmit.header.segment_bytes = 32'(bytes_q);
+    job_o.transmit.header.message_bytes = run_q.bytes;
+    job_o.transmit.header.offset = progress_q.position;
+    job_o.transmit.header.signature = context_i.signature;
+    if (!run_q.eager) begin
+      job_o.transmit.header.token_slot = grant_word.slot;
+      job_o.transmit.header.token_generation = grant_word.generation;
+    end
+  end
+
+endmodule

@@ -1,0 +1,89 @@
+// What the dispatcher, the lanes and the receive-buffer manager say to each other.
+
+package unisono_dmp_pkg;
+
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+
+  // A design uses only a part of this.
+  // verilator lint_off UNUSEDPARAM
+
+  localparam int unsigned Buffers = 1024;              // receive buffers, one segment each
+  localparam int unsigned BufferWidth = $clog2(Buffers);
+  typedef logic [BufferWidth-1:0] buffer_t;
+
+  localparam int unsigned PoolWords = 512;             // of a program's constant pool
+  typedef logic [$clog2(PoolWords)-1:0] pool_index_t;
+
+  // What a pair of a call's slot and a peer is known by.
+  typedef struct packed {
+    slot_t slot;
+    rank_t peer;
+  } pair_t;
+  localparam int unsigned Pairs = Calls * Ranks;
+
+  // Where a lane takes the first operand from.
+  typedef enum logic [1:0] {
+    Op0None = 2'd0,
+    Op0Memory = 2'd1,
+    Op0Accumulator = 2'd2   // what the job before has left there
+  } op0_e;
+
+  // Where a lane takes the second operand from.
+  typedef enum logic [1:0] {
+    Op1None = 2'd0,
+    Op1Memory = 2'd1,       // memory of a region, or a receive buffer
+    Op1Bypass = 2'd2        // the head of Rx
+  } op1_e;
+
+  // One segment of one move. Everything it needs is there, everything it makes has its place.
+  typedef struct packed {
+    move_id_t id;
+    logic last;             // of its move
+    logic wakes;            // its move goes on when this has ended
+    segment_bytes_t bytes;
+    func_e func;
+    datatype_e dtype;
+    logic swap;
+    op0_e op0;
+    address_t op0_address;
+    op1_e op1;
+    address_t op1_address;
+    logic releases;         // op1 is a receive buffer: free it afterwards
+    buffer_t buffer;
+    logic accumulate;       // the result goes to the accumulator, and nowhere else
+    logic local_;
+    address_t local_address;
+    logic send;
+    transmit_t transmit;
+  } job_t;
+
+  // A job has ended: what it wrote is visible, what it sent has left, what it read may change.
+  typedef struct packed {
+    move_id_t id;
+    logic last;
+    logic wakes;
+    logic error;            // a memory answered with an error
+    logic releases;
+    buffer_t buffer;
+  } job_end_t;
+
+  // An arrival has issued.
+  typedef struct packed {
+    move_id_t id;
+    rank_t peer;
+    logic [23:0] tag;
+    message_bytes_t bytes;
+    logic rendezvous;       // its sender waits for a grant
+    logic fan_in;           // it is one of several: its segments do not go past the buffers
+  } post_t;
+
+  // The oldest segment of a pair that stands in a buffer.
+  typedef struct packed {
+    logic valid;
+    buffer_t buffer;
+    segment_bytes_t bytes;
+    logic last;             // of its message
+  } segment_t;
+
+endpackage

@@ -1,0 +1,308 @@
+// Compute lane: carries out jobs, in order, one word per cycle.
+//
+// A job reads op0 from memory, takes op1 from memory or from the head of Rx, applies a function, and delivers the
+// result to memory, to a peer, or both. Jobs that fold messages of several peers follow one another through the
+// accumulator: each leaves its words there, the next takes them as op0. Reads of the next jobs begin while earlier ones are under way (up to
+// QueueDepth). The dispatcher has seen to it that every job can end by itself (rule 1 of docs/rtl/engine.md), so
+// nothing here waits for a peer.
+//
+// Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles. Throughput: one
+// word per cycle; jobs of one word follow each other every second cycle.
+
+module unisono_compute_lane
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_dmp_pkg::*;
+#(
+  parameter int unsigned DataBytes = 64,
+  parameter int unsigned QueueDepth = 8
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  input  logic job_valid_i,
+  output logic job_ready_o,
+  input  job_t job_i,
+
+  // op0: command to a reader, and what it reads.
+  output logic           op0_command_valid_o,
+  input  logic           op0_command_ready_i,
+  output address_t       op0_command_address_o,
+  output segment_bytes_t op0_command_bytes_o,
+  input  logic                   op0_valid_i,
+  output logic                   op0_ready_o,
+  input  logic [DataBytes*8-1:0] op0_data_i,
+  input  logic [DataBytes-1:0]   op0_keep_i,
+  input  logic                   op0_last_i,
+
+  // op1 from memory.
+  output logic           op1_command_valid_o,
+  input  logic           op1_command_ready_i,
+  output address_t       op1_command_address_o,
+  output segment_bytes_t op1_command_bytes_o,
+  input  logic                   op1_valid_i,
+  output logic                   op1_ready_o,
+  input  logic [DataBytes*8-1:0] op1_data_i,
+  input  logic [DataBytes-1:0]   op1_keep_i,
+  input  logic                   op1_last_i,
+
+  // op1 from the head of Rx.
+  input  logic                   bypass_valid_i,
+  output logic                   bypass_ready_o,
+  input  logic [DataBytes*8-1:0] bypass_data_i,
+  input  logic [DataBytes-1:0]   bypass_keep_i,
+  input  logic                   bypass_last_i,
+
+  // The plugins: operands out, result in, in order.
+  output logic                   plugin_valid_o,
+  input  logic                   plugin_ready_i,
+  output logic [DataBytes*8-1:0] plugin_op0_o,
+  output logic [DataBytes*8-1:0] plugin_op1_o,
+  output logic                   plugin_use0_o,
+  output logic                   plugin_use1_o,
+  output func_e                  plugin_func_o,
+  output datatype_e              plugin_dtype_o,
+  output logic                   plugin_swap_o,
+  output logic [DataBytes-1:0]   plugin_keep_o,
+  output logic                   plugin_last_o,
+  input  logic                   result_valid_i,
+  output logic                   result_ready_o,
+  input  logic [DataBytes*8-1:0] result_data_i,
+  input  logic [DataBytes-1:0]   result_keep_i,
+  input  logic                   result_last_i,
+
+  // Local result: command, data, and the writer's word that it is visible.
+  output logic           write_command_valid_o,
+  input  logic           write_command_ready_i,
+  output address_t       write_command_address_o,
+  output segment_bytes_t write_command_bytes_o,
+  output logic                   write_valid_o,
+  input  logic                   write_ready_i,
+  output logic [DataBytes*8-1:0] write_data_o,
+  output logic [DataBytes-1:0]   write_keep_o,
+  output logic                   write_last_o,
+  input  logic           written_valid_i,
+  input  logic           written_error_i,
+
+  // Remote result.
+  output logic      transmit_valid_o,
+  input  logic      transmit_ready_i,
+  output transmit_t transmit_o,
+  output logic                   send_valid_o,
+  input  logic                   send_ready_i,
+  output logic [DataBytes*8-1:0] send_data_o,
+  output logic [DataBytes-1:0]   send_keep_o,
+  output logic                   send_last_o,
+
+  // Ends, in order. Never refused.
+  output logic     end_valid_o,
+  output job_end_t end_o
+);
+
+  // What the stages after the readers need to know.
+  typedef struct packed {
+    func_e func;
+    datatype_e dtype;
+    logic swap;
+    op0_e op0;
+    op1_e op1;
+  } join_t;
+  typedef struct packed {
+    logic empty;
+    logic accumulate;
+    logic local_;
+    logic send;
+    transmit_t transmit;
+  } fork_t;
+  typedef struct packed {
+    job_end_t job;
+    logic local_;
+  } wait_t;
+
+  // ------------------------------------------------------------------------------------------- acceptance
+  // A job goes to all that it concerns in one cycle, once all have room.
+
+  logic join_ready, fork_ready, wait_ready, begins;
+  logic with_data;
+  assign with_data = job_i.bytes != '0;
+  assign begins = join_ready && fork_ready && wait_ready && op0_command_ready_i &&
+                  op1_command_ready_i && write_command_ready_i;
+  assign job_ready_o = begins;
+
+  logic accepted;
+  assign accepted = job_valid_i && begins;
+  assign op0_command_valid_o = accepted && with_data && job_i.op0 == Op0Memory;
+  assign op0_command_address_o = job_i.op0_address;
+  assign op0_command_bytes_o = job_i.bytes;
+  assign op1_command_valid_o = accepted && with_data && job_i.op1 == Op1Memory;
+  assign op1_command_address_o = job_i.op1_address;
+  assign op1_command_bytes_o = job_i.bytes;
+  assign write_command_valid_o = accepted && with_data && job_i.local_;
+  assign write_command_address_o = job_i.local_address;
+  assign write_command_bytes_o = job_i.bytes;
+
+  // ------------------------------------------------------------------------------------------------ queues
+
+  join_t join_in, join_head;
+  fork_t fork_in, fork_head;
+  wait_t wait_in, wait_head;
+  logic join_valid, join_take, fork_valid, fork_take, wait_valid, wait_take;
+
+  always_comb begin
+    join_in = '{func: job_i.func, dtype: job_i.dtype, swap: job_i.swap, op0: job_i.op0, op1: job_i.op1};
+    fork_in = '{empty: !with_data, accumulate: job_i.accumulate, local_: job_i.local_, send: job_i.send,
+                transmit: job_i.transmit};
+    wait_in.job = '{id: job_i.id, last: job_i.last, wakes: job_i.wakes, error: 1'b0,
+                    releases: job_i.releases, buffer: job_i.buffer};
+    wait_in.local_ = job_i.local_ && with_data;
+  end
+
+  unisono_fifo #(.Width($bits(join_t)), .Depth(QueueDepth)) u_join_queue (
+    .clk_i, .rst_ni, .in_valid_i(accepted && with_data), .in_ready_o(join_ready), .in_data_i(join_in),
+    .out_valid_o(join_valid), .out_ready_i(join_take), .out_data_o(join_head), .count_o()
+  );
+  unisono_fifo #(.Width($bits(fork_t)), .Depth(QueueDepth)) u_fork_queue (
+    .clk_i, .rst_ni, .in_valid_i(accepted), .in_ready_o(fork_ready), .in_data_i(fork_in),
+    .out_valid_o(fork_valid), .out_ready_i(fork_take), .out_data_o(fork_head), .count_o()
+  );
+  unisono_fifo #(.Width($bits(wait_t)), .Depth(4 * QueueDepth)) u_wait_queue (
+    .clk_i, .rst_ni, .in_valid_i(accepted), .in_ready_o(wait_ready), .in_data_i(wait_in),
+    .out_valid_o(wait_valid), .out_ready_i(wait_take), .out_data_o(wait_head), .count_o()
+  );
+
+  // ------------------------------------------------------------------------------------------------- join
+  // Both operands have the same length, so their words meet one to one.
+
+  // The accumulator holds the words of one segment.
+  localparam int unsigned AccumulatorDepth = 2 * MaxSegment / DataBytes;
+  logic sum_valid, sum_ready, sum_last, keeps_valid, keeps_ready;
+  logic [DataBytes*8-1:0] sum_data;
+  logic [DataBytes-1:0] sum_keep;
+  unisono_fifo #(.Width(DataBytes * 9 + 1), .Depth(AccumulatorDepth)) u_accumulator (
+    .clk_i, .rst_ni,
+    .in_valid_i(keeps_valid), .in_ready_o(keeps_ready), .in_data_i({result_last_i, result_keep_i, result_data_i}),
+    .out_valid_o(sum_valid), .out_ready_i(sum_ready), .out_data_o({sum_last, sum_keep, sum_data}), .count_o()
+  );
+
+  logic op0_there, op0_last, from_sum, has_op0;
+  logic [DataBytes-1:0] op0_keep;
+  assign from_sum = join_head.op0 == Op0Accumulator;
+  assign has_op0 = join_head.op0 != Op0None;
+  assign op0_there = from_sum ? sum_valid : !has_op0 || op0_valid_i;
+  assign op0_last = from_sum ? sum_last : op0_last_i;
+  assign op0_keep = from_sum ? sum_keep : op0_keep_i;
+
+  logic op1_there, op1_last, from_bypass, from_memory;
+  assign from_bypass = join_head.op1 == Op1Bypass;
+  assign from_memory = join_head.op1 == Op1Memory;
+  assign op1_there = from_bypass ? bypass_valid_i : from_memory ? op1_valid_i : 1'b1;
+  assign op1_last = from_bypass ? bypass_last_i : op1_last_i;
+
+  logic fires;
+  assign plugin_valid_o = join_valid && op1_there && op0_there;
+  assign fires = plugin_valid_o && plugin_ready_i;
+  assign op0_ready_o = fires && join_head.op0 == Op0Memory;
+  assign sum_ready = fires && from_sum;
+  assign op1_ready_o = fires && from_memory;
+  assign bypass_ready_o = fires && from_bypass;
+  assign plugin_op0_o = from_sum ? sum_data : op0_data_i;
+  assign plugin_op1_o = from_bypass ? bypass_data_i : op1_data_i;
+  assign plugin_use0_o = has_op0;
+  assign plugin_use1_o = join_head.op1 != Op1None;
+  assign plugin_func_o = join_head.func;
+  assign plugin_dtype_o = join_head.dtype;
+  assign plugin_swap_o = join_head.swap;
+  assign plugin_keep_o = has_op0 ? op0_keep : from_bypass ? bypass_keep_i : op1_keep_i;
+  assign plugin_last_o = has_op0 ? op0_last : op1_last;
+  assign join_take = fires && plugin_last_o;
+
+  // ------------------------------------------------------------------------------------------------- fork
+
+  logic announced_d, announced_q;    // Tx has the header of the packet at the head
+  logic tx_done;                     // the head's packet has left, or it sends none
+  logic moves_on;
+
+  assign transmit_valid_o = fork_valid && fork_head.send && !announced_q;
+  assign transmit_o = fork_head.transmit;
+
+  logic word_there, both_take;
+  assign word_there = fork_valid && !fork_head.empty && result_valid_i;
+  // A word leaves when all that it concerns take it.
+  assign both_take = (!fork_head.accumulate || keeps_ready) && (!fork_head.local_ || write_ready_i) &&
+                     (!fork_head.send || (announced_q && send_ready_i));
+  assign keeps_valid = word_there && fork_head.accumulate;
+  assign write_valid_o = word_there && fork_head.local_ &&
+                         (!fork_head.send || (announced_q && send_ready_i));
+  assign send_valid_o = word_there && fork_head.send && announced_q &&
+                        (!fork_head.local_ || write_ready_i);
+  assign result_ready_o = fork_valid && !fork_head.empty && both_take;
+  assign write_data_o = result_data_i;
+  assign write_keep_o = result_keep_i;
+  assign write_last_o = result_last_i;
+  assign send_data_o = result_data_i;
+  assign send_keep_o = result_keep_i;
+  assign send_last_o = result_last_i;
+
+  assign moves_on = fork_head.empty ? !fork_head.send || (transmit_valid_o && transmit_ready_i)
+                                    : word_there && both_take && result_last_i;
+  assign fork_take = fork_valid && moves_on;
+  assign tx_done = fork_take;
+  assign announced_d = fork_take ? 1'b0 : announced_q || (transmit_valid_o && transmit_ready_i);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) announced_q <= 1'b0;
+    else announced_q <= announced_d;
+  end
+
+  // ------------------------------------------------------------------------------------------------- ends
+  // Jobs pass the fork in order, and results become visible in order: two counts say which jobs have ended.
+
+  localparam int unsigned CountWidth = $clog2(4 * QueueDepth + 1);
+  logic [CountWidth-1:0] passed_d, passed_q, written_d, written_q;
+  logic error_d, error_q;
+
+  assign wait_take = wait_valid && passed_q != '0 && (!wait_head.local_ || written_q != '0);
+  assign passed_d = passed_q + CountWidth'(tx_done) - CountWidth'(wait_take);
+  assign written_d = written_q + CountWidth'(written_valid_i) - CountWidth'(wait_take && wait_head.local_);
+  // The writer answers in order and at most once per job; an error stays with the oldest unanswered job.
+  assign error_d = (wait_take ? 1'b0 : error_q) || (written_valid_i && written_error_i);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      passed_q <= '0;
+      written_q <= '0;
+      error_q <= 1'b0;
+    end else begin
+      passed_q <= passed_d;
+      written_q <= written_d;
+      error_q <= error_d;
+    end
+  end
+
+  always_comb begin
+    end_valid_o = wait_take;
+    end_o = wait_head.job;
+    end_o.error = error_q;
+  end
+
+  // ------------------------------------------------------------------------------------------- assertions
+
+  `ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && accepted) begin
+      assert (!with_data || job_i.op0 != Op0None || job_i.op1 != Op1None)
+        else $error("a job with data has no operand");
+      assert (with_data || (job_i.op1 == Op1None && !job_i.local_))
+        else $error("a job without data has an operand or a local result");
+      assert (!job_i.accumulate || (with_data && !job_i.local_ && !job_i.send))
+        else $error("a partial result goes to the accumulator only");
+      assert (!job_i.releases || job_i.op1 == Op1Memory)
+        else $error("only an operand in memory stands in a receive buffer");
+    end
+    if (rst_ni && fires && has_op0 && join_head.op1 != Op1None) begin
+      assert (op0_last == op1_last) else $error("operands of different length");
+    end
+  end
+  `endif
+
+endmodule

@@ -1,0 +1,723 @@
+// Receive-buffer manager: brings what comes from peers to the arrivals that wait for it.
+//
+// A segment belongs to a pair (active call, peer). It is found without a search: a collective's by comparing its
+// sequence with those of the active calls, a write's by its token. If its arrival has issued and nothing stands before
+// it, it is offered to the dispatcher and goes straight to the lane (bypass); otherwise it is written to a receive
+// buffer and takes its place in the pair's list. Long messages are granted in steps of GrantSegments, each with a
+// buffer in reserve, so that what comes never has to wait (rule 2 of docs/rtl/engine.md).
+//
+// Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write. Operations on pairs take 2
+// cycles each, in the order: written segments, the dispatcher's, grants, new segments.
+
+module unisono_rbm
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_dmp_pkg::*;
+#(
+  parameter int unsigned DataBytes = 64,
+  parameter logic [63:0] BufferBase = 64'h0,
+  parameter int unsigned BufferBytes = 8192,
+  parameter int unsigned GrantSegments = 16,       // granted at a time
+  parameter int unsigned GrantBuffers = 512        // that grants may have in reserve, of all Buffers
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // A slot has a new call: what was known of its pairs is forgotten.
+  input  logic  clear_valid_i,
+  input  slot_t clear_slot_i,
+
+  // The active calls.
+  input  logic [Calls-1:0]    active_i,
+  input  call_context_t       contexts_i [Calls],
+  output slot_t               communicator_slot_o,
+  input  communicator_entry_t communicator_i,      // of that slot, in the same cycle
+
+  // From Rx: a header, then its payload if it has any.
+  input  logic                   received_valid_i,
+  output logic                   received_ready_o,
+  input  received_t              received_i,
+  input  logic                   payload_valid_i,
+  output logic                   payload_ready_o,
+  input  logic [DataBytes*8-1:0] payload_data_i,
+  input  logic [DataBytes-1:0]   payload_keep_i,
+  input  logic                   payload_last_i,
+
+  // To the writer of receive buffers; it says when a segment is visible, in order.
+  output logic           write_command_valid_o,
+  input  logic           write_command_ready_i,
+  output address_t       write_command_address_o,
+  output segment_bytes_t write_command_bytes_o,
+  output logic                   write_valid_o,
+  input  logic                   write_ready_i,
+  output logic [DataBytes*8-1:0] write_data_o,
+  output logic [DataBytes-1:0]   write_keep_o,
+  output logic                   write_last_o,
+  input  logic           written_i,
+
+  // Straight to the lane.
+  output logic                   bypass_valid_o,
+  input  logic                   bypass_ready_i,
+  output logic [DataBytes*8-1:0] bypass_data_o,
+  output logic [DataBytes-1:0]   bypass_keep_o,
+  output logic                   bypass_last_o,
+  output logic           offer_valid_o,
+  output move_id_t       offer_id_o,
+  output segment_bytes_t offer_bytes_o,
+  input  logic           offer_answer_i,
+  input  logic           offer_accepted_i,
+
+  // The dispatcher.
+  input  logic     post_valid_i,
+  output logic     post_ready_o,
+  input  post_t    post_i,
+  input  logic     head_valid_i,
+  input  pair_t    head_pair_i,
+  output logic     head_answer_o,
+  output segment_t head_o,
+  input  logic     take_valid_i,
+  input  pair_t    take_pair_i,
+  output logic     take_ready_o,
+  output logic     kick_valid_o,
+  input  logic     kick_ready_i,
+  output move_id_t kick_id_o,
+  output logic           grant_valid_o,
+  input  logic           grant_ready_i,
+  output pair_t          grant_pair_o,
+  output message_bytes_t grant_limit_o,
+  output logic [15:0]    grant_slot_o,
+  output logic [15:0]    grant_generation_o,
+
+  // A buffer that a lane has read.
+  input  logic    release_valid_i,
+  input  buffer_t release_buffer_i,
+  // An eager message of this peer has been taken: its credit is owed.
+  output logic          owed_valid_o,
+  output communicator_t owed_communicator_o,
+  output rank_t         owed_peer_o,
+
+  // Grants to peers.
+  output logic      transmit_valid_o,
+  input  logic      transmit_ready_i,
+  output transmit_t transmit_o,
+  output communicator_t peer_communicator_o,
+  output rank_t         peer_rank_o,
+  input  peer_entry_t   peer_i,                    // one cycle later
+
+  // What a peer sent does not fit the program here.
+  output logic        fail_valid_o,
+  output slot_t       fail_slot_o,
+  output error_code_e fail_code_o
+);
+
+  // All that is known of a pair's messages to this rank.
+  typedef struct packed {
+    logic posted;                // its arrival has issued
+    entry_t entry;
+    logic [23:0] tag;
+    message_bytes_t total;
+    message_bytes_t received;    // of the message that comes now
+    message_bytes_t consumed;    // of the posted one
+    message_bytes_t limit;       // granted
+    logic rendezvous;
+    logic fan_in;
+    logic ample;                 // grants of this message have buffers in reserve
+    logic [15:0] generation;
+    logic listed;                // segments stand in buffers
+    buffer_t head;
+    buffer_t tail;
+    logic [4:0] written;         // segments on their way to buffers
+  } record_t;
+
+  // Of a segment in a buffer.
+  typedef struct packed {
+    segment_bytes_t bytes;
+    logic last;
+    logic [23:0] tag;
+    message_bytes_t total;
+  } info_t;
+
+  // To whom a buffer's credit is owed.
+  typedef struct packed {
+    logic eager;
+    communicator_t communicator;
+    rank_t source;
+  } owner_t;
+
+  // ---------------------------------------------------------------------------------------------- memories
+
+  logic record_read, record_write, info_write, link_write;
+  pair_t record_address, pair_d, pair_q;
+  record_t record_word, record_new, record_read_word;
+  buffer_t info_address, link_address, info_write_address, link_write_address, link_new;
+  info_t info_word, info_new;
+  logic [BufferWidth-1:0] link_word;
+  owner_t owner_word, owner_new;
+
+  unisono_ram_sdp #(.Width($bits(record_t)), .Depth(Pairs)) u_records (
+    .clk_i, .wr_en_i(record_write), .wr_addr_i(pair_q), .wr_data_i(record_new),
+    .rd_en_i(record_read), .rd_addr_i(record_address), .rd_out_en_i(1'b1), .rd_data_o(record_read_word)
+  );
+  unisono_ram_sdp #(.Width($bits(info_t)), .Depth(Buffers)) u_infos (
+    .clk_i, .wr_en_i(info_write), .wr_addr_i(info_write_address), .wr_data_i(info_new),
+    .rd_en_i(1'b1), .rd_addr_i(info_address), .rd_out_en_i(1'b1), .rd_data_o(info_word)
+  );
+  unisono_ram_sdp #(.Width(BufferWidth), .Depth(Buffers)) u_links (
+    .clk_i, .wr_en_i(link_write), .wr_addr_i(link_write_address), .wr_data_i(link_new),
+    .rd_en_i(1'b1), .rd_addr_i(link_address), .rd_out_en_i(1'b1), .rd_data_o(link_word)
+  );
+  unisono_ram_sdp #(.Width($bits(owner_t)), .Depth(Buffers)) u_owners (
+    .clk_i, .wr_en_i(info_write), .wr_addr_i(info_write_address), .wr_data_i(owner_new),
+    .rd_en_i(release_take), .rd_addr_i(release_head), .rd_out_en_i(1'b1), .rd_data_o(owner_word)
+  );
+
+  // A pair that no message or arrival of its call has touched yet has an empty record; generations go on.
+  logic [Pairs-1:0] known_q;
+  always_comb begin
+    record_word = '0;
+    record_word.generation = record_read_word.generation;
+    if (known_q[pair_q]) record_word = record_read_word;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      known_q <= '0;
+    end else begin
+      if (record_write) known_q[pair_q] <= 1'b1;
+      if (clear_valid_i) known_q[{clear_slot_i, rank_t'(0)} +: Ranks] <= '0;
+    end
+  end
+
+  // --------------------------------------------------------------------------------------------- free list
+  // Buffers that were never used come first, then those given back.
+
+  logic [BufferWidth:0] fresh_q;
+  logic fresh, free_valid, free_take, recycled_valid, recycle;
+  buffer_t recycled, free_buffer;
+  assign fresh = fresh_q != (BufferWidth + 1)'(Buffers);
+  assign free_buffer = fresh ? buffer_t'(fresh_q) : recycled;
+  assign free_valid = fresh || recycled_valid;
+
+  // Signals have a buffer without content; it is given back when they are taken.
+  logic released_valid, released_take, signal_valid, signal_take, release_take;
+  logic signal_ends_d, signal_ends_q;
+  buffer_t released_head, signal_head, release_head;
+
+  unisono_fifo #(.Width(BufferWidth), .Depth(64)) u_released (
+    .clk_i, .rst_ni, .in_valid_i(release_valid_i), .in_ready_o(), .in_data_i(release_buffer_i),
+    .out_valid_o(released_valid), .out_ready_i(released_take), .out_data_o(released_head), .count_o()
+  );
+  unisono_fifo #(.Width(BufferWidth), .Depth(16)) u_signals (
+    .clk_i, .rst_ni, .in_valid_i(signal_ends_q), .in_ready_o(), .in_data_i(info_taken_q),
+    .out_valid_o(signal_valid), .out_ready_i(signal_take), .out_data_o(signal_head), .count_o()
+  );
+  unisono_fifo #(.Width(BufferWidth), .Depth(Buffers)) u_recycled (
+    .clk_i, .rst_ni, .in_valid_i(recycle), .in_ready_o(), .in_data_i(recycle_buffer_q),
+    .out_valid_o(recycled_valid), .out_ready_i(free_take && !fresh), .out_data_o(recycled), .count_o()
+  );
+
+  // A released buffer's owner is read, then the buffer is free and its credit owed.
+  logic recycle_q;
+  buffer_t recycle_buffer_q;
+  assign released_take = released_valid && !recycle_q;
+  assign signal_take = signal_valid && !released_valid && !recycle_q;
+  assign release_take = released_take || signal_take;
+  assign release_head = released_valid ? released_head : signal_head;
+  assign recycle = recycle_q;
+
+  // What went past the buffers is owed as well.
+  logic owed_bypass, bypassed_valid, bypassed_take;
+  owner_t bypassed;
+  unisono_fifo #(.Width($bits(owner_t)), .Depth(16)) u_bypassed (
+    .clk_i, .rst_ni, .in_valid_i(owed_bypass), .in_ready_o(), .in_data_i(owner_new),
+    .out_valid_o(bypassed_valid), .out_ready_i(bypassed_take), .out_data_o(bypassed), .count_o()
+  );
+  assign bypassed_take = bypassed_valid && !recycle_q;
+  assign owed_valid_o = recycle_q ? owner_word.eager : bypassed_valid;
+  assign owed_communicator_o = recycle_q ? owner_word.communicator : bypassed.communicator;
+  assign owed_peer_o = recycle_q ? owner_word.source : bypassed.source;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      fresh_q <= '0;
+      recycle_q <= 1'b0;
+      recycle_buffer_q <= '0;
+    end else begin
+      if (free_take && fresh) fresh_q <= fresh_q + 1'b1;
+      recycle_q <= release_take;
+      if (release_take) recycle_buffer_q <= release_head;
+    end
+  end
+
+  // Buffers that long messages under way have in reserve, two steps each. A message that finds none left is granted
+  // one segment at a time: every arrival of every window has one buffer of its own, whatever the others do.
+  localparam int unsigned ReserveWidth = $clog2(GrantBuffers + 1);
+  localparam int unsigned Reserve = 2 * GrantSegments;
+  logic [ReserveWidth-1:0] reserved_d, reserved_q;
+
+  // -------------------------------------------------------------------------------------- matching
+  // A collective's call: the active slot of its communicator and sequence.
+
+  header_t header;
+  assign header = received_i.header;
+  logic matched;
+  slot_t match;
+  always_comb begin
+    matched = 1'b0;
+    match = '0;
+    for (int unsigned slot = 0; slot < Calls; slot++) begin
+      if (active_i[slot] && !contexts_i[slot].point_to_point && !header.point_to_point &&
+          contexts_i[slot].communicator == received_i.communicator &&
+          contexts_i[slot].sequence_ == header.sequence_) begin
+        matched = 1'b1;
+        match = slot_t'(slot);
+      end
+    end
+  end
+
+  logic is_data, is_write, is_grant;
+  assign is_write = header.type_ == MessageTypeWrite;
+  assign is_data = header.type_ == MessageTypeEager || is_write;
+  assign is_grant = header.type_ == MessageTypeGrant;
+  pair_t token_pair;
+  assign token_pair = pair_t'(header.token_slot);
+
+  // ---------------------------------------------------------------------------- segments that are written
+
+  typedef struct packed {
+    pair_t pair;
+    buffer_t buffer;
+    logic empty;                 // nothing to write
+  } pending_t;
+  pending_t pending_in, pending_head;
+  logic pending_push, pending_ready, pending_valid, pending_take;
+  logic [4:0] written_d, written_q;
+
+  unisono_fifo #(.Width($bits(pending_t)), .Depth(16)) u_pending (
+    .clk_i, .rst_ni, .in_valid_i(pending_push), .in_ready_o(pending_ready), .in_data_i(pending_in),
+    .out_valid_o(pending_valid), .out_ready_i(pending_take), .out_data_o(pending_head), .count_o()
+  );
+  assign written_d = written_q + 5'(written_i) - 5'(pending_take && !pending_head.empty);
+
+  // Pairs that wait to be granted more.
+  logic grants_push, grants_ready, grants_valid, grants_take;
+  pair_t grants_head;
+  logic [Pairs-1:0] grants_q;    // is in the queue
+  unisono_fifo #(.Width($bits(pair_t)), .Depth(Pairs)) u_grant_queue (
+    .clk_i, .rst_ni, .in_valid_i(grants_push && !grants_q[pair_q]), .in_ready_o(grants_ready), .in_data_i(pair_q),
+    .out_valid_o(grants_valid), .out_ready_i(grants_take), .out_data_o(grants_head), .count_o()
+  );
+
+  // --------------------------------------------------------------------------------------------- payload
+
+  typedef enum logic [1:0] { PayloadNone, PayloadBuffer, PayloadBypass, PayloadDrop } payload_e;
+  payload_e payload_d, payload_q;
+
+  assign write_valid_o = payload_q == PayloadBuffer && payload_valid_i;
+  assign write_data_o = payload_data_i;
+  assign write_keep_o = payload_keep_i;
+  assign write_last_o = payload_last_i;
+  assign bypass_valid_o = payload_q == PayloadBypass && payload_valid_i;
+  assign bypass_data_o = payload_data_i;
+  assign bypass_keep_o = payload_keep_i;
+  assign bypass_last_o = payload_last_i;
+  always_comb begin
+    unique case (payload_q)
+      PayloadBuffer: payload_ready_o = write_ready_i;
+      PayloadBypass: payload_ready_o = bypass_ready_i;
+      PayloadDrop: payload_ready_o = 1'b1;
+      default: payload_ready_o = 1'b0;
+    endcase
+  end
+  logic payload_ends;
+  assign payload_ends = payload_valid_i && payload_ready_o && payload_last_i;
+
+  // -------------------------------------------------------------------------------------------- operations
+
+  typedef enum logic [3:0] {
+    Idle,
+    Append,        // a written segment joins its pair's list
+    TakeRead,      // the pair's oldest segment leaves its list
+    Take,
+    HeadRead,      // the pair's oldest segment is shown
+    HeadShow,
+    PostRead,      // an arrival has issued
+    Post,
+    Grant,         // a pair is granted more
+    GrantSend,
+    Segment,       // a segment has come: look at its pair
+    Store,         // it goes to a buffer
+    Offered,       // it was offered: the answer is there
+    Kick           // an arrival has something new
+  } state_e;
+  state_e state_d, state_q;
+
+  logic offering_d, offering_q;            // Rx's head waits for the dispatcher's answer
+  logic answered_d, answered_q, accepted_d, accepted_q;
+  move_id_t kick_d, kick_q;
+  record_t record_d, record_q;
+  buffer_t info_taken_d, info_taken_q;
+  logic header_done;                       // the header at the head has been dealt with
+
+  segment_bytes_t segment_bytes;
+  assign segment_bytes = segment_bytes_t'(header.segment_bytes);
+
+  // Does a segment fit what its pair expects?
+  logic fits;
+  assign fits = header.offset == record_word.received &&
+                header.signature == contexts_i[pair_q.slot].signature &&
+                (!record_word.posted || record_word.listed || record_word.written != '0 ||
+                 (header.tag[23:0] == record_word.tag && header.message_bytes == record_word.total)) &&
+                (!is_write || (record_word.posted && record_word.rendezvous &&
+                               header.token_generation == record_word.generation &&
+                               header.offset + message_bytes_t'(segment_bytes) <= record_word.limit));
+
+  // The first grant is of two steps, further ones of one. GrantSegments is a power of two.
+  message_bytes_t segment_step, ample_step, grant_step, grant_end;
+  logic first_grant, ample;
+  assign segment_step = message_bytes_t'(communicator_i.segment_bytes);
+  assign ample_step = segment_step << $clog2(GrantSegments);
+  assign first_grant = record_word.limit == '0;
+  assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : record_word.ample;
+  assign grant_step = !ample ? segment_step : first_grant ? ample_step << 1 : ample_step;
+  assign grant_end = record_word.total - record_word.limit < grant_step ? record_word.total
+                                                                        : record_word.limit + grant_step;
+  assign communicator_slot_o = pair_q.slot;
+  assign peer_communicator_o = contexts_i[pair_q.slot].communicator;
+  assign peer_rank_o = pair_q.peer;
+
+  assign kick_valid_o = state_q == Kick;
+  assign kick_id_o = kick_q;
+  assign offer_valid_o = offering_q && !answered_q;
+  assign offer_id_o = offer_id_q;
+  assign offer_bytes_o = segment_bytes;
+  move_id_t offer_id_d, offer_id_q;
+  pair_t offer_pair_d, offer_pair_q;
+
+  // More is granted when one step of two has been taken, or the one segment.
+  function automatic logic wants_more(record_t record, message_bytes_t step);
+    return record.posted && record.rendezvous && record.limit != record.total &&
+           record.limit - record.consumed <= (record.ample ? step : '0);
+  endfunction
+
+  always_comb begin
+    state_d = state_q;
+    pair_d = pair_q;
+    record_d = record_q;
+    kick_d = kick_q;
+    info_taken_d = info_taken_q;
+    offering_d = offering_q;
+    offer_id_d = offer_id_q;
+    offer_pair_d = offer_pair_q;
+    answered_d = answered_q || offer_answer_i;
+    accepted_d = offer_answer_i ? offer_accepted_i : accepted_q;
+    payload_d = payload_ends ? PayloadNone : payload_q;
+    reserved_d = reserved_q;
+    record_read = 1'b0;
+    record_address = pair_q;
+    record_write = 1'b0;
+    record_new = record_word;
+    info_write = 1'b0;
+    info_write_address = free_buffer;
+    info_new = '{bytes: segment_bytes, last: header.last, tag: header.tag[23:0], total: header.message_bytes};
+    owner_new = '{eager: !is_write, communicator: received_i.communicator, source: received_i.source};
+    info_address = record_word.head;
+    link_address = record_word.head;
+    link_write = 1'b0;
+    link_write_address = record_word.tail;
+    link_new = pending_head.buffer;
+    free_take = 1'b0;
+    signal_ends_d = 1'b0;
+    pending_push = 1'b0;
+    pending_in = '{pair: pair_q, buffer: free_buffer, empty: segment_bytes == '0};
+    pending_take = 1'b0;
+    grants_push = 1'b0;
+    grants_take = 1'b0;
+    post_ready_o = 1'b0;
+    head_answer_o = 1'b0;
+    head_o = '0;
+    take_ready_o = 1'b0;
+    grant_valid_o = 1'b0;
+    transmit_valid_o = 1'b0;
+    write_command_valid_o = 1'b0;
+    header_done = 1'b0;
+    owed_bypass = 1'b0;
+    fail_valid_o = 1'b0;
+    fail_slot_o = pair_q.slot;
+    fail_code_o = ErrorCodeMismatchedCall;
+
+    unique case (state_q)
+      Idle: begin
+        if (pending_valid && (pending_head.empty || written_q != '0)) begin
+          record_read = 1'b1;
+          record_address = pending_head.pair;
+          pair_d = pending_head.pair;
+          state_d = Append;
+        end else if (take_valid_i && !take_ready_q) begin
+          record_read = 1'b1;
+          record_address = take_pair_i;
+          pair_d = take_pair_i;
+          state_d = TakeRead;
+        end else if (head_valid_i && !head_answer_q) begin
+          record_read = 1'b1;
+          record_address = head_pair_i;
+          pair_d = head_pair_i;
+          state_d = HeadRead;
+        end else if (post_valid_i && !post_ready_q) begin
+          record_read = 1'b1;
+          record_address = '{slot: post_i.id.slot, peer: post_i.peer};
+          pair_d = '{slot: post_i.id.slot, peer: post_i.peer};
+          state_d = PostRead;
+        end else if (answered_q) begin
+          record_read = 1'b1;
+          record_address = offer_pair_q;
+          pair_d = offer_pair_q;
+          state_d = Offered;
+        end else if (grants_valid) begin
+          grants_take = 1'b1;
+          record_read = 1'b1;
+          record_address = grants_head;
+          pair_d = grants_head;
+          state_d = Grant;
+        end else if (received_valid_i && !offering_q && payload_q == PayloadNone) begin
+          record_read = 1'b1;
+          record_address = is_write ? token_pair : '{slot: match, peer: received_i.source};
+          pair_d = record_address;
+          state_d = Segment;
+        end
+      end
+
+      Append: begin
+        pending_take = 1'b1;
+        link_write = record_word.listed;
+        record_new.listed = 1'b1;
+        if (!record_word.listed) record_new.head = pending_head.buffer;
+        record_new.tail = pending_head.buffer;
+        record_new.written = record_word.written - 1'b1;
+        record_write = 1'b1;
+        kick_d = '{slot: pair_q.slot, entry: record_word.entry};
+        state_d = record_word.posted && !record_word.listed ? Kick : Idle;
+      end
+
+      // info and link of the head are read now, and used in the next cycle.
+      TakeRead: begin
+        record_d = record_word;
+        state_d = Take;
+      end
+      Take: begin
+        take_ready_o = 1'b1;
+        record_new = record_q;
+        record_new.listed = record_q.head != record_q.tail;
+        record_new.head = link_word;
+        record_new.consumed = record_q.consumed + message_bytes_t'(info_word.bytes);
+        info_taken_d = record_q.head;
+        if (info_word.last) record_new.posted = 1'b0;
+        record_write = 1'b1;
+        if (info_word.last && record_q.rendezvous && record_q.ample) begin
+          reserved_d = reserved_q - ReserveWidth'(Reserve);
+        end
+        grants_push = wants_more(record_new, ample_step);
+        signal_ends_d = info_word.bytes == '0;
+        state_d = Idle;
+      end
+
+      HeadRead: begin
+        record_d = record_word;
+        state_d = HeadShow;
+      end
+      HeadShow: begin
+        head_answer_o = 1'b1;
+        head_o = '{valid: record_q.listed, buffer: record_q.head, bytes: info_word.bytes, last: info_word.last};
+        state_d = Idle;
+      end
+
+      PostRead: begin
+        record_d = record_word;
+        state_d = Post;
+      end
+      Post: begin
+        post_ready_o = 1'b1;
+        record_new = record_q;
+        record_new.posted = 1'b1;
+        record_new.entry = post_i.id.entry;
+        record_new.tag = post_i.tag;
+        record_new.total = post_i.bytes;
+        record_new.consumed = '0;
+        record_new.limit = '0;
+        record_new.ample = 1'b0;
+        record_new.rendezvous = post_i.rendezvous;
+        record_new.fan_in = post_i.fan_in;
+        if (post_i.rendezvous) record_new.generation = record_q.generation + 1'b1;
+        record_write = 1'b1;
+        grants_push = post_i.rendezvous;
+        kick_d = post_i.id;
+        state_d = record_q.listed ? Kick : Idle;
+        if (record_q.listed && (info_word.tag != post_i.tag || info_word.total != post_i.bytes)) begin
+          fail_valid_o = 1'b1;
+        end
+      end
+
+      Grant: begin
+        record_d = record_word;
+        record_new.limit = grant_end;
+        record_new.ample = ample;
+        record_write = record_word.posted;
+        if (record_word.posted && first_grant && ample) begin
+          reserved_d = reserved_q + ReserveWidth'(Reserve);
+        end
+        record_d.limit = grant_end;
+        state_d = record_word.posted ? GrantSend : Idle;
+      end
+      GrantSend: begin
+        transmit_valid_o = 1'b1;
+        if (transmit_ready_i) state_d = Idle;
+      end
+
+      Segment: begin
+        record_d = record_word;
+        if (is_grant) begin
+          grant_valid_o = matched;
+          if (!matched || grant_ready_i) begin
+            header_done = 1'b1;
+            state_d = Idle;
+          end
+        end else if (!is_data || (!is_write && !matched)) begin
+          // Kept for later, or for the microcontroller: see docs/rtl/engine.md.
+          header_done = 1'b1;
+          if (segment_bytes != '0) payload_d = PayloadDrop;
+          state_d = Idle;
+        end else if (!fits) begin
+          fail_valid_o = 1'b1;
+          header_done = 1'b1;
+          if (segment_bytes != '0) payload_d = PayloadDrop;
+          state_d = Idle;
+        end else if (record_word.posted && !record_word.fan_in && !record_word.listed &&
+                     record_word.written == '0 &&
+                     segment_bytes != '0) begin
+          offering_d = 1'b1;
+          offer_id_d = '{slot: pair_q.slot, entry: record_word.entry};
+          offer_pair_d = pair_q;
+          state_d = Idle;
+        end else begin
+          state_d = Store;
+        end
+      end
+
+      Offered: begin
+        record_d = record_word;
+        if (accepted_q) begin
+          record_new.received = header.last ? '0 : record_word.received + message_bytes_t'(segment_bytes);
+          record_new.consumed = record_word.consumed + message_bytes_t'(segment_bytes);
+          if (header.last) record_new.posted = 1'b0;
+          record_write = 1'b1;
+          if (header.last && record_word.rendezvous && record_word.ample) begin
+            reserved_d = reserved_q - ReserveWidth'(Reserve);
+          end
+          owed_bypass = !is_write;
+          grants_push = wants_more(record_new, ample_step);
+          payload_d = PayloadBypass;
+          header_done = 1'b1;
+          state_d = Idle;
+          offering_d = 1'b0;
+          answered_d = 1'b0;
+        end else begin
+          offering_d = 1'b0;
+          answered_d = 1'b0;
+          state_d = Store;
+        end
+      end
+
+      Store: begin
+        write_command_valid_o = free_valid && pending_ready && segment_bytes != '0;
+        if (free_valid && pending_ready && (segment_bytes == '0 || write_command_ready_i)) begin
+          free_take = 1'b1;
+          info_write = 1'b1;
+          pending_push = 1'b1;
+          record_new = record_q;
+          record_new.received = header.last ? '0 : record_q.received + message_bytes_t'(segment_bytes);
+          record_new.written = record_q.written + 1'b1;
+          record_write = 1'b1;
+          header_done = 1'b1;
+          if (segment_bytes != '0) payload_d = PayloadBuffer;
+          state_d = Idle;
+        end
+      end
+
+      Kick: if (kick_ready_i) state_d = Idle;
+
+      default: state_d = Idle;
+    endcase
+  end
+
+  logic take_ready_q, head_answer_q, post_ready_q;
+  assign received_ready_o = header_done;
+  assign write_command_address_o = BufferBase + address_t'(free_buffer) * address_t'(BufferBytes);
+  assign write_command_bytes_o = segment_bytes;
+  assign grant_pair_o = '{slot: match, peer: received_i.source};
+  assign grant_limit_o = header.message_bytes;
+  assign grant_slot_o = header.token_slot;
+  assign grant_generation_o = header.token_generation;
+
+  always_comb begin
+    transmit_o = '0;
+    transmit_o.communicator = contexts_i[pair_q.slot].communicator;
+    transmit_o.peer = pair_q.peer;
+    transmit_o.session = peer_i.session;
+    transmit_o.control = 1'b1;
+    transmit_o.header.type_ = MessageTypeGrant;
+    transmit_o.header.first = 1'b1;
+    transmit_o.header.last = 1'b1;
+    transmit_o.header.communicator = communicator_i.number;
+    transmit_o.header.epoch = communicator_i.epoch;
+    transmit_o.header.source = 32'(communicator_i.rank);
+    transmit_o.header.destination = 32'(pair_q.peer);
+    transmit_o.header.sequence_ = contexts_i[pair_q.slot].sequence_;
+    transmit_o.header.message_bytes = record_q.limit;
+    transmit_o.header.token_slot = 16'(pair_q);
+    transmit_o.header.token_generation = record_q.generation;
+    transmit_o.header.signature = contexts_i[pair_q.slot].signature;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= Idle;
+      pair_q <= '0;
+      record_q <= '0;
+      kick_q <= '0;
+      info_taken_q <= '0;
+      offering_q <= 1'b0;
+      offer_id_q <= '0;
+      offer_pair_q <= '0;
+      answered_q <= 1'b0;
+      accepted_q <= 1'b0;
+      payload_q <= PayloadNone;
+      reserved_q <= '0;
+      written_q <= '0;
+      grants_q <= '0;
+      take_ready_q <= 1'b0;
+      head_answer_q <= 1'b0;
+      post_ready_q <= 1'b0;
+      signal_ends_q <= 1'b0;
+    end else begin
+      state_q <= state_d;
+      pair_q <= pair_d;
+      record_q <= record_d;
+      kick_q <= kick_d;
+      info_taken_q <= info_taken_d;
+      offering_q <= offering_d;
+      offer_id_q <= offer_id_d;
+      offer_pair_q <= offer_pair_d;
+      answered_q <= answered_d;
+      accepted_q <= accepted_d;
+      payload_q <= payload_d;
+      reserved_q <= reserved_d;
+      written_q <= written_d;
+      if (grants_push) grants_q[pair_q] <= 1'b1;
+      if (grants_take) grants_q[grants_head] <= 1'b0;
+      take_ready_q <= take_ready_o;
+      head_answer_q <= head_answer_o;
+      post_ready_q <= post_ready_o;
+      signal_ends_q <= signal_ends_d;
+    end
+  end
+
+endmodule

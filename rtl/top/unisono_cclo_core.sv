@@ -1,0 +1,335 @@
+// The core of the engine: from moves to jobs, lane and receive buffers. Around it stand the microcontroller and the
+// call front end, which give it moves and contexts; Tx and Rx; and the data movers.
+//
+// Latency, throughput: see its parts.
+
+module unisono_cclo_core
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_dmp_pkg::*;
+#(
+  parameter int unsigned DataBytes = 64,
+  parameter logic [63:0] BufferBase = 64'h0,
+  parameter int unsigned BufferBytes = 8192
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Moves of the active calls, in program order of each.
+  input  logic  move_valid_i,
+  output logic  move_ready_o,
+  input  slot_t move_slot_i,
+  input  move_t move_i,
+  input  logic [Ranks-1:0] move_sends_i,                 // ranks that a list of receivers has
+  input  logic [Ranks-1:0] move_receives_i,              // ranks that a list of senders has
+  // Words of the constant pools: for each slot the lists of its program. Written before the first move that names one.
+  input  logic        pool_write_i,
+  input  slot_t       pool_write_slot_i,
+  input  pool_index_t pool_write_index_i,
+  input  rank_t       pool_write_word_i,
+  output logic [Calls-1:0] empty_o,
+
+  // The active calls.
+  input  logic                clear_valid_i,
+  input  slot_t               clear_slot_i,
+  input  logic [Calls-1:0]    active_i,
+  input  call_context_t       contexts_i [Calls],
+  input  communicator_entry_t communicators_i [Calls],   // of each slot's call
+  input  binding_t            bindings_i [Calls][Regions],
+  output logic        fail_valid_o,
+  output slot_t       fail_slot_o,
+  output error_code_e fail_code_o,
+
+  // Peers; answered one cycle later. One question of the dispatcher, one of the receive-buffer manager.
+  output communicator_t peer_communicator_o [2],
+  output rank_t         peer_rank_o [2],
+  input  peer_entry_t   peer_i [2],
+
+  // Credit.
+  output logic          credit_take_o,
+  output communicator_t credit_communicator_o,
+  output rank_t         credit_peer_o,
+  input  logic          credit_answer_i,
+  input  logic          credit_granted_i,
+  input  logic          credit_event_valid_i,
+  output logic          credit_event_ready_o,
+  input  communicator_t credit_event_communicator_i,
+  input  rank_t         credit_event_peer_i,
+  output logic          owed_valid_o,
+  output communicator_t owed_communicator_o,
+  output rank_t         owed_peer_o,
+
+  // Space in the transport.
+  output logic           space_valid_o,
+  output session_t       space_session_o,
+  output segment_bytes_t space_bytes_o,
+  input  logic           space_answer_i,
+  input  logic           space_granted_i,
+
+  // Data to send, and grants.
+  output logic      transmit_valid_o,
+  input  logic      transmit_ready_i,
+  output transmit_t transmit_o,
+  output logic                   send_valid_o,
+  input  logic                   send_ready_i,
+  output logic [DataBytes*8-1:0] send_data_o,
+  output logic [DataBytes-1:0]   send_keep_o,
+  output logic                   send_last_o,
+  output logic      control_valid_o,
+  input  logic      control_ready_i,
+  output transmit_t control_o,
+
+  // What has come.
+  input  logic                   received_valid_i,
+  output logic                   received_ready_o,
+  input  received_t              received_i,
+  input  logic                   payload_valid_i,
+  output logic                   payload_ready_o,
+  input  logic [DataBytes*8-1:0] payload_data_i,
+  input  logic [DataBytes-1:0]   payload_keep_i,
+  input  logic                   payload_last_i,
+
+  // Readers of op0 and op1.
+  output logic [1:0]     read_command_valid_o,
+  input  logic [1:0]     read_command_ready_i,
+  output address_t       read_command_address_o [2],
+  output segment_bytes_t read_command_bytes_o [2],
+  input  logic [1:0]             read_valid_i,
+  output logic [1:0]             read_ready_o,
+  input  logic [DataBytes*8-1:0] read_data_i [2],
+  input  logic [DataBytes-1:0]   read_keep_i [2],
+  input  logic [1:0]             read_last_i,
+
+  // Writers of results (0) and of receive buffers (1).
+  output logic [1:0]     write_command_valid_o,
+  input  logic [1:0]     write_command_ready_i,
+  output address_t       write_command_address_o [2],
+  output segment_bytes_t write_command_bytes_o [2],
+  output logic [1:0]             write_valid_o,
+  input  logic [1:0]             write_ready_i,
+  output logic [DataBytes*8-1:0] write_data_o [2],
+  output logic [DataBytes-1:0]   write_keep_o [2],
+  output logic [1:0]             write_last_o,
+  input  logic [1:0]     written_valid_i,
+  input  logic [1:0]     written_error_i,
+
+  // Plugins.
+  output logic                   plugin_valid_o,
+  input  logic                   plugin_ready_i,
+  output logic [DataBytes*8-1:0] plugin_op0_o,
+  output logic [DataBytes*8-1:0] plugin_op1_o,
+  output logic                   plugin_use0_o,
+  output logic                   plugin_use1_o,
+  output func_e                  plugin_func_o,
+  output datatype_e              plugin_dtype_o,
+  output logic                   plugin_swap_o,
+  output logic [DataBytes-1:0]   plugin_keep_o,
+  output logic                   plugin_last_o,
+  input  logic                   result_valid_i,
+  output logic                   result_ready_o,
+  input  logic [DataBytes*8-1:0] result_data_i,
+  input  logic [DataBytes-1:0]   result_keep_i,
+  input  logic                   result_last_i
+);
+
+  // -------------------------------------------------------------------------------------------- scoreboard
+
+  entry_t push_entry;
+  logic issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid;
+  move_id_t issue_id, event_id, complete_id, push_id;
+  logic [31:0] dependencies;
+  logic [Ranks-1:0] receives, sends;
+
+  // A segment dependency is kept as a dependency on the whole move, which rule 10 of the model allows.
+  always_comb begin
+    dependencies = move_i.dependencies;
+    if (move_i.segment_dependency0 != '0) dependencies[move_i.segment_dependency0[4:0] - 5'd1] = 1'b1;
+    if (move_i.segment_dependency1 != '0) dependencies[move_i.segment_dependency1[4:0] - 5'd1] = 1'b1;
+    receives = '0;
+    sends = '0;
+    if (move_i.op1.kind == OperandKindArrival) begin
+      if (move_i.arrival.mode == PeerModeRank) receives[rank_t'(move_i.arrival.peer)] = 1'b1;
+      else receives = move_receives_i;
+    end
+    if (move_i.remote.kind == RemoteKindMessage) begin
+      if (move_i.remote.mode == PeerModeRank) sends[rank_t'(move_i.remote.peer)] = 1'b1;
+      else sends = move_sends_i;
+    end
+  end
+  assign push_id = '{slot: move_slot_i, entry: push_entry};
+
+  unisono_scoreboard u_scoreboard (
+    .clk_i, .rst_ni,
+    .push_valid_i(move_valid_i), .push_ready_o(move_ready_o), .push_slot_i(move_slot_i),
+    .push_dependencies_i(dependencies), .push_receives_i(receives), .push_sends_i(sends),
+    .push_entry_o(push_entry),
+    .issue_valid_o(issue_valid), .issue_ready_i(issue_ready), .issue_id_o(issue_id),
+    .consumed_valid_i(consumed_valid), .consumed_id_i(event_id),
+    .sent_valid_i(sent_valid), .sent_id_i(event_id),
+    .complete_valid_i(complete_valid), .complete_id_i(complete_id),
+    .empty_o
+  );
+
+  // ------------------------------------------------------------------------------------------- dispatcher
+
+  slot_t context_slot, rbm_slot;
+  region_e op0_region, op1_region, local_region;
+  logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
+  logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_ready;
+  pair_t grant_pair, head_pair, take_pair;
+  message_bytes_t grant_limit;
+  logic [15:0] grant_slot, grant_generation;
+  post_t post;
+  segment_t head;
+  move_id_t kick_id, offer_id;
+  segment_bytes_t offer_bytes;
+  job_t job, lane_job;
+  logic lane_job_valid, lane_job_ready, end_valid, end_complete, dispatcher_complete;
+  job_end_t job_end;
+  logic fails [2];
+  slot_t fail_slot [2];
+  error_code_e fail_code [2];
+
+  unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
+    .clk_i, .rst_ni,
+    .move_valid_i(move_valid_i && move_ready_o), .move_id_i(push_id), .move_i, .move_sends_i(sends),
+    .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
+    .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
+    .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
+    .communicator_i(communicators_i[context_slot]),
+    .op0_region_o(op0_region), .op1_region_o(op1_region), .local_region_o(local_region),
+    .op0_binding_i(bindings_i[context_slot][op0_region[2:0]]),
+    .op1_binding_i(bindings_i[context_slot][op1_region[2:0]]),
+    .local_binding_i(bindings_i[context_slot][local_region[2:0]]),
+    .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
+    .credit_take_o, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
+    .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
+    .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
+    .grant_limit_i(grant_limit), .grant_slot_i(grant_slot), .grant_generation_i(grant_generation),
+    .space_valid_o, .space_session_o, .space_bytes_o, .space_answer_i, .space_granted_i,
+    .post_valid_o(post_valid), .post_ready_i(post_ready), .post_o(post),
+    .head_valid_o(head_valid), .head_pair_o(head_pair), .head_answer_i(head_answer), .head_i(head),
+    .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
+    .kick_valid_i(kick_valid), .kick_ready_o(kick_ready), .kick_id_i(kick_id),
+    .wake_valid_i(wake_valid), .wake_ready_o(wake_ready), .wake_id_i(wake_id),
+    .offer_valid_i(offer_valid), .offer_id_i(offer_id), .offer_bytes_i(offer_bytes),
+    .offer_answer_o(offer_answer), .offer_accepted_o(offer_accepted),
+    .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job),
+    .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
+    .complete_valid_o(dispatcher_complete), .event_id_o(event_id),
+    .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0])
+  );
+
+  slot_t pool_slot;
+  pool_index_t pool_index;
+  rank_t pool_word;
+  unisono_ram_sdp #(.Width(RankWidth), .Depth(Calls * PoolWords)) u_pools (
+    .clk_i, .wr_en_i(pool_write_i), .wr_addr_i({pool_write_slot_i, pool_write_index_i}),
+    .wr_data_i(pool_write_word_i), .rd_en_i(1'b1), .rd_out_en_i(1'b1), .rd_addr_i({pool_slot, pool_index}),
+    .rd_data_o(pool_word)
+  );
+
+  // Room once shown stays until it is used, whatever the lane does.
+  unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_jobs (
+    .clk_i, .rst_ni, .in_valid_i(job_valid), .in_ready_o(job_ready), .in_data_i(job),
+    .out_valid_o(lane_job_valid), .out_ready_i(lane_job_ready), .out_data_o(lane_job), .count_o()
+  );
+
+  // ----------------------------------------------------------------------------------- receive buffers
+
+  logic bypass_valid, bypass_ready, bypass_last;
+  logic [DataBytes*8-1:0] bypass_data;
+  logic [DataBytes-1:0] bypass_keep;
+
+  unisono_rbm #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_rbm (
+    .clk_i, .rst_ni,
+    .clear_valid_i, .clear_slot_i, .active_i, .contexts_i,
+    .communicator_slot_o(rbm_slot), .communicator_i(communicators_i[rbm_slot]),
+    .received_valid_i, .received_ready_o, .received_i,
+    .payload_valid_i, .payload_ready_o, .payload_data_i, .payload_keep_i, .payload_last_i,
+    .write_command_valid_o(write_command_valid_o[1]), .write_command_ready_i(write_command_ready_i[1]),
+    .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
+    .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]), .write_data_o(write_data_o[1]),
+    .write_keep_o(write_keep_o[1]), .write_last_o(write_last_o[1]), .written_i(written_valid_i[1]),
+    .bypass_valid_o(bypass_valid), .bypass_ready_i(bypass_ready), .bypass_data_o(bypass_data),
+    .bypass_keep_o(bypass_keep), .bypass_last_o(bypass_last),
+    .offer_valid_o(offer_valid), .offer_id_o(offer_id), .offer_bytes_o(offer_bytes),
+    .offer_answer_i(offer_answer), .offer_accepted_i(offer_accepted),
+    .post_valid_i(post_valid), .post_ready_o(post_ready), .post_i(post),
+    .head_valid_i(head_valid), .head_pair_i(head_pair), .head_answer_o(head_answer), .head_o(head),
+    .take_valid_i(take_valid), .take_pair_i(take_pair), .take_ready_o(take_ready),
+    .kick_valid_o(kick_valid), .kick_ready_i(kick_ready), .kick_id_o(kick_id),
+    .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_pair_o(grant_pair),
+    .grant_limit_o(grant_limit), .grant_slot_o(grant_slot), .grant_generation_o(grant_generation),
+    .release_valid_i(end_valid && job_end.releases), .release_buffer_i(job_end.buffer),
+    .owed_valid_o, .owed_communicator_o, .owed_peer_o,
+    .transmit_valid_o(control_valid_o), .transmit_ready_i(control_ready_i), .transmit_o(control_o),
+    .peer_communicator_o(peer_communicator_o[1]), .peer_rank_o(peer_rank_o[1]), .peer_i(peer_i[1]),
+    .fail_valid_o(fails[1]), .fail_slot_o(fail_slot[1]), .fail_code_o(fail_code[1])
+  );
+
+  // ------------------------------------------------------------------------------------------------- lane
+
+  unisono_compute_lane #(.DataBytes(DataBytes)) u_lane (
+    .clk_i, .rst_ni,
+    .job_valid_i(lane_job_valid), .job_ready_o(lane_job_ready), .job_i(lane_job),
+    .op0_command_valid_o(read_command_valid_o[0]), .op0_command_ready_i(read_command_ready_i[0]),
+    .op0_command_address_o(read_command_address_o[0]), .op0_command_bytes_o(read_command_bytes_o[0]),
+    .op0_valid_i(read_valid_i[0]), .op0_ready_o(read_ready_o[0]), .op0_data_i(read_data_i[0]),
+    .op0_keep_i(read_keep_i[0]), .op0_last_i(read_last_i[0]),
+    .op1_command_valid_o(read_command_valid_o[1]), .op1_command_ready_i(read_command_ready_i[1]),
+    .op1_command_address_o(read_command_address_o[1]), .op1_command_bytes_o(read_command_bytes_o[1]),
+    .op1_valid_i(read_valid_i[1]), .op1_ready_o(read_ready_o[1]), .op1_data_i(read_data_i[1]),
+    .op1_keep_i(read_keep_i[1]), .op1_last_i(read_last_i[1]),
+    .bypass_valid_i(bypass_valid), .bypass_ready_o(bypass_ready), .bypass_data_i(bypass_data),
+    .bypass_keep_i(bypass_keep), .bypass_last_i(bypass_last),
+    .plugin_valid_o, .plugin_ready_i, .plugin_op0_o, .plugin_op1_o, .plugin_use0_o, .plugin_use1_o,
+    .plugin_func_o, .plugin_dtype_o, .plugin_swap_o, .plugin_keep_o, .plugin_last_o,
+    .result_valid_i, .result_ready_o, .result_data_i, .result_keep_i, .result_last_i,
+    .write_command_valid_o(write_command_valid_o[0]), .write_command_ready_i(write_command_ready_i[0]),
+    .write_command_address_o(write_command_address_o[0]), .write_command_bytes_o(write_command_bytes_o[0]),
+    .write_valid_o(write_valid_o[0]), .write_ready_i(write_ready_i[0]), .write_data_o(write_data_o[0]),
+    .write_keep_o(write_keep_o[0]), .write_last_o(write_last_o[0]),
+    .written_valid_i(written_valid_i[0]), .written_error_i(written_error_i[0]),
+    .transmit_valid_o, .transmit_ready_i, .transmit_o,
+    .send_valid_o, .send_ready_i, .send_data_o, .send_keep_o, .send_last_o,
+    .end_valid_o(end_valid), .end_o(job_end)
+  );
+
+  // ------------------------------------------------------------------------------------------- completion
+  // Jobs end at most one a cycle, and moves without a job complete rarely: these wait while a job ends.
+
+  assign end_complete = end_valid && job_end.last;
+  logic late_valid, late_ready;
+  move_id_t late_id;
+  unisono_fifo #(.Width($bits(move_id_t)), .Depth(64)) u_late (
+    .clk_i, .rst_ni, .in_valid_i(dispatcher_complete), .in_ready_o(late_ready), .in_data_i(event_id),
+    .out_valid_o(late_valid), .out_ready_i(!end_complete), .out_data_o(late_id), .count_o()
+  );
+  assign complete_valid = end_complete || late_valid;
+  assign complete_id = end_complete ? job_end.id : late_id;
+
+  // Moves whose local result is there. A move has at most one such job under way.
+  logic wake_valid, wake_ready;
+  move_id_t wake_id;
+  unisono_fifo #(.Width($bits(move_id_t)), .Depth(Calls * Window), .BlockRam(1'b1)) u_wakes (
+    .clk_i, .rst_ni, .in_valid_i(end_valid && job_end.wakes), .in_ready_o(), .in_data_i(job_end.id),
+    .out_valid_o(wake_valid), .out_ready_i(wake_ready), .out_data_o(wake_id), .count_o()
+  );
+
+  // Memory errors end the call; so do moves and messages that do not fit.
+  assign fail_valid_o = (end_valid && job_end.error) || fails[0] || fails[1];
+  always_comb begin
+    if (end_valid && job_end.error) begin
+      fail_slot_o = job_end.id.slot;
+      fail_code_o = ErrorCodeInternal;
+    end else begin
+      fail_slot_o = fails[0] ? fail_slot[0] : fail_slot[1];
+      fail_code_o = fails[0] ? fail_code[0] : fail_code[1];
+    end
+  end
+
+  logic unused;
+  assign unused = ^{written_error_i[1], late_ready, op0_region[4:3], op1_region[4:3], local_region[4:3]};
+
+endmodule

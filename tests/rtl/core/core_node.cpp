@@ -1,0 +1,355 @@
+#include "tests/rtl/core/core_node.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "engine/plugins.hpp"
+#include "tests/rtl/core/bits.hpp"
+
+namespace unisono::rtl {
+namespace {
+
+constexpr std::uint32_t kRegionWords = 4;  // of a binding: 112 bits
+
+template <class Wide>
+void put_word(Wide& wide, const Word& word) {
+  std::memcpy(&wide[0], word.data(), kWord);
+}
+template <class Wide>
+Word get_word(const Wide& wide) {
+  Word word;
+  std::memcpy(word.data(), &wide[0], kWord);
+  return word;
+}
+
+}  // namespace
+
+CoreNode::CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings& settings)
+    : context_(std::make_unique<VerilatedContext>()),
+      rank_(rank),
+      size_(size),
+      settings_(settings),
+      random_(settings.seed * 977 + rank),
+      memory_(std::size_t{10} << 20U),
+      credits_(size, settings.rx_buffers) {
+  context_->randReset(2);
+  context_->randSeed(static_cast<int>(settings.seed + rank + 1));
+  top_ = std::make_unique<Vunisono_cclo_core>(context_.get());
+  top_->rst_ni = 0;
+  top_->move_valid_i = 0;
+  top_->pool_write_i = 0;
+  top_->clear_valid_i = 0;
+  top_->active_i = 0;
+  top_->received_valid_i = 0;
+  top_->payload_valid_i = 0;
+  top_->read_valid_i = 0;
+  top_->written_valid_i = 0;
+  top_->written_error_i = 0;
+  top_->result_valid_i = 0;
+  top_->credit_event_valid_i = 0;
+  top_->credit_answer_i = 0;
+  top_->space_answer_i = 0;
+  for (int i = 0; i < 4; ++i) {
+    top_->clk_i = 0;
+    top_->eval();
+    top_->clk_i = 1;
+    top_->eval();
+  }
+  top_->rst_ni = 1;
+}
+
+/// What is offered once stays on offer until it is taken.
+bool CoreNode::offers(bool& offered, bool available) {
+  offered = available && (offered || !stalls());
+  return offered;
+}
+
+bool CoreNode::stalls() { return settings_.stall_percent != 0 && random_() % 100 < settings_.stall_percent; }
+
+void CoreNode::begin(std::uint32_t slot, const Call& call, const Program& program, std::uint32_t sequence,
+                     const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions) {
+  auto& context = top_->contexts_i[slot];
+  std::fill_n(&context[0], 4, 0U);
+  set_bits(context, 5, 6, static_cast<std::uint64_t>(call.dtype));
+  set_bits(context, 11, 32, sequence);
+  set_bits(context, 75, 32, 0x1234'0000U + sequence);  // signature
+  auto& communicator = top_->communicators_i[slot];
+  std::fill_n(&communicator[0], 5, 0U);
+  set_bits(communicator, 0, 6, rank_);
+  set_bits(communicator, 6, 7, size_);
+  set_bits(communicator, 13, 16, settings_.rx_buffers);
+  set_bits(communicator, 29, 32, settings_.segment_bytes);
+  set_bits(communicator, 61, 32, settings_.eager_limit);
+  for (std::size_t region = 0; region < regions.size(); ++region) {
+    auto& binding = top_->bindings_i[slot][region];
+    std::fill_n(&binding[0], kRegionWords, 0U);
+    set_bits(binding, 0, 64, regions[region].first);
+    set_bits(binding, 64, 48, regions[region].second);
+  }
+  for (const Move& move : program.moves) {
+    const auto ranks = [&](bool used, PeerMode mode, std::uint32_t index) {
+      std::uint64_t list = 0;
+      if (!used || mode == PeerMode::kRank) return list;
+      for (std::uint32_t i = 1; i <= program.pool[index]; ++i) list |= std::uint64_t{1} << program.pool[index + i];
+      return list;
+    };
+    moves_[slot].push_back(
+        {encode(move), ranks(move.remote.kind == RemoteKind::kMessage, move.remote.mode, move.remote.peer),
+         ranks(move.op1.kind == OperandKind::kArrival, move.arrival.mode, move.arrival.peer)});
+  }
+  for (std::size_t i = 0; i < program.pool.size(); ++i) {
+    top_->pool_write_i = 1;
+    top_->pool_write_slot_i = static_cast<std::uint8_t>(slot);
+    top_->pool_write_index_i = static_cast<std::uint16_t>(i);
+    top_->pool_write_word_i = static_cast<std::uint8_t>(program.pool[i]);
+    top_->clk_i = 0;
+    top_->eval();
+    top_->clk_i = 1;
+    top_->eval();
+  }
+  top_->pool_write_i = 0;
+  top_->active_i = static_cast<std::uint8_t>(top_->active_i | 1U << slot);
+  began_[slot] = true;
+}
+
+bool CoreNode::finished(std::uint32_t slot) const { return moves_[slot].empty() && (top_->empty_o >> slot & 1U) != 0; }
+
+void CoreNode::deliver(Packet packet) {
+  if (packet.header.type == MessageType::kCredit) {
+    credits_[packet.from] += packet.header.credits;
+    credit_events_.push_back(packet.from);
+    return;
+  }
+  arrived_.push_back(std::move(packet));
+}
+
+Beat CoreNode::read_beat(const Command& command, std::uint64_t done) const {
+  Beat beat;
+  const std::uint64_t bytes = std::min<std::uint64_t>(kWord, command.bytes - done);
+  if (command.address + done + bytes > memory_.size()) throw std::runtime_error("a read beyond memory");
+  std::memcpy(beat.data.data(), memory_.data() + command.address + done, bytes);
+  beat.keep = bytes == kWord ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1;
+  beat.last = done + bytes == command.bytes;
+  return beat;
+}
+
+Beat CoreNode::compute() const {
+  Beat beat;
+  beat.keep = top_->plugin_keep_o;
+  beat.last = top_->plugin_last_o != 0;
+  const Word a = get_word(top_->plugin_op0_o), b = get_word(top_->plugin_op1_o);
+  const auto func = static_cast<Func>(top_->plugin_func_o);
+  if (func == Func::kNone) {
+    beat.data = top_->plugin_use0_o != 0 ? a : b;
+  } else {
+    cclo::plugin_combine(func, static_cast<Datatype>(top_->plugin_dtype_o), top_->plugin_swap_o != 0,
+                   reinterpret_cast<const std::byte*>(a.data()), reinterpret_cast<const std::byte*>(b.data()),
+                   reinterpret_cast<std::byte*>(beat.data.data()), kWord);
+  }
+  return beat;
+}
+
+void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
+  Vunisono_cclo_core& top = *top_;
+
+  // --- what the machine offers in this cycle
+  bool offers_move = false;
+  for (std::uint32_t i = 0; i < 8 && !offers_move; ++i) {
+    const std::uint32_t slot = (next_slot_ + i) % 8;
+    // A slot whose window is full gets no move, as in the call front end.
+    if (moves_[slot].empty()) continue;
+    offers_move = true;
+    top.move_slot_i = static_cast<std::uint8_t>(slot);
+    const Emitted& move = moves_[slot].front();
+    std::memcpy(&top.move_i[0], move.words.data(), sizeof move.words);
+    top.move_sends_i = move.sends;
+    top.move_receives_i = move.receives;
+  }
+  top.move_valid_i = offers(offers_move_, offers_move);
+
+  std::array<Beat, 2> read{};
+  top.read_valid_i = 0;
+  top.read_command_ready_i = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Reader& reader = readers_[i];
+    if (reader.commands.size() < 8 && !stalls()) top.read_command_ready_i |= static_cast<std::uint8_t>(1U << i);
+    if (!offers(reader.offered, !reader.commands.empty() && reader.commands.front().ready <= cycle)) continue;
+    read[i] = read_beat(reader.commands.front(), reader.done);
+    put_word(top.read_data_i[i], read[i].data);
+    top.read_keep_i[i] = read[i].keep;
+    top.read_last_i = static_cast<std::uint8_t>((top.read_last_i & ~(1U << i)) | (read[i].last ? 1U << i : 0));
+    top.read_valid_i |= static_cast<std::uint8_t>(1U << i);
+  }
+  top.write_command_ready_i = 0;
+  top.write_ready_i = 0;
+  top.written_valid_i = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Writer& writer = writers_[i];
+    if (writer.commands.size() < 8 && !stalls()) top.write_command_ready_i |= static_cast<std::uint8_t>(1U << i);
+    if (!writer.commands.empty() && !stalls()) top.write_ready_i |= static_cast<std::uint8_t>(1U << i);
+    if (!writer.answers.empty() && writer.answers.front() <= cycle) {
+      writer.answers.pop_front();
+      top.written_valid_i |= static_cast<std::uint8_t>(1U << i);
+    }
+  }
+  top.plugin_ready_i = results_.size() < 32 && !stalls();
+  top.result_valid_i = !results_.empty() && results_.front().ready <= cycle;
+  if (top.result_valid_i != 0) {
+    put_word(top.result_data_i, results_.front().beat.data);
+    top.result_keep_i = results_.front().beat.keep;
+    top.result_last_i = results_.front().beat.last;
+  }
+  top.transmit_ready_i = !sending_ && !stalls();
+  top.send_ready_i = sending_ && !stalls();
+  top.control_ready_i = !stalls();
+
+  const bool has_arrival = !arrived_.empty();
+  top.received_valid_i = offers(offers_header_, has_arrival && !header_taken_);
+  if (has_arrival) {
+    const Packet& packet = arrived_.front();
+    const auto words = encode(packet.header);
+    for (std::size_t i = 0; i < 8; ++i) set_bits(top.received_i, 10 + 64 * i, 64, words[i]);
+    set_bits(top.received_i, 0, 6, packet.from);
+    set_bits(top.received_i, 6, 4, 0);
+    // Payload may be offered with its header.
+    top.payload_valid_i = offers(offers_payload_, payload_done_ < packet.payload.size());
+    if (top.payload_valid_i != 0) {
+      const Beat& beat = packet.payload[payload_done_];
+      put_word(top.payload_data_i, beat.data);
+      top.payload_keep_i = beat.keep;
+      top.payload_last_i = beat.last;
+    }
+  } else {
+    top.payload_valid_i = 0;
+  }
+  top.credit_answer_i = credit_asked_;
+  top.credit_granted_i = credit_granted_;
+  top.space_answer_i = space_asked_;
+  top.space_granted_i = space_granted_;
+  credit_asked_ = space_asked_ = false;
+  top.credit_event_valid_i = !credit_events_.empty();
+  if (!credit_events_.empty()) top.credit_event_peer_i = static_cast<std::uint8_t>(credit_events_.front());
+  top.credit_event_communicator_i = 0;
+  for (std::size_t i = 0; i < 2; ++i) top.peer_i[i] = 1U << 16U | peer_asked_[i];
+
+  top.clk_i = 0;
+  top.eval();
+
+  // --- what is exchanged in this cycle
+  if (top.move_valid_i != 0 && top.move_ready_o != 0) {
+    moves_[top.move_slot_i].pop_front();
+    next_slot_ = (top.move_slot_i + 1U) % 8;
+    offers_move_ = false;
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::uint8_t bit = static_cast<std::uint8_t>(1U << i);
+    Reader& reader = readers_[i];
+    if ((top.read_valid_i & top.read_ready_o & bit) != 0) {
+      reader.offered = false;
+      reader.done += kWord;
+      if (read[i].last) {
+        reader.commands.pop_front();
+        reader.done = 0;
+      }
+    }
+    if ((top.read_command_valid_o & top.read_command_ready_i & bit) != 0) {
+      reader.commands.push_back(
+          {top.read_command_address_o[i], top.read_command_bytes_o[i], cycle + settings_.memory_latency});
+    }
+    Writer& writer = writers_[i];
+    if ((top.write_valid_o & top.write_ready_i & bit) != 0) {
+      const Command& command = writer.commands.front();
+      const Word word = get_word(top.write_data_o[i]);
+      const auto bytes = static_cast<std::uint64_t>(__builtin_popcountll(top.write_keep_o[i]));
+      if (command.address + writer.done + bytes > memory_.size()) throw std::runtime_error("a write beyond memory");
+      std::memcpy(memory_.data() + command.address + writer.done, word.data(), bytes);
+      writer.done += bytes;
+      if ((top.write_last_o & bit) != 0) {
+        if (writer.done != command.bytes) throw std::runtime_error("a write of another length than its command");
+        writer.commands.pop_front();
+        writer.done = 0;
+        writer.answers.push_back(cycle + settings_.memory_latency);
+      }
+    }
+    if ((top.write_command_valid_o & top.write_command_ready_i & bit) != 0) {
+      writer.commands.push_back({top.write_command_address_o[i], top.write_command_bytes_o[i], cycle});
+      if (i == 1) ++counters_.buffered_segments;
+    }
+  }
+  if (top.result_valid_i != 0 && top.result_ready_o != 0) results_.pop_front();
+  if (top.plugin_valid_o != 0 && top.plugin_ready_i != 0) {
+    results_.push_back({compute(), cycle + settings_.plugin_latency});
+    ++counters_.plugin_words;
+  }
+  if (top.send_valid_o != 0 && top.send_ready_i != 0) {
+    outgoing_.payload.push_back({get_word(top.send_data_o), top.send_keep_o, top.send_last_o != 0});
+    ++counters_.sent_words;
+    if (top.send_last_o != 0) {
+      outgoing_.ready = cycle + settings_.network_latency;
+      network.push_back(std::move(outgoing_));
+      outgoing_ = {};
+      sending_ = false;
+    }
+  }
+  const auto packet_of = [&](const auto& transmit) {
+    Packet packet;
+    std::array<std::uint64_t, 8> words{};
+    for (std::size_t i = 0; i < 8; ++i) words[i] = get_bits(transmit, 27 + 64 * i, 64);
+    packet.header = decode_header(words);
+    packet.from = rank_;
+    packet.to = static_cast<std::uint32_t>(get_bits(transmit, 17, 6));
+    if (get_bits(transmit, 1, 16) != packet.to) throw std::runtime_error("a session that is not the peer's");
+    packet.ready = cycle + settings_.network_latency;
+    return packet;
+  };
+  if (top.transmit_valid_o != 0 && top.transmit_ready_i != 0) {
+    outgoing_ = packet_of(top.transmit_o);
+    if (outgoing_.header.segment_bytes == 0) {
+      network.push_back(std::move(outgoing_));
+    } else {
+      sending_ = true;
+    }
+  }
+  if (top.control_valid_o != 0 && top.control_ready_i != 0) network.push_back(packet_of(top.control_o));
+  if (top.received_valid_i != 0 && top.received_ready_o != 0) {
+    header_taken_ = true;
+    offers_header_ = false;
+  }
+  if (top.payload_valid_i != 0 && top.payload_ready_o != 0) {
+    ++payload_done_;
+    offers_payload_ = false;
+  }
+  if (has_arrival && header_taken_ && payload_done_ == arrived_.front().payload.size()) {
+    arrived_.pop_front();
+    header_taken_ = false;
+    payload_done_ = 0;
+  }
+  if (top.credit_take_o != 0) {
+    credit_asked_ = true;
+    std::uint32_t& left = credits_[top.credit_peer_o];
+    credit_granted_ = left != 0;
+    if (credit_granted_) --left;
+  }
+  if (top.credit_event_valid_i != 0 && top.credit_event_ready_o != 0) credit_events_.pop_front();
+  if (top.owed_valid_o != 0) {
+    Packet credit;
+    credit.header = make_header(MessageType::kCredit);
+    credit.header.credits = 1;
+    credit.from = rank_;
+    credit.to = top.owed_peer_o;
+    credit.ready = cycle + settings_.network_latency;
+    network.push_back(std::move(credit));
+  }
+  if (top.space_valid_o != 0) {
+    space_asked_ = true;
+    space_granted_ = !stalls();
+  }
+  if (top.fail_valid_o != 0 && failed_[top.fail_slot_o] == 0) failed_[top.fail_slot_o] = top.fail_code_o;
+  for (std::size_t i = 0; i < 2; ++i) peer_asked_[i] = top.peer_rank_o[i];
+
+  top.clk_i = 1;
+  top.eval();
+}
+
+}  // namespace unisono::rtl

@@ -1,0 +1,136 @@
+// One Verilated core with an ideal machine around it: memory of a fixed latency, a transport that keeps the order of
+// each pair, plugins computed by core/arithmetic.hpp. Everything can stall at random.
+#pragma once
+
+#include <Vunisono_cclo_core.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/call.hpp"
+#include "core/header.hpp"
+#include "core/program.hpp"
+
+namespace unisono::rtl {
+
+inline constexpr std::size_t kWord = 64;
+using Word = std::array<std::uint8_t, kWord>;
+
+/// A word of a stream.
+struct Beat {
+  Word data{};
+  std::uint64_t keep = 0;
+  bool last = false;
+};
+
+/// What travels between nodes.
+struct Packet {
+  Header header;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::vector<Beat> payload;
+  std::uint64_t ready = 0;  ///< cycle in which it is there
+};
+
+struct MachineSettings {
+  std::uint64_t memory_latency = 20;   ///< cycles from command to first word, and from last word to its answer
+  std::uint64_t network_latency = 50;  ///< cycles from a word's leaving to its coming
+  std::uint32_t plugin_latency = 8;
+  std::uint32_t rx_buffers = 4;  ///< eager messages per peer
+  std::uint32_t eager_limit = 4096;
+  std::uint32_t segment_bytes = 4096;
+  std::uint32_t stall_percent = 0;  ///< of the cycles, on every interface
+  std::uint64_t seed = 1;
+};
+
+/// What a node did, in cycles and words.
+struct NodeCounters {
+  std::uint64_t jobs = 0;
+  std::uint64_t plugin_words = 0;
+  std::uint64_t sent_words = 0;
+  std::uint64_t buffered_segments = 0;
+  std::uint64_t bypassed_words = 0;
+};
+
+class CoreNode {
+ public:
+  CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings& settings);
+
+  std::vector<std::byte>& memory() { return memory_; }
+  /// Enters a call into a slot: its program and where its regions stand in memory().
+  void begin(std::uint32_t slot, const Call& call, const Program& program, std::uint32_t sequence,
+             const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions);
+  bool finished(std::uint32_t slot) const;
+  /// The error code the core has ended a call with, 0 if none.
+  std::uint16_t failed(std::uint32_t slot) const { return failed_[slot]; }
+
+  /// One clock cycle. Packets that left are put into `network`.
+  void tick(std::uint64_t cycle, std::deque<Packet>& network);
+  /// A packet whose time has come.
+  void deliver(Packet packet);
+  const NodeCounters& counters() const { return counters_; }
+
+ private:
+  struct Command {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t ready = 0;
+  };
+  struct Reader {
+    std::deque<Command> commands;
+    std::uint64_t done = 0;
+    bool offered = false;
+  };
+  struct Writer {
+    std::deque<Command> commands;
+    std::uint64_t done = 0;
+    std::deque<std::uint64_t> answers;  ///< cycles in which results are visible
+  };
+  struct Emitted {
+    std::array<std::uint64_t, 8> words{};
+    std::uint64_t sends = 0;     ///< ranks of a list that it sends to
+    std::uint64_t receives = 0;  ///< and of one that it receives from
+  };
+  struct Result {
+    Beat beat;
+    std::uint64_t ready = 0;
+  };
+
+  bool stalls();
+  bool offers(bool& offered, bool available);
+  Beat read_beat(const Command& command, std::uint64_t done) const;
+  Beat compute() const;
+
+  std::unique_ptr<VerilatedContext> context_;
+  std::unique_ptr<Vunisono_cclo_core> top_;
+  std::uint32_t rank_;
+  std::uint32_t size_;
+  MachineSettings settings_;
+  std::mt19937_64 random_;
+  std::vector<std::byte> memory_;
+  std::array<std::deque<Emitted>, 8> moves_;
+  std::array<bool, 8> began_{};
+  std::array<std::uint16_t, 8> failed_{};
+  std::uint32_t next_slot_ = 0;
+
+  std::array<Reader, 2> readers_;
+  std::array<Writer, 2> writers_;
+  std::deque<Result> results_;
+  bool sending_ = false;
+  Packet outgoing_;
+  std::deque<Packet> arrived_;
+  bool header_taken_ = false, offers_header_ = false, offers_payload_ = false, offers_move_ = false;
+  std::size_t payload_done_ = 0;
+  std::vector<std::uint32_t> credits_;   ///< by peer: eager messages that may be sent
+  std::deque<std::uint32_t> credit_events_;
+  bool credit_asked_ = false, credit_granted_ = false, space_asked_ = false, space_granted_ = false;
+  std::array<std::uint32_t, 2> peer_asked_{};
+  NodeCounters counters_;
+};
+
+}  // namespace unisono::rtl
