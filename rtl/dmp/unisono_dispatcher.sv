@@ -12,7 +12,7 @@
 // An arrival of several peers is carried out segment by segment, when the segment of every peer is there: one job for
 // each, through the lane's accumulator, in the order of the list.
 //
-// Latency: from issue to job 6 cycles without arrival and send, 7 with credit or space to ask for.
+// Latency: from issue to job 9 cycles without arrival and send; asking for credit or space adds what that takes.
 // Throughput: one look in 5 to 8 cycles; a segment of 64 words takes 64 in the lane.
 
 module unisono_dispatcher
@@ -36,6 +36,7 @@ module unisono_dispatcher
   input  logic     issue_valid_i,
   output logic     issue_ready_o,
   input  move_id_t issue_id_i,
+  input  generation_t issue_generation_i,
 
   // Lists of peers: a word of the program's constant pool, one cycle after the question.
   output slot_t       pool_slot_o,
@@ -46,20 +47,19 @@ module unisono_dispatcher
   output slot_t               context_slot_o,
   input  call_context_t       context_i,
   input  communicator_entry_t communicator_i,
-  output region_e             op0_region_o,
-  output region_e             op1_region_o,
-  output region_e             local_region_o,
-  input  binding_t            op0_binding_i,
-  input  binding_t            op1_binding_i,
-  input  binding_t            local_binding_i,
+  // Where a region stands, one cycle after the question.
+  output slot_t               binding_slot_o,
+  output region_e             binding_region_o,
+  input  binding_t            binding_i,
 
   // The peer that a move sends to, one cycle after the question.
   output communicator_t peer_communicator_o,
   output rank_t         peer_rank_o,
   input  peer_entry_t   peer_i,
 
-  // Credit for one eager message; answered one cycle later.
+  // Credit for one eager message.
   output logic          credit_take_o,
+  input  logic          credit_ready_i,
   output communicator_t credit_communicator_o,
   output rank_t         credit_peer_o,
   input  logic          credit_answer_i,
@@ -80,6 +80,7 @@ module unisono_dispatcher
 
   // Space in the transport for one packet, reserved with the answer.
   output logic           space_valid_o,
+  input  logic           space_ready_i,
   output session_t       space_session_o,
   output segment_bytes_t space_bytes_o,
   input  logic           space_answer_i,
@@ -121,6 +122,7 @@ module unisono_dispatcher
   output logic     sent_valid_o,
   output logic     complete_valid_o,
   output move_id_t event_id_o,
+  output generation_t event_generation_o,
 
   // A move that no engine can carry out ends its call.
   output logic        fail_valid_o,
@@ -132,6 +134,7 @@ module unisono_dispatcher
 
   // What a move has become when it issued.
   typedef struct packed {
+    generation_t generation;
     func_e func;
     datatype_e dtype;
     logic swap;
@@ -308,7 +311,10 @@ module unisono_dispatcher
   typedef enum logic [3:0] {
     Idle,
     Wake,          // a list's local result has been made
-    Decode,        // the move's words are there: make its run
+    Bind0,         // the move is there: where its regions stand is asked for, one after the other
+    Bind1,
+    Bind2,
+    Decode,        // all of them are known: make its run
     ListWait,      // a word of its list is on its way
     ListCount,     // how many peers
     ListRank,      // one of them
@@ -353,9 +359,11 @@ module unisono_dispatcher
   endfunction
 
   assign context_slot_o = id_q.slot;
-  assign op0_region_o = move.op0.region;
-  assign op1_region_o = move.op1.region;
-  assign local_region_o = move.local_.region;
+  assign binding_slot_o = id_q.slot;
+  assign binding_region_o = state_q == Bind0 ? move.op0.region
+                            : state_q == Bind1 ? move.op1.region : move.local_.region;
+  binding_t op0_binding_d, op0_binding_q, op1_binding_d, op1_binding_q;
+  generation_t generation_d, generation_q;
   // Elements have 1, 2, 4, 8 or 16 bytes.
   always_comb begin
     case (datatype_bytes(move.dtype))
@@ -372,19 +380,20 @@ module unisono_dispatcher
   assign exists = is_move && (move.count != '0 || move.signal);
 
   always_comb begin
+    run_new.generation = generation_q;
     run_new.func = move.func;
     run_new.dtype = move.dtype;
     run_new.swap = move.swap;
     run_new.op0 = move.op0.kind == OperandKindMemory;
-    run_new.op0_address = op0_binding_i.address + address_t'(move.op0.offset);
+    run_new.op0_address = op0_binding_q.address + address_t'(move.op0.offset);
     run_new.op1_memory = move.op1.kind == OperandKindMemory;
-    run_new.op1_address = op1_binding_i.address + address_t'(move.op1.offset);
+    run_new.op1_address = op1_binding_q.address + address_t'(move.op1.offset);
     run_new.arrival = move.op1.kind == OperandKindArrival;
     run_new.fan_in = run_new.arrival && move.arrival.mode != PeerModeRank;
     run_new.pool = pool_index_t'(move.arrival.peer);
     run_new.source = rank_t'(move.arrival.peer);
     run_new.local_ = move.local_.kind == OperandKindMemory;
-    run_new.local_address = local_binding_i.address + address_t'(move.local_.offset);
+    run_new.local_address = binding_i.address + address_t'(move.local_.offset);
     run_new.send = move.remote.kind == RemoteKindMessage;
     run_new.eager = move.protocol != ProtocolRendezvous &&
                     move_bytes <= message_bytes_t'(communicator_i.eager_limit);
@@ -393,9 +402,9 @@ module unisono_dispatcher
     run_new.tag = move.remote.tag;
     run_new.bytes = move_bytes;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
-    outside = beyond(run_new.op0, move.op0, move_bytes, op0_binding_i) ||
-              beyond(run_new.op1_memory, move.op1, move_bytes, op1_binding_i) ||
-              beyond(run_new.local_, move.local_, move_bytes, local_binding_i);
+    outside = beyond(run_new.op0, move.op0, move_bytes, op0_binding_q) ||
+              beyond(run_new.op1_memory, move.op1, move_bytes, op1_binding_q) ||
+              beyond(run_new.local_, move.local_, move_bytes, binding_i);
   end
 
   // --- how much may go
@@ -436,6 +445,9 @@ module unisono_dispatcher
     run_d = run_q;
     progress_d = progress_q;
     segment_d = segment_q;
+    op0_binding_d = op0_binding_q;
+    op1_binding_d = op1_binding_q;
+    generation_d = generation_q;
     walk_d = walk_q;
     index_d = index_q;
     count_d = count_q;
@@ -478,8 +490,9 @@ module unisono_dispatcher
         end else if (issue_valid_i) begin
           issue_ready_o = 1'b1;
           id_d = issue_id_i;
+          generation_d = issue_generation_i;
           move_read = 1'b1;
-          state_d = Decode;
+          state_d = Bind0;
         end else if (wake_valid_i) begin
           id_d = wake_id_i;
           run_read = 1'b1;
@@ -501,6 +514,16 @@ module unisono_dispatcher
         progress_write = 1'b1;
         again = 1'b1;
         state_d = Idle;
+      end
+
+      Bind0: state_d = Bind1;
+      Bind1: begin
+        op0_binding_d = binding_i;
+        state_d = Bind2;
+      end
+      Bind2: begin
+        op1_binding_d = binding_i;
+        state_d = Decode;
       end
 
       Decode: begin
@@ -723,6 +746,7 @@ module unisono_dispatcher
   assign space_session_o = peer_i.session;
   assign space_bytes_o = bytes_q;
   assign event_id_o = id_q;
+  assign event_generation_o = state_q == Decode ? generation_q : run_q.generation;
   assign fail_slot_o = id_q.slot;
   assign fail_code_o = ErrorCodeInvalidArgument;
 
@@ -742,6 +766,9 @@ module unisono_dispatcher
       run_q <= '0;
       progress_q <= '0;
       segment_q <= '0;
+      op0_binding_q <= '0;
+      op1_binding_q <= '0;
+      generation_q <= '0;
       walk_q <= Posting;
       index_q <= '0;
       count_q <= '0;
@@ -759,14 +786,17 @@ module unisono_dispatcher
       run_q <= run_d;
       progress_q <= progress_d;
       segment_q <= segment_d;
+      op0_binding_q <= op0_binding_d;
+      op1_binding_q <= op1_binding_d;
+      generation_q <= generation_d;
       walk_q <= walk_d;
       index_q <= index_d;
       count_q <= count_d;
       bytes_q <= bytes_d;
       sends_q <= sends_d;
       granted_q <= granted_d;
-      credit_asked_q <= state_d == Credit && (credit_asked_q || credit_take_o);
-      space_asked_q <= state_d == Space && (space_asked_q || space_valid_o);
+      credit_asked_q <= state_d == Credit && (credit_asked_q || (credit_take_o && credit_ready_i));
+      space_asked_q <= state_d == Space && (space_asked_q || (space_valid_o && space_ready_i));
       issued_here_q <= state_q == Decode;
       offer_answer_q <= offer_answer_o;
     end
@@ -780,6 +810,7 @@ module unisono_dispatcher
   always_comb begin
     job_o = '0;
     job_o.id = id_q;
+    job_o.generation = run_q.generation;
     job_o.last = last_of_move && !partial;
     job_o.wakes = makes && last_segment && !partial;
     job_o.bytes = bytes_q;

@@ -36,9 +36,14 @@ package unisono_dmp_pkg;
     Op1Bypass = 2'd2        // the head of Rx
   } op1_e;
 
+  // Tells the programs of one slot apart; see unisono_scoreboard.
+  localparam int unsigned GenerationWidth = 2;
+  typedef logic [GenerationWidth-1:0] generation_t;
+
   // One segment of one move. Everything it needs is there, everything it makes has its place.
   typedef struct packed {
     move_id_t id;
+    generation_t generation;
     logic last;             // of its move
     logic wakes;            // its move goes on when this has ended
     segment_bytes_t bytes;
@@ -61,6 +66,7 @@ package unisono_dmp_pkg;
   // A job has ended: what it wrote is visible, what it sent has left, what it read may change.
   typedef struct packed {
     move_id_t id;
+    generation_t generation;
     logic last;
     logic wakes;
     logic error;            // a memory answered with an error

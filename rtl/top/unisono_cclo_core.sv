@@ -20,14 +20,15 @@ module unisono_cclo_core
   output logic  move_ready_o,
   input  slot_t move_slot_i,
   input  move_t move_i,
-  input  logic [Ranks-1:0] move_sends_i,                 // ranks that a list of receivers has
-  input  logic [Ranks-1:0] move_receives_i,              // ranks that a list of senders has
+  input  logic  move_end_i,                              // instead of a move: the program has no more
+  output logic [Calls-1:0][EntryWidth:0] room_o,         // places in each window
+  output logic  finished_valid_o,                        // all moves of a program are complete
+  output slot_t finished_slot_o,
   // Words of the constant pools: for each slot the lists of its program. Written before the first move that names one.
   input  logic        pool_write_i,
   input  slot_t       pool_write_slot_i,
   input  pool_index_t pool_write_index_i,
   input  rank_t       pool_write_word_i,
-  output logic [Calls-1:0] empty_o,
 
   // The active calls.
   input  logic                clear_valid_i,
@@ -35,7 +36,9 @@ module unisono_cclo_core
   input  logic [Calls-1:0]    active_i,
   input  call_context_t       contexts_i [Calls],
   input  communicator_entry_t communicators_i [Calls],   // of each slot's call
-  input  binding_t            bindings_i [Calls][Regions],
+  output slot_t    binding_slot_o,
+  output region_e  binding_region_o,
+  input  binding_t binding_i,                            // one cycle later
   output logic        fail_valid_o,
   output slot_t       fail_slot_o,
   output error_code_e fail_code_o,
@@ -47,6 +50,7 @@ module unisono_cclo_core
 
   // Credit.
   output logic          credit_take_o,
+  input  logic          credit_ready_i,
   output communicator_t credit_communicator_o,
   output rank_t         credit_peer_o,
   input  logic          credit_answer_i,
@@ -56,11 +60,13 @@ module unisono_cclo_core
   input  communicator_t credit_event_communicator_i,
   input  rank_t         credit_event_peer_i,
   output logic          owed_valid_o,
+  input  logic          owed_ready_i,
   output communicator_t owed_communicator_o,
   output rank_t         owed_peer_o,
 
   // Space in the transport.
   output logic           space_valid_o,
+  input  logic           space_ready_i,
   output session_t       space_session_o,
   output segment_bytes_t space_bytes_o,
   input  logic           space_answer_i,
@@ -132,48 +138,88 @@ module unisono_cclo_core
   input  logic                   result_last_i
 );
 
+  // ---------------------------------------------------------------------------------------- lists, decode
+  // Members of lists are looked up before a move is decoded.
+
+  logic listed_valid, listed_ready, listed_end;
+  slot_t listed_slot;
+  move_t listed_move;
+  logic [Ranks-1:0] list_receives, list_sends;
+
+  unisono_list_masks u_list_masks (
+    .clk_i, .rst_ni,
+    .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,
+    .in_valid_i(move_valid_i), .in_ready_o(move_ready_o), .in_slot_i(move_slot_i), .in_move_i(move_i),
+    .in_end_i(move_end_i),
+    .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_slot_o(listed_slot),
+    .out_move_o(listed_move), .out_end_o(listed_end),
+    .out_receives_o(list_receives), .out_sends_o(list_sends)
+  );
+
+  // The end of a program follows its moves.
+  logic decode_valid, decode_ready, decode_take, moves_valid, moves_ready, exists, malformed;
+  logic close_valid, decode_idle;
+  slot_t moves_slot;
+  move_t moves_move;
+  logic [Ranks-1:0] receives, sends;
+  logic [5:0] distance;
+  error_code_e move_error;
+
+  assign decode_valid = listed_valid && !listed_end;
+  assign close_valid = listed_valid && listed_end && decode_idle;
+  assign listed_ready = listed_end ? decode_idle : decode_ready;
+  assign decode_idle = !moves_valid;
+
+  unisono_move_decode u_decode (
+    .clk_i, .rst_ni,
+    .in_valid_i(decode_valid), .in_ready_o(decode_ready), .in_slot_i(listed_slot), .in_move_i(listed_move),
+    .list_receives_i(list_receives), .list_sends_i(list_sends), .size_i(communicators_i[listed_slot].size),
+    .out_valid_o(moves_valid), .out_ready_i(decode_take), .out_slot_o(moves_slot), .out_move_o(moves_move),
+    .out_receives_o(receives), .out_sends_o(sends), .out_needs_op0_o(), .out_needs_op1_memory_o(),
+    .out_has_local_o(), .out_exists_o(exists), .out_distance_o(distance),
+    .out_malformed_o(malformed), .out_reason_o(), .out_error_o(move_error)
+  );
+  assign decode_take = malformed || moves_ready;
+
   // -------------------------------------------------------------------------------------------- scoreboard
 
   entry_t push_entry;
-  logic issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid;
-  move_id_t issue_id, event_id, complete_id, push_id;
+  logic push_valid, issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, window_error;
+  move_id_t issue_id, event_id, complete_id, push_id, window_error_id;
+  generation_t issue_generation, event_generation, complete_generation;
   logic [31:0] dependencies;
-  logic [Ranks-1:0] receives, sends;
 
   // A segment dependency is kept as a dependency on the whole move, which rule 10 of the model allows.
   always_comb begin
-    dependencies = move_i.dependencies;
-    if (move_i.segment_dependency0 != '0) dependencies[move_i.segment_dependency0[4:0] - 5'd1] = 1'b1;
-    if (move_i.segment_dependency1 != '0) dependencies[move_i.segment_dependency1[4:0] - 5'd1] = 1'b1;
-    receives = '0;
-    sends = '0;
-    if (move_i.op1.kind == OperandKindArrival) begin
-      if (move_i.arrival.mode == PeerModeRank) receives[rank_t'(move_i.arrival.peer)] = 1'b1;
-      else receives = move_receives_i;
-    end
-    if (move_i.remote.kind == RemoteKindMessage) begin
-      if (move_i.remote.mode == PeerModeRank) sends[rank_t'(move_i.remote.peer)] = 1'b1;
-      else sends = move_sends_i;
-    end
+    dependencies = moves_move.dependencies;
+    if (moves_move.segment_dependency0 != '0) dependencies[moves_move.segment_dependency0[4:0] - 5'd1] = 1'b1;
+    if (moves_move.segment_dependency1 != '0) dependencies[moves_move.segment_dependency1[4:0] - 5'd1] = 1'b1;
   end
-  assign push_id = '{slot: move_slot_i, entry: push_entry};
+  assign push_valid = moves_valid && !malformed;
+  assign push_id = '{slot: moves_slot, entry: push_entry};
 
   unisono_scoreboard u_scoreboard (
     .clk_i, .rst_ni,
-    .push_valid_i(move_valid_i), .push_ready_o(move_ready_o), .push_slot_i(move_slot_i),
-    .push_dependencies_i(dependencies), .push_receives_i(receives), .push_sends_i(sends),
-    .push_entry_o(push_entry),
+    .push_valid_i(push_valid), .push_ready_o(moves_ready), .push_slot_i(moves_slot),
+    .push_dependencies_i(dependencies), .push_distance_i(distance),
+    .push_receives_i(receives), .push_sends_i(sends), .push_trivial_i(!exists), .push_entry_o(push_entry),
+    .error_valid_o(window_error), .error_id_o(window_error_id),
     .issue_valid_o(issue_valid), .issue_ready_i(issue_ready), .issue_id_o(issue_id),
-    .consumed_valid_i(consumed_valid), .consumed_id_i(event_id),
-    .sent_valid_i(sent_valid), .sent_id_i(event_id),
+    .issue_generation_o(issue_generation),
+    .consumed_valid_i(consumed_valid), .consumed_id_i(event_id), .consumed_generation_i(event_generation),
+    .sent_valid_i(sent_valid), .sent_id_i(event_id), .sent_generation_i(event_generation),
     .complete_valid_i(complete_valid), .complete_id_i(complete_id),
-    .empty_o
+    .complete_generation_i(complete_generation),
+    .retired_valid_o(), .retired_id_o(),
+    .close_valid_i(close_valid), .close_slot_i(listed_slot),
+    .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
+    .clear_valid_i, .clear_slot_i,
+    .room_o, .empty_o(), .generation_o()
   );
 
   // ------------------------------------------------------------------------------------------- dispatcher
 
   slot_t context_slot, rbm_slot;
-  region_e op0_region, op1_region, local_region;
   logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
   logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_ready;
   pair_t grant_pair, head_pair, take_pair;
@@ -192,21 +238,19 @@ module unisono_cclo_core
 
   unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
     .clk_i, .rst_ni,
-    .move_valid_i(move_valid_i && move_ready_o), .move_id_i(push_id), .move_i, .move_sends_i(sends),
+    .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
+    .issue_generation_i(issue_generation),
     .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
     .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
     .communicator_i(communicators_i[context_slot]),
-    .op0_region_o(op0_region), .op1_region_o(op1_region), .local_region_o(local_region),
-    .op0_binding_i(bindings_i[context_slot][op0_region[2:0]]),
-    .op1_binding_i(bindings_i[context_slot][op1_region[2:0]]),
-    .local_binding_i(bindings_i[context_slot][local_region[2:0]]),
+    .binding_slot_o, .binding_region_o, .binding_i,
     .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
-    .credit_take_o, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
+    .credit_take_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
     .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
     .grant_limit_i(grant_limit), .grant_slot_i(grant_slot), .grant_generation_i(grant_generation),
-    .space_valid_o, .space_session_o, .space_bytes_o, .space_answer_i, .space_granted_i,
+    .space_valid_o, .space_ready_i, .space_session_o, .space_bytes_o, .space_answer_i, .space_granted_i,
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_o(post),
     .head_valid_o(head_valid), .head_pair_o(head_pair), .head_answer_i(head_answer), .head_i(head),
     .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
@@ -216,7 +260,7 @@ module unisono_cclo_core
     .offer_answer_o(offer_answer), .offer_accepted_o(offer_accepted),
     .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
-    .complete_valid_o(dispatcher_complete), .event_id_o(event_id),
+    .complete_valid_o(dispatcher_complete), .event_id_o(event_id), .event_generation_o(event_generation),
     .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0])
   );
 
@@ -262,7 +306,7 @@ module unisono_cclo_core
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_pair_o(grant_pair),
     .grant_limit_o(grant_limit), .grant_slot_o(grant_slot), .grant_generation_o(grant_generation),
     .release_valid_i(end_valid && job_end.releases), .release_buffer_i(job_end.buffer),
-    .owed_valid_o, .owed_communicator_o, .owed_peer_o,
+    .owed_valid_o(owed_in_valid), .owed_communicator_o(owed_in.communicator), .owed_peer_o(owed_in.peer),
     .transmit_valid_o(control_valid_o), .transmit_ready_i(control_ready_i), .transmit_o(control_o),
     .peer_communicator_o(peer_communicator_o[1]), .peer_rank_o(peer_rank_o[1]), .peer_i(peer_i[1]),
     .fail_valid_o(fails[1]), .fail_slot_o(fail_slot[1]), .fail_code_o(fail_code[1])
@@ -302,12 +346,29 @@ module unisono_cclo_core
   assign end_complete = end_valid && job_end.last;
   logic late_valid, late_ready;
   move_id_t late_id;
-  unisono_fifo #(.Width($bits(move_id_t)), .Depth(64)) u_late (
-    .clk_i, .rst_ni, .in_valid_i(dispatcher_complete), .in_ready_o(late_ready), .in_data_i(event_id),
-    .out_valid_o(late_valid), .out_ready_i(!end_complete), .out_data_o(late_id), .count_o()
+  generation_t late_generation;
+  unisono_fifo #(.Width($bits(move_id_t) + GenerationWidth), .Depth(64)) u_late (
+    .clk_i, .rst_ni, .in_valid_i(dispatcher_complete), .in_ready_o(late_ready),
+    .in_data_i({event_id, event_generation}),
+    .out_valid_o(late_valid), .out_ready_i(!end_complete), .out_data_o({late_id, late_generation}), .count_o()
   );
   assign complete_valid = end_complete || late_valid;
   assign complete_id = end_complete ? job_end.id : late_id;
+  assign complete_generation = end_complete ? job_end.generation : late_generation;
+
+  // Credits that are owed wait while the table of credits is set up.
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+  } owed_t;
+  owed_t owed_in, owed_out;
+  logic owed_in_valid;
+  assign owed_communicator_o = owed_out.communicator;
+  assign owed_peer_o = owed_out.peer;
+  unisono_fifo #(.Width($bits(owed_t)), .Depth(Buffers)) u_owed (
+    .clk_i, .rst_ni, .in_valid_i(owed_in_valid), .in_ready_o(), .in_data_i(owed_in),
+    .out_valid_o(owed_valid_o), .out_ready_i(owed_ready_i), .out_data_o(owed_out), .count_o()
+  );
 
   // Moves whose local result is there. A move has at most one such job under way.
   logic wake_valid, wake_ready;
@@ -318,11 +379,19 @@ module unisono_cclo_core
   );
 
   // Memory errors end the call; so do moves and messages that do not fit.
-  assign fail_valid_o = (end_valid && job_end.error) || fails[0] || fails[1];
+  logic refused;
+  assign refused = moves_valid && malformed;
+  assign fail_valid_o = (end_valid && job_end.error) || refused || window_error || fails[0] || fails[1];
   always_comb begin
     if (end_valid && job_end.error) begin
       fail_slot_o = job_end.id.slot;
       fail_code_o = ErrorCodeInternal;
+    end else if (refused) begin
+      fail_slot_o = moves_slot;
+      fail_code_o = move_error;
+    end else if (window_error) begin
+      fail_slot_o = window_error_id.slot;
+      fail_code_o = ErrorCodeMalformedProgram;
     end else begin
       fail_slot_o = fails[0] ? fail_slot[0] : fail_slot[1];
       fail_code_o = fails[0] ? fail_code[0] : fail_code[1];
@@ -330,6 +399,6 @@ module unisono_cclo_core
   end
 
   logic unused;
-  assign unused = ^{written_error_i[1], late_ready, op0_region[4:3], op1_region[4:3], local_region[4:3]};
+  assign unused = ^{written_error_i[1], late_ready, window_error_id.entry};
 
 endmodule

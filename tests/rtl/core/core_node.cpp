@@ -10,8 +10,6 @@
 namespace unisono::rtl {
 namespace {
 
-constexpr std::uint32_t kRegionWords = 4;  // of a binding: 112 bits
-
 template <class Wide>
 void put_word(Wide& wide, const Word& word) {
   std::memcpy(&wide[0], word.data(), kWord);
@@ -81,23 +79,12 @@ void CoreNode::begin(std::uint32_t slot, const Call& call, const Program& progra
   set_bits(communicator, 13, 16, settings_.rx_buffers);
   set_bits(communicator, 29, 32, settings_.segment_bytes);
   set_bits(communicator, 61, 32, settings_.eager_limit);
-  for (std::size_t region = 0; region < regions.size(); ++region) {
-    auto& binding = top_->bindings_i[slot][region];
-    std::fill_n(&binding[0], kRegionWords, 0U);
-    set_bits(binding, 0, 64, regions[region].first);
-    set_bits(binding, 64, 48, regions[region].second);
-  }
+  regions_[slot] = regions;
   for (const Move& move : program.moves) {
-    const auto ranks = [&](bool used, PeerMode mode, std::uint32_t index) {
-      std::uint64_t list = 0;
-      if (!used || mode == PeerMode::kRank) return list;
-      for (std::uint32_t i = 1; i <= program.pool[index]; ++i) list |= std::uint64_t{1} << program.pool[index + i];
-      return list;
-    };
-    moves_[slot].push_back(
-        {encode(move), ranks(move.remote.kind == RemoteKind::kMessage, move.remote.mode, move.remote.peer),
-         ranks(move.op1.kind == OperandKind::kArrival, move.arrival.mode, move.arrival.peer)});
+    moves_[slot].push_back({encode(move), false});
   }
+  moves_[slot].push_back({{}, true});
+  finished_[slot] = false;
   for (std::size_t i = 0; i < program.pool.size(); ++i) {
     top_->pool_write_i = 1;
     top_->pool_write_slot_i = static_cast<std::uint8_t>(slot);
@@ -110,10 +97,9 @@ void CoreNode::begin(std::uint32_t slot, const Call& call, const Program& progra
   }
   top_->pool_write_i = 0;
   top_->active_i = static_cast<std::uint8_t>(top_->active_i | 1U << slot);
-  began_[slot] = true;
 }
 
-bool CoreNode::finished(std::uint32_t slot) const { return moves_[slot].empty() && (top_->empty_o >> slot & 1U) != 0; }
+bool CoreNode::finished(std::uint32_t slot) const { return finished_[slot]; }
 
 void CoreNode::deliver(Packet packet) {
   if (packet.header.type == MessageType::kCredit) {
@@ -163,8 +149,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     top.move_slot_i = static_cast<std::uint8_t>(slot);
     const Emitted& move = moves_[slot].front();
     std::memcpy(&top.move_i[0], move.words.data(), sizeof move.words);
-    top.move_sends_i = move.sends;
-    top.move_receives_i = move.receives;
+    top.move_end_i = move.end;
   }
   top.move_valid_i = offers(offers_move_, offers_move);
 
@@ -232,6 +217,11 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   if (!credit_events_.empty()) top.credit_event_peer_i = static_cast<std::uint8_t>(credit_events_.front());
   top.credit_event_communicator_i = 0;
   for (std::size_t i = 0; i < 2; ++i) top.peer_i[i] = 1U << 16U | peer_asked_[i];
+  set_bits(top.binding_i, 0, 64, binding_.first);
+  set_bits(top.binding_i, 64, 48, binding_.second);
+  top.credit_ready_i = 1;
+  top.space_ready_i = 1;
+  top.owed_ready_i = !stalls();
 
   top.clk_i = 0;
   top.eval();
@@ -332,7 +322,9 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     if (credit_granted_) --left;
   }
   if (top.credit_event_valid_i != 0 && top.credit_event_ready_o != 0) credit_events_.pop_front();
-  if (top.owed_valid_o != 0) {
+  binding_ = regions_[top.binding_slot_o][top.binding_region_o];
+  if (top.finished_valid_o != 0) finished_[top.finished_slot_o] = true;
+  if (top.owed_valid_o != 0 && top.owed_ready_i != 0) {
     Packet credit;
     credit.header = make_header(MessageType::kCredit);
     credit.header.credits = 1;

@@ -93,8 +93,7 @@ class CoreNode {
   };
   struct Emitted {
     std::array<std::uint64_t, 8> words{};
-    std::uint64_t sends = 0;     ///< ranks of a list that it sends to
-    std::uint64_t receives = 0;  ///< and of one that it receives from
+    bool end = false;  ///< instead of a move: the program has no more
   };
   struct Result {
     Beat beat;
@@ -114,7 +113,10 @@ class CoreNode {
   std::mt19937_64 random_;
   std::vector<std::byte> memory_;
   std::array<std::deque<Emitted>, 8> moves_;
-  std::array<bool, 8> began_{};
+  using Place = std::pair<std::uint64_t, std::uint64_t>;  ///< address, bytes
+  std::array<std::array<Place, 5>, 8> regions_{};
+  Place binding_;
+  std::array<bool, 8> finished_{};
   std::array<std::uint16_t, 8> failed_{};
   std::uint32_t next_slot_ = 0;
 
