@@ -71,6 +71,9 @@ module unisono_dispatcher
   input  rank_t         credit_event_peer_i,
 
   // A peer has granted, or raised, a landing area.
+  output logic           adopt_valid_o,            // are there any of this pair?
+  output pair_t          adopt_pair_o,
+  input  logic           adopt_ready_i,            // those there were have been handed over
   input  logic           grant_valid_i,
   output logic           grant_ready_o,
   input  pair_t          grant_pair_i,
@@ -308,7 +311,7 @@ module unisono_dispatcher
 
   // ----------------------------------------------------------------------------------------------- looking
 
-  typedef enum logic [3:0] {
+  typedef enum logic [4:0] {
     Idle,
     Wake,          // a list's local result has been made
     Bind0,         // the move is there: where its regions stand is asked for, one after the other
@@ -322,6 +325,7 @@ module unisono_dispatcher
     Look,          // its run and progress are there
     Head,          // its oldest segment is there, or none
     Credit,        // an answer about credit
+    Grants,        // whether a grant has come before its message
     Size,          // how much may go
     Space,         // an answer about space
     Dispatch       // to the lane
@@ -458,6 +462,7 @@ module unisono_dispatcher
     progress_write = 1'b0;
     progress_new = progress_q;
     issue_ready_o = 1'b0;
+    adopt_valid_o = 1'b0;
     wake_ready_o = 1'b0;
     pop_take = 1'b0;
     offer_answer_o = 1'b0;
@@ -641,10 +646,18 @@ module unisono_dispatcher
             end
           end
         end else begin
-          state_d = granted_q[send_pair] ? Size : Idle;
+          state_d = granted_q[send_pair] ? Size : Grants;
         end
         if (state_d == Idle && offered_q) begin
           offer_answer_o = 1'b1;
+        end
+      end
+
+      Grants: begin
+        adopt_valid_o = 1'b1;
+        if (adopt_ready_i) begin
+          state_d = granted_q[send_pair] ? Size : Idle;
+          offer_answer_o = offered_q && state_d == Idle;
         end
       end
 
@@ -739,6 +752,7 @@ module unisono_dispatcher
   assign again_valid = again;
   assign post_o = '{id: id_q, peer: run_q.source, tag: move.arrival.tag, bytes: run_q.bytes,
                     rendezvous: !run_q.eager, fan_in: run_q.fan_in};
+  assign adopt_pair_o = send_pair;
   assign head_pair_o = arrival_pair;
   assign take_pair_o = arrival_pair;
   assign credit_communicator_o = context_i.communicator;

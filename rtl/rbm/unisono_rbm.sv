@@ -6,6 +6,9 @@
 // buffer and takes its place in the pair's list. Long messages are granted in steps of GrantSegments, each with a
 // buffer in reserve, so that what comes never has to wait (rule 2 of docs/rtl/engine.md).
 //
+// What belongs to a call that is not active yet is *early*: it waits in a hash table of lists, keyed by communicator,
+// source and sequence. The first operation on a pair of a new call takes over what came early for it.
+//
 // Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write. Operations on pairs take 2
 // cycles each, in the order: written segments, the dispatcher's, grants, new segments.
 
@@ -81,6 +84,10 @@ module unisono_rbm
   output logic     kick_valid_o,
   input  logic     kick_ready_i,
   output move_id_t kick_id_o,
+  // A pair's grants, if any have come, are handed over before the answer.
+  input  logic           adopt_valid_i,
+  input  pair_t          adopt_pair_i,
+  output logic           adopt_ready_o,
   output logic           grant_valid_o,
   input  logic           grant_ready_i,
   output pair_t          grant_pair_o,
@@ -129,8 +136,14 @@ module unisono_rbm
     logic [4:0] written;         // segments on their way to buffers
   } record_t;
 
-  // Of a segment in a buffer.
+  // Of a segment in a buffer, or of an early grant.
   typedef struct packed {
+    logic grant;                 // total is its limit, signature its token
+    communicator_t communicator;
+    rank_t source;
+    logic [31:0] sequence_;
+    logic [31:0] signature;
+    message_bytes_t ends;        // offset of its end in its message
     segment_bytes_t bytes;
     logic last;
     logic [23:0] tag;
@@ -254,6 +267,58 @@ module unisono_rbm
   localparam int unsigned Reserve = 2 * GrantSegments;
   logic [ReserveWidth-1:0] reserved_d, reserved_q;
 
+  // ----------------------------------------------------------------------------------------- early lists
+
+  localparam int unsigned Buckets = 512;
+  localparam int unsigned BucketWidth = $clog2(Buckets);
+  typedef logic [BucketWidth-1:0] bucket_t;
+  function automatic bucket_t hash(communicator_t communicator, rank_t source, logic [31:0] sequence_);
+    return bucket_t'(sequence_) ^ {source, 3'b0} ^ bucket_t'({communicator, 2'b0});
+  endfunction
+
+  logic [Buckets-1:0] early_q;                  // the list is not empty
+  logic any_early_q, early_write, early_read, early_valid;
+  bucket_t bucket_d, bucket_q;
+  logic [2*BufferWidth-1:0] early_word, early_new;
+  unisono_ram_sdp #(.Width(2 * BufferWidth), .Depth(Buckets)) u_early (
+    .clk_i, .wr_en_i(early_write), .wr_addr_i(bucket_q), .wr_data_i(early_new),
+    .rd_en_i(early_read), .rd_out_en_i(1'b1), .rd_addr_i(bucket_d), .rd_data_o(early_word)
+  );
+  logic [4:0] early_pending_d, early_pending_q; // on their way to a list
+  logic store_early_d, store_early_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      early_q <= '0;
+      any_early_q <= 1'b0;
+      early_pending_q <= '0;
+      store_early_q <= 1'b0;
+      bucket_q <= '0;
+    end else begin
+      if (early_write) early_q[bucket_q] <= early_valid;
+      any_early_q <= early_q != '0;
+      early_pending_q <= early_pending_d;
+      store_early_q <= store_early_d;
+      bucket_q <= bucket_d;
+    end
+  end
+
+  // A pair that has not been touched by its call may have something early. What is on its way to a list must be there
+  // before the list is gone through; a list that has just become one counts a cycle later.
+  logic untouched, must_wait;
+  assign untouched = !known_q[pair_q];
+  assign must_wait = untouched && early_pending_q != '0;
+
+  // Going through a list: what is the pair's moves over, the rest stays.
+  buffer_t at_d, at_q, stays_head_d, stays_head_q, stays_tail_d, stays_tail_q;
+  logic stays_d, stays_q;
+  always_ff @(posedge clk_i) begin
+    at_q <= at_d;
+    stays_head_q <= stays_head_d;
+    stays_tail_q <= stays_tail_d;
+    stays_q <= stays_d;
+  end
+
   // -------------------------------------------------------------------------------------- matching
   // A collective's call: the active slot of its communicator and sequence.
 
@@ -285,6 +350,8 @@ module unisono_rbm
 
   typedef struct packed {
     pair_t pair;
+    logic early;
+    bucket_t bucket;
     buffer_t buffer;
     logic empty;                 // nothing to write
   } pending_t;
@@ -333,8 +400,15 @@ module unisono_rbm
 
   // -------------------------------------------------------------------------------------------- operations
 
-  typedef enum logic [3:0] {
+  typedef enum logic [4:0] {
     Idle,
+    AppendEarly,   // a written segment of a call that is not active joins a list
+    AdoptAsk,      // the dispatcher wants to know of a pair's grants
+    Adopt,         // what came early is gone through
+    AdoptRead,
+    AdoptCheck,
+    AdoptGrant,
+    AdoptEnd,
     Append,        // a written segment joins its pair's list
     TakeRead,      // the pair's oldest segment leaves its list
     Take,
@@ -418,8 +492,12 @@ module unisono_rbm
     record_new = record_word;
     info_write = 1'b0;
     info_write_address = free_buffer;
-    info_new = '{bytes: segment_bytes, last: header.last, tag: header.tag[23:0], total: header.message_bytes};
-    owner_new = '{eager: !is_write, communicator: received_i.communicator, source: received_i.source};
+    info_new = '{grant: is_grant, communicator: received_i.communicator, source: received_i.source,
+                 sequence_: header.sequence_,
+                 signature: is_grant ? {header.token_generation, header.token_slot} : header.signature,
+                 ends: header.offset + message_bytes_t'(segment_bytes), bytes: segment_bytes,
+                 last: header.last, tag: header.tag[23:0], total: header.message_bytes};
+    owner_new = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
     info_address = record_word.head;
     link_address = record_word.head;
     link_write = 1'b0;
@@ -428,8 +506,24 @@ module unisono_rbm
     free_take = 1'b0;
     signal_ends_d = 1'b0;
     pending_push = 1'b0;
-    pending_in = '{pair: pair_q, buffer: free_buffer, empty: segment_bytes == '0};
+    pending_in = '{pair: pair_q, early: store_early_q,
+                   bucket: hash(received_i.communicator, received_i.source, header.sequence_),
+                   buffer: free_buffer, empty: segment_bytes == '0};
+    bucket_d = bucket_q;
+    early_read = 1'b0;
+    early_write = 1'b0;
+    early_valid = 1'b1;
+    early_new = '0;
+    early_pending_d = early_pending_q;
+    store_early_d = store_early_q;
+    at_d = at_q;
+    stays_d = stays_q;
+    stays_head_d = stays_head_q;
+    stays_tail_d = stays_tail_q;
+    adopt_ready_o = 1'b0;
+    grant_early = 1'b0;
     pending_take = 1'b0;
+    walk_d = walk_q;
     grants_push = 1'b0;
     grants_take = 1'b0;
     post_ready_o = 1'b0;
@@ -451,7 +545,9 @@ module unisono_rbm
           record_read = 1'b1;
           record_address = pending_head.pair;
           pair_d = pending_head.pair;
-          state_d = Append;
+          early_read = 1'b1;
+          bucket_d = pending_head.bucket;
+          state_d = pending_head.early ? AppendEarly : Append;
         end else if (take_valid_i && !take_ready_q) begin
           record_read = 1'b1;
           record_address = take_pair_i;
@@ -467,6 +563,11 @@ module unisono_rbm
           record_address = '{slot: post_i.id.slot, peer: post_i.peer};
           pair_d = '{slot: post_i.id.slot, peer: post_i.peer};
           state_d = PostRead;
+        end else if (adopt_valid_i && !adopt_ready_q) begin
+          record_read = 1'b1;
+          record_address = adopt_pair_i;
+          pair_d = adopt_pair_i;
+          state_d = AdoptAsk;
         end else if (answered_q) begin
           record_read = 1'b1;
           record_address = offer_pair_q;
@@ -496,6 +597,88 @@ module unisono_rbm
         record_write = 1'b1;
         kick_d = '{slot: pair_q.slot, entry: record_word.entry};
         state_d = record_word.posted && !record_word.listed ? Kick : Idle;
+      end
+
+      AppendEarly: begin
+        pending_take = 1'b1;
+        early_pending_d = early_pending_q - 1'b1;
+        early_write = 1'b1;
+        link_write = early_q[bucket_q];
+        link_write_address = early_word[BufferWidth-1:0];
+        early_new = {early_q[bucket_q] ? early_word[2*BufferWidth-1:BufferWidth] : pending_head.buffer,
+                     pending_head.buffer};
+        state_d = Idle;
+      end
+
+      AdoptAsk: begin
+        record_d = record_word;
+        if (must_wait) begin
+          state_d = Idle;
+        end else if (untouched) begin
+          state_d = Adopt;
+        end else begin
+          adopt_ready_o = 1'b1;
+          state_d = Idle;
+        end
+      end
+      Adopt: begin
+        bucket_d = hash(contexts_i[pair_q.slot].communicator, pair_q.peer, contexts_i[pair_q.slot].sequence_);
+        early_read = 1'b1;
+        stays_d = 1'b0;
+        state_d = any_early_q && early_q[bucket_d] ? AdoptRead : AdoptEnd;
+        at_d = '0;
+        walk_d = 1'b0;
+      end
+      AdoptRead: begin
+        // The list's head, or the next one; its words are there in the next cycle.
+        at_d = walk_q ? at_q : early_word[2*BufferWidth-1:BufferWidth];
+        walk_d = 1'b1;
+        info_address = at_d;
+        link_address = at_d;
+        state_d = AdoptCheck;
+      end
+      AdoptCheck: begin
+        info_address = at_q;
+        link_address = at_q;
+        at_d = link_word;
+        state_d = at_q == early_word[BufferWidth-1:0] ? AdoptEnd : AdoptRead;
+        link_new = at_q;
+        if (info_word.communicator != contexts_i[pair_q.slot].communicator || info_word.source != pair_q.peer ||
+            info_word.sequence_ != contexts_i[pair_q.slot].sequence_) begin
+          link_write = stays_q;
+          link_write_address = stays_tail_q;
+          stays_d = 1'b1;
+          if (!stays_q) stays_head_d = at_q;
+          stays_tail_d = at_q;
+        end else if (info_word.grant) begin
+          // Waits here until the dispatcher has it.
+          grant_early = 1'b1;
+          grant_valid_o = 1'b1;
+          if (grant_ready_i) begin
+            signal_ends_d = 1'b1;
+            info_taken_d = at_q;
+          end else begin
+            at_d = at_q;
+            state_d = AdoptCheck;
+          end
+        end else begin
+          link_write = record_q.listed;
+          link_write_address = record_q.tail;
+          record_d.listed = 1'b1;
+          if (!record_q.listed) record_d.head = at_q;
+          record_d.tail = at_q;
+          record_d.received = info_word.last ? '0 : info_word.ends;
+          if (info_word.signature != contexts_i[pair_q.slot].signature) fail_valid_o = 1'b1;
+        end
+      end
+      AdoptEnd: begin
+        early_write = early_q[bucket_q] && walk_q;
+        early_valid = stays_q;
+        early_new = {stays_head_q, stays_tail_q};
+        record_new = record_q;
+        record_write = 1'b1;
+        walk_d = 1'b0;
+        state_d = Idle;
       end
 
       // info and link of the head are read now, and used in the next cycle.
@@ -532,7 +715,7 @@ module unisono_rbm
 
       PostRead: begin
         record_d = record_word;
-        state_d = Post;
+        state_d = must_wait ? Idle : untouched ? Adopt : Post;
       end
       Post: begin
         post_ready_o = 1'b1;
@@ -574,17 +757,25 @@ module unisono_rbm
 
       Segment: begin
         record_d = record_word;
-        if (is_grant) begin
-          grant_valid_o = matched;
-          if (!matched || grant_ready_i) begin
-            header_done = 1'b1;
-            state_d = Idle;
-          end
-        end else if (!is_data || (!is_write && !matched)) begin
-          // Kept for later, or for the microcontroller: see docs/rtl/engine.md.
+        store_early_d = 1'b0;
+        if ((!is_data && !is_grant) || header.point_to_point) begin
+          // Not of this version: dropped.
           header_done = 1'b1;
           if (segment_bytes != '0) payload_d = PayloadDrop;
           state_d = Idle;
+        end else if (!is_write && !matched) begin
+          store_early_d = 1'b1;
+          state_d = Store;
+        end else if (must_wait) begin
+          state_d = Idle;
+        end else if (untouched) begin
+          state_d = Adopt;
+        end else if (is_grant) begin
+          grant_valid_o = 1'b1;
+          if (grant_ready_i) begin
+            header_done = 1'b1;
+            state_d = Idle;
+          end
         end else if (!fits) begin
           fail_valid_o = 1'b1;
           header_done = 1'b1;
@@ -635,7 +826,8 @@ module unisono_rbm
           record_new = record_q;
           record_new.received = header.last ? '0 : record_q.received + message_bytes_t'(segment_bytes);
           record_new.written = record_q.written + 1'b1;
-          record_write = 1'b1;
+          record_write = !store_early_q;
+          if (store_early_q) early_pending_d = early_pending_q + 1'b1;
           header_done = 1'b1;
           if (segment_bytes != '0) payload_d = PayloadBuffer;
           state_d = Idle;
@@ -648,14 +840,16 @@ module unisono_rbm
     endcase
   end
 
+  // The early grant that is handed over, or the one at the head of Rx.
+  logic grant_early, walk_d, walk_q, adopt_ready_q;
   logic take_ready_q, head_answer_q, post_ready_q;
   assign received_ready_o = header_done;
   assign write_command_address_o = BufferBase + address_t'(free_buffer) * address_t'(BufferBytes);
   assign write_command_bytes_o = segment_bytes;
-  assign grant_pair_o = '{slot: match, peer: received_i.source};
-  assign grant_limit_o = header.message_bytes;
-  assign grant_slot_o = header.token_slot;
-  assign grant_generation_o = header.token_generation;
+  assign grant_pair_o = pair_q;
+  assign grant_limit_o = grant_early ? info_word.total : header.message_bytes;
+  assign grant_slot_o = grant_early ? info_word.signature[15:0] : header.token_slot;
+  assign grant_generation_o = grant_early ? info_word.signature[31:16] : header.token_generation;
 
   always_comb begin
     transmit_o = '0;
@@ -696,6 +890,8 @@ module unisono_rbm
       take_ready_q <= 1'b0;
       head_answer_q <= 1'b0;
       post_ready_q <= 1'b0;
+      adopt_ready_q <= 1'b0;
+      walk_q <= 1'b0;
       signal_ends_q <= 1'b0;
     end else begin
       state_q <= state_d;
@@ -716,6 +912,8 @@ module unisono_rbm
       take_ready_q <= take_ready_o;
       head_answer_q <= head_answer_o;
       post_ready_q <= post_ready_o;
+      adopt_ready_q <= adopt_ready_o;
+      walk_q <= walk_d;
       signal_ends_q <= signal_ends_d;
     end
   end

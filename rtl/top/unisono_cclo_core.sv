@@ -222,7 +222,8 @@ module unisono_cclo_core
   slot_t context_slot, rbm_slot;
   logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
   logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_ready;
-  pair_t grant_pair, head_pair, take_pair;
+  logic adopt_valid, adopt_ready;
+  pair_t grant_pair, head_pair, take_pair, adopt_pair;
   message_bytes_t grant_limit;
   logic [15:0] grant_slot, grant_generation;
   post_t post;
@@ -248,6 +249,7 @@ module unisono_cclo_core
     .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
     .credit_take_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
     .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
+    .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
     .grant_limit_i(grant_limit), .grant_slot_i(grant_slot), .grant_generation_i(grant_generation),
     .space_valid_o, .space_ready_i, .space_session_o, .space_bytes_o, .space_answer_i, .space_granted_i,
@@ -303,6 +305,7 @@ module unisono_cclo_core
     .head_valid_i(head_valid), .head_pair_i(head_pair), .head_answer_o(head_answer), .head_o(head),
     .take_valid_i(take_valid), .take_pair_i(take_pair), .take_ready_o(take_ready),
     .kick_valid_o(kick_valid), .kick_ready_i(kick_ready), .kick_id_o(kick_id),
+    .adopt_valid_i(adopt_valid), .adopt_pair_i(adopt_pair), .adopt_ready_o(adopt_ready),
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_pair_o(grant_pair),
     .grant_limit_o(grant_limit), .grant_slot_o(grant_slot), .grant_generation_o(grant_generation),
     .release_valid_i(end_valid && job_end.releases), .release_buffer_i(job_end.buffer),

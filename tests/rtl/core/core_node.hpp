@@ -44,6 +44,7 @@ struct MachineSettings {
   std::uint32_t rx_buffers = 4;  ///< eager messages per peer
   std::uint32_t eager_limit = 4096;
   std::uint32_t segment_bytes = 4096;
+  std::uint64_t skew = 0;  ///< cycles by which each rank enters its call after the one before
   std::uint32_t stall_percent = 0;  ///< of the cycles, on every interface
   std::uint64_t seed = 1;
 };

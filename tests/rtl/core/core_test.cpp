@@ -29,6 +29,7 @@ Outcome run(const reference::Job& job, const std::vector<reference::RankInput>& 
             std::uint64_t limit = 400'000) {
   const std::uint32_t size = job.size();
   std::vector<std::unique_ptr<CoreNode>> nodes;
+  std::vector<std::array<std::pair<std::uint64_t, std::uint64_t>, 5>> places;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     nodes.push_back(std::make_unique<CoreNode>(rank, size, settings));
     std::array<std::pair<std::uint64_t, std::uint64_t>, 5> regions{};
@@ -42,9 +43,7 @@ Outcome run(const reference::Job& job, const std::vector<reference::RankInput>& 
       std::memcpy(nodes[rank]->memory().data() + regions[3].first, job.params[rank].data(),
                   job.params[rank].size() * sizeof job.params[rank][0]);
     }
-    Call call = job.call;
-    call.rank = rank;
-    nodes[rank]->begin(rank % 8, call, job.programs[rank], 7, regions);
+    places.push_back(regions);
   }
   std::deque<Packet> network;
   Outcome outcome;
@@ -57,13 +56,20 @@ Outcome run(const reference::Job& job, const std::vector<reference::RankInput>& 
         return outcome;
       }
     }
-    if (all && cycle > 8) {
+    if (all && cycle > settings.skew * size) {
       outcome.cycles = cycle;
       break;
     }
     if (cycle == limit) {
       ADD_FAILURE() << "not ended after " << limit << " cycles";
       return outcome;
+    }
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      // The last rank is the first to enter.
+      if (cycle != settings.skew * (size - 1 - rank)) continue;
+      Call call = job.call;
+      call.rank = rank;
+      nodes[rank]->begin(rank % 8, call, job.programs[rank], 7, places[rank]);
     }
     for (auto& node : nodes) node->tick(cycle, network);
     // The latency is the same for all, so the order of leaving is that of coming.
@@ -144,6 +150,15 @@ TEST_P(Core, AgreesWithTheInterpreter) {
   }
 }
 
+TEST_P(Core, TakesWhatComesBeforeItsCall) {
+  MachineSettings settings;
+  settings.skew = 700;
+  for (const std::uint64_t count : {3U, 2500U}) {
+    check(*GetParam(), 4, count, settings);
+    if (HasFailure() || IsSkipped()) return;
+  }
+}
+
 TEST_P(Core, AgreesUnderRandomStalls) {
   MachineSettings settings;
   settings.stall_percent = 30;
@@ -152,6 +167,7 @@ TEST_P(Core, AgreesUnderRandomStalls) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     settings.seed = seed;
     settings.rx_buffers = static_cast<std::uint32_t>(seed);
+    settings.skew = seed == 3 ? 400 : 0;
     check(*GetParam(), 3 + static_cast<std::uint32_t>(seed % 2), 3001, settings);
     if (HasFailure() || IsSkipped()) return;
   }
