@@ -952,10 +952,12 @@ package unisono_spec_pkg;
   // ro: capability word
   localparam int unsigned ExchangeCapabilityOffset = 32'h0008;
   localparam int unsigned ExchangeCapabilityBytes = 32'd8;
-  // rw: bit 0 soft reset, bit 1 run
+  // rw: bit 0 soft reset (falls by itself), bit 1 run
   localparam int unsigned ExchangeControlOffset = 32'h0010;
   localparam int unsigned ExchangeControlBytes = 32'd4;
-  // ro: bit 0 ready, bit 1 error
+  // rw: bit 0 ready; bit 1 a call has failed, cleared by writing 1 to it; bit 2 call_slot is taken,
+  // a doorbell would be refused; bit 3 a completion waits; bit 4 a failed call waits for the
+  // microcontroller
   localparam int unsigned ExchangeStatusOffset = 32'h0014;
   localparam int unsigned ExchangeStatusBytes = 32'd4;
   // ro: error code of the last failed call
@@ -967,9 +969,17 @@ package unisono_spec_pkg;
   // wo: a write submits the call descriptor at call_slot
   localparam int unsigned ExchangeDoorbellOffset = 32'h0020;
   localparam int unsigned ExchangeDoorbellBytes = 32'd4;
-  // ro: call_id of the newest completion; a read pops it
+  // ro: call_id of the oldest completion that was not yet read, 0 if there is none; a read pops it
   localparam int unsigned ExchangeCompletedOffset = 32'h0024;
   localparam int unsigned ExchangeCompletedBytes = 32'd4;
+  // ro: of the completion that completed gave last: error code in bits 0 to 15, bit 31 set; 0 if it
+  // gave none
+  localparam int unsigned ExchangeCompletedCodeOffset = 32'h0028;
+  localparam int unsigned ExchangeCompletedCodeBytes = 32'd4;
+  // ro: calls in flight: bits 0 to 7 how many were admitted and have not completed, bits 8 to 15
+  // one bit for each active slot
+  localparam int unsigned ExchangeCallsOffset = 32'h002c;
+  localparam int unsigned ExchangeCallsBytes = 32'd4;
   // rw: largest eager message in bytes
   localparam int unsigned ExchangeEagerLimitOffset = 32'h0040;
   localparam int unsigned ExchangeEagerLimitBytes = 32'd4;
@@ -982,9 +992,21 @@ package unisono_spec_pkg;
   // rw: bytes of one receive buffer
   localparam int unsigned ExchangeRxBufferBytesOffset = 32'h004c;
   localparam int unsigned ExchangeRxBufferBytesBytes = 32'd4;
-  // rw: default deadline of a call
+  // rw: default deadline of a call, microseconds; 0 = the longest there is
   localparam int unsigned ExchangeTimeoutUsOffset = 32'h0050;
   localparam int unsigned ExchangeTimeoutUsBytes = 32'd4;
+  // rw: byte address in the microcontroller's memory; grows by 4 with each access to firmware_data
+  localparam int unsigned ExchangeFirmwareAddressOffset = 32'h0060;
+  localparam int unsigned ExchangeFirmwareAddressBytes = 32'd4;
+  // rw: the word there; only whole words, and only while control says not to run
+  localparam int unsigned ExchangeFirmwareDataOffset = 32'h0064;
+  localparam int unsigned ExchangeFirmwareDataBytes = 32'd4;
+  // rw: memory that peers may put to and get from
+  localparam int unsigned ExchangeWindowAddressOffset = 32'h0068;
+  localparam int unsigned ExchangeWindowAddressBytes = 32'd8;
+  // rw: bytes of it; 0 = none
+  localparam int unsigned ExchangeWindowBytesOffset = 32'h0070;
+  localparam int unsigned ExchangeWindowBytesBytes = 32'd8;
   // rw: call descriptor written by the host
   localparam int unsigned ExchangeCallSlotOffset = 32'h0100;
   localparam int unsigned ExchangeCallSlotBytes = 32'd128;

@@ -4,8 +4,9 @@
 // named output has taken it, each at its own time; so the outputs are never more than one word
 // apart. A packet with an empty mask is thrown away.
 //
-// Latency: 1 cycle. Throughput: 1 word per cycle while all named outputs take one per cycle. All
-// outputs are registered and share one data register; in_ready_o comes from a register.
+// Latency: 1 cycle. Throughput: 1 word per cycle while all named outputs take one per cycle.
+// Outputs share one data register; their out_valid_o is one gate behind registers. in_ready_o
+// comes from a register.
 
 module unisono_stream_broadcast #(
   parameter int unsigned Outputs   = 2,

@@ -4,8 +4,8 @@
 // destination names no output is thrown away, and stray_o is high for the cycle in which its last
 // word goes. A packet that its output does not take stops those behind it.
 //
-// Latency: 1 cycle. Throughput: 1 word per cycle. All outputs are registered and share one data
-// register; in_ready_o comes from a register.
+// Latency: 1 cycle. Throughput: 1 word per cycle. Outputs share one data register; their
+// out_valid_o is one gate behind registers. in_ready_o comes from a register.
 
 module unisono_stream_demux #(
   parameter int unsigned Outputs   = 4,
