@@ -1,0 +1,188 @@
+// The network of a simulated cluster, word by word.
+//
+// Time is counted in cycles of the nodes' clock. In every cycle the cluster lets each node look at the network and act
+// (`can_push`, `push`, `front`, `pop`), then calls `tick`, which ends the cycle. What a node does in a cycle is seen by
+// no other node in that cycle, so the order of the nodes does not matter.
+//
+// A word that is pushed in cycle c begins on the wire when the link is free, at c at the earliest, takes its bytes
+// divided by the rate, and arrives `propagation` later, in the next whole cycle. A node may be two cycles ahead of its
+// link, as with the queue of a MAC, so that a link is kept busy by a node that offers a word per cycle. A switch sends
+// it on when `switch_latency` has passed as well and the next link is free: frames are cut through, unless the next
+// link is faster than the one they come by, for then it would run dry. A frame that has begun holds its link to the
+// end, also while its sender pauses.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/network/config.hpp"
+#include "sim/network/counters.hpp"
+#include "sim/network/frame.hpp"
+#include "sim/network/random.hpp"
+#include "sim/network/rate.hpp"
+#include "sim/network/ring.hpp"
+#include "sim/network/topology.hpp"
+
+namespace unisono::sim {
+
+/// A word that a node sends. Destination, length and port are read from the first word of a frame.
+struct SentWord {
+  const std::byte* data = nullptr;   ///< copied
+  std::uint32_t bytes = kWordBytes;  ///< all words but the last are full
+  bool last = false;
+  std::uint32_t destination = 0;
+  std::uint32_t frame_bytes = 0;  ///< payload of the whole frame, 1 .. mtu
+  std::uint16_t port = 0;         ///< carried unchanged, as a UDP port is
+};
+
+/// A word that a node receives. The data is valid until `pop`.
+struct ReceivedWord {
+  const std::byte* data = nullptr;
+  std::uint32_t bytes = 0;
+  bool first = false, last = false;
+  bool damaged = false;  ///< with `last`: the frame was cut off while it arrived, and must not be used
+  std::uint32_t source = 0;
+  std::uint32_t frame_bytes = 0;
+  std::uint16_t port = 0;
+};
+
+/// What became of a pushed word. Of a refused one nothing was taken.
+enum class Pushed : std::uint8_t {
+  kTaken,
+  kBusy,           ///< `can_push` is false
+  kTooLong,        ///< the frame is longer than the mtu
+  kNoDestination,  ///< no such node, or the sender itself
+  kWrongLength,    ///< words and `last` do not make up `frame_bytes`, or that is 0
+};
+
+/// A frame that has been sent on a link, with its last byte; for captures.
+struct Captured {
+  std::uint64_t cycle = 0;  ///< in which the last word was begun
+  std::uint32_t link = 0;
+  std::uint32_t source = 0, destination = 0;
+  std::uint16_t port = 0;
+  std::span<const std::byte> data;  ///< valid during the call
+  bool damaged = false;             ///< on this link or before
+  bool lost = false;                ///< on this link
+};
+
+class Network {
+ public:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  /// Cycles by which a node may be ahead of its link.
+  static constexpr std::uint64_t kAhead = 2;
+
+  /// Throws Error(kInvalidArgument) that names the key which does not fit.
+  explicit Network(const NetworkConfig& config);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::uint32_t mtu() const { return config_.mtu; }
+
+  /// Whether `push` takes a word of this node in this cycle: one word per cycle, as far as the link keeps up. With
+  /// pause, a frame's first word also needs room for a frame of the mtu at the end of the link.
+  bool can_push(std::uint32_t node) const;
+  Pushed push(std::uint32_t node, const SentWord& word);
+  /// The word that the node receives in this cycle, or null. The same one until it is popped; one is popped per cycle.
+  const ReceivedWord* front(std::uint32_t node);
+  void pop(std::uint32_t node);
+
+  /// Ends the cycle.
+  void tick();
+  std::uint64_t cycle() const { return now_; }
+  /// Ticks, from now on, that do nothing at all as long as no node pushes or pops: no word arrives anywhere and no
+  /// `can_push` becomes true. 0 while a node has a word to pop. kNever: nothing is under way.
+  std::uint64_t next_event() const;
+  /// As that many ticks; at most `next_event()`.
+  void skip(std::uint64_t cycles);
+  /// Frames pushed, or begun to be pushed, and neither popped nor dropped. Those wholly dropped in time leave it later.
+  std::size_t under_way() const { return pool_.used(); }
+
+  std::uint32_t links() const { return static_cast<std::uint32_t>(channels_.size()); }
+  const std::string& link_name(std::uint32_t link) const;
+  /// The link of that name. Throws Error(kInvalidArgument).
+  std::uint32_t link_named(std::string_view name) const;
+  LinkCounters counters(std::uint32_t link) const;
+  /// Frames that a node has pushed to their end, and popped to theirs.
+  std::uint64_t pushed(std::uint32_t node) const { return nodes_[node].pushed; }
+  std::uint64_t delivered(std::uint32_t node) const { return nodes_[node].delivered; }
+  const Topology& topology() const { return topology_; }
+
+  /// Called for every frame on every link, when its last word is begun. Empty: none.
+  void capture(std::function<void(const Captured&)> hook) { hook_ = std::move(hook); }
+
+ private:
+  struct Channel;
+  struct Entry;
+  struct Queue;
+  struct Node {
+    Channel* up = nullptr;
+    Channel* down = nullptr;
+    Frame* pushing = nullptr;
+    std::uint32_t word = 0;
+    std::uint64_t may_push = 0, may_pop = 0;  ///< cycles
+    Queue* received = nullptr;
+    std::uint64_t received_bytes = 0;
+    ReceivedWord shown;
+    std::array<std::byte, kWordBytes> flipped;
+    std::uint64_t pushed = 0, delivered = 0;
+  };
+  struct Delayed {
+    std::uint64_t release, order;
+    Channel* channel;
+    Frame* frame;
+    std::uint8_t lane;
+    bool operator>(const Delayed& other) const {
+      return release != other.release ? release > other.release : order > other.order;
+    }
+  };
+
+  void begin(Channel& channel, Frame& frame, std::uint8_t lane);
+  void transmit(Channel& channel, Frame& frame, std::uint32_t word);
+  bool choose(Channel& channel);
+  void send_waiting(Channel& channel);
+  void arrive(Channel& channel);
+  Entry* enter(Channel& channel, Frame* frame, std::uint8_t lane);
+  void enter_whole(Channel& channel, Frame* frame, std::uint8_t lane);
+  void discard(Channel& channel, Frame* frame, std::uint8_t lane);
+  void return_room(Channel& channel, std::uint8_t lane, std::uint32_t bytes);
+  void change_state(Channel& channel);
+  std::uint64_t next_work() const;
+  Entry* take_entry();
+  void free_entry(Entry* entry);
+
+  NetworkConfig config_;
+  Topology topology_;
+  FramePool pool_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<Queue>> receive_queues_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  Entry* free_entries_ = nullptr;
+  std::vector<std::uint64_t> sending_, carrying_, returning_;  ///< a bit for each link that has something of the kind
+  std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
+  std::uint64_t delays_ = 0;
+  struct Change {
+    std::uint64_t cycle;
+    std::uint32_t link;
+  };
+  std::vector<Change> changes_;  ///< of links going down and up, by cycle
+  std::size_t next_change_ = 0;
+  std::uint64_t now_ = 0;
+  std::uint64_t quiet_until_ = 0;  ///< ticks before this cycle have nothing to do
+  bool worked_ = false;
+  std::function<void(const Captured&)> hook_;
+};
+
+const char* name_of(Pushed result);
+
+}  // namespace unisono::sim

@@ -1,0 +1,138 @@
+// The text that describes a network.
+#include "sim/network/config.hpp"
+
+#include <gmock/gmock.h>
+
+#include "core/error.hpp"
+#include "sim/network/network.hpp"
+
+namespace unisono::sim {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    const Network network(parse_network(text, "net.conf"));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(Config, ReadsEveryKey) {
+  const NetworkConfig config = parse_network(R"(
+# a comment
+topology = torus     # and another
+nodes=12
+columns = 4
+rows = 3
+clock_mhz = 322.265
+mtu = 4160
+switch_latency = 7
+policy = pause
+queue_share = 8
+receive_bytes = 100000
+receive = whole
+frame_check = off
+seed = 18446744073709551615
+gbps = 25.781
+propagation = 9
+header_bytes = 40
+trailer_bytes = 12
+min_wire_bytes = 0
+buffer_bytes = 50000
+loss = 1e-3
+duplicate = 0.25
+reorder = 1
+reorder_cycles = 77
+corrupt = 0
+down = 10-20, 30 - 40
+)");
+  EXPECT_EQ(config.shape, Shape::kTorus);
+  EXPECT_EQ(config.nodes, 12U);
+  EXPECT_EQ(config.columns, 4U);
+  EXPECT_EQ(config.rows, 3U);
+  EXPECT_EQ(config.clock_khz, 322'265U);
+  EXPECT_EQ(config.mtu, 4160U);
+  EXPECT_EQ(config.switch_latency, 7U);
+  EXPECT_EQ(config.policy, Policy::kPause);
+  EXPECT_EQ(config.queue_share, 8U);
+  EXPECT_EQ(config.receive_bytes, 100'000U);
+  EXPECT_EQ(config.receive, Receive::kWhole);
+  EXPECT_FALSE(config.frame_check);
+  EXPECT_EQ(config.seed, ~std::uint64_t{0});
+  LinkConfig link;
+  link.mbps = 25'781;
+  link.propagation = 9;
+  link.header_bytes = 40;
+  link.trailer_bytes = 12;
+  link.min_wire_bytes = 0;
+  link.buffer_bytes = 50'000;
+  link.loss = 1e-3;
+  link.duplicate = 0.25;
+  link.reorder = 1;
+  link.reorder_cycles = 77;
+  link.down = {{10, 20}, {30, 40}};
+  EXPECT_EQ(config.link, link);
+}
+
+TEST(Config, LaterLinesAndPatternsOverride) {
+  const Topology built =
+      make_topology(parse_network("topology = leaf_spine\nnodes = 4\nleaves = 2\nspines = 2\ngbps@*spine* = "
+                                  "400\ngbps@leaf0>spine1 = 200\ngbps = 25"));
+  for (const LinkPlan& link : built.links) {
+    const std::uint64_t expected = link.name == "leaf0>spine1"                    ? 200'000
+                                   : link.name.find("spine") != std::string::npos ? 400'000
+                                                                                  : 25'000;
+    EXPECT_EQ(link.config.mbps, expected) << link.name;
+  }
+}
+
+TEST(Config, Patterns) {
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("node1>*", "node1>switch0"));
+  EXPECT_FALSE(matches("node1>*", "node10>switch0"));
+  EXPECT_TRUE(matches("*spine*0", "leaf1>spine10"));
+  EXPECT_FALSE(matches("*spine*0", "leaf1>spine01"));
+  EXPECT_TRUE(matches("a*b*c", "aXbbXc"));
+  EXPECT_FALSE(matches("", "x"));
+}
+
+TEST(Config, ErrorsNameLineAndKey) {
+  using testing::AllOf;
+  using testing::HasSubstr;
+  const auto says = [](const char* text, const char* line, const char* key) {
+    EXPECT_THAT(refusal(text), AllOf(HasSubstr(line), HasSubstr(key))) << text;
+  };
+  says("nodes = 4\nnods = 3", "net.conf, line 2", "nods");
+  says("nodes = four", "line 1", "nodes: 'four'");
+  says("nodes = 1", "line 1", "2 to 4096");
+  says("nodes =", "line 1", "nodes");
+  says("\n\ntopology = star", "line 3", "point_to_point, switch, ring, torus, leaf_spine");
+  says("gbps = 0", "line 1", "gbps");
+  says("gbps = 1.0001", "line 1", "three decimals");
+  says("gbps = 1e2", "line 1", "gbps");
+  says("loss = 1.5", "line 1", "loss: '1.5'");
+  says("loss = nan", "line 1", "loss");
+  says("loss = -0.1", "line 1", "loss");
+  says("down = 20-10", "line 1", "down");
+  says("down = 5", "line 1", "down");
+  says("down = 10-20, 20-30", "line 1", "apart");
+  says("mtu = 65536", "line 1", "mtu");
+  says("just words", "line 1", "key = value");
+  says("mtu@node0>* = 10", "line 1", "no key of a link");
+  says("gbps@node0>* = fast", "line 1", "gbps: 'fast'");
+  says("gbps@nobody = 10", "line 1", "nobody");
+  says("seed = 18446744073709551616", "line 1", "seed");
+  says("topology = point_to_point\nnodes = 3", "network", "nodes");
+  says("topology = torus\nnodes = 12\ncolumns = 5", "network", "columns, rows");
+  says("topology = leaf_spine\nnodes = 12\nleaves = 5\nspines = 1", "network", "leaves");
+  says("topology = leaf_spine\nnodes = 12\nleaves = 4", "network", "spines");
+  says("buffer_bytes = 100", "network", "buffer_bytes of node0>switch0");
+  says("receive_bytes = 100", "network", "receive_bytes");
+  EXPECT_EQ(refusal("nodes = 4"), "taken");
+  EXPECT_EQ(refusal(""), "taken");
+}
+
+}  // namespace
+}  // namespace unisono::sim
