@@ -1,0 +1,233 @@
+// Casts the packets of a stream from fp32 to fp16 or bf16, or passes them, as each packet asks.
+// Elements of the result are packed: two words become one. To nearest, ties to even; NaN becomes
+// quiet and keeps sign and upper payload; bit for bit narrow_fp16 and narrow_bf16 of
+// core/arithmetic.hpp.
+//
+// Latency: 5 cycles (from the word that completes one of the result). Throughput: one word per
+// cycle in. A packet to be cast has whole elements. Outputs and in_ready_o are registered.
+
+module unisono_cast_narrow
+  import unisono_plugin_pkg::*;
+#(
+  // A multiple of 8.
+  parameter int unsigned DataBytes = 64,
+  parameter int unsigned UserBits = 1
+) (
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
+
+  // Constant over a packet: a cast_mode_e.
+  input  logic [1:0]             in_mode_i,
+  input  logic                   in_valid_i,
+  output logic                   in_ready_o,
+  input  logic [DataBytes*8-1:0] in_data_i,
+  input  logic [DataBytes-1:0]   in_keep_i,
+  input  logic                   in_last_i,
+  input  logic [UserBits-1:0]    in_user_i,
+
+  output logic                   out_valid_o,
+  input  logic                   out_ready_i,
+  output logic [DataBytes*8-1:0] out_data_o,
+  output logic [DataBytes-1:0]   out_keep_o,
+  output logic                   out_last_o,
+  output logic [UserBits-1:0]    out_user_o
+);
+
+  localparam int unsigned Lanes = DataBytes / 4;
+  localparam int unsigned HalfBytes = DataBytes / 2;
+
+  if (DataBytes % 8 != 0) begin : gen_bad_width
+    $error("unisono_cast_narrow: DataBytes must be a multiple of 8");
+  end
+
+  // Travels beside the lanes.
+  typedef struct packed {
+    cast_mode_e             mode;
+    logic [DataBytes-1:0]   keep;
+    logic                   last;
+    logic [UserBits-1:0]    user;
+  } side_t;
+
+  // All stages move together; what stops them is a register of the slice at the end.
+  logic step;
+  assign in_ready_o = step;
+
+  // A number on its way to fp16: its significand is shifted right until its exponent is one of
+  // fp16.
+  typedef struct packed {
+    logic        sign;
+    // less the one that the hidden bit adds
+    logic [4:0]  exp;
+    logic        nan;
+    logic        inf;
+    logic [23:0] sig;
+    logic        lost;
+    logic [3:0]  right;
+    logic [31:0] raw;
+  } lane_t;
+
+  function automatic lane_t begin_fp16(logic [31:0] raw);
+    lane_t lane;
+    logic [7:0] exp, below;
+    exp = raw[30:23];
+    below = 8'd113 - exp;
+    lane.sign = raw[31];
+    lane.nan = exp == 8'hff && raw[22:0] != '0;
+    // 2^16 and more; what rounds up to it gets there by its carry.
+    lane.inf = exp >= 8'd143;
+    lane.sig = {exp != '0, raw[22:0]};
+    lane.lost = 1'b0;
+    lane.raw = raw;
+    if (exp >= 8'd113) begin
+      lane.exp = 5'(exp - 8'd113);
+      lane.right = 4'd0;
+    end else begin
+      // Shifted by 13 or more, it is less than half of the least subnormal: only not zero.
+      lane.exp = 5'd0;
+      lane.right = below > 8'd13 ? 4'd13 : below[3:0];
+    end
+    return lane;
+  endfunction
+
+  function automatic lane_t shift_fp16(lane_t lane_in);
+    lane_t lane;
+    lane = lane_in;
+    lane.sig = lane_in.sig >> lane_in.right;
+    lane.lost = (lane_in.sig & ~(24'hffffff << lane_in.right)) != '0;
+    return lane;
+  endfunction
+
+  // The shift has been done.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic [15:0] end_fp16(lane_t lane);
+  // verilator lint_on UNUSEDSIGNAL
+    logic round;
+    logic [14:0] rounded;
+    round = lane.sig[12] && (lane.sig[13] || lane.sig[11:0] != '0 || lane.lost);
+    rounded = {lane.exp, 10'b0} + 15'(lane.sig[23:13]) + 15'(round);
+    if (lane.nan) return {lane.sign, 6'h3f, lane.raw[21:13]};
+    if (lane.inf) return {lane.sign, 5'h1f, 10'b0};
+    return {lane.sign, rounded};
+  endfunction
+
+  logic [2:0] valid_q;
+  side_t side_q0, side_q1, side_q2;
+  lane_t [Lanes-1:0] lane_q0, lane_q1;
+  logic [Lanes-1:0][15:0] narrow_q2;
+  logic [DataBytes*8-1:0] data_q2;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= '0;
+    else if (step) valid_q <= {valid_q[1:0], in_valid_i};
+  end
+  always_ff @(posedge clk_i) begin
+    if (step) begin
+      side_q0 <= '{
+        mode: cast_mode_e'(in_mode_i),
+        keep: in_keep_i,
+        last: in_last_i,
+        user: in_user_i
+      };
+      side_q1 <= side_q0;
+      side_q2 <= side_q1;
+      for (int unsigned i = 0; i < Lanes; i++) begin
+        lane_q0[i] <= begin_fp16(in_data_i[32*i+:32]);
+        lane_q1[i] <= shift_fp16(lane_q0[i]);
+        narrow_q2[i] <= side_q1.mode == CastModeBf16 ? narrow_bf16(lane_q1[i].raw)
+                                                     : end_fp16(lane_q1[i]);
+        data_q2[32*i+:32] <= lane_q1[i].raw;
+      end
+    end
+  end
+
+  // Packing. The lower half of a word waits for the upper one, or for the packet's end.
+  logic [HalfBytes-1:0] narrow_keep;
+  always_comb begin
+    for (int unsigned i = 0; i < Lanes; i++) narrow_keep[2*i+:2] = {2{side_q2.keep[4*i]}};
+  end
+
+  logic pass, half_q, full_d, full_q;
+  logic [HalfBytes*8-1:0] lower_q;
+  logic [DataBytes*8-1:0] data_q;
+  side_t side_q;
+  assign pass = side_q2.mode == CastModePass;
+  assign full_d = valid_q[2] && (pass || half_q || side_q2.last);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      half_q <= 1'b0;
+      full_q <= 1'b0;
+    end else if (step) begin
+      full_q <= full_d;
+      if (valid_q[2]) half_q <= !full_d;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (step) begin
+      side_q <= side_q2;
+      if (valid_q[2] && !full_d) lower_q <= narrow_q2;
+      if (pass) begin
+        data_q <= data_q2;
+      end else if (half_q) begin
+        data_q <= {narrow_q2, lower_q};
+        side_q.keep <= {narrow_keep, {HalfBytes{1'b1}}};
+      end else begin
+        data_q <= {narrow_q2, narrow_q2};
+        side_q.keep <= DataBytes'(narrow_keep);
+      end
+    end
+  end
+
+  unisono_stream_skid #(
+    .DataBytes(DataBytes),
+    .UserBits (UserBits)
+  ) u_skid (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i(full_q),
+    .in_ready_o(step),
+    .in_data_i (data_q),
+    .in_keep_i (side_q.keep),
+    .in_last_i (side_q.last),
+    .in_user_i (side_q.user),
+    .out_valid_o,
+    .out_ready_i,
+    .out_data_o,
+    .out_keep_o,
+    .out_last_o,
+    .out_user_o
+  );
+
+  logic unused;
+  assign unused = ^side_q.mode;
+
+`ifndef SYNTHESIS
+  logic inside_q;
+  logic [1:0] mode_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      inside_q <= 1'b0;
+    end else if (in_valid_i && in_ready_o) begin
+      inside_q <= !in_last_i;
+      mode_q <= in_mode_i;
+      assert (!inside_q || mode_q == in_mode_i) else $error("%m: the mode changed within a packet");
+      for (int unsigned i = 0; i < Lanes; i++) begin
+        assert (in_mode_i == 2'(CastModePass) || in_keep_i[4*i+:4] inside {4'h0, 4'hf})
+          else $error("%m: part of an element");
+      end
+    end
+  end
+  unisono_stream_check #(
+    .DataBytes (DataBytes),
+    .UserBits  (UserBits)
+  ) u_check_in (
+    .clk_i,
+    .rst_ni,
+    .valid_i(in_valid_i),
+    .ready_i(in_ready_o),
+    .data_i (in_data_i),
+    .keep_i (in_keep_i),
+    .last_i (in_last_i),
+    .user_i (in_user_i)
+  );
+`endif
+
+endmodule
