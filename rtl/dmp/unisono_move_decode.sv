@@ -1,12 +1,13 @@
 // Checks a move as far as it shows by itself what is wrong with it, and says what the move needs.
 //
-// The checks are those of core/program_check.cpp, in groups (reason_e), and after them what `Capability` lacks. Not
-// checked, because other blocks know: moves before the first (scoreboard), the producer of a segment dependency, and
-// bounds of regions (dispatcher), and that an end is the last move.
+// The checks are those of core/program_check.cpp, in groups (reason_e), and after them what
+// `Capability` lacks. Not checked, because other blocks know: moves before the first (scoreboard),
+// the producer of a segment dependency, and bounds of regions (dispatcher), and that an end is the
+// last move.
 //
 // Latency: 1 cycle. Throughput: a move per cycle.
-// Restrictions: Ranks is a power of two, at most 64. The masks of lists hold the members as the pool lists them; a
-// list that names a rank twice must have been refused before.
+// Restrictions: Ranks is a power of two, at most 64. The masks of lists hold the members as the
+// pool lists them; a list that names a rank twice must have been refused before.
 
 module unisono_move_decode
   import unisono_spec_pkg::*;
@@ -39,7 +40,7 @@ module unisono_move_decode
   output logic                 out_needs_op0_o,     // elements are read from op0
   output logic                 out_needs_op1_memory_o,
   output logic                 out_has_local_o,     // elements are written locally
-  output logic                 out_exists_o,        // there is something to do; else the move is complete at once
+  output logic                 out_exists_o,        // something to do; else complete at once
   output logic [5:0]           out_distance_o,      // the greater segment dependency
   output logic                 out_malformed_o,     // refused, for whatever reason
   output reason_e              out_reason_o,
@@ -62,14 +63,16 @@ module unisono_move_decode
     return func >= first && func <= last;
   endfunction
 
-  // Rule 27 of the model. The user's operators are defined where the capability says that there are any.
+  // Rule 27 of the model. The user's operators are defined where the capability says that there are
+  // any.
   function automatic logic is_defined(func_e func, datatype_e dtype);
     logic integer_type, real_type, complex_type, pair_type;
-    integer_type = dtype inside {DatatypeInt8, DatatypeInt16, DatatypeInt32, DatatypeInt64, DatatypeUint8,
-                                 DatatypeUint16, DatatypeUint32, DatatypeUint64};
+    integer_type = dtype inside {DatatypeInt8, DatatypeInt16, DatatypeInt32, DatatypeInt64,
+                                 DatatypeUint8, DatatypeUint16, DatatypeUint32, DatatypeUint64};
     real_type = dtype inside {DatatypeFp16, DatatypeBf16, DatatypeFp32, DatatypeFp64};
     complex_type = dtype inside {DatatypeComplex64, DatatypeComplex128};
-    pair_type = dtype inside {DatatypeFp32Int32, DatatypeFp64Int32, DatatypeInt32Int32, DatatypeInt64Int64};
+    pair_type = dtype inside {DatatypeFp32Int32, DatatypeFp64Int32, DatatypeInt32Int32,
+                              DatatypeInt64Int64};
     case (func)
       FuncSum, FuncProd: return integer_type || real_type || complex_type;
       FuncMin, FuncMax: return integer_type || real_type || dtype == DatatypeBool;
@@ -87,7 +90,8 @@ module unisono_move_decode
     return region inside {RegionSrc, RegionDst, RegionWindow};
   endfunction
 
-  logic moves, empty, exists, arrives, fetches, sends, puts, has0, has1, list1, list_out, fan_in, several;
+  logic moves, empty, exists, arrives, fetches, sends, puts, has0, has1;
+  logic list1, list_out, fan_in, several;
   assign moves = m.kind == MoveKindMove;
   assign empty = !m.count_indirect && m.count == '0;
   assign exists = moves && (!empty || m.signal);
@@ -100,7 +104,18 @@ module unisono_move_decode
   assign list1 = m.arrival.mode != PeerModeRank;
   assign list_out = m.remote.mode != PeerModeRank;
   assign fan_in = (arrives || fetches) && list1;
-  assign several = (list_receives_i & (list_receives_i - 1'b1)) != '0;
+  // More than the lowest member.
+  logic [Ranks-1:0] lowest_member;
+  logic unused_any;
+  logic [RankWidth-1:0] unused_index;
+  unisono_lowest_one #(.Width(Ranks)) u_lowest (
+    .bits_i(list_receives_i), .any_o(unused_any), .index_o(unused_index), .one_o(lowest_member)
+  );
+  assign several = list_receives_i != lowest_member;
+
+  logic [Ranks-1:0] one_receives, one_sends;
+  assign one_receives = Ranks'(1) << m.arrival.peer[RankWidth-1:0];
+  assign one_sends = Ranks'(1) << m.remote.peer[RankWidth-1:0];
 
   // Members of the communicator.
   logic [Ranks-1:0] members;
@@ -139,7 +154,8 @@ module unisono_move_decode
       if (m.remote.mode == PeerModeAny) bad_peer_out = 1'b1;
     end
 
-    // With two operands, or several messages, there is a function; with one there is none, or a mean.
+    // With two operands, or several messages, there is a function; with one there is none, or a
+    // mean.
     if (m.func == FuncNone) begin
       bad_func = (has0 && has1) || (fan_in && !empty && several);
     end else if (m.func == FuncAvg) begin
@@ -164,14 +180,16 @@ module unisono_move_decode
     end else if (m.segment_dependency0[5] || m.segment_dependency1[5]) begin
       reason = ReasonDistance;
     end else if (moves) begin
-      if (m.op0.kind inside {OperandKindArrival, OperandKindRemoteMemory} || m.op1.kind == OperandKindStream ||
+      if (m.op0.kind inside {OperandKindArrival, OperandKindRemoteMemory} ||
+          m.op1.kind == OperandKindStream ||
           m.local_.kind inside {OperandKindArrival, OperandKindRemoteMemory}) begin
         reason = ReasonOperand;
       end else if (m.op0.cast != CastNone || m.op1.cast != CastNone || m.local_.cast != CastNone ||
                    m.remote.cast != CastNone) begin
         reason = ReasonCast;
       end else if (bad_port(m.op0.kind, m.op0.offset) || bad_port(m.local_.kind, m.local_.offset) ||
-                   (m.remote.kind == RemoteKindStream && 32'(m.remote.port) >= MaxStreamPorts)) begin
+                   (m.remote.kind == RemoteKindStream &&
+                    32'(m.remote.port) >= MaxStreamPorts)) begin
         reason = ReasonPort;
       end else if (bad_params(m.op0.kind, m.op0.indirect, m.op0.offset[2:0]) ||
                    bad_params(m.op1.kind, m.op1.indirect, m.op1.offset[2:0]) ||
@@ -193,7 +211,8 @@ module unisono_move_decode
         reason = ReasonCount;
       end else if (m.signal && !arrives && !sends) begin
         reason = ReasonSignal;
-      end else if (!Able.streams && (m.op0.kind == OperandKindStream || m.local_.kind == OperandKindStream ||
+      end else if (!Able.streams && (m.op0.kind == OperandKindStream ||
+                                     m.local_.kind == OperandKindStream ||
                                      m.remote.kind == RemoteKindStream)) begin
         reason = ReasonNoStreams;
       end else if (!Able.remote_memory && (fetches || puts)) begin
@@ -223,15 +242,14 @@ module unisono_move_decode
     if (in_ready_o && in_valid_i) begin
       out_slot_o <= in_slot_i;
       out_move_o <= in_move_i;
-      out_receives_o <= !(exists && arrives) ? '0 : list1 ? list_receives_i
-                                                          : Ranks'(1) << m.arrival.peer[RankWidth-1:0];
-      out_sends_o <= !(exists && sends) ? '0 : list_out ? list_sends_i
-                                                        : Ranks'(1) << m.remote.peer[RankWidth-1:0];
+      out_receives_o <= exists && arrives ? (list1 ? list_receives_i : one_receives) : '0;
+      out_sends_o <= exists && sends ? (list_out ? list_sends_i : one_sends) : '0;
       out_needs_op0_o <= moves && !empty && has0;
       out_needs_op1_memory_o <= moves && !empty && m.op1.kind == OperandKindMemory;
       out_has_local_o <= moves && !empty && m.local_.kind != OperandKindNone;
       out_exists_o <= exists;
-      out_distance_o <= m.segment_dependency0 > m.segment_dependency1 ? m.segment_dependency0 : m.segment_dependency1;
+      out_distance_o <= m.segment_dependency0 > m.segment_dependency1 ? m.segment_dependency0
+                                                                      : m.segment_dependency1;
       out_malformed_o <= reason != ReasonNone;
       out_reason_o <= reason;
       out_error_o <= reason == ReasonNone ? ErrorCodeOk :

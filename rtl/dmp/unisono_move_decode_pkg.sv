@@ -5,8 +5,8 @@ package unisono_move_decode_pkg;
   // A design uses only a part of this.
   // verilator lint_off UNUSEDPARAM
 
-  // The first check that fails, in this order. From ReasonNoStreams on the move is well formed, and asks for what this
-  // engine cannot do.
+  // The first check that fails, in this order. From ReasonNoStreams on the move is well formed, and
+  // asks for what this engine cannot do.
   typedef enum logic [4:0] {
     ReasonNone = 5'd0,
     ReasonFields = 5'd1,           // reserved bits, or an unknown value of an enumeration
@@ -16,7 +16,7 @@ package unisono_move_decode_pkg;
     ReasonPort = 5'd5,             // a stream port that cannot be
     ReasonParams = 5'd6,           // an indirect count or offset that is no multiple of 8
     ReasonStrided = 5'd7,          // a strided move; this version has none
-    ReasonPeer = 5'd8,             // a rank beyond the communicator, an empty list, or a mode that must not be
+    ReasonPeer = 5'd8,             // no member, an empty list, or a mode that must not be
     ReasonRegion = 5'd9,           // remote memory that peers cannot reach
     ReasonFunc = 5'd10,            // the function does not go with the operands
     ReasonUndefined = 5'd11,       // the function is not defined on the datatype

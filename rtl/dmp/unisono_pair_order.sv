@@ -1,9 +1,10 @@
-// Finds, for a move and one of its peers, the latest earlier move of the same call that names this peer as well.
+// Finds, for a move and one of its peers, the latest earlier move of the same call that names this
+// peer as well.
 //
-// Two tables: which entry named a peer last, and which peers each entry names. The first is never cleaned. What it says
-// is believed only if the entry, as it is now, does name the peer: then it was that entry's move that wrote it, and
-// it is the latest. Entries that have left the window answer too; the reader must ignore what is not in the
-// window before the move itself.
+// Two tables: which entry named a peer last, and which peers each entry names. The first is never
+// cleaned. What it says is believed only if the entry, as it is now, does name the peer: then it
+// was that entry's move that wrote it, and it is the latest. Entries that have left the window
+// answer too; the reader must ignore what is not in the window before the move itself.
 //
 // Latency: 3 cycles from beat to answer. Throughput: a beat per cycle, in order, no back-pressure.
 // Restrictions: a move's beats follow one another; all its peers stand in `peers_i` of the first.

@@ -1,11 +1,13 @@
 // A table of bits with one writer that raises them and another that lowers them, in LUT memory.
 //
-// Each bit is the difference of two: the one who raises it writes the first as the opposite of the second, the one
-// who lowers it copies the first into the second. So no memory has two writers, no bit needs a reset, and lowering
-// a bit that is low changes nothing.
+// Each bit is the difference of two: the one who raises it writes the first as the opposite of the
+// second, the one who lowers it copies the first into the second. So no memory has two writers, no
+// bit needs a reset, and lowering a bit that is low changes nothing.
 //
-// Latency: a bit that is raised or lowered is read as such from the next cycle on. Throughput: one of each per cycle.
-// Restrictions: one bit must not be raised and lowered in the same cycle. A reset leaves the bits as they are.
+// Latency: a bit that is raised or lowered is read as such from the next cycle on. Throughput: one
+// of each per cycle.
+// Restrictions: one bit must not be raised and lowered in the same cycle. A reset leaves the bits
+// as they are.
 
 module unisono_pending_bits #(
   parameter int unsigned Rows = 8,
@@ -81,7 +83,8 @@ module unisono_pending_bits #(
     if (lower_valid_i) down_row_q[lower_row_i] <= down_row_d;
   end
 
-  wire [ColumnWidth-1:0] next_column = probe_column_i + 1'b1;
+  logic [ColumnWidth-1:0] next_column;
+  assign next_column = probe_column_i + 1'b1;
   wire [AddressWidth-1:0] next_address = {probe_row_i, next_column};
   assign probe_next_o = up_q[next_address] ^ down_q[next_address];
   assign probe_o = up_q[probe_address] ^ down_q[probe_address];

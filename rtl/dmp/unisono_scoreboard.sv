@@ -1,20 +1,22 @@
-// Windows of moves, one per call: holds moves back until what they depend on is complete, and keeps the order of pairs.
+// Windows of moves, one per call: holds moves back until what they depend on is complete, and keeps
+// the order of pairs.
 //
-// A move is taken in (push), offered when it may start (issue), and leaves its window, in order, when it is complete.
-// It may start when all moves that `dependencies` names are complete, every earlier move that receives from one of its
-// peers is `consumed`, and every earlier one that sends to one of its peers is `sent`. `complete` implies `sent`, and
-// `sent` implies `consumed`.
+// A move is taken in (push), offered when it may start (issue), and leaves its window, in order,
+// when it is complete. It may start when all moves that `dependencies` names are complete, every
+// earlier move that receives from one of its peers is `consumed`, and every earlier one that sends
+// to one of its peers is `sent`. `complete` implies `sent`, and `sent` implies `consumed`.
 //
-// What a move waits for is a row: a level per entry of the window (nothing, consumed, sent, complete). Rows are
-// examined `Rows` at a time; such a group of one call is a unit. An event makes the units of its call dirty, and dirty
-// units are examined by turns.
+// What a move waits for is a row: a level per entry of the window (nothing, consumed, sent,
+// complete). Rows are examined `Rows` at a time; such a group of one call is a unit. An event makes
+// the units of its call dirty, and dirty units are examined by turns.
 //
-// Latency: event to issue 3 cycles if no other unit is dirty (else at most one more per dirty unit, and one per move
-// that goes before); push to issue 7. Throughput: one push, one issue, one event of each kind, one retirement per
-// cycle. A push that names k > 1 peers in a list takes k cycles.
-// Restrictions: sizes are powers of two. Events name moves that have been issued; each at most once. Nothing is pushed
-// to a call between its close and its end. What belongs to a program that has been cleared carries the generation in
-// which it was issued, and is ignored.
+// Latency: event to issue 3 cycles if nothing else is under examination; 2 more if the unit itself
+// is, one more per dirty unit, and one per move that goes before. Push to issue 7. Throughput: one
+// push, one issue, one event of each kind, one retirement per cycle. A push that names k > 1 peers
+// in a list takes k cycles.
+// Restrictions: sizes are powers of two. Events name moves that have been issued; each at most
+// once. Nothing is pushed to a call between its close and its end. What belongs to a program that
+// has been cleared carries the generation in which it was issued, and is ignored.
 
 module unisono_scoreboard #(
   parameter int unsigned Calls = unisono_cclo_pkg::Calls,
@@ -37,10 +39,11 @@ module unisono_scoreboard #(
   input  logic [EntryWidth:0]               push_distance_i,      // the greater segment dependency
   input  logic [Ranks-1:0]                  push_receives_i,
   input  logic [Ranks-1:0]                  push_sends_i,
-  input  logic                              push_trivial_i,       // complete as soon as it could issue; is not issued
+  input  logic                              push_trivial_i,       // completes instead of issuing
   output logic [EntryWidth-1:0]             push_entry_o,
 
-  // A move that names moves before its program's first. It stays, and never issues: the call must be cleared.
+  // A move that names moves before its program's first. It stays, and never issues: the call must
+  // be cleared.
   output logic                              error_valid_o,
   output logic [IdWidth-1:0]                error_id_o,
 
@@ -50,7 +53,8 @@ module unisono_scoreboard #(
   output logic [IdWidth-1:0]                issue_id_o,
   output logic [GenerationWidth-1:0]        issue_generation_o,
 
-  // Its last segment has been taken from its peers; has been handed to Tx; all is done (rule 14 of the model).
+  // Its last segment has been taken from its peers; has been handed to Tx; all is done (rule 14 of
+  // the model).
   input  logic                              consumed_valid_i,
   input  logic [IdWidth-1:0]                consumed_id_i,
   input  logic [GenerationWidth-1:0]        consumed_generation_i,
@@ -72,7 +76,8 @@ module unisono_scoreboard #(
   input  logic                              finished_ready_i,
   output logic [SlotWidth-1:0]              finished_slot_o,
 
-  // Forget the call. From the next cycle on nothing of it is issued, and what is pushed is a new program's.
+  // Forget the call. From the next cycle on nothing of it is issued, and what is pushed is a new
+  // program's.
   input  logic                              clear_valid_i,
   input  logic [SlotWidth-1:0]              clear_slot_i,
 
@@ -90,7 +95,8 @@ module unisono_scoreboard #(
   if ((Calls & (Calls - 1)) != 0 || Calls < 2) begin : gen_check_calls
     $error("Calls must be a power of two, at least 2");
   end
-  if ((Window & (Window - 1)) != 0 || (Rows & (Rows - 1)) != 0 || Rows < 2 || Rows > Window) begin : gen_check_window
+  if ((Window & (Window - 1)) != 0 || (Rows & (Rows - 1)) != 0 || Rows < 2 ||
+      Rows > Window) begin : gen_check_window
     $error("Window and Rows must be powers of two, 2 <= Rows <= Window");
   end
   if (Units > 64) begin : gen_check_units
@@ -120,11 +126,11 @@ module unisono_scoreboard #(
     return entry_t'((32'(unit) >> SlotWidth) << RowBits);
   endfunction
 
-  // ------------------------------------------------------------------------------------------------------------
+  // -----------------------------------------------------------------------------------------------
   // The windows: [head, armed) can be examined, [armed, tail) is on its way there.
 
   count_t [Calls-1:0] head_q, armed_q, tail_q;
-  logic [Calls-1:0] lapped_q;                   // Window moves have come: none reaches before the first
+  logic [Calls-1:0] lapped_q;                   // Window moves have come, or more
   logic [Calls-1:0] closed_q;
   logic [Calls-1:0][GenerationWidth-1:0] generation_q;
 
@@ -170,8 +176,9 @@ module unisono_scoreboard #(
   end
   assign generation_o = generation_q;
 
-  // ------------------------------------------------------------------------------------------------------------
-  // Push: one beat per peer. In each beat one peer to receive from and one to send to are looked up.
+  // -----------------------------------------------------------------------------------------------
+  // Push: one beat per peer. In each beat one peer to receive from and one to send to are looked
+  // up.
 
   logic beat_valid_q, beat_first_q, beat_trivial_q, beat_lapped_q, beat_more;
   slot_t beat_slot_q;
@@ -246,8 +253,8 @@ module unisono_scoreboard #(
     error_id_o <= {beat_slot_q, beat_entry_q};
   end
 
-  // Entries of a row are numbered from the first of its own group: entry base + c is number c. Bit i of dependencies
-  // of row r is then number r - 1 - i.
+  // Entries of a row are numbered from the first of its own group: entry base + c is number c. Bit
+  // i of dependencies of row r is then number r - 1 - i.
   logic [Window-1:0] beat_relative;
   always_comb begin
     beat_relative = '0;
@@ -266,13 +273,15 @@ module unisono_scoreboard #(
   unisono_pair_order #(.Calls(Calls), .Window(Window), .Ranks(Ranks)) u_receive_order (
     .clk_i,
     .first_i(beat_valid_q && beat_first_q), .slot_i(beat_slot_q), .entry_i(beat_entry_q),
-    .peers_i(receive_now_q | receive_rest_q), .peer_valid_i(beat_valid_q && |receive_now_q), .peer_i(receive_peer),
+    .peers_i(receive_now_q | receive_rest_q), .peer_valid_i(beat_valid_q && |receive_now_q),
+    .peer_i(receive_peer),
     .found_o(receive_found), .found_entry_o(receive_entry)
   );
   unisono_pair_order #(.Calls(Calls), .Window(Window), .Ranks(Ranks)) u_send_order (
     .clk_i,
     .first_i(beat_valid_q && beat_first_q), .slot_i(beat_slot_q), .entry_i(beat_entry_q),
-    .peers_i(send_now_q | send_rest_q), .peer_valid_i(beat_valid_q && |send_now_q), .peer_i(send_peer),
+    .peers_i(send_now_q | send_rest_q), .peer_valid_i(beat_valid_q && |send_now_q),
+    .peer_i(send_peer),
     .found_o(send_found), .found_entry_o(send_entry)
   );
 
@@ -344,7 +353,7 @@ module unisono_scoreboard #(
     end
   end
 
-  // ------------------------------------------------------------------------------------------------------------
+  // -----------------------------------------------------------------------------------------------
   // Events. Moves that need not be issued complete here, in cycles in which no other does.
 
   logic consumed, sent, complete, trivial_complete, own_complete;
@@ -359,7 +368,8 @@ module unisono_scoreboard #(
   assign complete_id = complete_valid_i ? complete_id_i : drain_id;
   assign consumed = consumed_valid_i && consumed_generation_i == generation_q[consumed_slot];
   assign sent = sent_valid_i && sent_generation_i == generation_q[sent_slot];
-  assign complete = complete_valid_i ? complete_generation_i == generation_q[complete_slot] : own_complete;
+  assign complete = complete_valid_i ? complete_generation_i == generation_q[complete_slot]
+                                     : own_complete;
 
   slot_t examined_slot;
   logic [Window-1:0] unconsumed, unsent, incomplete;
@@ -372,14 +382,16 @@ module unisono_scoreboard #(
     .raise_valid_i(arm), .raise_row_i(arm_slot), .raise_column_i(arm_entry),
     .lower_valid_i(consumed), .lower_row_i(consumed_slot), .lower_column_i(consumed_entry),
     .row_i(examined_slot), .row_o(unconsumed),
-    .probe_row_i('0), .probe_column_i('0), .probe_o(unused_probe[0]), .probe_next_o(unused_probe[1])
+    .probe_row_i('0), .probe_column_i('0), .probe_o(unused_probe[0]),
+    .probe_next_o(unused_probe[1])
   );
   unisono_pending_bits #(.Rows(Calls), .Columns(Window)) u_unsent (
     .clk_i,
     .raise_valid_i(arm), .raise_row_i(arm_slot), .raise_column_i(arm_entry),
     .lower_valid_i(sent), .lower_row_i(sent_slot), .lower_column_i(sent_entry),
     .row_i(examined_slot), .row_o(unsent),
-    .probe_row_i('0), .probe_column_i('0), .probe_o(unused_probe[2]), .probe_next_o(unused_probe[3])
+    .probe_row_i('0), .probe_column_i('0), .probe_o(unused_probe[2]),
+    .probe_next_o(unused_probe[3])
   );
   unisono_pending_bits #(.Rows(Calls), .Columns(Window)) u_incomplete (
     .clk_i,
@@ -390,14 +402,15 @@ module unisono_scoreboard #(
     .probe_next_o(next_incomplete)
   );
 
-  // ------------------------------------------------------------------------------------------------------------
-  // Which unit is examined next: one that has waiting rows (live) and to whose call something has happened (dirty).
+  // -----------------------------------------------------------------------------------------------
+  // Which unit is examined next: one that has waiting rows (live) and to whose call something has
+  // happened (dirty).
 
   logic [Units-1:0] live_q, live_set, dirty_q, dirty_set;
   logic [Units-1:0] candidates, later, after, pick_any_one, pick_later_one;
   logic pick_any, pick_later;
   unit_t pick_unit, pick_any_unit, pick_later_unit;
-  logic go;                                     // the steps of examination move on
+  logic go, window_go;                          // the second step takes a unit; the first one does
 
   logic window_valid_q;                         // first step: windows and events of the unit's call
   unit_t window_unit_q;
@@ -408,8 +421,9 @@ module unisono_scoreboard #(
   logic drain_any_trivial;
   slot_t drain_slot;
 
-  // The first step reads what has been written before its last cycle; what is set in that cycle stays. A unit in the
-  // first step must not be picked, for which of its rows are ready is marked only at the end of the second.
+  // The first step reads what has been written before its last cycle; what is set in that cycle
+  // stays. A unit that is in a step must not be picked: which of its rows are ready is marked only
+  // at the end of the second.
   for (genvar u = 0; u < int'(Units); u++) begin : gen_unit
     localparam int unsigned Slot = u % Calls;
     wire in_first_step = window_valid_q && window_unit_q == unit_t'(u);
@@ -417,10 +431,12 @@ module unisono_scoreboard #(
     // Events that turn out to be of an old generation do no harm here.
     assign dirty_set[u] = own_arm || (consumed_valid_i && consumed_slot == slot_t'(Slot)) ||
                           (sent_valid_i && sent_slot == slot_t'(Slot)) ||
-                          (complete_valid_i && complete_id_i[IdWidth-1:EntryWidth] == slot_t'(Slot)) ||
+                          (complete_valid_i &&
+                           complete_id_i[IdWidth-1:EntryWidth] == slot_t'(Slot)) ||
                           (drain_any_trivial && drain_slot == slot_t'(Slot));
     assign live_set[u] = own_arm || (left_valid_q && left_unit_q == unit_t'(u));
-    assign candidates[u] = (live_q[u] || live_set[u]) && (dirty_q[u] || dirty_set[u]) && !in_first_step;
+    assign candidates[u] = (live_q[u] || live_set[u]) && (dirty_q[u] || dirty_set[u]) &&
+                           !in_first_step && !(test_valid_q && test_unit_q == unit_t'(u));
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         live_q[u] <= 1'b0;
@@ -444,7 +460,7 @@ module unisono_scoreboard #(
   assign pick_unit = pick_later ? pick_later_unit : pick_any_unit;
   wire unused_picks = ^{pick_any_one, pick_later_one, unused_any, unused_index};
 
-  // ------------------------------------------------------------------------------------------------------------
+  // -----------------------------------------------------------------------------------------------
   // First step: how far each entry is, in numbers of the unit.
 
   entry_t window_base;
@@ -470,8 +486,9 @@ module unisono_scoreboard #(
   assign before_armed = ~Rows'({Window{1'b1}} << armed_number);
 
   for (genvar c = 0; c < int'(Window); c++) begin : gen_number
-    // Of entries outside the group, those from the head on are before all its rows (or, if the head is in the group,
-    // before those of its rows that are before the head). Others stand for moves to come, or for none.
+    // Of entries outside the group, those from the head on are before all its rows (or, if the head
+    // is in the group, before those of its rows that are before the head). Others stand for moves
+    // to come, or for none.
     always_comb begin
       if (!rotated_incomplete[c] || (c >= int'(Rows) && !from_head[c])) begin
         done_d[c] = LevelComplete;
@@ -485,18 +502,20 @@ module unisono_scoreboard #(
     end
   end
 
-  // The window is [head, armed), and goes round if armed does not lie above head; equal numbers: full, or empty.
+  // The window is [head, armed), and goes round if armed does not lie above head; equal numbers:
+  // full, or empty.
   wire window_empty = window_head == window_armed;
   wire window_round = armed_number <= head_number;
   for (genvar r = 0; r < int'(Rows); r++) begin : gen_row
     assign in_window[r] = !window_empty &&
-                          (window_round ? from_head[r] || before_armed[r] : from_head[r] && before_armed[r]);
+                          (window_round ? from_head[r] || before_armed[r]
+                                        : from_head[r] && before_armed[r]);
     assign waiting[r] = in_window[r] && (waits_word[r] ^ taken_word[r]);
   end
 
   always_ff @(posedge clk_i) begin
+    if (window_go && pick_any) window_unit_q <= pick_unit;
     if (go) begin
-      if (pick_any) window_unit_q <= pick_unit;
       test_unit_q <= window_unit_q;
       done_q <= done_d;
       waiting_q <= waiting;
@@ -507,20 +526,19 @@ module unisono_scoreboard #(
     if (!rst_ni) begin
       window_valid_q <= 1'b0;
       test_valid_q <= 1'b0;
-    end else if (go) begin
-      window_valid_q <= pick_any && !clear[slot_t'(pick_unit)];
-      test_valid_q <= window_valid_q && !clear[examined_slot];
     end else begin
-      window_valid_q <= window_valid_q && !clear[examined_slot];
-      test_valid_q <= test_valid_q && !clear[slot_t'(test_unit_q)];
+      window_valid_q <= window_go ? pick_any && !clear[slot_t'(pick_unit)]
+                                  : window_valid_q && !clear[examined_slot];
+      test_valid_q <= go ? window_valid_q && !clear[examined_slot]
+                         : test_valid_q && !clear[slot_t'(test_unit_q)];
     end
     left_unit_q <= test_unit_q;
     left_valid_q <= rst_ni && go && test_valid_q && test_left && !clear[slot_t'(test_unit_q)];
   end
 
-  // ------------------------------------------------------------------------------------------------------------
-  // Second step: the rows of the unit. Whether a row waits is the difference of two bits, as in unisono_pending_bits:
-  // one is written when the row is, the other when it is found ready.
+  // -----------------------------------------------------------------------------------------------
+  // Second step: the rows of the unit. Whether a row waits is the difference of two bits, as in
+  // unisono_pending_bits: one is written when the row is, the other when it is found ready.
 
   logic [Rows-1:0] blocked, ready, row_trivial;
   logic drain_free;
@@ -575,9 +593,11 @@ module unisono_scoreboard #(
 
   assign test_left = |(waiting_q & ~ready);
   assign go = !test_valid_q || drain_free;
+  assign window_go = go || !window_valid_q;
 
-  // ------------------------------------------------------------------------------------------------------------
-  // Drain: the ready rows of a unit, oldest first. That is from the head up, then those that wrapped.
+  // -----------------------------------------------------------------------------------------------
+  // Drain: the ready rows of a unit, oldest first. That is from the head up, then those that
+  // wrapped.
 
   logic [Rows-1:0] drain_ready_q, drain_trivial_q, drain_from_head_q, drain_upper, drain_one;
   logic [Rows-1:0] drain_upper_one, drain_any_one;
@@ -588,7 +608,8 @@ module unisono_scoreboard #(
 
   assign drain_upper = drain_ready_q & drain_from_head_q;
   unisono_lowest_one #(.Width(Rows)) u_drain_upper (
-    .bits_i(drain_upper), .any_o(drain_upper_any), .index_o(drain_upper_row), .one_o(drain_upper_one)
+    .bits_i(drain_upper), .any_o(drain_upper_any), .index_o(drain_upper_row),
+    .one_o(drain_upper_one)
   );
   unisono_lowest_one #(.Width(Rows)) u_drain_any (
     .bits_i(drain_ready_q), .any_o(drain_any), .index_o(drain_any_row), .one_o(drain_any_one)
@@ -623,11 +644,14 @@ module unisono_scoreboard #(
     end
   end
 
-  // ------------------------------------------------------------------------------------------------------------
-  // Retirement. A call is looked at after a completion of its oldest move, and then as long as the next is complete.
+  // -----------------------------------------------------------------------------------------------
+  // Retirement. A call is looked at after a completion of its oldest move, and then until one is
+  // found that is not.
 
-  logic [Calls-1:0] near_head, look_at_q, look_later, look_one, look_any_one, look_later_one, look_after_q;
-  logic look_any, look_later_any, retire_valid_q;
+  logic [Calls-1:0] near_head, look_at_q, look_after_q, look_later;
+  logic [Calls-1:0] look_one, look_any_one, look_later_one;
+  logic look_any, look_later_any, retire_valid_q, retire_more;
+  count_t retire_next;
   slot_t look_slot, look_any_slot, look_later_slot, retire_slot_q;
 
   assign look_later = look_at_q & look_after_q;
@@ -649,8 +673,11 @@ module unisono_scoreboard #(
 
   assign retire_slot = retire_slot_q;
   assign retire_entry = head_q[retire_slot][EntryWidth-1:0];
-  assign retire = retire_valid_q && head_q[retire_slot] != armed_q[retire_slot] && !head_incomplete &&
-                  !clear[retire_slot];
+  assign retire = retire_valid_q && head_q[retire_slot] != armed_q[retire_slot] &&
+                  !head_incomplete && !clear[retire_slot];
+  // A look in vain would cost another call its turn: so the one behind is looked at as well.
+  assign retire_next = head_q[retire_slot] + 1'b1;
+  assign retire_more = retire && retire_next != armed_q[retire_slot] && !next_incomplete;
 
   always_ff @(posedge clk_i) begin
     retire_slot_q <= look_slot;
@@ -667,7 +694,7 @@ module unisono_scoreboard #(
       for (int s = 0; s < int'(Calls); s++) begin
         if (complete && complete_slot == slot_t'(s) && near_head[s]) begin
           look_at_q[s] <= 1'b1;
-        end else if (retire_valid_q && retire_slot == slot_t'(s) && !(retire && !next_incomplete)) begin
+        end else if (retire_valid_q && retire_slot == slot_t'(s) && !retire_more) begin
           look_at_q[s] <= 1'b0;
         end
       end
@@ -677,7 +704,7 @@ module unisono_scoreboard #(
   end
   wire unused_look = ^look_one;
 
-  // ------------------------------------------------------------------------------------------------------------
+  // -----------------------------------------------------------------------------------------------
   // Calls that are closed and empty.
 
   logic [Calls-1:0] ended, ended_one;
