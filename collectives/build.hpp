@@ -3,34 +3,16 @@
 
 #include <cstdint>
 
+#include "collectives/place.hpp"
+#include "collectives/split.hpp"
 #include "core/call.hpp"
 #include "core/emit.hpp"
 
 namespace unisono::build {
 
-/// A place in local memory: region and byte offset.
-struct Place {
-  Region region;
-  std::uint64_t offset = 0;
-  bool indirect = false;  ///< offset is a byte offset into params where the byte offset stands
-
-  constexpr Place operator+(std::uint64_t bytes) const { return {region, offset + bytes, indirect}; }
-};
-
-constexpr Place src(std::uint64_t offset = 0) { return {Region::kSrc, offset}; }
-constexpr Place dst(std::uint64_t offset = 0) { return {Region::kDst, offset}; }
-constexpr Place scratch(std::uint64_t offset = 0) { return {Region::kScratch, offset}; }
-/// A place in `region` whose byte offset is the params word `word`.
-constexpr Place indirect(Region region, std::uint32_t word) { return {region, std::uint64_t{word} * 8, true}; }
-
-/// Where this rank's input stands: src, or dst if the call is in place. `dst_offset` is where MPI's
-/// in-place rule puts the input within dst (docs/model.md, "In place").
-constexpr Place input(const Call& call, std::uint64_t dst_offset = 0) {
-  return call.in_place ? Place{Region::kDst, dst_offset} : Place{Region::kSrc, 0};
-}
-
 /// Fluent construction of one move: `Build(call).take(src(call)).arrive(left, tag).keep(dst()).send(right, tag)`.
-/// The datatype is the call's; the function is set by whoever has two operands.
+/// The datatype is the call's; the function is set by whoever has two operands. One move is built at a time: once a
+/// second one has been begun, the first is not touched again. (The microcontroller builds in a register.)
 class Build {
  public:
   constexpr explicit Build(const Call& call) {
@@ -132,6 +114,11 @@ class Build {
     if (distance >= 1 && distance <= 32) move_.dependencies |= std::uint32_t{1} << (distance - 1);
     return *this;
   }
+  /// Waits until the `moves` moves before this one have completed.
+  constexpr Build& after_all(std::uint32_t moves) {
+    move_.dependencies |= moves >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << moves) - 1;
+    return *this;
+  }
   /// Element k waits for element k of the move `distance` (1 .. 31) before this one; 0 means none.
   constexpr Build& stream_after(std::uint32_t distance) {
     if (distance == 0) return *this;
@@ -140,6 +127,11 @@ class Build {
     } else {
       move_.segment_dependency1 = static_cast<std::uint8_t>(distance);
     }
+    return *this;
+  }
+  /// A function other than the call's, whatever the operands. To be set last.
+  constexpr Build& function(Func func) {
+    move_.func = func;
     return *this;
   }
   constexpr operator const Move&() const { return move_; }  // NOLINT(google-explicit-constructor)
@@ -156,25 +148,5 @@ class Build {
   Move move_{};
   Func func_ = Func::kNone;
 };
-
-/// How `total` elements are cut into `parts` blocks: the first total % parts are one element longer.
-struct Split {
-  std::uint64_t total;
-  std::uint32_t parts;
-
-  constexpr std::uint64_t begin(std::uint32_t part) const {
-    const std::uint64_t rest = total % parts;
-    return total / parts * part + (part < rest ? part : rest);
-  }
-  constexpr std::uint64_t count(std::uint32_t part) const { return begin(part + 1) - begin(part); }
-};
-
-/// (a + b) mod size, for a < size and b <= size.
-constexpr std::uint32_t plus(std::uint32_t a, std::uint32_t b, std::uint32_t size) {
-  const std::uint32_t sum = a + b;
-  return sum >= size ? sum - size : sum;
-}
-/// (a - b) mod size, for a < size and b <= size.
-constexpr std::uint32_t minus(std::uint32_t a, std::uint32_t b, std::uint32_t size) { return plus(a, size - b, size); }
 
 }  // namespace unisono::build

@@ -4,7 +4,10 @@
 // afterwards, and pipelines for large vectors on few ranks. Direct algorithms come first: they admit
 // direct calls only, and are there to serve them. These are defaults; rules made for a machine, an engine
 // or a network come before them (tuning.hpp).
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "collectives/table.hpp"
 #include "collectives/tuning.hpp"
@@ -123,6 +126,39 @@ constexpr bool all_rules_name_an_algorithm() {
 }
 static_assert(all_rules_name_an_algorithm());
 
+constexpr std::size_t kRuleCount = sizeof kRules / sizeof kRules[0];
+
+/// Which of the rules are for a collective. They stand together, so that others need not be looked at.
+struct Range {
+  std::uint8_t begin = 0;
+  std::uint8_t count = 0;
+};
+constexpr auto kRanges = [] {
+  std::array<Range, 32> ranges{};
+  for (std::size_t i = kRuleCount; i-- > 0;) {
+    Range& range = ranges[static_cast<std::size_t>(collectives::kTable[kRules[i].position].collective)];
+    range.begin = static_cast<std::uint8_t>(i);
+    ++range.count;
+  }
+  return ranges;
+}();
+
+constexpr bool rules_of_a_collective_stand_together() {
+  for (std::size_t i = 0; i < kRuleCount; ++i) {
+    const Range& range = kRanges[static_cast<std::size_t>(collectives::kTable[kRules[i].position].collective)];
+    if (i < range.begin || i >= std::size_t{range.begin} + range.count) return false;
+  }
+  return true;
+}
+static_assert(rules_of_a_collective_stand_together());
+
+/// The rules of this library for a collective.
+std::span<const Rule> own_rules(Collective collective) {
+  const auto number = static_cast<std::size_t>(collective);
+  if (number >= kRanges.size()) return {};
+  return std::span<const Rule>(kRules).subspan(kRanges[number].begin, kRanges[number].count);
+}
+
 bool admits(const Algorithm& algorithm, const Call& call) {
   if (needs_order(call.func) && !algorithm.ordered) return false;
   return algorithm.admits == nullptr || algorithm.admits(call);
@@ -147,7 +183,7 @@ Choice choose(const Call& call, const Tuning& tuning) {
   const std::uint64_t bytes = call.count * element_bytes(call);
   const bool groups = call.group_size > 1 && call.group_size < call.size;
   const Rule* rule = first_met(tuning.rules, call, bytes, groups, tuning.crowded);
-  if (rule == nullptr) rule = first_met(kRules, call, bytes, groups, tuning.crowded);
+  if (rule == nullptr) rule = first_met(own_rules(call.collective), call, bytes, groups, tuning.crowded);
   if (rule != nullptr) return {rule->position, rule};
   for (std::size_t i = 0; i < collectives::kTable.size(); ++i) {
     if (collectives::kTable[i].collective == call.collective && admits(collectives::kTable[i], call)) {

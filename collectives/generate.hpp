@@ -30,10 +30,9 @@ inline void generation_step(const Algorithm& algorithm, const Call& call, std::u
   }
   const std::uint64_t result = footprint_of(call).dst == 0 ? 0 : call.count;  // in place, more than the result is bound
   if (result == 0) return;
-  Move divide = build::Build(sum).take(build::dst()).keep(build::dst()).count(result);
-  divide.func = Func::kAvg;
   const std::uint32_t before = emit.moves();
-  divide.dependencies = before >= kWindow ? ~std::uint32_t{0} : (std::uint32_t{1} << before) - 1;
+  build::Build divide(sum);
+  divide.take(build::dst()).keep(build::dst()).count(result).after_all(before).function(Func::kAvg);
   emit(divide);
 }
 

@@ -1,6 +1,8 @@
 // The call as a collective sees it. Freestanding.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/generated/spec.hpp"
@@ -40,8 +42,23 @@ struct Call {
   friend constexpr bool operator==(const Call&, const Call&) = default;
 };
 
+namespace call_detail {
+
+/// bytes_of, of every value a byte can have: generators ask in each step, and a look-up needs no comparison.
+inline constexpr auto kElementBytes = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    table[i] = static_cast<std::uint8_t>(bytes_of(static_cast<Datatype>(i)));
+  }
+  return table;
+}();
+
+}  // namespace call_detail
+
 /// Bytes of one element.
-constexpr std::uint64_t element_bytes(const Call& call) { return bytes_of(call.dtype); }
+constexpr std::uint64_t element_bytes(const Call& call) {
+  return call_detail::kElementBytes[static_cast<std::uint8_t>(call.dtype)];
+}
 
 /// Counts and displacements of a v-collective, in elements, one per rank of the communicator.
 /// Arrays that a collective does not use, or a rank does not know, are null.

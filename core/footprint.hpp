@@ -24,10 +24,17 @@ struct Footprint {
 /// More elements than any buffer has; a product that would be larger is cut to it.
 inline constexpr std::uint64_t kBeyondAnyBuffer = std::uint64_t{1} << 62U;
 
+/// n * size, cut to kBeyondAnyBuffer; by halves, for a machine of 32 bits divides slowly.
+constexpr std::uint64_t all_blocks(std::uint64_t n, std::uint32_t size) {
+  const std::uint64_t low = (n & 0xffffffffU) * size;
+  const std::uint64_t high = (n >> 32U) * size + (low >> 32U);
+  return high >= kBeyondAnyBuffer >> 32U ? kBeyondAnyBuffer : high << 32U | (low & 0xffffffffU);
+}
+
 /// The footprint of `call` on `call.rank`. A user's program has none of its own: its buffers are bound as given.
 constexpr Footprint footprint_of(const Call& call, const VectorExtents& blocks = {}) {
   const std::uint64_t n = call.count;
-  const std::uint64_t all = n > kBeyondAnyBuffer / call.size ? kBeyondAnyBuffer : n * call.size;
+  const std::uint64_t all = all_blocks(n, call.size);
   const bool root = call.rank == call.root;
   const bool here = call.in_place;
   switch (call.collective) {

@@ -16,14 +16,17 @@
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/build.hpp"
 #include "collectives/doubling_blocks.hpp"
+#include "collectives/powers.hpp"
 
 namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-std::uint32_t allgather_bruck_steps(const Call& call) { return call.size == 1 ? 1 : log2_ceil(call.size); }
+namespace {
 
-void allgather_bruck_step(const Call& call, std::uint32_t k, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size == 1 ? 1 : log2_ceil(call.size); }
+
+void round_of(const Call& call, std::uint32_t k, Emit& emit) {
   const std::uint32_t size = call.size;
   const std::uint64_t block = call.count * element_bytes(call);
   if (size == 1) {
@@ -56,6 +59,14 @@ void allgather_bruck_step(const Call& call, std::uint32_t k, Emit& emit) {
   if (taken.messages() == 2) {
     emit(Build(call).arrive(from, 2 * k + 1).keep(dst()).count(taken.after_wrap() * call.count));
   }
+}
+
+}  // namespace
+
+std::uint32_t allgather_bruck_steps(const Call& call) { return steps_for(rounds_of(call), 4); }
+
+void allgather_bruck_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 4, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

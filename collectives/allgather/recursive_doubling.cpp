@@ -17,11 +17,11 @@ using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary 
 
 bool allgather_recursive_doubling_admits(const Call& call) { return is_power_of_two(call.size); }
 
-std::uint32_t allgather_recursive_doubling_steps(const Call& call) {
-  return call.size == 1 ? 1 : log2_floor(call.size);
-}
+namespace {
 
-void allgather_recursive_doubling_step(const Call& call, std::uint32_t k, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size == 1 ? 1 : log2_floor(call.size); }
+
+void round_of(const Call& call, std::uint32_t k, Emit& emit) {
   const std::uint64_t block = call.count * element_bytes(call);
   if (call.size == 1) {
     if (!call.in_place) emit(Build(call).take(input(call)).keep(dst()).count(call.count));
@@ -43,6 +43,14 @@ void allgather_recursive_doubling_step(const Call& call, std::uint32_t k, Emit& 
   }
   emit(send);
   emit(Build(call).arrive(partner, k).keep(dst(theirs * block)).count(distance * call.count));
+}
+
+}  // namespace
+
+std::uint32_t allgather_recursive_doubling_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void allgather_recursive_doubling_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

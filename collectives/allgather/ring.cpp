@@ -10,14 +10,17 @@
 // rank would wait for its right neighbour to listen, all the way around.
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/build.hpp"
+#include "collectives/powers.hpp"
 
 namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-std::uint32_t allgather_ring_steps(const Call& call) { return call.size; }
+namespace {
 
-void allgather_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t size = call.size;
   if (size == 1) {
     if (!call.in_place) emit(Build(call).take(input(call)).keep(dst()).count(call.count));
@@ -34,6 +37,14 @@ void allgather_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   }
   emit(Build(call).arrive(minus(call.rank, 1, size), s - 1).keep(dst(offset)).count(call.count));
   if (s < size - 1) emit(Build(call).take(dst(offset)).send(right, s).count(call.count).stream_after(1));
+}
+
+}  // namespace
+
+std::uint32_t allgather_ring_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void allgather_ring_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

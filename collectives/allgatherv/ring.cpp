@@ -9,6 +9,7 @@
 // rank goes on listening while its right neighbour is not yet.
 #include "collectives/allgatherv/allgatherv.hpp"
 #include "collectives/build.hpp"
+#include "collectives/powers.hpp"
 #include "collectives/vectors.hpp"
 
 namespace unisono::collectives {
@@ -21,9 +22,11 @@ void allgatherv_ring_fill_params(const Call& call, const VectorArguments& argume
   fill_layout(call, arguments.recv_counts, arguments.recv_displacements, words);
 }
 
-std::uint32_t allgatherv_ring_steps(const Call& call) { return call.size; }
+namespace {
 
-void allgatherv_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t size = call.size;
   const std::uint32_t block = minus(call.rank, s, size);
   const std::uint32_t right = plus(call.rank, 1, size);
@@ -39,6 +42,14 @@ void allgatherv_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   }
   emit(Build(call).arrive(minus(call.rank, 1, size), s - 1).keep(place).count_at(block));
   if (s < size - 1) emit(Build(call).take(place).send(right, s).count_at(block).stream_after(1));
+}
+
+}  // namespace
+
+std::uint32_t allgatherv_ring_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void allgatherv_ring_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -25,15 +25,11 @@ namespace unisono::build {
 /// contain the operand, so after it was read.
 class Doubling {
  public:
+  /// Refers to `call`, which must outlive it.
   constexpr Doubling(const Call& call, std::uint32_t group)
-      : call_(call),
-        leader_(call.rank - call.rank % group),
-        members_((call.size - leader_ < group ? call.size - leader_ : group) - 1),
-        group_(group),
-        folding_(Folding::of(leader_ / group, (call.size + group - 1) / group)) {}
+      : Doubling(call, group, group == 1 ? call.rank : call.rank / group) {}
 
-  /// Operand, fold of the group; fold of a resting leader; the rounds.
-  constexpr std::uint32_t steps() const { return is_leader() && !folding_.rests ? 2 + folding_.rounds : 2; }
+  constexpr std::uint32_t steps() const { return steps_for(rounds(), 2); }
 
   constexpr std::uint64_t scratch_bytes() const {
     const bool needed = is_leader() && !folding_.rests && (copies_operand() || values() > 1);
@@ -41,6 +37,14 @@ class Doubling {
   }
 
   void step(std::uint32_t s, Emit& emit) const {
+    each_round(s, rounds(), 2, [&](std::uint32_t r) { round_of(r, emit); });
+  }
+
+ private:
+  /// Operand, fold of the group; fold of a resting leader; the rounds.
+  constexpr std::uint32_t rounds() const { return is_leader() && !folding_.rests ? 2 + folding_.rounds : 2; }
+
+  void round_of(std::uint32_t s, Emit& emit) const {
     if (!is_leader()) {
       member(s, emit);
     } else if (folding_.rests) {
@@ -54,7 +58,6 @@ class Doubling {
     }
   }
 
- private:
   // Each ordered pair of ranks exchanges one message of a kind.
   static constexpr std::uint32_t kUp = 0;
   static constexpr std::uint32_t kDown = 1;
@@ -144,7 +147,14 @@ class Doubling {
     emit(take);
   }
 
-  Call call_;
+  constexpr Doubling(const Call& call, std::uint32_t group, std::uint32_t party)
+      : call_(call),
+        leader_(party * group),
+        members_((call.size - leader_ < group ? call.size - leader_ : group) - 1),
+        group_(group),
+        folding_(Folding::of(party, group == 1 ? call.size : (call.size + group - 1) / group)) {}
+
+  const Call& call_;
   std::uint32_t leader_;   // of this rank's group
   std::uint32_t members_;  // of this rank's group, besides the leader
   std::uint32_t group_;

@@ -22,6 +22,8 @@
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/build.hpp"
 #include "collectives/folding.hpp"
+#include "collectives/powers.hpp"
+#include "core/bits.hpp"
 
 namespace unisono::collectives {
 
@@ -37,26 +39,19 @@ struct Interval {
 // Cuts the vector as the halving does, into 2^rounds blocks.
 class Halving {
  public:
-  constexpr Halving(std::uint64_t total, std::uint32_t rounds) : total_(total), rounds_(rounds) {}
+  constexpr Halving(std::uint64_t total, std::uint32_t rounds)
+      : split_(total, std::uint32_t{1} << rounds), rounds_(rounds) {}
 
-  // What a virtual number has after `k` rounds of the halving.
+  // What a virtual number has after `k` rounds of the halving: the lowest bits of the number are the highest of the
+  // block.
   constexpr Interval after(std::uint32_t number, std::uint32_t k) const {
-    std::uint32_t block = 0;
-    for (std::uint32_t i = 0; i < k; ++i) {
-      if ((number >> i & 1U) != 0) block += std::uint32_t{1} << (rounds_ - 1 - i);
-    }
-    const std::uint64_t from = begin(block);
-    return {from, begin(block + (std::uint32_t{1} << (rounds_ - k))) - from};
+    const std::uint32_t chosen = number & ((std::uint32_t{1} << k) - 1);
+    const std::uint32_t block = reverse_bits(chosen) >> (31 - rounds_) >> 1U;
+    return {split_.begin(block), split_.count(block, std::uint32_t{1} << (rounds_ - k))};
   }
 
  private:
-  // Block sizes differ by one at most, the longer ones first.
-  constexpr std::uint64_t begin(std::uint32_t block) const {
-    const std::uint64_t rest = total_ & ((std::uint64_t{1} << rounds_) - 1);
-    return (total_ >> rounds_) * block + (block < rest ? block : rest);
-  }
-
-  std::uint64_t total_;
+  Split split_;
   std::uint32_t rounds_;
 };
 
@@ -73,16 +68,14 @@ struct Tags {
 
 // Fold or copy; halving; doubling. A folded rank: its operand; then a piece for each of the others'
 // doubling rounds, and one before.
-std::uint32_t allreduce_rabenseifner_steps(const Call& call) {
-  const Folding folding = Folding::of(call.rank, call.size);
-  return folding.rests ? 2 + folding.rounds : 1 + 2 * folding.rounds;
-}
 
-void allreduce_rabenseifner_step(const Call& call, std::uint32_t s, Emit& emit) {
-  const Folding folding = Folding::of(call.rank, call.size);
+namespace {
+
+std::uint32_t rounds_of(const Folding& folding) { return folding.rests ? 2 + folding.rounds : 1 + 2 * folding.rounds; }
+
+void round_of(const Call& call, const Folding& folding, const Halving& halving, std::uint32_t s, Emit& emit) {
   const std::uint32_t rounds = folding.rounds;
   const Tags tags{rounds};
-  const Halving halving(call.count, rounds);
   const std::uint64_t element = element_bytes(call);
   const std::uint32_t number = folding.virtual_number;  // of the host, for a rank that rests
 
@@ -159,6 +152,18 @@ void allreduce_rabenseifner_step(const Call& call, std::uint32_t s, Emit& emit) 
   get.arrive(partner, tags.doubling(k)).keep(dst(gets.begin * element)).count(gets.count);
   if (folding.hosts) get.send(call.rank - 1, tags.piece(k));
   emit(get);
+}
+
+}  // namespace
+
+std::uint32_t allreduce_rabenseifner_steps(const Call& call) {
+  return steps_for(rounds_of(Folding::of(call.rank, call.size)), 2);
+}
+
+void allreduce_rabenseifner_step(const Call& call, std::uint32_t step, Emit& emit) {
+  const Folding folding = Folding::of(call.rank, call.size);
+  const Halving halving(call.count, folding.rounds);
+  each_round(step, rounds_of(folding), 2, [&](std::uint32_t round) { round_of(call, folding, halving, round, emit); });
 }
 
 }  // namespace unisono::collectives

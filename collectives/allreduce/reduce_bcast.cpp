@@ -29,19 +29,21 @@ void allreduce_reduce_bcast_step(const Call& call, std::uint32_t /*s*/, Emit& em
   const std::uint32_t children = node.children();
   if (call.size == 1 && call.in_place) return;
 
+  const auto deliver = [&](Build& result) {
+    result.keep(dst());
+    send_to(result, emit, children, kDown, [&](std::uint32_t i) { return node.child(children - 1 - i).rank(); });
+    emit(result);
+  };
   Build up(call);
   up.take(input(call)).count(call.count);
   arrive_from(up, emit, children, kUp, [&](std::uint32_t i) { return node.child(i).rank(); });
-  Build down(call);
-  down.count(call.count);
-  if (!node.is_root()) {
-    emit(up.send(node.parent().rank(), kUp));
-    down.arrive(node.parent().rank(), kDown);
+  if (node.is_root()) {
+    deliver(up);
+    return;
   }
-  Build& result = node.is_root() ? up : down;
-  result.keep(dst());
-  send_to(result, emit, children, kDown, [&](std::uint32_t i) { return node.child(children - 1 - i).rank(); });
-  emit(result);
+  emit(up.send(node.parent().rank(), kUp));
+  Build down(call);
+  deliver(down.count(call.count).arrive(node.parent().rank(), kDown));
 }
 
 }  // namespace unisono::collectives

@@ -16,14 +16,21 @@
 // which contains this rank's part and so was sent after that had been read. In place this holds as well.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/build.hpp"
+#include "collectives/powers.hpp"
 
 namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-std::uint32_t allreduce_ring_steps(const Call& call) { return call.size == 1 ? 1 : 2 * call.size - 1; }
+namespace {
 
-void allreduce_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
+constexpr std::uint32_t rounds_of(const Call& call) { return call.size == 1 ? 1 : 2 * call.size - 1; }
+
+}  // namespace
+
+std::uint32_t allreduce_ring_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void allreduce_ring_step(const Call& call, std::uint32_t step, Emit& emit) {
   const std::uint32_t size = call.size;
   if (size == 1) {
     if (!call.in_place) emit(Build(call).take(input(call)).keep(dst()).count(call.count));
@@ -32,21 +39,22 @@ void allreduce_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t right = plus(call.rank, 1, size);
   const std::uint32_t left = minus(call.rank, 1, size);
   const Split split{call.count, size};
-  const std::uint32_t chunk = minus(call.rank, s < size ? s : s - size, size);
-  const std::uint64_t offset = split.begin(chunk) * element_bytes(call);
-  const std::uint64_t count = split.count(chunk);
+  const std::uint64_t element = element_bytes(call);
 
-  if (s > 0) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t s) {
+    const std::uint32_t chunk = minus(call.rank, s < size ? s : s - size, size);
+    const std::uint64_t offset = split.begin(chunk) * element;
+    const std::uint64_t count = split.count(chunk);
+    if (s == 0) {
+      emit(Build(call).take(input(call) + offset).send(right, 0).count(count));
+      return;
+    }
     Build in(call);
     in.arrive(left, s - 1).keep(dst(offset)).count(count);
     if (s < size) in.take(input(call) + offset);  // first round: add this rank's part
     emit(in);
-  }
-  if (s < 2 * size - 2) {
-    Build out(call);
-    out.take(s == 0 ? input(call) + offset : dst(offset)).send(right, s).count(count);
-    emit(out.stream_after(s == 0 ? 0 : 1));
-  }
+    if (s < 2 * size - 2) emit(Build(call).take(dst(offset)).send(right, s).count(count).stream_after(1));
+  });
 }
 
 }  // namespace unisono::collectives

@@ -15,6 +15,7 @@
 #include "collectives/alltoall/alltoall.hpp"
 #include "collectives/build.hpp"
 #include "collectives/partners.hpp"
+#include "collectives/powers.hpp"
 
 namespace unisono::collectives {
 
@@ -24,9 +25,11 @@ std::uint64_t alltoall_pairwise_scratch_bytes(const Call& call) {
   return call.in_place && call.size > 1 ? 2 * call.count * element_bytes(call) : 0;
 }
 
-std::uint32_t alltoall_pairwise_steps(const Call& call) { return call.size; }
+namespace {
 
-void alltoall_pairwise_step(const Call& call, std::uint32_t s, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint64_t block = call.count * element_bytes(call);
   const std::uint32_t done = emit.moves();
 
@@ -58,6 +61,14 @@ void alltoall_pairwise_step(const Call& call, std::uint32_t s, Emit& emit) {
   if (s > 1) send.after(1);
   emit(send);
   emit(Build(call).arrive(with.from, s).keep(dst(with.from * block)).count(call.count));
+}
+
+}  // namespace
+
+std::uint32_t alltoall_pairwise_steps(const Call& call) { return steps_for(rounds_of(call), 3); }
+
+void alltoall_pairwise_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 3, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -16,6 +16,7 @@
 #include "collectives/alltoallv/layout.hpp"
 #include "collectives/build.hpp"
 #include "collectives/partners.hpp"
+#include "collectives/powers.hpp"
 
 namespace unisono::collectives {
 
@@ -27,9 +28,11 @@ std::uint64_t alltoallv_pairwise_scratch_bytes(const Call& call) {
   return call.in_place && call.size > 1 ? call.count * element_bytes(call) : 0;
 }
 
-std::uint32_t alltoallv_pairwise_steps(const Call& call) { return call.size; }
+namespace {
 
-void alltoallv_pairwise_step(const Call& call, std::uint32_t s, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const AlltoallvLayout layout(call);
   if (call.in_place) {
     const std::uint32_t partner = partner_in_round(call.rank, s, call.size);
@@ -54,6 +57,14 @@ void alltoallv_pairwise_step(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t wait = s > 1 ? 1 : 0;
   emit(Build(call).take(layout.source(with.to)).send(with.to, s).count_at(layout.send_count(with.to)).after(wait));
   emit(Build(call).arrive(with.from, s).keep(layout.target(with.from)).count_at(layout.recv_count(with.from)));
+}
+
+}  // namespace
+
+std::uint32_t alltoallv_pairwise_steps(const Call& call) { return steps_for(rounds_of(call), 3); }
+
+void alltoallv_pairwise_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 3, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -16,15 +16,25 @@ namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-std::uint32_t barrier_dissemination_steps(const Call& call) { return log2_ceil(call.size); }
+namespace {
 
-void barrier_dissemination_step(const Call& call, std::uint32_t s, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return log2_ceil(call.size); }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t distance = std::uint32_t{1} << s;
   Build signal(call);
   signal.send(plus(call.rank, distance, call.size), s).signal();
   for (std::uint32_t back = 1; back < 2 * s; back += 2) signal.after(back);  // all signals awaited so far
   emit(signal);
   emit(Build(call).arrive(minus(call.rank, distance, call.size), s).signal());
+}
+
+}  // namespace
+
+std::uint32_t barrier_dissemination_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void barrier_dissemination_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

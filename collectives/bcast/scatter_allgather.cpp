@@ -12,6 +12,7 @@
 // and sending on are two moves, so that a block can be taken in before the next rank has used up the
 // one before it. No arrival has a dependency, so none can be late for its sender.
 #include "collectives/bcast/bcast.hpp"
+#include "collectives/powers.hpp"
 #include "collectives/subtree.hpp"
 
 namespace unisono::collectives {
@@ -47,25 +48,22 @@ struct Shape {
 
 }  // namespace
 
-std::uint32_t bcast_scatter_allgather_steps(const Call& call) {
-  if (call.size == 1) return 0;
-  const Shape shape(call);
-  return shape.arrivals + shape.sends + shape.ring_steps;
+namespace {
+
+std::uint32_t rounds_of(const Call& call, const Shape& shape) {
+  return call.size == 1 ? 0 : shape.arrivals + shape.sends + shape.ring_steps;
 }
 
-void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit) {
-  const Shape shape(call);
-  const Subtree node = shape.node;
-  const Split split{call.count, call.size};
+void round_of(const Call& call, const Shape& shape, const Split& split, std::uint32_t s, Emit& emit) {
+  const Subtree& node = shape.node;
   const std::uint64_t element = element_bytes(call);
 
   if (s < shape.arrivals + shape.sends) {
     const bool arrives = s < shape.arrivals;
     const Subtree part = arrives ? node : node.child(shape.arrivals + shape.sends - 1 - s);  // deepest child first
-    const std::uint64_t begin = split.begin(part.relative);
-    const Place place = dst(begin * element);
+    const Place place = dst(split.begin(part.relative) * element);
     Build move(call);
-    move.count(split.begin(part.relative + part.span) - begin);
+    move.count(split.count(part.relative, part.span));
     if (arrives) {
       emit(move.arrive(node.parent().rank(), kScatterTag).keep(place));
     } else {
@@ -91,6 +89,16 @@ void bcast_scatter_allgather_step(const Call& call, std::uint32_t s, Emit& emit)
     }
     emit(give);
   }
+}
+
+}  // namespace
+
+std::uint32_t bcast_scatter_allgather_steps(const Call& call) { return steps_for(rounds_of(call, Shape(call)), 2); }
+
+void bcast_scatter_allgather_step(const Call& call, std::uint32_t step, Emit& emit) {
+  const Shape shape(call);
+  const Split split{call.count, call.size};
+  each_round(step, rounds_of(call, shape), 2, [&](std::uint32_t round) { round_of(call, shape, split, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -36,14 +36,16 @@ constexpr bool copies_operand(const Call& call) { return call.in_place && call.r
 
 }  // namespace
 
-std::uint32_t exscan_recursive_doubling_steps(const Call& call) { return 1 + rounds(call); }
-
 std::uint64_t exscan_recursive_doubling_scratch_bytes(const Call& call) {
   const std::uint64_t bytes = call.count * element_bytes(call);
   return (rounds(call) > 1 ? bytes : 0) + (copies_operand(call) ? bytes : 0);
 }
 
-void exscan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit) {
+namespace {
+
+std::uint32_t rounds_of(const Call& call) { return 1 + rounds(call); }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t last = rounds(call);
   const std::uint32_t targets = reach(call);
   const bool copies = copies_operand(call);
@@ -81,6 +83,14 @@ void exscan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emi
   give.take(operand).with(e(s)).arrival_first().count(call.count).stream_after(1);
   send_to(give, emit, end - first, 0, [&](std::uint32_t i) { return call.rank + (std::uint32_t{1} << (first + i)); });
   emit(give);
+}
+
+}  // namespace
+
+std::uint32_t exscan_recursive_doubling_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void exscan_recursive_doubling_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -12,6 +12,7 @@
 // goes from the root towards the leaves only.
 #include "collectives/build.hpp"
 #include "collectives/gather/gather.hpp"
+#include "collectives/powers.hpp"
 #include "collectives/subtree.hpp"
 
 namespace unisono::collectives {
@@ -19,14 +20,17 @@ namespace unisono::collectives {
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
 // Own block, each child, message up.
-std::uint32_t gather_binomial_steps(const Call& call) { return Subtree::of(call).children() + 2; }
 
 std::uint64_t gather_binomial_scratch_bytes(const Call& call) {
   const Subtree node = Subtree::of(call);
   return node.is_root() || node.is_leaf() ? 0 : node.span * call.count * element_bytes(call);
 }
 
-void gather_binomial_step(const Call& call, std::uint32_t s, Emit& emit) {
+namespace {
+
+std::uint32_t rounds_of(const Call& call) { return Subtree::of(call).children() + 2; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const Subtree node = Subtree::of(call);
   const std::uint64_t block = call.count * element_bytes(call);
   const Place own{Region::kSrc};
@@ -62,6 +66,14 @@ void gather_binomial_step(const Call& call, std::uint32_t s, Emit& emit) {
   };
   up(0, part, 0);
   if (part < node.span) up(part, node.span, 1);
+}
+
+}  // namespace
+
+std::uint32_t gather_binomial_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void gather_binomial_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

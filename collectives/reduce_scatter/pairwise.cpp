@@ -11,15 +11,18 @@
 // to the begin of dst. Block 0 of the input stands there until it has been sent to rank 0 (step P-r),
 // so the last addition waits for that send. Rank 0, which receives it, waits for no send of its own.
 #include "collectives/build.hpp"
+#include "collectives/powers.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 
 namespace unisono::collectives {
 
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
-std::uint32_t reduce_scatter_pairwise_steps(const Call& call) { return call.size == 1 ? 1 : call.size - 1; }
+namespace {
 
-void reduce_scatter_pairwise_step(const Call& call, std::uint32_t step, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size == 1 ? 1 : call.size - 1; }
+
+void round_of(const Call& call, std::uint32_t step, Emit& emit) {
   const std::uint32_t size = call.size;
   if (size == 1) {
     if (!call.in_place) emit(Build(call).take(input(call)).keep(dst()).count(call.count));
@@ -41,6 +44,14 @@ void reduce_scatter_pairwise_step(const Call& call, std::uint32_t step, Emit& em
   // The send of step P-r lies 2(s - (P-r)) + 1 moves back.
   if (s == last && call.in_place && call.rank > 0) add.after(2 * (call.rank - 1) + 1);
   emit(add);
+}
+
+}  // namespace
+
+std::uint32_t reduce_scatter_pairwise_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void reduce_scatter_pairwise_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -43,16 +43,17 @@ struct Cores {
 
 }  // namespace
 
-std::uint32_t reduce_scatter_recursive_halving_steps(const Call& call) { return Cores(call.size).levels + 1; }
-
 std::uint64_t reduce_scatter_recursive_halving_scratch_bytes(const Call& call) {
   const Cores cores(call.size);
   if (cores.levels == 0 || cores.rests(call.rank)) return 0;
   return call.size * call.count * element_bytes(call);
 }
 
-void reduce_scatter_recursive_halving_step(const Call& call, std::uint32_t s, Emit& emit) {
-  const Cores cores(call.size);
+namespace {
+
+constexpr std::uint32_t rounds_of(const Cores& cores) { return cores.levels + 1; }
+
+void round_of(const Call& call, const Cores& cores, std::uint32_t s, Emit& emit) {
   const std::uint64_t block = call.count * element_bytes(call);
   const std::uint32_t result_tag = cores.levels + 2;
   if (cores.rests(call.rank)) {
@@ -107,6 +108,17 @@ void reduce_scatter_recursive_halving_step(const Call& call, std::uint32_t s, Em
     if (s == 1 && emit.moves() == 2) result.after(1);
   }
   ordered(result);
+}
+
+}  // namespace
+
+std::uint32_t reduce_scatter_recursive_halving_steps(const Call& call) {
+  return steps_for(rounds_of(Cores(call.size)), 4);
+}
+
+void reduce_scatter_recursive_halving_step(const Call& call, std::uint32_t step, Emit& emit) {
+  const Cores cores(call.size);
+  each_round(step, rounds_of(cores), 4, [&](std::uint32_t round) { round_of(call, cores, round, emit); });
 }
 
 }  // namespace unisono::collectives

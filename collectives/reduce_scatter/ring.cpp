@@ -17,6 +17,7 @@
 // stands. Rank r uses that block in step r-1. For r > 1 that is an arrival from the left, before the
 // last one, and so in order; rank 1 sends it in its first move, and its last move waits for that.
 #include "collectives/build.hpp"
+#include "collectives/powers.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 
 namespace unisono::collectives {
@@ -27,9 +28,11 @@ std::uint64_t reduce_scatter_ring_scratch_bytes(const Call& call) {
   return call.size <= 2 ? 0 : 2 * call.count * element_bytes(call);
 }
 
-std::uint32_t reduce_scatter_ring_steps(const Call& call) { return call.size; }
+namespace {
 
-void reduce_scatter_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
+std::uint32_t rounds_of(const Call& call) { return call.size; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t size = call.size;
   if (size == 1) {
     if (!call.in_place) emit(Build(call).take(input(call)).keep(dst()).count(call.count));
@@ -56,6 +59,14 @@ void reduce_scatter_ring_step(const Call& call, std::uint32_t s, Emit& emit) {
   if (s > 2) in.after(3);  // step s-2 has been sent
   emit(in);
   emit(Build(call).take(sum).send(right, s).count(call.count).stream_after(1));
+}
+
+}  // namespace
+
+std::uint32_t reduce_scatter_ring_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void reduce_scatter_ring_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

@@ -39,13 +39,15 @@ void send_complete(Build& move, Emit& emit, const Call& call) {
 
 }  // namespace
 
-std::uint32_t scan_recursive_doubling_steps(const Call& call) { return 1 + rounds(call); }
-
 std::uint64_t scan_recursive_doubling_scratch_bytes(const Call& call) {
   return call.in_place && rounds(call) > 1 ? call.count * element_bytes(call) : 0;
 }
 
-void scan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit) {
+namespace {
+
+std::uint32_t rounds_of(const Call& call) { return 1 + rounds(call); }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint32_t last = rounds(call);
   const bool sends_operand = call.rank > 0 && call.rank + 1 < call.size;
   Build move(call);
@@ -75,6 +77,14 @@ void scan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit)
     move.send(call.rank + reach, 0);
   }
   emit(move);
+}
+
+}  // namespace
+
+std::uint32_t scan_recursive_doubling_steps(const Call& call) { return steps_for(rounds_of(call), 1); }
+
+void scan_recursive_doubling_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 1, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

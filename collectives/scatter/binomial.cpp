@@ -11,6 +11,7 @@
 // All that leaves an inner node waits for what arrived there. Waiting goes from the leaves towards the
 // root only. In place the root's own block stays where it is.
 #include "collectives/build.hpp"
+#include "collectives/powers.hpp"
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/subtree.hpp"
 
@@ -19,14 +20,17 @@ namespace unisono::collectives {
 using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
 
 // Message from above, each child, own block.
-std::uint32_t scatter_binomial_steps(const Call& call) { return Subtree::of(call).children() + 2; }
 
 std::uint64_t scatter_binomial_scratch_bytes(const Call& call) {
   const Subtree node = Subtree::of(call);
   return node.is_root() || node.is_leaf() ? 0 : node.span * call.count * element_bytes(call);
 }
 
-void scatter_binomial_step(const Call& call, std::uint32_t s, Emit& emit) {
+namespace {
+
+std::uint32_t rounds_of(const Call& call) { return Subtree::of(call).children() + 2; }
+
+void round_of(const Call& call, std::uint32_t s, Emit& emit) {
   const Subtree node = Subtree::of(call);
   const std::uint64_t block = call.count * element_bytes(call);
   const Place source{Region::kSrc};
@@ -67,6 +71,14 @@ void scatter_binomial_step(const Call& call, std::uint32_t s, Emit& emit) {
   } else if (!node.is_leaf()) {
     ordered(Build(call).take(scratch()).keep(dst()).count(call.count));
   }
+}
+
+}  // namespace
+
+std::uint32_t scatter_binomial_steps(const Call& call) { return steps_for(rounds_of(call), 2); }
+
+void scatter_binomial_step(const Call& call, std::uint32_t step, Emit& emit) {
+  each_round(step, rounds_of(call), 2, [&](std::uint32_t round) { round_of(call, round, emit); });
 }
 
 }  // namespace unisono::collectives

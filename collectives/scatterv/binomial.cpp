@@ -82,10 +82,11 @@ void scatterv_binomial_step(const Call& call, std::uint32_t s, Emit& emit) {
       s -= steps;
       continue;
     }
-    Build send(call);
-    send.send(child.rank(), 0).count_at(SubtreeParams::child_total(call, k));
+    const auto message = [&]() -> Build {
+      return Build(call).send(child.rank(), 0).count_at(SubtreeParams::child_total(call, k));
+    };
     if (child.is_leaf()) {
-      emit(send.take(home(child)));
+      emit(message().take(home(child)));
       return;
     }
     const std::uint32_t begin = s * static_cast<std::uint32_t>(kMovesPerStep);
@@ -94,9 +95,7 @@ void scatterv_binomial_step(const Call& call, std::uint32_t s, Emit& emit) {
         const Subtree block = Subtree::at(call.size, call.root, child.relative + i);
         emit(Build(call).take(home(block)).keep(packed(block.relative)).count_at(block.rank()));
       } else {
-        send.take(packed(child.relative));
-        for (std::uint32_t distance = 1; distance <= child.span; ++distance) send.after(distance);
-        emit(send);
+        emit(message().take(packed(child.relative)).after_all(child.span));
       }
     }
     return;
