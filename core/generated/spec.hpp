@@ -1354,17 +1354,23 @@ inline constexpr std::uint32_t kBytes = 8192;
 inline constexpr std::uint32_t kIdentity = 0x0000;  ///< 0x554e4953 ('UNIS')
 inline constexpr std::uint32_t kVersion = 0x0004;  ///< abi_version << 16 | wire_version
 inline constexpr std::uint32_t kCapability = 0x0008;  ///< capability word
-inline constexpr std::uint32_t kControl = 0x0010;  ///< bit 0 soft reset, bit 1 run
-inline constexpr std::uint32_t kStatus = 0x0014;  ///< bit 0 ready, bit 1 error
+inline constexpr std::uint32_t kControl = 0x0010;  ///< bit 0 soft reset (falls by itself), bit 1 run
+inline constexpr std::uint32_t kStatus = 0x0014;  ///< bit 0 ready; bit 1 a call has failed, cleared by writing 1 to it; bit 2 call_slot is taken, a doorbell would be refused; bit 3 a completion waits; bit 4 a failed call waits for the microcontroller
 inline constexpr std::uint32_t kError = 0x0018;  ///< error code of the last failed call
 inline constexpr std::uint32_t kErrorCall = 0x001c;  ///< call_id of that call
 inline constexpr std::uint32_t kDoorbell = 0x0020;  ///< a write submits the call descriptor at call_slot
-inline constexpr std::uint32_t kCompleted = 0x0024;  ///< call_id of the newest completion; a read pops it
+inline constexpr std::uint32_t kCompleted = 0x0024;  ///< call_id of the oldest completion that was not yet read, 0 if there is none; a read pops it
+inline constexpr std::uint32_t kCompletedCode = 0x0028;  ///< of the completion that completed gave last: error code in bits 0 to 15, bit 31 set; 0 if it gave none
+inline constexpr std::uint32_t kCalls = 0x002c;  ///< calls in flight: bits 0 to 7 how many were admitted and have not completed, bits 8 to 15 one bit for each active slot
 inline constexpr std::uint32_t kEagerLimit = 0x0040;  ///< largest eager message in bytes
 inline constexpr std::uint32_t kSegmentBytes = 0x0044;  ///< largest segment in bytes
 inline constexpr std::uint32_t kRxBufferCount = 0x0048;  ///< receive buffers per peer
 inline constexpr std::uint32_t kRxBufferBytes = 0x004c;  ///< bytes of one receive buffer
-inline constexpr std::uint32_t kTimeoutUs = 0x0050;  ///< default deadline of a call
+inline constexpr std::uint32_t kTimeoutUs = 0x0050;  ///< default deadline of a call, microseconds; 0 = the longest there is
+inline constexpr std::uint32_t kFirmwareAddress = 0x0060;  ///< byte address in the microcontroller's memory; grows by 4 with each access to firmware_data
+inline constexpr std::uint32_t kFirmwareData = 0x0064;  ///< the word there; only whole words, and only while control says not to run
+inline constexpr std::uint32_t kWindowAddress = 0x0068;  ///< memory that peers may put to and get from
+inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = none
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
 inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each
 inline constexpr std::uint32_t kCommunicators = 0x0400;  ///< communicator descriptors
