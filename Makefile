@@ -11,10 +11,10 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test check model peers lint format docs sanitize generate clean distclean
+.PHONY: help demo build test test-rtl lint-rtl prove-rtl check model peers lint format docs sanitize generate clean distclean
 
 help: ## these lines
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
 demo: package ## every collective on four ranks, checked; then a network trained on four ranks
 	@.venv/bin/unisono run -n $(RANKS) apps/tour/tour.py
@@ -23,8 +23,19 @@ demo: package ## every collective on four ranks, checked; then a network trained
 build: package tests ## library, Python package and tests (build/release)
 
 test: build ## all C++ and Python tests
-	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary
+	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl$$'
 	$(STEP) -k 1 pytest "Python tests" .venv/bin/python -m pytest -q tests/python
+
+test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: cocotb, firmware, engines against the interpreter
+	$(STEP) rtl-build "Verilated engines" tools/build --rtl
+	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L rtl -j $(JOBS) --no-label-summary
+	$(STEP) -k 1 rtl "modules" .venv/bin/python -m pytest -q tests/rtl
+
+lint-rtl: packages-rtl environment-rtl ## both Verilators and slang on every module
+	$(STEP) -k 1 rtl-lint "RTL lint" tools/rtl/lint
+
+prove-rtl: packages-rtl environment-rtl ## formal proofs of the hardware's building blocks
+	$(STEP) -k 1 rtl-formal "RTL proofs" tools/rtl/formal
 
 check: package ## prove every program of every algorithm
 	@.venv/bin/unisono check
@@ -65,7 +76,7 @@ distclean: clean ## and the Python environment
 	@rm -rf .venv
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test packages-peers environment environment-dev library package tests
+.PHONY: packages-build packages-test packages-rtl packages-peers environment environment-dev environment-rtl library package tests
 
 packages-build:
 	@tools/packages build
@@ -73,8 +84,14 @@ packages-build:
 packages-test:
 	@tools/packages test
 
+packages-rtl:
+	@tools/packages rtl
+
 packages-peers:
 	@tools/packages peers
+
+environment-rtl: packages-rtl
+	$(STEP) environment-rtl "Python environment with HDL tools" tools/environment requirements-rtl.txt
 
 environment: packages-build
 	$(STEP) environment "Python environment" tools/environment requirements.txt

@@ -1299,8 +1299,7 @@ class Exchange(IntEnum):
     CAPABILITY = 0x0008
     #: bit 0 soft reset (falls by itself), bit 1 run
     CONTROL = 0x0010
-    #: bit 0 ready; bit 1 a call has failed, cleared by writing 1 to it; bit 2 call_slot is taken, a doorbell would be
-    #: refused; bit 3 a completion waits; bit 4 a failed call waits for the microcontroller
+    #: bit 0 ready, 1 a call failed (1 clears), 2 call_slot taken, 3 completion waits, 4 failure waits for the cpu
     STATUS = 0x0014
     #: error code of the last failed call
     ERROR = 0x0018
@@ -1312,8 +1311,7 @@ class Exchange(IntEnum):
     COMPLETED = 0x0024
     #: of the completion that completed gave last: error code in bits 0 to 15, bit 31 set; 0 if it gave none
     COMPLETED_CODE = 0x0028
-    #: calls in flight: bits 0 to 7 how many were admitted and have not completed, bits 8 to 15 one bit for each active
-    #: slot
+    #: bits 0 to 7: calls admitted and not completed; bits 8 to 15: one for each active slot
     CALLS = 0x002C
     #: largest eager message in bytes
     EAGER_LIMIT = 0x0040
@@ -1359,20 +1357,50 @@ REGISTERS: Final[tuple[Register, ...]] = (
     Register(Exchange.VERSION, 4, "ro", "abi_version << 16 | wire_version"),
     Register(Exchange.CAPABILITY, 8, "ro", "capability word"),
     Register(Exchange.CONTROL, 4, "rw", "bit 0 soft reset (falls by itself), bit 1 run"),
-    Register(Exchange.STATUS, 4, "rw", "bit 0 ready; bit 1 a call has failed, cleared by writing 1 to it; bit 2 call_slot is taken, a doorbell would be refused; bit 3 a completion waits; bit 4 a failed call waits for the microcontroller"),
+    Register(
+        Exchange.STATUS,
+        4,
+        "rw",
+        "bit 0 ready, 1 a call failed (1 clears), 2 call_slot taken, 3 completion waits, 4 failure waits for the cpu",
+    ),
     Register(Exchange.ERROR, 4, "ro", "error code of the last failed call"),
     Register(Exchange.ERROR_CALL, 4, "ro", "call_id of that call"),
     Register(Exchange.DOORBELL, 4, "wo", "a write submits the call descriptor at call_slot"),
-    Register(Exchange.COMPLETED, 4, "ro", "call_id of the oldest completion that was not yet read, 0 if there is none; a read pops it"),
-    Register(Exchange.COMPLETED_CODE, 4, "ro", "of the completion that completed gave last: error code in bits 0 to 15, bit 31 set; 0 if it gave none"),
-    Register(Exchange.CALLS, 4, "ro", "calls in flight: bits 0 to 7 how many were admitted and have not completed, bits 8 to 15 one bit for each active slot"),
+    Register(
+        Exchange.COMPLETED,
+        4,
+        "ro",
+        "call_id of the oldest completion that was not yet read, 0 if there is none; a read pops it",
+    ),
+    Register(
+        Exchange.COMPLETED_CODE,
+        4,
+        "ro",
+        "of the completion that completed gave last: error code in bits 0 to 15, bit 31 set; 0 if it gave none",
+    ),
+    Register(
+        Exchange.CALLS,
+        4,
+        "ro",
+        "bits 0 to 7: calls admitted and not completed; bits 8 to 15: one for each active slot",
+    ),
     Register(Exchange.EAGER_LIMIT, 4, "rw", "largest eager message in bytes"),
     Register(Exchange.SEGMENT_BYTES, 4, "rw", "largest segment in bytes"),
     Register(Exchange.RX_BUFFER_COUNT, 4, "rw", "receive buffers per peer"),
     Register(Exchange.RX_BUFFER_BYTES, 4, "rw", "bytes of one receive buffer"),
     Register(Exchange.TIMEOUT_US, 4, "rw", "default deadline of a call, microseconds; 0 = the longest there is"),
-    Register(Exchange.FIRMWARE_ADDRESS, 4, "rw", "byte address in the microcontroller's memory; grows by 4 with each access to firmware_data"),
-    Register(Exchange.FIRMWARE_DATA, 4, "rw", "the word there; only whole words, and only while control says not to run"),
+    Register(
+        Exchange.FIRMWARE_ADDRESS,
+        4,
+        "rw",
+        "byte address in the microcontroller's memory; grows by 4 with each access to firmware_data",
+    ),
+    Register(
+        Exchange.FIRMWARE_DATA,
+        4,
+        "rw",
+        "the word there; only whole words, and only while control says not to run",
+    ),
     Register(Exchange.WINDOW_ADDRESS, 8, "rw", "memory that peers may put to and get from"),
     Register(Exchange.WINDOW_BYTES, 8, "rw", "bytes of it; 0 = none"),
     Register(Exchange.CALL_SLOT, 128, "rw", "call descriptor written by the host"),

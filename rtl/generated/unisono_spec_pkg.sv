@@ -955,9 +955,8 @@ package unisono_spec_pkg;
   // rw: bit 0 soft reset (falls by itself), bit 1 run
   localparam int unsigned ExchangeControlOffset = 32'h0010;
   localparam int unsigned ExchangeControlBytes = 32'd4;
-  // rw: bit 0 ready; bit 1 a call has failed, cleared by writing 1 to it; bit 2 call_slot is taken,
-  // a doorbell would be refused; bit 3 a completion waits; bit 4 a failed call waits for the
-  // microcontroller
+  // rw: bit 0 ready, 1 a call failed (1 clears), 2 call_slot taken, 3 completion waits, 4 failure
+  // waits for the cpu
   localparam int unsigned ExchangeStatusOffset = 32'h0014;
   localparam int unsigned ExchangeStatusBytes = 32'd4;
   // ro: error code of the last failed call
@@ -976,8 +975,7 @@ package unisono_spec_pkg;
   // gave none
   localparam int unsigned ExchangeCompletedCodeOffset = 32'h0028;
   localparam int unsigned ExchangeCompletedCodeBytes = 32'd4;
-  // ro: calls in flight: bits 0 to 7 how many were admitted and have not completed, bits 8 to 15
-  // one bit for each active slot
+  // ro: bits 0 to 7: calls admitted and not completed; bits 8 to 15: one for each active slot
   localparam int unsigned ExchangeCallsOffset = 32'h002c;
   localparam int unsigned ExchangeCallsBytes = 32'd4;
   // rw: largest eager message in bytes

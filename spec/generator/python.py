@@ -219,7 +219,11 @@ def _exchange(spec: Specification) -> list[str]:
     lines += ["    offset: Exchange", "    size: int", "    access: str", "    doc: str", "", ""]
     lines += ["#: Registers by offset.", "REGISTERS: Final[tuple[Register, ...]] = ("]
     for g in spec.registers:
-        lines += [f"    Register(Exchange.{g.name.upper()}, {g.bytes}, {quoted(g.access)}, {quoted(g.doc)}),"]
+        values = [f"Exchange.{g.name.upper()}", str(g.bytes), quoted(g.access), quoted(g.doc)]
+        line = f"    Register({', '.join(values)}),"
+        # As the formatter breaks it.
+        long = ["    Register(", *(f"        {value}," for value in values), "    ),"]
+        lines += [line] if len(line) <= WIDTH else long
     lines += [")", "", "#: Bytes of exchange memory.", f"EXCHANGE_BYTES: Final = {spec.exchange_bytes}"]
     return lines
 

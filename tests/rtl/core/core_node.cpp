@@ -130,8 +130,8 @@ Beat CoreNode::compute() const {
     beat.data = top_->plugin_use0_o != 0 ? a : b;
   } else {
     cclo::plugin_combine(func, static_cast<Datatype>(top_->plugin_dtype_o), top_->plugin_swap_o != 0,
-                   reinterpret_cast<const std::byte*>(a.data()), reinterpret_cast<const std::byte*>(b.data()),
-                   reinterpret_cast<std::byte*>(beat.data.data()), kWord);
+                         reinterpret_cast<const std::byte*>(a.data()), reinterpret_cast<const std::byte*>(b.data()),
+                         reinterpret_cast<std::byte*>(beat.data.data()), kWord);
   }
   return beat;
 }

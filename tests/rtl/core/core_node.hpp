@@ -44,7 +44,7 @@ struct MachineSettings {
   std::uint32_t rx_buffers = 4;  ///< eager messages per peer
   std::uint32_t eager_limit = 4096;
   std::uint32_t segment_bytes = 4096;
-  std::uint64_t skew = 0;  ///< cycles by which each rank enters its call after the one before
+  std::uint64_t skew = 0;           ///< cycles by which each rank enters its call after the one before
   std::uint32_t stall_percent = 0;  ///< of the cycles, on every interface
   std::uint64_t seed = 1;
 };
@@ -129,7 +129,7 @@ class CoreNode {
   std::deque<Packet> arrived_;
   bool header_taken_ = false, offers_header_ = false, offers_payload_ = false, offers_move_ = false;
   std::size_t payload_done_ = 0;
-  std::vector<std::uint32_t> credits_;   ///< by peer: eager messages that may be sent
+  std::vector<std::uint32_t> credits_;  ///< by peer: eager messages that may be sent
   std::deque<std::uint32_t> credit_events_;
   bool credit_asked_ = false, credit_granted_ = false, space_asked_ = false, space_granted_ = false;
   std::array<std::uint32_t, 2> peer_asked_{};

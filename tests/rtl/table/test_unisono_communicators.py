@@ -138,9 +138,9 @@ async def look_ups_while_software_writes(dut):
                 elif at % 8 == 6:
                     data = rng.getrandbits(1)
                 if is_write and at % 8 in (0, 1, 6):
+                    c = at // 8
                     trial = list(model.words[c])
                     trial[at % 8] = data & MASKS[at % 8]
-                    c = at // 8
                     twins = [w for i, w in enumerate(model.words) if i != c and w[6] and w[:2] == trial[:2]]
                     is_write = not (trial[6] and (twins or None in trial[:2]))
             ports(dut, reg_write_i=int(is_write), reg_word_i=at, reg_data_i=data)
