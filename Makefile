@@ -29,7 +29,7 @@ test: build ## all C++ and Python tests
 test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: cocotb, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L rtl -j $(JOBS) --no-label-summary
-	$(STEP) -k 1 rtl "modules" .venv/bin/python -m pytest -q tests/rtl
+	$(STEP) -t 2400 -k 12 rtl "modules" tools/rtl/test
 
 lint-rtl: packages-rtl environment-rtl ## both Verilators and slang on every module
 	$(STEP) -k 1 rtl-lint "RTL lint" tools/rtl/lint

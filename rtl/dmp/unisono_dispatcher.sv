@@ -15,6 +15,10 @@
 // Latency: from issue to job 9 cycles without arrival and send; asking for credit or space adds what that takes.
 // Throughput: one look in 5 to 8 cycles; a segment of 64 words takes 64 in the lane.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_dispatcher
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
@@ -331,6 +335,9 @@ module unisono_dispatcher
     Dispatch       // to the lane
   } state_e;
   state_e state_d, state_q;
+  run_t run_d, run_q;
+  // A question is asked once; a run that was made in the cycle before is not read.
+  logic credit_asked_q, space_asked_q, issued_here_q, offer_answer_q;
 
   logic offered_d, offered_q;                   // this look is about the head of Rx
 
@@ -344,7 +351,6 @@ module unisono_dispatcher
   assign last_of_list = index_q == count_q;
   assign pool_slot_o = id_q.slot;
   assign pool_index_o = run_q.pool + index_q;
-  run_t run_d, run_q;
   progress_t progress_d, progress_q;
   segment_t segment_d, segment_q;
   segment_bytes_t bytes_d, bytes_q;
@@ -771,7 +777,6 @@ module unisono_dispatcher
   assign grant_new = '{generation: grant_generation_i, slot: grant_slot_i, limit: grant_limit_i};
 
   // --- one question at a time
-  logic credit_asked_q, space_asked_q, issued_here_q, offer_answer_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= Idle;

@@ -6,6 +6,10 @@
 // Latency: 1 cycle; 3 more for each list, and one for each of its ranks. Throughput: a move without lists per cycle.
 // Restrictions: a pool word is written before the first move that names it comes in.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_list_masks
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;

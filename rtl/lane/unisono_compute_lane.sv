@@ -9,6 +9,10 @@
 // Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles. Throughput: one
 // word per cycle; jobs of one word follow each other every second cycle.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_compute_lane
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;

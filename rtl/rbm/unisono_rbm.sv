@@ -12,6 +12,10 @@
 // Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write. Operations on pairs take 2
 // cycles each, in the order: written segments, the dispatcher's, grants, new segments.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_rbm
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
@@ -157,6 +161,15 @@ module unisono_rbm
     rank_t source;
   } owner_t;
 
+  // What several parts below share.
+  logic release_take, recycle_q;
+  buffer_t release_head, recycle_buffer_q, info_taken_d, info_taken_q;
+  move_id_t offer_id_d, offer_id_q;
+  pair_t offer_pair_d, offer_pair_q;
+  logic grant_early;                            // a grant is an early one, not the one at the head of Rx
+  logic walk_d, walk_q;                         // an early list's head has been passed
+  logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
+
   // ---------------------------------------------------------------------------------------------- memories
 
   logic record_read, record_write, info_write, link_write;
@@ -211,9 +224,9 @@ module unisono_rbm
   assign free_valid = fresh || recycled_valid;
 
   // Signals have a buffer without content; it is given back when they are taken.
-  logic released_valid, released_take, signal_valid, signal_take, release_take;
+  logic released_valid, released_take, signal_valid, signal_take;
   logic signal_ends_d, signal_ends_q;
-  buffer_t released_head, signal_head, release_head;
+  buffer_t released_head, signal_head;
 
   unisono_fifo #(.Width(BufferWidth), .Depth(64)) u_released (
     .clk_i, .rst_ni, .in_valid_i(release_valid_i), .in_ready_o(), .in_data_i(release_buffer_i),
@@ -229,8 +242,6 @@ module unisono_rbm
   );
 
   // A released buffer's owner is read, then the buffer is free and its credit owed.
-  logic recycle_q;
-  buffer_t recycle_buffer_q;
   assign released_take = released_valid && !recycle_q;
   assign signal_take = signal_valid && !released_valid && !recycle_q;
   assign release_take = released_take || signal_take;
@@ -429,7 +440,6 @@ module unisono_rbm
   logic answered_d, answered_q, accepted_d, accepted_q;
   move_id_t kick_d, kick_q;
   record_t record_d, record_q;
-  buffer_t info_taken_d, info_taken_q;
   logic header_done;                       // the header at the head has been dealt with
 
   segment_bytes_t segment_bytes;
@@ -464,8 +474,6 @@ module unisono_rbm
   assign offer_valid_o = offering_q && !answered_q;
   assign offer_id_o = offer_id_q;
   assign offer_bytes_o = segment_bytes;
-  move_id_t offer_id_d, offer_id_q;
-  pair_t offer_pair_d, offer_pair_q;
 
   // More is granted when one step of two has been taken, or the one segment.
   function automatic logic wants_more(record_t record, message_bytes_t step);
@@ -840,9 +848,6 @@ module unisono_rbm
     endcase
   end
 
-  // The early grant that is handed over, or the one at the head of Rx.
-  logic grant_early, walk_d, walk_q, adopt_ready_q;
-  logic take_ready_q, head_answer_q, post_ready_q;
   assign received_ready_o = header_done;
   assign write_command_address_o = BufferBase + address_t'(free_buffer) * address_t'(BufferBytes);
   assign write_command_bytes_o = segment_bytes;

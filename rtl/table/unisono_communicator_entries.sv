@@ -6,7 +6,7 @@
 module unisono_communicator_entries
   import unisono_cclo_pkg::*;
 #(
-  parameter int unsigned Ports = 3
+  parameter int unsigned Ports = 2
 ) (
   input  logic clk_i,
 

@@ -3,6 +3,10 @@
 //
 // Latency, throughput: see its parts.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_cclo_core
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
@@ -219,7 +223,16 @@ module unisono_cclo_core
 
   // ------------------------------------------------------------------------------------------- dispatcher
 
-  slot_t context_slot, rbm_slot;
+  slot_t context_slot, rbm_slot, pool_slot;
+  pool_index_t pool_index;
+  rank_t pool_word;
+  logic wake_valid, wake_ready, owed_in_valid;
+  move_id_t wake_id;
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+  } owed_t;
+  owed_t owed_in, owed_out;
   logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
   logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_ready;
   logic adopt_valid, adopt_ready;
@@ -266,9 +279,6 @@ module unisono_cclo_core
     .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0])
   );
 
-  slot_t pool_slot;
-  pool_index_t pool_index;
-  rank_t pool_word;
   unisono_ram_sdp #(.Width(RankWidth), .Depth(Calls * PoolWords)) u_pools (
     .clk_i, .wr_en_i(pool_write_i), .wr_addr_i({pool_write_slot_i, pool_write_index_i}),
     .wr_data_i(pool_write_word_i), .rd_en_i(1'b1), .rd_out_en_i(1'b1), .rd_addr_i({pool_slot, pool_index}),
@@ -360,12 +370,6 @@ module unisono_cclo_core
   assign complete_generation = end_complete ? job_end.generation : late_generation;
 
   // Credits that are owed wait while the table of credits is set up.
-  typedef struct packed {
-    communicator_t communicator;
-    rank_t peer;
-  } owed_t;
-  owed_t owed_in, owed_out;
-  logic owed_in_valid;
   assign owed_communicator_o = owed_out.communicator;
   assign owed_peer_o = owed_out.peer;
   unisono_fifo #(.Width($bits(owed_t)), .Depth(Buffers)) u_owed (
@@ -374,8 +378,6 @@ module unisono_cclo_core
   );
 
   // Moves whose local result is there. A move has at most one such job under way.
-  logic wake_valid, wake_ready;
-  move_id_t wake_id;
   unisono_fifo #(.Width($bits(move_id_t)), .Depth(Calls * Window), .BlockRam(1'b1)) u_wakes (
     .clk_i, .rst_ni, .in_valid_i(end_valid && job_end.wakes), .in_ready_o(), .in_data_i(job_end.id),
     .out_valid_o(wake_valid), .out_ready_i(wake_ready), .out_data_o(wake_id), .count_o()

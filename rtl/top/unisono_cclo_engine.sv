@@ -3,6 +3,10 @@
 // Moves and contexts come in, frames go out and come in, memory is read and written. Two AXI4 ports: port 0 reads op0
 // and writes results, port 1 reads op1 and writes receive buffers.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_cclo_engine
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
@@ -124,18 +128,20 @@ module unisono_cclo_engine
 
   logic [31:0] rx_number;
   logic [15:0] rx_epoch;
-  logic find_valid, found_valid, found;
-  communicator_t found_communicator;
+  logic find_valid, found;
+  communicator_t found_communicator, rx_entry_communicator;
+  communicator_entry_t rx_entry;
   communicator_t peer_communicator [2], rx_peer_communicator, tx_peer_communicator;
   rank_t peer_rank [2], rx_peer_rank, tx_peer_rank;
   peer_entry_t tx_peer, rx_peer;
 
   // Four questions about peers can be asked at once, so there are two copies of the table of members.
   logic [1:0] table_ready;
+  logic reg_take, credits_init_ready, credits_init, of_communicator;
+  communicator_t reg_communicator;
   peer_entry_t peer [2];
 
   assign reg_ready_o = &table_ready && credits_init_ready;
-  logic reg_take, credits_init_ready, credits_init;
   assign reg_take = reg_valid_i && reg_ready_o;
 
   unisono_communicators u_slot_table (
@@ -154,20 +160,19 @@ module unisono_cclo_engine
     .reg_valid_i(reg_take), .reg_ready_o(table_ready[1]), .reg_write_i, .reg_word_i, .reg_data_i,
     .reg_valid_o(), .reg_data_o(),
     .find_valid_i(find_valid), .find_number_i(rx_number), .find_epoch_i(rx_epoch),
-    .found_valid_o(found_valid), .found_o(found), .found_communicator_o(found_communicator),
-    .entry_communicator_i('0), .entry_valid_o(), .entry_o(),
+    .found_valid_o(), .found_o(found), .found_communicator_o(found_communicator),
+    .entry_communicator_i(rx_entry_communicator), .entry_valid_o(), .entry_o(rx_entry),
     .tx_communicator_i(tx_peer_communicator), .tx_rank_i(tx_peer_rank), .tx_peer_o(tx_peer),
     .rx_communicator_i(rx_peer_communicator), .rx_rank_i(rx_peer_rank), .rx_peer_o(rx_peer)
   );
 
-  // Entries: of what Rx has found, of a context that is loaded, of a message of credits.
-  communicator_t asked [3];
-  communicator_entry_t entries [3];
+  // Entries: of a context that is loaded, of a message of credits.
+  communicator_t asked [2];
+  communicator_entry_t entries [2];
   communicator_t notice_communicator;
-  assign asked[0] = found_communicator;
-  assign asked[1] = context_i.communicator;
-  assign asked[2] = notice_communicator;
-  unisono_communicator_entries #(.Ports(3)) u_entries (
+  assign asked[0] = context_i.communicator;
+  assign asked[1] = notice_communicator;
+  unisono_communicator_entries #(.Ports(2)) u_entries (
     .clk_i, .write_i(of_communicator), .communicator_i(reg_communicator), .word_i(reg_word_i[2:0]),
     .data_i(reg_data_i), .asked_i(asked), .entry_o(entries)
   );
@@ -188,7 +193,7 @@ module unisono_cclo_engine
     end
     if (context_valid_i) begin
       contexts_q[context_slot_i] <= context_i;
-      communicators_q[context_slot_i] <= entries[1];
+      communicators_q[context_slot_i] <= entries[0];
     end
   end
 
@@ -320,9 +325,7 @@ module unisono_cclo_engine
 
   // A communicator that becomes valid begins with fresh credits; its buffers were written before.
   logic [15:0] rx_buffers_q [Communicators];
-  communicator_t reg_communicator;
   assign reg_communicator = communicator_t'(reg_word_i[3+:CommunicatorWidth]);
-  logic of_communicator;
   assign of_communicator = reg_take && reg_write_i && !reg_word_i[RegWidth-1];
   assign credits_init = of_communicator && reg_word_i[2:0] == 3'd6 && reg_data_i[0];
   always_ff @(posedge clk_i) begin
@@ -357,7 +360,7 @@ module unisono_cclo_engine
     .clk_i, .rst_ni,
     .request_valid_i(request_valid), .request_ready_o(request_ready),
     .request_communicator_i(request_communicator), .request_peer_i(request_peer),
-    .entry_communicator_o(notice_communicator), .entry_i(entries[2]),
+    .entry_communicator_o(notice_communicator), .entry_i(entries[1]),
     .peer_communicator_o(tx_peer_communicator), .peer_rank_o(tx_peer_rank), .peer_i(tx_peer),
     .out_valid_o(notice_valid), .out_ready_i(notice_ready), .out_transmit_o(notice)
   );
@@ -398,8 +401,7 @@ module unisono_cclo_engine
 
   // ------------------------------------------------------------------------------------------------ Tx, Rx
 
-  logic meta_valid, meta_ready, meta_control, tx_valid, tx_ready, tx_last;
-  session_t tx_session;
+  logic meta_valid, meta_ready, tx_valid, tx_ready, tx_last;
   logic [15:0] meta_bytes, rx_meta_bytes;
   logic [DataBytes*8-1:0] tx_data, rx_data;
   logic [DataBytes-1:0] tx_keep, rx_keep;
@@ -417,34 +419,23 @@ module unisono_cclo_engine
     .owed_take_valid_o(owed_take_valid), .owed_take_ready_i(owed_take_ready),
     .owed_take_communicator_o(owed_take_communicator), .owed_take_peer_o(owed_take_peer), .owed_i(owed),
     .session_open_valid_i(1'b0), .session_open_ready_o(), .session_open_session_i('0),
-    .meta_valid_o(meta_valid), .meta_ready_i(meta_ready), .meta_session_o(tx_session),
-    .meta_bytes_o(meta_bytes), .meta_control_o(meta_control),
+    .meta_valid_o(meta_valid), .meta_ready_i(meta_ready), .meta_session_o(meta_session),
+    .meta_bytes_o(meta_bytes),
     .tx_valid_o(tx_valid), .tx_ready_i(tx_ready), .tx_data_o(tx_data), .tx_keep_o(tx_keep),
     .tx_last_o(tx_last),
     .error_valid_o(), .error_source_o(), .error_long_o()
   );
 
-  always_comb begin
-    meta_session = tx_session;
-    meta_session[unisono_poe_pkg::ControlBit] = meta_control;
-  end
-  session_t rx_session;
-  always_comb begin
-    rx_session = rx_meta_session;
-    rx_session[unisono_poe_pkg::ControlBit] = 1'b0;
-  end
-
   unisono_rx #(.DataBytes(DataBytes)) u_rx (
     .clk_i, .rst_ni,
-    .meta_valid_i(rx_meta_valid), .meta_ready_o(rx_meta_ready), .meta_session_i(rx_session),
+    .meta_valid_i(rx_meta_valid), .meta_ready_o(rx_meta_ready), .meta_session_i(rx_meta_session),
     .meta_bytes_i(rx_meta_bytes), .meta_error_i(rx_meta_error),
     .rx_valid_i(rx_valid), .rx_ready_o(rx_ready), .rx_data_i(rx_data), .rx_keep_i(rx_keep),
     .rx_last_i(rx_last),
-    .communicator_valid_o(find_valid), .communicator_number_o(rx_number), .communicator_epoch_o(rx_epoch),
-    .communicator_hit_i(found && found_valid), .communicator_index_i(found_communicator),
-    .communicator_entry_i(entries[0]),
-    .peer_valid_o(), .peer_communicator_o(rx_peer_communicator), .peer_rank_o(rx_peer_rank),
-    .peer_entry_i(rx_peer_late),
+    .find_valid_o(find_valid), .find_number_o(rx_number), .find_epoch_o(rx_epoch),
+    .found_i(found), .found_communicator_i(found_communicator),
+    .entry_communicator_o(rx_entry_communicator), .entry_i(rx_entry),
+    .peer_communicator_o(rx_peer_communicator), .peer_rank_o(rx_peer_rank), .peer_i(rx_peer),
     .received_valid_o(received_valid), .received_ready_i(received_ready), .received_message_o(received),
     .payload_valid_o(payload_valid), .payload_ready_i(payload_ready), .payload_data_o(payload_data),
     .payload_keep_o(payload_keep), .payload_last_o(payload_last),
@@ -455,10 +446,6 @@ module unisono_cclo_engine
     .fault_session_o(), .fault_communicator_o(),
     .counter_good_o(), .counter_fault_o()
   );
-  // Rx takes answers two cycles after its question; the table has them after one.
-  peer_entry_t rx_peer_late;
-  always_ff @(posedge clk_i) rx_peer_late <= rx_peer;
-
   unisono_poe_frame #(.DataBytes(DataBytes), .Nodes(Nodes), .RxPause(RxPause)) u_poe (
     .clk_i, .rst_ni,
     .capability_o(),

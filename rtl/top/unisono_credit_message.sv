@@ -2,6 +2,10 @@
 //
 // Latency: 3 cycles. Throughput: one message in 3 cycles.
 
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
 module unisono_credit_message
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;

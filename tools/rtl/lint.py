@@ -56,10 +56,12 @@ def lint_wheel(top: Path) -> str:
 
 
 def lint_slang(top: Path) -> str:
-    """The reader used for synthesis and proofs."""
+    """The reader used for synthesis and proofs. A package alone gives it nothing to elaborate."""
+    if top.stem.endswith("_pkg"):
+        return ""
     libraries = [option for folder in hdl.folders() for option in ("-y", relative(folder))]
     sources = [relative(path) for path in dict.fromkeys([*hdl.packages(), top])]
-    arguments = ["-j", "1", *libraries, "--libext", ".sv", *(() if top.stem.endswith("_pkg") else ("--top", top.stem))]
+    arguments = ["-j", "1", *libraries, "--libext", ".sv", "--top", top.stem]
     script = " ".join(["read_slang", *arguments, *sources])
     said = execute([str(YOSYS), "-q", "-p", script])
     keep = [line for line in said.splitlines() if line.strip() and not line.startswith("Preparing to run")]
