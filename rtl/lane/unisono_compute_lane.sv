@@ -209,8 +209,9 @@ module unisono_compute_lane
   assign sum_ready = fires && from_sum;
   assign op1_ready_o = fires && from_memory;
   assign bypass_ready_o = fires && from_bypass;
-  assign plugin_op0_o = from_sum ? sum_data : op0_data_i;
-  assign plugin_op1_o = from_bypass ? bypass_data_i : op1_data_i;
+  // An operand that is not used is zero, so that a word on offer does not change.
+  assign plugin_op0_o = from_sum ? sum_data : has_op0 ? op0_data_i : '0;
+  assign plugin_op1_o = from_bypass ? bypass_data_i : from_memory ? op1_data_i : '0;
   assign plugin_use0_o = has_op0;
   assign plugin_use1_o = join_head.op1 != Op1None;
   assign plugin_func_o = join_head.func;
