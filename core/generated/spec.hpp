@@ -463,6 +463,7 @@ enum class ErrorCode : std::uint16_t {
   kWrongProcess = 21,  ///< used in a child of fork, or after close
   kCapacity = 22,  ///< a fixed limit was reached
   kInternal = 23,  ///< an invariant of Unisono does not hold
+  kDeviceLost = 24,  ///< the device of this rank does not answer any more
 };
 
 /// Name of an error code.
@@ -492,6 +493,7 @@ constexpr const char* name_of(ErrorCode code) {
     case ErrorCode::kWrongProcess: return "wrong_process";
     case ErrorCode::kCapacity: return "capacity";
     case ErrorCode::kInternal: return "internal";
+    case ErrorCode::kDeviceLost: return "device_lost";
   }
   return "?";
 }
@@ -523,6 +525,7 @@ constexpr const char* meaning_of(ErrorCode code) {
     case ErrorCode::kWrongProcess: return "used in a child of fork, or after close";
     case ErrorCode::kCapacity: return "a fixed limit was reached";
     case ErrorCode::kInternal: return "an invariant of Unisono does not hold";
+    case ErrorCode::kDeviceLost: return "the device of this rank does not answer any more";
   }
   return "?";
 }
@@ -554,6 +557,7 @@ constexpr const char* advice_for(ErrorCode code) {
     case ErrorCode::kWrongProcess: return "Create a context in this process.";
     case ErrorCode::kCapacity: return "The message names the limit and its setting.";
     case ErrorCode::kInternal: return "Please report it with the message.";
+    case ErrorCode::kDeviceLost: return "Look for the message of the simulated cluster or the driver of the card; start the job again.";
   }
   return "?";
 }
@@ -1350,7 +1354,7 @@ inline constexpr std::size_t kCapabilityWords = 1;
 
 /// Byte offsets in exchange memory.
 namespace exchange {
-inline constexpr std::uint32_t kBytes = 8192;
+inline constexpr std::uint32_t kBytes = 16384;
 inline constexpr std::uint32_t kIdentity = 0x0000;  ///< 0x554e4953 ('UNIS')
 inline constexpr std::uint32_t kVersion = 0x0004;  ///< abi_version << 16 | wire_version
 inline constexpr std::uint32_t kCapability = 0x0008;  ///< capability word
@@ -1373,8 +1377,10 @@ inline constexpr std::uint32_t kWindowAddress = 0x0068;  ///< memory that peers 
 inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = none
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
 inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each
-inline constexpr std::uint32_t kCommunicators = 0x0400;  ///< communicator descriptors
+inline constexpr std::uint32_t kTransport = 0x0400;  ///< registers of the transport: a word for each session, then counters and limits
 inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers
+inline constexpr std::uint32_t kCommunicators = 0x2000;  ///< communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads
+inline constexpr std::uint32_t kMembers = 0x3000;  ///< a word for each rank of each communicator: the transport's session that leads there
 }  // namespace exchange
 
 }  // namespace unisono

@@ -408,6 +408,8 @@ class ErrorCode(IntEnum):
     CAPACITY = 22
     #: an invariant of Unisono does not hold
     INTERNAL = 23
+    #: the device of this rank does not answer any more
+    DEVICE_LOST = 24
 
     @property
     def meaning(self) -> str:
@@ -445,6 +447,7 @@ _MEANING: Final[dict[ErrorCode, str]] = {
     ErrorCode.WRONG_PROCESS: "used in a child of fork, or after close",
     ErrorCode.CAPACITY: "a fixed limit was reached",
     ErrorCode.INTERNAL: "an invariant of Unisono does not hold",
+    ErrorCode.DEVICE_LOST: "the device of this rank does not answer any more",
 }
 
 
@@ -475,6 +478,9 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.WRONG_PROCESS: "Create a context in this process.",
     ErrorCode.CAPACITY: "The message names the limit and its setting.",
     ErrorCode.INTERNAL: "Please report it with the message.",
+    ErrorCode.DEVICE_LOST: (
+        "Look for the message of the simulated cluster or the driver of the card; start the job again."
+    ),
 }
 
 
@@ -1335,10 +1341,14 @@ class Exchange(IntEnum):
     CALL_SLOT = 0x0100
     #: performance counters, 64 bits each
     COUNTERS = 0x0200
-    #: communicator descriptors
-    COMMUNICATORS = 0x0400
+    #: registers of the transport: a word for each session, then counters and limits
+    TRANSPORT = 0x0400
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
+    #: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads
+    COMMUNICATORS = 0x2000
+    #: a word for each rank of each communicator: the transport's session that leads there
+    MEMBERS = 0x3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -1405,9 +1415,26 @@ REGISTERS: Final[tuple[Register, ...]] = (
     Register(Exchange.WINDOW_BYTES, 8, "rw", "bytes of it; 0 = none"),
     Register(Exchange.CALL_SLOT, 128, "rw", "call descriptor written by the host"),
     Register(Exchange.COUNTERS, 256, "ro", "performance counters, 64 bits each"),
-    Register(Exchange.COMMUNICATORS, 3072, "rw", "communicator descriptors"),
+    Register(
+        Exchange.TRANSPORT,
+        1024,
+        "rw",
+        "registers of the transport: a word for each session, then counters and limits",
+    ),
     Register(Exchange.RX_BUFFERS, 4096, "ro", "state of the receive buffers"),
+    Register(
+        Exchange.COMMUNICATORS,
+        1024,
+        "rw",
+        "communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads",
+    ),
+    Register(
+        Exchange.MEMBERS,
+        4096,
+        "rw",
+        "a word for each rank of each communicator: the transport's session that leads there",
+    ),
 )
 
 #: Bytes of exchange memory.
-EXCHANGE_BYTES: Final = 8192
+EXCHANGE_BYTES: Final = 16384

@@ -446,7 +446,9 @@ package unisono_spec_pkg;
     // a fixed limit was reached
     ErrorCodeCapacity = 16'd22,
     // an invariant of Unisono does not hold
-    ErrorCodeInternal = 16'd23
+    ErrorCodeInternal = 16'd23,
+    // the device of this rank does not answer any more
+    ErrorCodeDeviceLost = 16'd24
   } error_code_e;
 
   // Numbers every engine agrees on.
@@ -942,7 +944,7 @@ package unisono_spec_pkg;
 
   // Exchange memory: byte offset and bytes of each register.
 
-  localparam int unsigned ExchangeBytes = 32'd8192;
+  localparam int unsigned ExchangeBytes = 32'd16384;
   // ro: 0x554e4953 ('UNIS')
   localparam int unsigned ExchangeIdentityOffset = 32'h0000;
   localparam int unsigned ExchangeIdentityBytes = 32'd4;
@@ -1011,12 +1013,19 @@ package unisono_spec_pkg;
   // ro: performance counters, 64 bits each
   localparam int unsigned ExchangeCountersOffset = 32'h0200;
   localparam int unsigned ExchangeCountersBytes = 32'd256;
-  // rw: communicator descriptors
-  localparam int unsigned ExchangeCommunicatorsOffset = 32'h0400;
-  localparam int unsigned ExchangeCommunicatorsBytes = 32'd3072;
+  // rw: registers of the transport: a word for each session, then counters and limits
+  localparam int unsigned ExchangeTransportOffset = 32'h0400;
+  localparam int unsigned ExchangeTransportBytes = 32'd1024;
   // ro: state of the receive buffers
   localparam int unsigned ExchangeRxBuffersOffset = 32'h1000;
   localparam int unsigned ExchangeRxBuffersBytes = 32'd4096;
+  // rw: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data
+  // path reads
+  localparam int unsigned ExchangeCommunicatorsOffset = 32'h2000;
+  localparam int unsigned ExchangeCommunicatorsBytes = 32'd1024;
+  // rw: a word for each rank of each communicator: the transport's session that leads there
+  localparam int unsigned ExchangeMembersOffset = 32'h3000;
+  localparam int unsigned ExchangeMembersBytes = 32'd4096;
 
   // verilator lint_on UNUSEDPARAM
 

@@ -1,0 +1,44 @@
+// What a host sees of an engine that is not its own code: exchange memory, device memory, and waiting.
+//
+// Offsets and meanings of the exchange memory are in spec/exchange.yaml. A device may be the native engine behind the
+// same registers (functional), a Verilated node of a simulated cluster, or a card.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace unisono {
+
+/// One engine, as its host reaches it. Not thread-safe: whoever shares a device holds a lock around each use.
+/// Everything throws Error(kDeviceLost) when the device is gone.
+class Device {
+ public:
+  virtual ~Device() = default;
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  /// Reads or writes a 32-bit register. Throws Error(kInvalidArgument) where the map has none.
+  virtual std::uint32_t read(std::uint32_t offset) = 0;
+  virtual void write(std::uint32_t offset, std::uint32_t value) = 0;
+  /// Writes consecutive registers.
+  virtual void write(std::uint32_t offset, std::span<const std::uint32_t> values);
+
+  /// Memory of the device that buffers may be placed in: [memory_address, memory_address + memory_bytes).
+  virtual std::uint64_t memory_address() const = 0;
+  virtual std::uint64_t memory_bytes() const = 0;
+  /// Copies between host and device memory.
+  virtual void store(std::uint64_t address, std::span<const std::byte> bytes) = 0;
+  virtual void load(std::uint64_t address, std::span<std::byte> bytes) = 0;
+
+  /// Returns when a completion waits in `status`, or when `at_most` of the device's time has passed. In a simulated
+  /// cluster time passes only while its hosts wait.
+  virtual void wait(std::chrono::microseconds at_most) = 0;
+
+  /// The transport's address of this device, and the session that leads from here to another.
+  virtual std::uint32_t node() const = 0;
+};
+
+}  // namespace unisono

@@ -1,0 +1,56 @@
+// What a host and its node of a simulated cluster say to each other, over a stream socket that the host inherits.
+//
+// The host sends one request at a time and waits for the reply. Simulated time passes only while every host that is
+// attached waits for a reply or has closed its socket, and requests that came meanwhile are begun in the order of the
+// nodes. So a run depends on the programs, the configuration and the seed, and not on how fast the hosts are.
+#pragma once
+
+#include <cstdint>
+
+namespace unisono::device {
+
+inline constexpr std::uint32_t kProtocolMagic = 0x554e4344;  // "DCNU" in memory
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+enum class RequestKind : std::uint32_t {
+  kHello = 0,  ///< reply: bytes of payload are a Greeting
+  kRead = 1,   ///< argument: offset; reply: value
+  kWrite = 2,  ///< argument: offset of the first; payload: 32-bit words for consecutive registers
+  kStore = 3,  ///< argument: device address; payload: the bytes
+  kLoad = 4,   ///< argument: device address, length: bytes; reply: the bytes
+  kWait = 5,   ///< argument: nanoseconds at most; reply when a completion waits, or then; value: the status register
+};
+
+/// Followed by `length` bytes of payload for kWrite and kStore.
+struct Request {
+  std::uint32_t magic = kProtocolMagic;
+  RequestKind kind = RequestKind::kHello;
+  std::uint64_t argument = 0;
+  std::uint64_t length = 0;
+};
+static_assert(sizeof(Request) == 24);
+
+/// Followed by `length` bytes of payload.
+struct Reply {
+  std::uint32_t magic = kProtocolMagic;
+  std::uint32_t code = 0;  ///< ErrorCode; kInvalidArgument where the node answered with an error
+  std::uint64_t value = 0;
+  std::uint64_t nanoseconds = 0;  ///< of simulated time, at the reply
+  std::uint64_t length = 0;
+};
+static_assert(sizeof(Reply) == 32);
+
+/// What a node is.
+struct Greeting {
+  std::uint32_t version = kProtocolVersion;
+  std::uint32_t node = 0;
+  std::uint32_t nodes = 0;  ///< of the cluster
+  std::uint32_t clock_mhz = 0;
+  std::uint64_t memory_address = 0;
+  std::uint64_t memory_bytes = 0;
+};
+static_assert(sizeof(Greeting) == 32);
+
+inline constexpr std::uint64_t kMostPayload = 1U << 26U;  ///< bytes of one request or reply
+
+}  // namespace unisono::device
