@@ -153,6 +153,12 @@ class InternalError(UnisonoError):
     code = ErrorCode.INTERNAL
 
 
+class DeviceLostError(UnisonoError, ConnectionError):
+    """The device of this rank does not answer any more."""
+
+    code = ErrorCode.DEVICE_LOST
+
+
 _CLASSES: dict[int, type[UnisonoError]] = {kind.code: kind for kind in UnisonoError.__subclasses__()}
 
 

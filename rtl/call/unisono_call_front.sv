@@ -13,7 +13,7 @@ module unisono_call_front #(
   parameter int unsigned StreamPorts = unisono_spec_pkg::MaxStreamPorts,
   parameter int unsigned FaultPorts = 2,
   parameter int unsigned ClearBlocks = 3,
-  parameter int unsigned AddressWidth = 13,
+  parameter int unsigned AddressWidth = 14,
   parameter unisono_spec_pkg::capability_t Capability = '0,
   parameter int unsigned ReadLatency = 2,
   parameter int unsigned EagerLimit = 4096,
@@ -21,6 +21,7 @@ module unisono_call_front #(
   parameter int unsigned RxBufferCount = 4,
   parameter int unsigned RxBufferBytes = 4096,
   parameter int unsigned TimeoutUs = 30_000_000,
+  localparam int unsigned MapWidth = $clog2(unisono_spec_pkg::ExchangeBytes),
   localparam int unsigned RoomWidth = $clog2(unisono_spec_pkg::Window + 1)
 ) (
   input  logic                                             clk_i,
@@ -46,6 +47,8 @@ module unisono_call_front #(
   output logic [1:0]                                       s_axi_rresp,
   output logic                                             s_axi_rvalid,
   input  logic                                             s_axi_rready,
+  // The host has a completion to read.
+  output logic                                             interrupt_o,
 
   // Kernels: calls, their answers {code, call id}, starts {tag, call id}, and the ends of their runs.
   input  logic [KernelPorts-1:0]                           call_valid_i,
@@ -112,13 +115,15 @@ module unisono_call_front #(
   output logic [31:0]                                      rx_buffer_bytes_o,
   output logic [63:0]                                      window_address_o,
   output logic [63:0]                                      window_bytes_o,
-  output logic                                             communicator_write_o,
-  output logic [9:0]                                       communicator_write_address_o,
-  output logic [31:0]                                      communicator_write_data_o,
-  output logic [3:0]                                       communicator_write_strobe_o,
-  output logic                                             communicator_read_o,
-  output logic [9:0]                                       communicator_read_address_o,
-  input  logic [31:0]                                      communicator_read_data_i,
+  output logic                                             table_write_o,
+  output logic                                             table_read_o,
+  output logic [MapWidth-1:2]                              table_address_o,
+  output logic [31:0]                                      table_data_o,
+  input  logic                                             table_ready_i,
+  input  logic                                             table_valid_i,
+  input  logic [31:0]                                      table_data_i,
+  // The microcontroller must forget what it has derived from the communicators.
+  input  logic                                             communicator_changed_i,
   output logic                                             counter_read_o,
   output logic [4:0]                                       counter_index_o,
   input  logic [63:0]                                      counter_i,
@@ -153,6 +158,7 @@ module unisono_call_front #(
   logic [Requesters-1:0]           response_valid, response_ready;
   call_response_t [Requesters-1:0] response;
 
+  assign interrupt_o      = response_valid[0];
   assign outstanding_byte = 8'(outstanding);
   assign row_bad[0]       = 1'b0;
 
@@ -213,13 +219,13 @@ module unisono_call_front #(
     .firmware_address_o,
     .firmware_data_o,
     .firmware_data_i,
-    .communicator_write_o,
-    .communicator_write_address_o,
-    .communicator_write_data_o,
-    .communicator_write_strobe_o,
-    .communicator_read_o,
-    .communicator_read_address_o,
-    .communicator_read_data_i,
+    .table_write_o,
+    .table_read_o,
+    .table_address_o,
+    .table_data_o,
+    .table_ready_i,
+    .table_valid_i,
+    .table_data_i,
     .counter_read_o,
     .counter_index_o,
     .counter_i,
@@ -322,7 +328,7 @@ module unisono_call_front #(
     .item_done_slot_i,
     .ended_valid_i,
     .ended_slot_i,
-    .control_i         (communicator_write_o),
+    .control_i         (communicator_changed_i),
     .room_i,
     .finished_valid_i,
     .finished_slot_i,

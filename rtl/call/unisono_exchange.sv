@@ -6,13 +6,13 @@
 // Byte strobes are respected; 64-bit counters are read as a whole when the lower half is read first.
 //
 // Latency: a write is answered 2 cycles after address and data have both come, a read ReadLatency + 3
-// cycles after its address. Throughput: one write in 2 cycles, one read in ReadLatency + 4. No access
-// waits for another block.
+// cycles after its address. Throughput: one write in 2 cycles, one read in ReadLatency + 4. Only accesses
+// to tables wait for another block.
 // A doorbell while the descriptor before it is still being taken answers SLVERR, and so does a write to
-// it: status tells. `run_o` and the settings survive a soft reset, as do communicators and firmware.
+// it: status tells. `run_o` and the settings survive a soft reset, as does the firmware.
 
 module unisono_exchange #(
-  parameter int unsigned                 AddressWidth = 13,
+  parameter int unsigned                 AddressWidth = 14,
   parameter unisono_spec_pkg::capability_t Capability = '0,
   // Cycles from the address at a read port to its data.
   parameter int unsigned                 ReadLatency = 2,
@@ -23,7 +23,8 @@ module unisono_exchange #(
   parameter int unsigned                 RxBufferBytes = 4096,
   parameter int unsigned                 TimeoutUs = 30_000_000,
   // Cycles that a soft reset lasts.
-  parameter int unsigned                 ResetCycles = 64
+  parameter int unsigned                 ResetCycles = 64,
+  localparam int unsigned                MapWidth = $clog2(unisono_spec_pkg::ExchangeBytes)
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -82,14 +83,15 @@ module unisono_exchange #(
   output logic [31:0]             firmware_data_o,
   input  logic [31:0]             firmware_data_i,
 
-  // Communicator table: word addresses from its begin; every byte may be written by itself.
-  output logic                    communicator_write_o,
-  output logic [9:0]              communicator_write_address_o,
-  output logic [31:0]             communicator_write_data_o,
-  output logic [3:0]              communicator_write_strobe_o,
-  output logic                    communicator_read_o,
-  output logic [9:0]              communicator_read_address_o,
-  input  logic [31:0]             communicator_read_data_i,
+  // Tables of the engine: whole words, at their place in the map. A write or a read is one cycle; the next
+  // one waits for table_ready_i, and a read for its answer.
+  output logic                    table_write_o,
+  output logic                    table_read_o,
+  output logic [MapWidth-1:2]     table_address_o,
+  output logic [31:0]             table_data_o,
+  input  logic                    table_ready_i,
+  input  logic                    table_valid_i,
+  input  logic [31:0]             table_data_i,
 
   // Counters and receive buffers, by number and by word.
   output logic                    counter_read_o,
@@ -113,7 +115,6 @@ module unisono_exchange #(
   localparam logic [1:0] RespOkay = 2'b00;
   localparam logic [1:0] RespSlverr = 2'b10;
 
-  localparam int unsigned MapWidth = $clog2(ExchangeBytes);
   typedef logic [MapWidth-1:0] address_t;
 
   function automatic logic is_in(address_t address, int unsigned offset, int unsigned bytes);
@@ -136,7 +137,7 @@ module unisono_exchange #(
 
   assign s_axi_awready = !aw_held_q;
   assign s_axi_wready  = !w_held_q;
-  assign write         = aw_held_q && w_held_q && !s_axi_bvalid;
+  assign write         = aw_held_q && w_held_q && !s_axi_bvalid && (table_idle || !write_table);
 
   // The address, with whole words, and whether it is beyond the map.
   function automatic address_t word_of(logic [AddressWidth-1:0] address);
@@ -146,7 +147,15 @@ module unisono_exchange #(
   logic slot_taken_q;                // the descriptor at call_slot is being taken
   logic write_ok;
 
-  logic write_control, write_status, write_doorbell, write_slot, write_communicator, write_firmware;
+  logic table_idle;                  // no access to a table is under way
+  logic write_control, write_status, write_doorbell, write_slot, write_table, write_firmware;
+
+  function automatic logic in_table(address_t address);
+    return is_in(address, ExchangeTransportOffset, ExchangeTransportBytes)
+        || is_in(address, ExchangeCommunicatorsOffset, ExchangeCommunicatorsBytes)
+        || is_in(address, ExchangeMembersOffset, ExchangeMembersBytes);
+  endfunction
+
   logic write_setting;
   always_comb begin
     write_control      = waddr_q == address_t'(ExchangeControlOffset);
@@ -154,7 +163,7 @@ module unisono_exchange #(
     write_doorbell     = waddr_q == address_t'(ExchangeDoorbellOffset) && !slot_taken_q;
     write_slot         = is_in(waddr_q, ExchangeCallSlotOffset, ExchangeCallSlotBytes)
                       && !slot_taken_q;
-    write_communicator = is_in(waddr_q, ExchangeCommunicatorsOffset, ExchangeCommunicatorsBytes);
+    write_table        = in_table(waddr_q);
     write_firmware     = waddr_q == address_t'(ExchangeFirmwareDataOffset) && wstrb_q == '1
                       && !run_o;
     write_setting      = is_in(waddr_q, ExchangeEagerLimitOffset,
@@ -165,7 +174,7 @@ module unisono_exchange #(
                                 ExchangeWindowBytesOffset + ExchangeWindowBytesBytes
                                 - ExchangeWindowAddressOffset);
     write_ok           = !beyond_w_q && (write_control || write_status || write_doorbell
-                      || write_slot || write_communicator || write_firmware || write_setting);
+                      || write_slot || (write_table && wstrb_q == '1) || write_firmware || write_setting);
   end
 
   always_ff @(posedge clk_i) begin
@@ -282,14 +291,37 @@ module unisono_exchange #(
     end
   end
 
-  // ------------------------------------------------------------------------ forwarded writes
+  // ----------------------------------------------------------------------------------------- tables
+  // One access at a time; a write goes before a read that comes in the same cycle.
+
+  logic table_write, table_read, table_read_waits_q, table_answered_q;
+  logic [31:0] table_data_q;
+  assign table_write = apply && write_table;
+  assign table_read  = table_read_waits_q && table_idle && !table_write;
+  assign table_idle  = !table_write_o && !table_read_o && table_ready_i;
 
   always_ff @(posedge clk_i) begin
-    communicator_write_o         <= rst_ni && apply && write_communicator;
-    communicator_write_address_o <= 10'(waddr_q[MapWidth-1:2])
-                                  - 10'(ExchangeCommunicatorsOffset / 4);
-    communicator_write_data_o    <= wdata_q;
-    communicator_write_strobe_o  <= wstrb_q;
+    if (!rst_ni) begin
+      table_write_o      <= 1'b0;
+      table_read_o       <= 1'b0;
+      table_read_waits_q <= 1'b0;
+      table_answered_q   <= 1'b0;
+    end else begin
+      table_write_o <= table_write;
+      table_read_o  <= table_read;
+      if (begins && read_table && !beyond_r_q) begin
+        table_read_waits_q <= 1'b1;
+        table_answered_q   <= 1'b0;
+      end else begin
+        if (table_read) table_read_waits_q <= 1'b0;
+        if (table_valid_i) table_answered_q <= 1'b1;
+      end
+    end
+    if (table_idle) begin
+      table_address_o <= table_write ? waddr_q[MapWidth-1:2] : raddr_q[MapWidth-1:2];
+      table_data_o    <= wdata_q;
+    end
+    if (table_valid_i) table_data_q <= table_data_i;
   end
 
   // ------------------------------------------------------------------------------- the host's calls
@@ -347,12 +379,12 @@ module unisono_exchange #(
   logic                 completed_q;
 
   assign s_axi_arready = !reading_q && !s_axi_rvalid;
-  assign finish        = reading_q && wait_q == '0;
+  assign finish        = reading_q && wait_q == '0 && (!read_table || beyond_r_q || table_answered_q);
   assign slot_read_row = raddr_q[3+:SlotIndexWidth];
 
-  logic read_communicator, read_counter, read_rx_buffer, read_slot, read_firmware, read_completed;
+  logic read_table, read_counter, read_rx_buffer, read_slot, read_firmware, read_completed;
   always_comb begin
-    read_communicator = is_in(raddr_q, ExchangeCommunicatorsOffset, ExchangeCommunicatorsBytes);
+    read_table        = in_table(raddr_q);
     read_counter      = is_in(raddr_q, ExchangeCountersOffset, ExchangeCountersBytes);
     read_rx_buffer    = is_in(raddr_q, ExchangeRxBuffersOffset, ExchangeRxBuffersBytes);
     read_slot         = is_in(raddr_q, ExchangeCallSlotOffset, ExchangeCallSlotBytes);
@@ -391,7 +423,7 @@ module unisono_exchange #(
       ExchangeWindowBytesOffset:     local_data = window_bytes_o[31:0];
       ExchangeWindowBytesOffset + 4: local_data = window_bytes_o[63:32];
       default: begin
-        local_ok = read_slot || read_communicator || read_counter || read_rx_buffer || read_firmware;
+        local_ok = read_slot || read_table || read_counter || read_rx_buffer || read_firmware;
         local_data = slot_read[raddr_q[2]];
       end
     endcase
@@ -438,8 +470,8 @@ module unisono_exchange #(
       s_axi_rdata <= '0;
       if (ok_q) begin
         s_axi_rdata <= local_q;
-        if (read_communicator) begin
-          s_axi_rdata <= communicator_read_data_i;
+        if (read_table) begin
+          s_axi_rdata <= table_data_q;
         end else if (read_rx_buffer) begin
           s_axi_rdata <= rx_buffer_data_i;
         end else if (read_firmware) begin
@@ -466,9 +498,6 @@ module unisono_exchange #(
 
   // The cycle after the first one: data are there ReadLatency cycles later.
   always_ff @(posedge clk_i) begin
-    communicator_read_o         <= rst_ni && begins && read_communicator && !beyond_r_q;
-    communicator_read_address_o <= 10'(raddr_q[MapWidth-1:2])
-                                 - 10'(ExchangeCommunicatorsOffset / 4);
     counter_read_o              <= rst_ni && begins && read_counter && !beyond_r_q;
     counter_index_o             <= raddr_q[7:3];
     rx_buffer_read_o            <= rst_ni && begins && read_rx_buffer && !beyond_r_q;

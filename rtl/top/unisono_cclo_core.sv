@@ -218,8 +218,27 @@ module unisono_cclo_core
     .close_valid_i(close_valid), .close_slot_i(listed_slot),
     .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
     .clear_valid_i, .clear_slot_i,
-    .room_o, .empty_o(), .generation_o()
+    .room_o(window_room), .empty_o(), .generation_o()
   );
+
+  // Moves that were taken and have not entered their window yet need their places there.
+  logic [Calls-1:0][EntryWidth:0] window_room, coming_q;
+  logic taken, entered;
+  assign taken = move_valid_i && move_ready_o && !move_end_i;
+  assign entered = moves_valid && decode_take;
+  always_ff @(posedge clk_i) begin
+    for (int unsigned s = 0; s < Calls; s++) begin
+      if (!rst_ni) begin
+        coming_q[s] <= '0;
+      end else begin
+        coming_q[s] <= coming_q[s] + (EntryWidth + 1)'(taken && move_slot_i == slot_t'(s))
+                                   - (EntryWidth + 1)'(entered && moves_slot == slot_t'(s));
+      end
+    end
+  end
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_room
+    assign room_o[s] = window_room[s] < coming_q[s] ? '0 : window_room[s] - coming_q[s];
+  end
 
   // ------------------------------------------------------------------------------------------- dispatcher
 

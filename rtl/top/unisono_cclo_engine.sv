@@ -41,9 +41,12 @@ module unisono_cclo_engine
   // A call is given a slot: what was there is forgotten. Its context follows, and then its first move.
   input  logic  clear_valid_i,
   input  slot_t clear_slot_i,
+  input  logic  clear_failed_i,
+  output logic  clear_done_o,
   input  logic          context_valid_i,
   input  slot_t         context_slot_i,
   input  call_context_t context_i,
+  input  logic          context_local_i,         // it exchanges nothing with others
   output slot_t    binding_slot_o,
   output region_e  binding_region_o,
   input  binding_t binding_i,
@@ -189,13 +192,15 @@ module unisono_cclo_engine
     end else begin
       if (clear_valid_i) active_q[clear_slot_i] <= 1'b0;
       if (finished_valid_o) active_q[finished_slot_o] <= 1'b0;
-      if (context_valid_i) active_q[context_slot_i] <= 1'b1;
+      if (context_valid_i) active_q[context_slot_i] <= !context_local_i;
     end
     if (context_valid_i) begin
       contexts_q[context_slot_i] <= context_i;
       communicators_q[context_slot_i] <= entries[0];
     end
   end
+
+  always_ff @(posedge clk_i) clear_done_o <= rst_ni && clear_valid_i && !clear_done_o;
 
   // -------------------------------------------------------------------------------------------------- core
 

@@ -18,6 +18,7 @@ REGISTER = spec.Exchange
 SIZES = {int(r.offset): r.size for r in spec.REGISTERS}
 ACCESS = {int(r.offset): r.access for r in spec.REGISTERS}
 SETTINGS = ("EAGER_LIMIT", "SEGMENT_BYTES", "RX_BUFFER_COUNT", "RX_BUFFER_BYTES", "TIMEOUT_US")
+TABLES = ("TRANSPORT", "COMMUNICATORS", "MEMBERS")
 CAPABILITY = 0x0123_4567_89AB_CDEF
 RESET = {"EAGER_LIMIT": 4096, "SEGMENT_BYTES": 4096, "RX_BUFFER_COUNT": 4, "RX_BUFFER_BYTES": 4096, "TIMEOUT_US": 777}
 
@@ -35,7 +36,11 @@ class Bench:
         self.rng = new_random("exchange")
         logging.getLogger("cocotb").getChild(f"{dut._name}.s_axi").setLevel(logging.WARNING)
         self.axi = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk_i)
-        self.communicators = bytearray(self.rng.randbytes(3072))
+        self.tables = {
+            at + 4 * word: self.rng.getrandbits(32)
+            for at, size in ((int(REGISTER[name]), SIZES[int(REGISTER[name])]) for name in TABLES)
+            for word in range(size // 4)
+        }
         self.rx_buffers = bytearray(self.rng.randbytes(4096))
         self.counters = [self.rng.getrandbits(64) for _ in range(32)]
         self.firmware: dict[int, int] = {}
@@ -45,6 +50,7 @@ class Bench:
         for name in ("ready_i", "waits_for_cpu_i", "outstanding_i", "active_i", "failed_i", "failed_response_i"):
             getattr(dut, name).value = 0
         dut.row_ready_i.value = dut.response_valid_i.value = dut.response_i.value = 0
+        dut.table_ready_i.value = dut.table_valid_i.value = 0
         cocotb.start_soon(self._ports())
 
     def pauses(self, part):
@@ -73,8 +79,10 @@ class Bench:
     async def _ports(self):
         dut, rng = self.dut, self.rng
         latency = parameters()["ReadLatency"]
-        pipes = [[None] * (latency - 1) for _ in range(4)]
-        ports = ("communicator_read_data_i", "rx_buffer_data_i", "counter_i", "firmware_data_i")
+        pipes = [[None] * (latency - 1) for _ in range(3)]
+        ports = ("rx_buffer_data_i", "counter_i", "firmware_data_i")
+        table_busy = 0
+        table_read = None
         edge = RisingEdge(dut.clk_i)
         row_ready = 0
         offered = None
@@ -82,31 +90,39 @@ class Bench:
             await edge
             if not int(dut.rst_ni.value):
                 continue
-            if int(dut.communicator_write_o.value):
-                at = 4 * int(dut.communicator_write_address_o.value)
-                data = int(dut.communicator_write_data_o.value).to_bytes(4, "little")
-                for b in range(4):
-                    if int(dut.communicator_write_strobe_o.value) >> b & 1:
-                        self.communicators[at + b] = data[b]
-            answers = [None] * 4
-            if int(dut.communicator_read_o.value):
-                at = 4 * int(dut.communicator_read_address_o.value)
-                answers[0] = int.from_bytes(self.communicators[at : at + 4], "little")
+            dut.table_valid_i.value = 0
+            if int(dut.table_write_o.value) or int(dut.table_read_o.value):
+                assert table_busy == 0, "a table was used that was not ready"
+                at = 4 * int(dut.table_address_o.value)
+                table_busy = rng.choice((0, 0, 1, 12))
+                if int(dut.table_write_o.value):
+                    self.tables[at] = int(dut.table_data_o.value)
+                else:
+                    table_read = at
+                    table_busy += 1
+            elif table_busy:
+                table_busy -= 1
+            if table_busy == 0 and table_read is not None:
+                dut.table_valid_i.value = 1
+                dut.table_data_i.value = self.tables[table_read]
+                table_read = None
+            dut.table_ready_i.value = int(table_busy == 0)
+            answers = [None] * 3
             if int(dut.rx_buffer_read_o.value):
                 at = 4 * int(dut.rx_buffer_address_o.value)
-                answers[1] = int.from_bytes(self.rx_buffers[at : at + 4], "little")
+                answers[0] = int.from_bytes(self.rx_buffers[at : at + 4], "little")
             if int(dut.counter_read_o.value):
-                answers[2] = self.counters[int(dut.counter_index_o.value)]
+                answers[1] = self.counters[int(dut.counter_index_o.value)]
             if int(dut.firmware_valid_o.value):
                 at = int(dut.firmware_address_o.value)
                 if int(dut.firmware_write_o.value):
                     self.firmware[at] = int(dut.firmware_data_o.value)
                 else:
-                    answers[3] = self.firmware.get(at, 0)
+                    answers[2] = self.firmware.get(at, 0)
             for i, port in enumerate(ports):
                 pipes[i].append(answers[i])
                 value = pipes[i].pop(0)
-                getattr(dut, port).value = rng.getrandbits(64 if i == 2 else 32) if value is None else value
+                getattr(dut, port).value = rng.getrandbits(64 if i == 1 else 32) if value is None else value
             if row_ready and int(dut.row_valid_o.value):
                 self.rows.append(int(dut.row_data_o.value))
             row_ready = int(self.take_rows and rng.random() < 0.5)
@@ -162,17 +178,17 @@ async def random_map(dut):
     slot = int(REGISTER.CALL_SLOT)
     await bench.axi.write(slot, bytes(range(128)))
     memory.update({slot + i: i for i in range(128)})
-    table = int(REGISTER.COMMUNICATORS)
-    memory.update({table + i: b for i, b in enumerate(bench.communicators)})
+    for at, word in bench.tables.items():
+        memory.update(dict(enumerate(word.to_bytes(4, "little"), at)))
     rx = int(REGISTER.RX_BUFFERS)
     memory.update({rx + i: b for i, b in enumerate(bench.rx_buffers)})
     counters = int(REGISTER.COUNTERS)
     special = {int(REGISTER[n]) for n in ("CONTROL", "STATUS", "DOORBELL", "FIRMWARE_ADDRESS", "FIRMWARE_DATA")}
-    edges = [a for at, size in SIZES.items() for a in (at - 4, at, at + size - 4, at + size) if 0 <= a < 8192]
+    edges = [a for at, size in SIZES.items() for a in (at - 4, at, at + size - 4, at + size) if 0 <= a < 16384]
     refused = 0
     for step in range(700):
         bench.pauses(0.0 if step < 300 else 0.5)
-        address = rng.choice((rng.choice(edges), rng.randrange(0, 8192, 4), rng.randrange(0, 0x480, 4)))
+        address = rng.choice((rng.choice(edges), rng.randrange(0, 16384, 4), rng.randrange(0, 0x480, 4)))
         if address in special:
             continue
         at = register_of(address)
@@ -181,7 +197,7 @@ async def random_map(dut):
             size = rng.randint(1, 4 - first)
             value = rng.getrandbits(8 * size)
             resp = await bench.write(address + first, value, size)
-            allowed = at is not None and ACCESS[at] != "ro"
+            allowed = at is not None and ACCESS[at] != "ro" and (size == 4 or address not in bench.tables)
             assert resp == (AxiResp.OKAY if allowed else AxiResp.SLVERR), f"write to {address:#x}"
             if allowed:
                 memory.update(dict(enumerate(value.to_bytes(size, "little"), address + first)))
@@ -195,7 +211,8 @@ async def random_map(dut):
                 assert value == bench.counters[(address - counters) // 8] & 0xFFFF_FFFF
         refused += not allowed
     assert refused > 100
-    assert bytes(bench.communicators) == bytes(memory[table + i] for i in range(3072))
+    for at, word in bench.tables.items():
+        assert word == int.from_bytes(bytes(memory[at + i] for i in range(4)), "little"), f"{at:#x}"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -1,0 +1,346 @@
+// The engine: call front end, microcontroller and data path, between a host, kernels, memory and a network.
+//
+// A host sees the exchange memory (spec/exchange.yaml) behind AXI4-Lite; kernels give calls and get answers on streams;
+// memory is reached by AXI4 masters; frames go out and come in at the MAC. Nothing here has state but what belongs to
+// translating between the blocks.
+//
+// Latency, throughput: docs/rtl/cclo.md.
+
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
+module unisono_cclo
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_dmp_pkg::PoolWords;
+  import unisono_dmp_pkg::pool_index_t;
+#(
+  parameter int unsigned DataBytes = 64,
+  parameter int unsigned ClockMHz = 250,
+  parameter int unsigned KernelPorts = 1,
+  parameter logic [63:0] BufferBase = 64'h0,           // of receive buffers in memory
+  parameter int unsigned BufferBytes = 8192,
+  parameter int unsigned CpuMemoryBytes = 131072,
+  parameter int unsigned Nodes = 64,
+  parameter bit          RxPause = 1'b1,
+  localparam int unsigned Ports = 2,
+  localparam int unsigned IdWidth = 4,
+  localparam int unsigned AddressWidth = 14
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Host.
+  input  logic [AddressWidth-1:0] s_axi_awaddr,
+  input  logic [2:0]              s_axi_awprot,
+  input  logic                    s_axi_awvalid,
+  output logic                    s_axi_awready,
+  input  logic [31:0]             s_axi_wdata,
+  input  logic [3:0]              s_axi_wstrb,
+  input  logic                    s_axi_wvalid,
+  output logic                    s_axi_wready,
+  output logic [1:0]              s_axi_bresp,
+  output logic                    s_axi_bvalid,
+  input  logic                    s_axi_bready,
+  input  logic [AddressWidth-1:0] s_axi_araddr,
+  input  logic [2:0]              s_axi_arprot,
+  input  logic                    s_axi_arvalid,
+  output logic                    s_axi_arready,
+  output logic [31:0]             s_axi_rdata,
+  output logic [1:0]              s_axi_rresp,
+  output logic                    s_axi_rvalid,
+  input  logic                    s_axi_rready,
+  // A completion waits.
+  output logic                    interrupt_o,
+
+  // Kernels; see unisono_call_front.
+  input  logic [KernelPorts-1:0]                  call_valid_i,
+  output logic [KernelPorts-1:0]                  call_ready_o,
+  input  logic [KernelPorts-1:0][DataBytes*8-1:0] call_data_i,
+  input  logic [KernelPorts-1:0][DataBytes-1:0]   call_keep_i,
+  input  logic [KernelPorts-1:0]                  call_last_i,
+  output logic [KernelPorts-1:0]                  answer_valid_o,
+  input  logic [KernelPorts-1:0]                  answer_ready_i,
+  output unisono_call_pkg::call_response_t [KernelPorts-1:0] answer_data_o,
+  output logic [KernelPorts-1:0]                  kernel_start_valid_o,
+  input  logic [KernelPorts-1:0]                  kernel_start_ready_i,
+  output logic [KernelPorts-1:0][63:0]            kernel_start_data_o,
+  input  logic [KernelPorts-1:0]                  kernel_done_valid_i,
+  input  logic [KernelPorts-1:0][15:0]            kernel_done_code_i,
+
+  // MAC.
+  output logic                   mac_tx_valid_o,
+  input  logic                   mac_tx_ready_i,
+  output logic [DataBytes*8-1:0] mac_tx_data_o,
+  output logic [DataBytes-1:0]   mac_tx_keep_o,
+  output logic                   mac_tx_last_o,
+  output logic [15:0]            mac_tx_dest_o,
+  output logic [15:0]            mac_tx_bytes_o,
+  output logic                   mac_tx_control_o,
+  input  logic                   mac_rx_valid_i,
+  output logic                   mac_rx_ready_o,
+  input  logic [DataBytes*8-1:0] mac_rx_data_i,
+  input  logic [DataBytes-1:0]   mac_rx_keep_i,
+  input  logic                   mac_rx_last_i,
+  input  logic [15:0]            mac_rx_source_i,
+  input  logic [15:0]            mac_rx_bytes_i,
+  input  logic                   mac_rx_control_i,
+  input  logic                   mac_rx_error_i,
+
+  // Memory.
+  output logic [Ports-1:0][IdWidth-1:0]     m_axi_arid,
+  output logic [Ports-1:0][63:0]            m_axi_araddr,
+  output logic [Ports-1:0][7:0]             m_axi_arlen,
+  output logic [Ports-1:0][2:0]             m_axi_arsize,
+  output logic [Ports-1:0][1:0]             m_axi_arburst,
+  output logic [Ports-1:0]                  m_axi_arvalid,
+  input  logic [Ports-1:0]                  m_axi_arready,
+  input  logic [Ports-1:0][IdWidth-1:0]     m_axi_rid,
+  input  logic [Ports-1:0][DataBytes*8-1:0] m_axi_rdata,
+  input  logic [Ports-1:0][1:0]             m_axi_rresp,
+  input  logic [Ports-1:0]                  m_axi_rlast,
+  input  logic [Ports-1:0]                  m_axi_rvalid,
+  output logic [Ports-1:0]                  m_axi_rready,
+  output logic [Ports-1:0][IdWidth-1:0]     m_axi_awid,
+  output logic [Ports-1:0][63:0]            m_axi_awaddr,
+  output logic [Ports-1:0][7:0]             m_axi_awlen,
+  output logic [Ports-1:0][2:0]             m_axi_awsize,
+  output logic [Ports-1:0][1:0]             m_axi_awburst,
+  output logic [Ports-1:0]                  m_axi_awvalid,
+  input  logic [Ports-1:0]                  m_axi_awready,
+  output logic [Ports-1:0][DataBytes*8-1:0] m_axi_wdata,
+  output logic [Ports-1:0][DataBytes-1:0]   m_axi_wstrb,
+  output logic [Ports-1:0]                  m_axi_wlast,
+  output logic [Ports-1:0]                  m_axi_wvalid,
+  input  logic [Ports-1:0]                  m_axi_wready,
+  input  logic [Ports-1:0][IdWidth-1:0]     m_axi_bid,
+  input  logic [Ports-1:0][1:0]             m_axi_bresp,
+  input  logic [Ports-1:0]                  m_axi_bvalid,
+  output logic [Ports-1:0]                  m_axi_bready
+);
+
+  localparam int unsigned MapWidth = $clog2(ExchangeBytes);
+  localparam int unsigned RegWidth = 11;
+  localparam int unsigned RoomWidth = $clog2(Window + 1);
+  localparam int unsigned PlaceWidth = CommunicatorWidth + 3;
+  localparam int unsigned LoadWidth = $clog2(CpuMemoryBytes / 4);
+
+  function automatic capability_t capability_of();
+    capability_t word;
+    word = '0;
+    word.version = 8'd1;
+    word.datatypes = unisono_plugin_pkg::capability_datatypes('1, '1);
+    word.funcs = unisono_plugin_pkg::capability_funcs('1, '0);
+    word.lists = 1'b1;
+    word.fan_in = 1'b1;
+    word.rendezvous = 1'b1;
+    word.log2_max_segment = 5'd12;
+    return word;
+  endfunction
+
+  // --------------------------------------------------------------------------------------- call front end
+
+  logic engine_rst_n, run, ready, tick;
+  logic work_valid, work_ready, step_valid, ended_valid, cpu_fail_valid;
+  logic [1:0] work_kind;
+  slot_t work_slot, step_slot, cpu_fail_slot, move_slot;
+  error_code_e cpu_fail_code;
+  logic [SlotWidth+3:0] descriptor_address;
+  logic [63:0] descriptor_data;
+  logic firmware_valid, firmware_write, firmware_answer;
+  logic [29:0] firmware_address;
+  logic [31:0] firmware_data, firmware_read;
+  slot_t binding_slot;
+  region_e binding_region;
+  binding_t binding;
+  logic [Calls-1:0][RoomWidth-1:0] room;
+  logic finished_valid, fail_valid, clear_valid, clear_failed, clear_done;
+  slot_t finished_slot, fail_slot, clear_slot;
+  error_code_e fail_code;
+  logic [Calls-1:0] active, failing;
+  unisono_call_pkg::generation_t [Calls-1:0] generation;
+  unisono_call_pkg::call_fault_t [0:0] fault;
+  logic table_write, table_read, table_ready, table_valid, communicator_changed;
+  logic [MapWidth-1:2] table_address;
+  logic [31:0] table_data, table_answer;
+  logic counter_read;
+  logic [4:0] counter_index;
+  logic [63:0] counter;
+
+  assign fault[0] = '{slot: fail_slot, generation: generation[fail_slot], code: fail_code[7:0]};
+
+  unisono_call_front #(
+    .KernelPorts(KernelPorts),
+    .DataBytes(DataBytes),
+    .ClockMHz(ClockMHz),
+    .FaultPorts(1),
+    .ClearBlocks(1),
+    .AddressWidth(AddressWidth),
+    .Capability(capability_of()),
+    .RxBufferBytes(BufferBytes)
+  ) u_front (
+    .clk_i, .rst_ni,
+    .s_axi_awaddr, .s_axi_awprot, .s_axi_awvalid, .s_axi_awready,
+    .s_axi_wdata, .s_axi_wstrb, .s_axi_wvalid, .s_axi_wready,
+    .s_axi_bresp, .s_axi_bvalid, .s_axi_bready,
+    .s_axi_araddr, .s_axi_arprot, .s_axi_arvalid, .s_axi_arready,
+    .s_axi_rdata, .s_axi_rresp, .s_axi_rvalid, .s_axi_rready,
+    .interrupt_o,
+    .call_valid_i, .call_ready_o, .call_data_i, .call_keep_i, .call_last_i,
+    .answer_valid_o, .answer_ready_i, .answer_data_o,
+    .kernel_start_valid_o, .kernel_start_ready_i, .kernel_start_data_o,
+    .kernel_done_valid_i, .kernel_done_code_i,
+    .work_valid_o(work_valid), .work_ready_i(work_ready), .work_kind_o(work_kind), .work_slot_o(work_slot),
+    .item_done_valid_i(step_valid), .item_done_slot_i(step_slot),
+    .ended_valid_i(ended_valid), .ended_slot_i(move_slot),
+    .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot), .cpu_fail_code_i(cpu_fail_code),
+    .descriptor_slot_i(descriptor_address[4+:SlotWidth]), .descriptor_row_i(descriptor_address[3:0]),
+    .descriptor_data_o(descriptor_data),
+    .program_loaded_i('0),
+    .run_o(run),
+    .firmware_valid_o(firmware_valid), .firmware_write_o(firmware_write),
+    .firmware_address_o(firmware_address), .firmware_data_o(firmware_data), .firmware_data_i(firmware_read),
+    .binding_slot_i(binding_slot), .binding_region_i(binding_region), .binding_o(binding),
+    .room_i(room), .finished_valid_i(finished_valid), .finished_slot_i(finished_slot),
+    .fault_valid_i(fail_valid), .fault_i(fault),
+    .clear_valid_o(clear_valid), .clear_slot_o(clear_slot), .clear_failed_o(clear_failed),
+    .clear_done_i(clear_done),
+    .active_o(active), .failing_o(failing), .generation_o(generation),
+    .engine_rst_no(engine_rst_n), .ready_i(ready), .tick_o(tick),
+    .eager_limit_o(), .segment_bytes_o(), .rx_buffer_count_o(), .rx_buffer_bytes_o(),
+    .window_address_o(), .window_bytes_o(),
+    .table_write_o(table_write), .table_read_o(table_read), .table_address_o(table_address),
+    .table_data_o(table_data), .table_ready_i(table_ready), .table_valid_i(table_valid),
+    .table_data_i(table_answer), .communicator_changed_i(communicator_changed),
+    .counter_read_o(counter_read), .counter_index_o(counter_index), .counter_i(counter),
+    .rx_buffer_read_o(), .rx_buffer_address_o(), .rx_buffer_data_i('0)
+  );
+
+  // -------------------------------------------------------------------------------------- microcontroller
+
+  logic cpu_run, move_valid, move_ready, move_end, list_valid, context_valid;
+  move_t move;
+  slot_t list_slot, context_slot;
+  pool_index_t list_index;
+  logic [23:0] list_word;
+  unisono_cpu_pkg::context_t cpu_context;
+  unisono_cpu_pkg::work_t work;
+  logic [Calls-1:0] step_room;
+  logic [PlaceWidth-1:0] place;
+  logic [31:0] place_data;
+
+  assign cpu_run = run && engine_rst_n;
+  assign work = '{kind: unisono_cpu_pkg::work_kind_e'(work_kind), slot: work_slot};
+  assign ended_valid = move_valid && move_ready && move_end;
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_room
+    assign step_room[s] = room[s] >= RoomWidth'(MovesPerStep) && !failing[s];
+  end
+
+  unisono_cclo_cpu #(
+    .MemoryBytes(CpuMemoryBytes),
+    .Communicators(Communicators),
+    .ListWords(PoolWords)
+  ) u_cpu (
+    .clk_i, .rst_ni, .run_i(cpu_run),
+    .load_valid_i(firmware_valid), .load_ready_o(), .load_write_i(firmware_write),
+    .load_address_i(firmware_address[LoadWidth-1:0]), .load_data_i(firmware_data),
+    .load_data_valid_o(firmware_answer), .load_data_o(firmware_read),
+    .work_valid_i(work_valid), .work_ready_o(work_ready), .work_i(work),
+    .room_i(step_room), .step_valid_o(step_valid), .step_slot_o(step_slot),
+    .descriptor_address_o(descriptor_address), .descriptor_data_i(descriptor_data),
+    .communicator_address_o(place), .communicator_data_i(place_data),
+    .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
+    .move_end_o(move_end),
+    .list_valid_o(list_valid), .list_slot_o(list_slot), .list_index_o(list_index), .list_word_o(list_word),
+    .context_valid_o(context_valid), .context_slot_o(context_slot), .context_o(cpu_context),
+    .fail_valid_o(cpu_fail_valid), .fail_slot_o(cpu_fail_slot), .fail_code_o(cpu_fail_code)
+  );
+
+  call_context_t call_context;
+  logic collective;
+  assign collective = cpu_context.space == unisono_cpu_pkg::SpaceCollective;
+  assign call_context = '{
+    signature: cpu_context.signature,
+    tag: collective ? '0 : cpu_context.sequence_or_tag,
+    sequence_: collective ? cpu_context.sequence_or_tag : '0,
+    dtype: cpu_context.dtype,
+    point_to_point: cpu_context.space == unisono_cpu_pkg::SpacePointToPoint,
+    communicator: communicator_t'(cpu_context.communicator)
+  };
+
+  // ------------------------------------------------------------------------------------------------ tables
+
+  logic reg_valid, reg_ready, reg_write, reg_answer;
+  logic [RegWidth-1:0] reg_word;
+  logic [31:0] reg_data, reg_read;
+  logic poe_valid, poe_ready, poe_write;
+  logic [15:0] poe_addr;
+  logic [31:0] poe_wdata, poe_rdata;
+
+  unisono_host_tables u_tables (
+    .clk_i, .rst_ni(engine_rst_n),
+    .write_i(table_write), .read_i(table_read), .address_i(table_address), .data_i(table_data),
+    .ready_o(table_ready), .valid_o(table_valid), .data_o(table_answer),
+    .place_i(place), .place_data_o(place_data), .changed_o(communicator_changed),
+    .reg_valid_o(reg_valid), .reg_ready_i(reg_ready), .reg_write_o(reg_write), .reg_word_o(reg_word),
+    .reg_data_o(reg_data), .reg_valid_i(reg_answer), .reg_data_i(reg_read),
+    .poe_valid_o(poe_valid), .poe_ready_i(poe_ready), .poe_write_o(poe_write), .poe_addr_o(poe_addr),
+    .poe_wdata_o(poe_wdata), .poe_rdata_i(poe_rdata)
+  );
+
+  // Ready: the tables have been cleared after the reset, and the microcontroller runs.
+  logic cleared_q;
+  always_ff @(posedge clk_i) begin
+    if (!engine_rst_n) cleared_q <= 1'b0;
+    else if (reg_ready) cleared_q <= 1'b1;
+  end
+  assign ready = cleared_q && cpu_run;
+
+  // --------------------------------------------------------------------------------------------- data path
+
+  unisono_cclo_engine #(
+    .DataBytes(DataBytes),
+    .BufferBase(BufferBase),
+    .BufferBytes(BufferBytes),
+    .Nodes(Nodes),
+    .RxPause(RxPause)
+  ) u_engine (
+    .clk_i, .rst_ni(engine_rst_n),
+    .move_valid_i(move_valid), .move_ready_o(move_ready), .move_slot_i(move_slot), .move_i(move),
+    .move_end_i(move_end),
+    .pool_write_i(list_valid), .pool_write_slot_i(list_slot), .pool_write_index_i(list_index),
+    .pool_write_word_i(list_word[RankWidth-1:0]),
+    .room_o(room), .finished_valid_o(finished_valid), .finished_slot_o(finished_slot),
+    .clear_valid_i(clear_valid), .clear_slot_i(clear_slot), .clear_failed_i(clear_failed),
+    .clear_done_o(clear_done),
+    .context_valid_i(context_valid), .context_slot_i(context_slot), .context_i(call_context),
+    .context_local_i(cpu_context.space == unisono_cpu_pkg::SpaceLocal),
+    .binding_slot_o(binding_slot), .binding_region_o(binding_region), .binding_i(binding),
+    .fail_valid_o(fail_valid), .fail_slot_o(fail_slot), .fail_code_o(fail_code),
+    .reg_valid_i(reg_valid), .reg_ready_o(reg_ready), .reg_write_i(reg_write), .reg_word_i(reg_word),
+    .reg_data_i(reg_data), .reg_valid_o(reg_answer), .reg_data_o(reg_read),
+    .poe_reg_valid_i(poe_valid), .poe_reg_ready_o(poe_ready), .poe_reg_write_i(poe_write),
+    .poe_reg_addr_i(poe_addr), .poe_reg_wdata_i(poe_wdata), .poe_reg_rdata_o(poe_rdata),
+    .rx_fault_valid_o(), .rx_fault_code_o(),
+    .mac_tx_valid_o, .mac_tx_ready_i, .mac_tx_data_o, .mac_tx_keep_o, .mac_tx_last_o, .mac_tx_dest_o,
+    .mac_tx_bytes_o, .mac_tx_control_o,
+    .mac_rx_valid_i, .mac_rx_ready_o, .mac_rx_data_i, .mac_rx_keep_i, .mac_rx_last_i, .mac_rx_source_i,
+    .mac_rx_bytes_i, .mac_rx_control_i, .mac_rx_error_i,
+    .m_axi_arid, .m_axi_araddr, .m_axi_arlen, .m_axi_arsize, .m_axi_arburst, .m_axi_arvalid, .m_axi_arready,
+    .m_axi_rid, .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid, .m_axi_rready,
+    .m_axi_awid, .m_axi_awaddr, .m_axi_awlen, .m_axi_awsize, .m_axi_awburst, .m_axi_awvalid, .m_axi_awready,
+    .m_axi_wdata, .m_axi_wstrb, .m_axi_wlast, .m_axi_wvalid, .m_axi_wready,
+    .m_axi_bid, .m_axi_bresp, .m_axi_bvalid, .m_axi_bready
+  );
+
+  // ---------------------------------------------------------------------------------------------- counters
+
+  logic [63:0] cycles_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) cycles_q <= '0;
+    else cycles_q <= cycles_q + 64'd1;
+  end
+  assign counter = counter_index == '0 ? cycles_q : '0;
+
+endmodule
