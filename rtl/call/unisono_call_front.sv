@@ -140,10 +140,9 @@ module unisono_call_front #(
   localparam int unsigned Places = Calls + KernelPorts;
   localparam int unsigned PlaceWidth = $clog2(Places);
 
-  logic soft_reset, engine_rst_n;
-  always_ff @(posedge clk_i) begin
-    engine_rst_n <= rst_ni && !soft_reset;
-  end
+  logic soft_reset, soft_reset_q, engine_rst_n;
+  always_ff @(posedge clk_i) soft_reset_q <= soft_reset;
+  assign engine_rst_n  = rst_ni && !soft_reset_q;
   assign engine_rst_no = engine_rst_n;
 
   // -------------------------------------------------------------------------------- exchange memory

@@ -49,6 +49,14 @@ module unisono_cpu_memory #(
   (* ram_style = "block" *)
   logic [31:0] words[Bytes/4];
 
+`ifndef SYNTHESIS
+  // A simulation may begin with the image in place, as a bitstream would.
+  string image;
+  initial begin
+    if ($value$plusargs("firmware=%s", image)) $readmemh(image, words);
+  end
+`endif
+
   // A read is answered when the word at the RAM's output is the one asked for. While a word is
   // answered, the next one is looked up, which is what a burst asks for.
   typedef logic [WordAddressWidth-1:0] address_t;

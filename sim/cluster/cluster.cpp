@@ -1,0 +1,23 @@
+#include "sim/cluster/cluster.hpp"
+
+namespace unisono::sim {
+
+Cluster::Cluster(const ClusterConfig& config) : clock_khz_(config.network.clock_khz), network_(config.network) {
+  for (std::uint32_t node = 0; node < config.network.nodes; ++node) {
+    NodeConfig own;
+    own.node = node;
+    own.seed = config.seed;
+    own.memory = config.memory;
+    own.memory.seed = config.seed * 1024 + node + 1;
+    own.firmware = config.firmware;
+    if (node == 0) own.wave = config.wave;
+    nodes_.push_back(std::make_unique<Node>(own, network_));
+  }
+}
+
+void Cluster::tick() {
+  for (const auto& node : nodes_) node->tick();
+  network_.tick();
+}
+
+}  // namespace unisono::sim

@@ -1,0 +1,43 @@
+// The nodes of a simulated cluster and the network between them, cycle by cycle.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/node.hpp"
+#include "sim/network/network.hpp"
+
+namespace unisono::sim {
+
+struct ClusterConfig {
+  NetworkConfig network;   ///< its number of nodes is that of the cluster
+  AxiMemoryConfig memory;  ///< of each node; seeds differ
+  std::string firmware;    ///< see NodeConfig
+  std::string wave;        ///< of node 0, if not empty
+  std::uint64_t seed = 1;
+};
+
+/// Same configuration, same accesses in the same cycles: same cycles ever after.
+class Cluster {
+ public:
+  /// Throws Error.
+  explicit Cluster(const ClusterConfig& config);
+
+  std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  Node& node(std::uint32_t number) { return *nodes_[number]; }
+  const Network& network() const { return network_; }
+
+  /// One cycle of all.
+  void tick();
+  std::uint64_t cycle() const { return network_.cycle(); }
+  std::uint64_t clock_khz() const { return clock_khz_; }
+
+ private:
+  std::uint64_t clock_khz_;
+  Network network_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+}  // namespace unisono::sim

@@ -1,0 +1,135 @@
+// unisono-cluster: N Verilated engines, a network between them, and a socket to each one's host.
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/error.hpp"
+#include "sim/cluster/cluster.hpp"
+#include "sim/cluster/server.hpp"
+
+namespace {
+
+using unisono::Error;
+using unisono::ErrorCode;
+
+constexpr const char* kUsage =
+    "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
+    "                       [--firmware FILE] [--wave FILE]\n"
+    "\n"
+    "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
+    "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
+    "  --memory    platform: partitioned (copies take time, a call takes 50 us to be given) or\n"
+    "              unified (the host's memory, a call takes 2 us); without it neither takes time\n"
+    "  --seed      of everything random; same seed, same cycles\n"
+    "  --firmware  image of the microcontroller, 32-bit words in hexadecimal; default: the one built with it\n"
+    "  --wave      waveforms of node 0, in a build that has them\n";
+
+struct Options {
+  unisono::sim::ClusterConfig cluster;
+  unisono::sim::PlatformModel platform;
+  std::vector<int> sockets;
+};
+
+std::uint64_t number_of(std::string_view option, std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(option) + ": '" + std::string(text) + "' is not a number");
+  }
+  return value;
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw Error(ErrorCode::kInvalidArgument, file + " cannot be read");
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+unisono::sim::PlatformModel platform_of(std::string_view name) {
+  if (name == "partitioned") return {50'000, 5'000, 100'000};
+  if (name == "unified") return {2'000, 0, 0};
+  throw Error(ErrorCode::kInvalidArgument, "--memory: '" + std::string(name) + "'; there are partitioned and unified");
+}
+
+Options parse(int count, char** arguments) {
+  Options options;
+  auto& cluster = options.cluster;
+  cluster.network.policy = unisono::sim::Policy::kPause;
+  cluster.memory.read_latency = 50;  // cycles: HBM behind its switch
+  cluster.memory.write_latency = 30;
+  cluster.memory.one_memory = true;
+  cluster.firmware = UNISONO_FIRMWARE_HEX;
+  std::uint64_t nodes = 0;
+  for (int i = 1; i < count; ++i) {
+    const std::string option = arguments[i];
+    if (option == "--help" || option == "-h") {
+      std::fputs(kUsage, stdout);
+      std::exit(0);
+    }
+    if (i + 1 == count) throw Error(ErrorCode::kInvalidArgument, option + " needs a value\n" + kUsage);
+    const std::string value = arguments[++i];
+    if (option == "-n") {
+      nodes = number_of(option, value);
+    } else if (option == "--config") {
+      cluster.network = unisono::sim::parse_network(text_of(value), value);
+    } else if (option == "--memory") {
+      options.platform = platform_of(value);
+    } else if (option == "--seed") {
+      cluster.seed = number_of(option, value);
+    } else if (option == "--firmware") {
+      cluster.firmware = value;
+    } else if (option == "--wave") {
+      cluster.wave = value;
+    } else if (option == "--fd") {
+      for (std::size_t at = 0; at <= value.size();) {
+        const std::size_t comma = std::min(value.find(',', at), value.size());
+        options.sockets.push_back(static_cast<int>(number_of(option, std::string_view(value).substr(at, comma - at))));
+        at = comma + 1;
+      }
+    } else {
+      throw Error(ErrorCode::kInvalidArgument, "there is no option " + option + "\n" + kUsage);
+    }
+  }
+  constexpr std::uint64_t kMostNodes = 64;
+  if (nodes < 1 || nodes > kMostNodes) {
+    throw Error(ErrorCode::kInvalidArgument, "-n: a cluster has 1 to 64 nodes\n" + std::string(kUsage));
+  }
+  if (options.sockets.size() != nodes) {
+    throw Error(ErrorCode::kInvalidArgument, "--fd names " + std::to_string(options.sockets.size()) + " sockets for " +
+                                                 std::to_string(nodes) + " nodes");
+  }
+  // A network has two nodes at least; a cluster of one has a second port that nobody uses.
+  cluster.network.nodes = static_cast<std::uint32_t>(nodes);
+  cluster.network.seed = cluster.seed;
+  cluster.memory.channels = unisono::sim::Node::kMemoryPorts;
+  return options;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGINT, SIG_IGN);  // the hosts get it too, and when they have gone this ends
+  try {
+    const Options options = parse(count, arguments);
+    unisono::sim::Cluster cluster(options.cluster);
+    const auto begin = std::chrono::steady_clock::now();
+    unisono::sim::Server(cluster, options.platform, options.sockets).run();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double cycles = static_cast<double>(cluster.cycle());
+    const double khz = static_cast<double>(cluster.clock_khz());
+    std::fprintf(stderr, "unisono-cluster: %u nodes, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz\n",
+                 cluster.nodes(), cycles, cycles * 1000 / khz, khz / 1000, cycles / took.count() / 1000);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "unisono-cluster: %s\n", error.what());
+    return 1;
+  }
+}

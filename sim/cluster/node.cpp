@@ -1,0 +1,200 @@
+#include "sim/cluster/node.hpp"
+
+#include <Vunisono_cclo.h>
+
+#include <cstring>
+#include <span>
+
+#include "core/error.hpp"
+#ifdef UNISONO_WAVE
+#include <verilated_fst_c.h>
+#endif
+
+namespace unisono::sim {
+namespace {
+
+constexpr unsigned kIdBits = 4;
+constexpr unsigned kResetCycles = 8;
+constexpr unsigned kCallBeats = 2;            ///< of a descriptor on a kernel's stream
+constexpr std::uint64_t kPicoseconds = 4000;  ///< of a cycle at 250 MHz, for waveforms
+
+}  // namespace
+
+#ifdef UNISONO_WAVE
+class Node::Wave {
+ public:
+  Wave(VerilatedContext& context, Vunisono_cclo& top, const std::string& file) : context_(context) {
+    context.traceEverOn(true);
+    top.trace(&trace_, kLevels);
+    trace_.open(file.c_str());
+  }
+  ~Wave() { trace_.close(); }
+  void dump() {
+    trace_.dump(context_.time());
+    context_.timeInc(kPicoseconds / 2);
+  }
+
+ private:
+  static constexpr int kLevels = 99;
+  VerilatedContext& context_;
+  VerilatedFstC trace_;
+};
+#else
+class Node::Wave {
+ public:
+  Wave(VerilatedContext& /*context*/, Vunisono_cclo& /*top*/, const std::string& /*file*/) {
+    throw Error(ErrorCode::kUnsupported, "this build of the cluster has no waveforms; use the one that has");
+  }
+  void dump() {}
+};
+#endif
+
+Node::Node(const NodeConfig& config, Network& network)
+    : context_(std::make_unique<VerilatedContext>()), node_(config.node), network_(network), memory_(config.memory) {
+  context_->randReset(2);
+  context_->randSeed(static_cast<int>((config.seed * 1024 + config.node + 1) & 0x7fffffffU));
+  const std::string plus = "+firmware=" + config.firmware;
+  const char* arguments[] = {"node", plus.c_str()};
+  if (!config.firmware.empty()) context_->commandArgs(2, arguments);
+  top_ = std::make_unique<Vunisono_cclo>(context_.get());
+  Vunisono_cclo& top = *top_;
+  if (!config.wave.empty()) wave_ = std::make_unique<Wave>(*context_, top, config.wave);
+  bind_read_pins(pins_, top, kIdBits, 64, kWordBytes);
+  bind_write_pins(pins_, top, kIdBits, 64, kWordBytes);
+  top.s_axi_awvalid = top.s_axi_wvalid = top.s_axi_arvalid = 0;
+  top.s_axi_bready = top.s_axi_rready = 1;
+  top.s_axi_awprot = top.s_axi_arprot = 0;
+  top.call_valid_i = top.kernel_done_valid_i = 0;
+  top.answer_ready_i = top.kernel_start_ready_i = 1;
+  top.mac_tx_ready_i = top.mac_rx_valid_i = 0;
+  top.m_axi_arready = top.m_axi_rvalid = top.m_axi_awready = top.m_axi_wready = top.m_axi_bvalid = 0;
+  // Registers hold anything before the first edge, and what follows a reset by a cycle sees it.
+  context_->assertOn(false);
+  top.rst_ni = 0;
+  for (unsigned i = 0; i < kResetCycles; ++i) {
+    top.clk_i = 0;
+    top.eval();
+    top.clk_i = 1;
+    top.eval();
+  }
+  top.rst_ni = 1;
+  context_->assertOn(true);
+}
+
+Node::~Node() { top_->final(); }
+
+void Node::begin(const RegisterAccess& access) {
+  Vunisono_cclo& top = *top_;
+  access_ = access;
+  busy_ = true;
+  if (access.write) {
+    top.s_axi_awaddr = static_cast<std::uint16_t>(access.offset);
+    top.s_axi_wdata = access.value;
+    top.s_axi_wstrb = 0xf;
+    top.s_axi_awvalid = top.s_axi_wvalid = 1;
+  } else {
+    top.s_axi_araddr = static_cast<std::uint16_t>(access.offset);
+    top.s_axi_arvalid = 1;
+  }
+}
+
+void Node::call(const std::array<std::uint64_t, 16>& descriptor) {
+  calling_ = descriptor;
+  beats_left_ = kCallBeats;
+  offer_beat();
+}
+
+void Node::offer_beat() {
+  Vunisono_cclo& top = *top_;
+  top.call_valid_i = beats_left_ != 0;
+  if (beats_left_ == 0) return;
+  std::memcpy(&top.call_data_i[0], &calling_[8 * (kCallBeats - beats_left_)], kWordBytes);
+  top.call_keep_i = ~std::uint64_t{0};
+  top.call_last_i = beats_left_ == 1;
+}
+
+bool Node::interrupt() const { return top_->interrupt_o != 0; }
+
+void Node::store(std::uint64_t address, std::span<const std::byte> bytes) {
+  memory_.write(0, address, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
+void Node::load(std::uint64_t address, std::span<std::byte> bytes) const {
+  memory_.read(0, address, {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
+void Node::receive() {
+  Vunisono_cclo& top = *top_;
+  const ReceivedWord* word = network_.front(node_);
+  top.mac_rx_valid_i = word != nullptr;
+  if (word == nullptr) return;
+  std::memcpy(&top.mac_rx_data_i[0], word->data, word->bytes);
+  top.mac_rx_keep_i = word->bytes == kWordBytes ? ~std::uint64_t{0} : (std::uint64_t{1} << word->bytes) - 1;
+  top.mac_rx_last_i = word->last;
+  top.mac_rx_source_i = static_cast<std::uint16_t>(word->source);
+  top.mac_rx_bytes_i = static_cast<std::uint16_t>(word->frame_bytes);
+  top.mac_rx_control_i = word->port != 0;
+  top.mac_rx_error_i = word->damaged;
+}
+
+void Node::send() {
+  Vunisono_cclo& top = *top_;
+  if (top.mac_tx_valid_o == 0 || top.mac_tx_ready_i == 0) return;
+  if (first_sent_ == 0 && top.mac_tx_control_o == 0) first_sent_ = network_.cycle();
+  SentWord sent;
+  sent.data = reinterpret_cast<const std::byte*>(&top.mac_tx_data_o[0]);
+  sent.bytes = static_cast<std::uint32_t>(__builtin_popcountll(top.mac_tx_keep_o));
+  sent.last = top.mac_tx_last_o != 0;
+  sent.destination = top.mac_tx_dest_o;
+  sent.frame_bytes = top.mac_tx_bytes_o;
+  sent.port = top.mac_tx_control_o;
+  if (const Pushed result = network_.push(node_, sent); result != Pushed::kTaken) {
+    throw Error(ErrorCode::kInternal, "node " + std::to_string(node_) + ": the network refused a word to node " +
+                                          std::to_string(sent.destination) + ": " + name_of(result));
+  }
+}
+
+void Node::tick() {
+  Vunisono_cclo& top = *top_;
+  top.mac_tx_ready_i = network_.can_push(node_);
+  receive();
+  top.clk_i = 0;
+  top.eval();
+  if (wave_) wave_->dump();
+
+  const bool popped = top.mac_rx_valid_i != 0 && top.mac_rx_ready_o != 0;
+  send();
+  if (popped) network_.pop(node_);
+  for (unsigned port = 0; port < kMemoryPorts; ++port) memory_.tick(port, pins_.sample(port));
+
+  const bool call_taken = top.call_valid_i != 0 && top.call_ready_o != 0;
+  if (top.answer_valid_o != 0) {
+    answers_.push_back({static_cast<std::uint32_t>(top.answer_data_o),
+                        static_cast<std::uint16_t>(top.answer_data_o >> 32U), network_.cycle()});
+  }
+  const bool address_taken = top.s_axi_awready != 0;
+  const bool data_taken = top.s_axi_wready != 0;
+  const bool read_taken = top.s_axi_arready != 0;
+  if (busy_ && access_.write && top.s_axi_bvalid != 0) {
+    busy_ = false;
+    accepted_ = top.s_axi_bresp == 0;
+  } else if (busy_ && !access_.write && top.s_axi_rvalid != 0) {
+    busy_ = false;
+    accepted_ = top.s_axi_rresp == 0;
+    value_ = top.s_axi_rdata;
+  }
+
+  top.clk_i = 1;
+  top.eval();
+  if (wave_) wave_->dump();
+  if (call_taken) {
+    --beats_left_;
+    offer_beat();
+  }
+  if (address_taken) top.s_axi_awvalid = 0;
+  if (data_taken) top.s_axi_wvalid = 0;
+  if (read_taken) top.s_axi_arvalid = 0;
+  for (unsigned port = 0; port < kMemoryPorts; ++port) pins_.drive(port, memory_.outputs(port));
+}
+
+}  // namespace unisono::sim

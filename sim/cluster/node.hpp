@@ -1,0 +1,103 @@
+// One Verilated engine of a simulated cluster: its memory, its place in the network, and its host's registers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sim/memory/axi_memory.hpp"
+#include "sim/memory/axi_pins.hpp"
+#include "sim/network/network.hpp"
+
+class VerilatedContext;
+class Vunisono_cclo;
+
+namespace unisono::sim {
+
+struct NodeConfig {
+  std::uint32_t node = 0;
+  std::uint64_t seed = 1;
+  AxiMemoryConfig memory;
+  std::string firmware;  ///< words in hexadecimal, one a line; empty: the host loads it
+  std::string wave;      ///< file for waveforms; only in a build that has them
+};
+
+/// What a host asks of the exchange memory, as one transfer on AXI4-Lite.
+struct RegisterAccess {
+  bool write = false;
+  std::uint32_t offset = 0;
+  std::uint32_t value = 0;
+};
+
+class Node {
+ public:
+  /// Buffers of the host may stand here; receive buffers of the engine are elsewhere.
+  static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;
+  static constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 32U;
+  static constexpr unsigned kMemoryPorts = 2;
+
+  /// In reset for some cycles, which are over when this returns. Throws Error(kUnsupported) for a wave in a build
+  /// without.
+  Node(const NodeConfig& config, Network& network);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// One cycle of the clock.
+  void tick();
+
+  /// Begins an access; the one before must have ended.
+  void begin(const RegisterAccess& access);
+  bool busy() const { return busy_; }
+  /// Of the access that ended last: whether the engine took it, and what was read.
+  bool accepted() const { return accepted_; }
+  std::uint32_t value() const { return value_; }
+
+  /// A completion waits.
+  bool interrupt() const;
+
+  /// Gives a call as a kernel does, on its stream. The call before must have been taken.
+  void call(const std::array<std::uint64_t, 16>& descriptor);
+  bool calling() const { return beats_left_ != 0; }
+  struct Answer {
+    std::uint32_t call_id = 0;
+    std::uint16_t code = 0;
+    std::uint64_t cycle = 0;  ///< of the network, in which it was offered
+  };
+  /// Answers to kernels' calls that were not taken from here yet, oldest first.
+  std::deque<Answer>& answers() { return answers_; }
+  /// The cycle in which the first word of data went out since `forget_first_sent`; 0: none. To measure latencies.
+  std::uint64_t first_sent() const { return first_sent_; }
+  void forget_first_sent() { first_sent_ = 0; }
+
+  /// Device memory, past the ports.
+  void store(std::uint64_t address, std::span<const std::byte> bytes);
+  void load(std::uint64_t address, std::span<std::byte> bytes) const;
+  AxiMemory& memory() { return memory_; }
+
+ private:
+  void offer_beat();
+  void receive();
+  void send();
+
+  std::unique_ptr<VerilatedContext> context_;
+  std::unique_ptr<Vunisono_cclo> top_;
+  class Wave;
+  std::unique_ptr<Wave> wave_;
+  const std::uint32_t node_;
+  Network& network_;
+  AxiMemory memory_;
+  AxiPins pins_;
+  RegisterAccess access_;
+  std::array<std::uint64_t, 16> calling_{};
+  unsigned beats_left_ = 0;
+  std::deque<Answer> answers_;
+  std::uint64_t first_sent_ = 0;
+  bool busy_ = false, accepted_ = false;
+  std::uint32_t value_ = 0;
+};
+
+}  // namespace unisono::sim

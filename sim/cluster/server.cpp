@@ -1,0 +1,280 @@
+#include "sim/cluster/server.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/generated/spec.hpp"
+
+namespace unisono::sim {
+
+using device::Greeting;
+using device::Reply;
+using device::Request;
+using device::RequestKind;
+
+/// One host: what it has asked for, and how far that is.
+class Server::Attached {
+ public:
+  Attached(Cluster& cluster, const PlatformModel& model, std::uint32_t node, int socket)
+      : cluster_(cluster), model_(model), node_(node), socket_(socket) {}
+  ~Attached() { leave(); }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+
+  bool gone() const { return socket_ < 0; }
+  bool running() const { return socket_ >= 0 && !waits_; }
+  bool waits() const { return socket_ >= 0 && waits_; }
+  int socket() const { return socket_; }
+
+  /// Reads what is there. A request that has come whole waits from now on, or has been answered.
+  void receive();
+  /// Starts what its request asks for; once, when no host runs.
+  void begin();
+  /// After each cycle: answers if the request has been carried out.
+  void advance();
+  /// A host that waits may have ended meanwhile.
+  void look_whether_gone();
+
+ private:
+  void leave();
+  void complain(const std::string& what);
+  void reply(std::uint64_t value, std::span<const std::byte> payload = {}, ErrorCode code = ErrorCode::kOk);
+  void take_request();
+  std::uint64_t cycles_of(std::uint64_t nanoseconds) const {
+    return (nanoseconds * cluster_.clock_khz() + 999'999) / 1'000'000;
+  }
+  std::uint64_t copy_cycles(std::uint64_t bytes) const {
+    const std::uint64_t rate = model_.copy_mbps == 0 ? 0 : bytes * 8'000 / model_.copy_mbps;
+    return cycles_of(model_.copy_ns + rate);
+  }
+
+  Cluster& cluster_;
+  const PlatformModel& model_;
+  const std::uint32_t node_;
+  int socket_;
+  bool waits_ = false, begun_ = false;
+  Request request_;
+  std::vector<std::byte> input_;  ///< received and not used
+  std::vector<std::byte> payload_;
+  std::deque<RegisterAccess> accesses_;
+  bool in_access_ = false, refused_ = false;
+  std::uint64_t due_ = 0;  ///< cycle before which the reply does not go, or in which a wait ends
+};
+
+void Server::Attached::leave() {
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
+}
+
+void Server::Attached::complain(const std::string& what) {
+  std::fprintf(stderr, "unisono-cluster: the host of node %u %s; it is detached\n", node_, what.c_str());
+  leave();
+}
+
+void Server::Attached::reply(std::uint64_t value, std::span<const std::byte> payload, ErrorCode code) {
+  Reply head;
+  head.code = static_cast<std::uint32_t>(code);
+  head.value = value;
+  head.nanoseconds = cluster_.cycle() * 1'000'000 / cluster_.clock_khz();
+  head.length = payload.size();
+  std::vector<std::byte> bytes(sizeof head + payload.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  if (!payload.empty()) std::memcpy(bytes.data() + sizeof head, payload.data(), payload.size());
+  waits_ = begun_ = false;
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t done = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      leave();
+      return;
+    }
+    sent += static_cast<std::size_t>(done);
+  }
+}
+
+void Server::Attached::receive() {
+  std::byte buffer[65536];
+  const ssize_t done = ::recv(socket_, buffer, sizeof buffer, 0);
+  if (done < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (done <= 0) {
+    leave();
+    return;
+  }
+  input_.insert(input_.end(), buffer, buffer + done);
+  take_request();
+}
+
+void Server::Attached::take_request() {
+  if (input_.size() < sizeof(Request)) return;
+  std::memcpy(&request_, input_.data(), sizeof request_);
+  const bool sends = request_.kind == RequestKind::kWrite || request_.kind == RequestKind::kStore;
+  if (request_.magic != device::kProtocolMagic) return complain("does not speak the protocol of this cluster");
+  if (request_.length > device::kMostPayload) {
+    return complain("asks for " + std::to_string(request_.length) + " bytes at once, of " +
+                    std::to_string(device::kMostPayload) + " at most");
+  }
+  const std::size_t bytes = sizeof request_ + (sends ? request_.length : 0);
+  if (input_.size() < bytes) return;
+  payload_.assign(input_.begin() + sizeof request_, input_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  waits_ = true;
+  begun_ = false;
+  Node& node = cluster_.node(node_);
+  switch (request_.kind) {
+    case RequestKind::kHello: {
+      Greeting greeting;
+      greeting.node = node_;
+      greeting.nodes = cluster_.nodes();
+      greeting.clock_mhz = static_cast<std::uint32_t>(cluster_.clock_khz() / 1000);
+      greeting.memory_address = Node::kMemoryAddress;
+      greeting.memory_bytes = Node::kMemoryBytes;
+      reply(0, std::as_bytes(std::span(&greeting, 1)));
+      break;
+    }
+    case RequestKind::kStore:
+      node.store(request_.argument, payload_);
+      if (copy_cycles(request_.length) == 0) reply(0);
+      break;
+    case RequestKind::kLoad:
+      payload_.resize(request_.length);
+      node.load(request_.argument, payload_);
+      if (copy_cycles(request_.length) == 0) reply(0, payload_);
+      break;
+    case RequestKind::kWrite:
+      if (request_.length == 0 || request_.length % 4 != 0) reply(0, {}, ErrorCode::kInvalidArgument);
+      break;
+    case RequestKind::kRead:
+    case RequestKind::kWait:
+      break;
+    default:
+      complain("asks for what the protocol has not");
+  }
+}
+
+void Server::Attached::begin() {
+  if (begun_) return;
+  begun_ = true;
+  refused_ = false;
+  due_ = cluster_.cycle();
+  const auto offset = static_cast<std::uint32_t>(request_.argument);
+  switch (request_.kind) {
+    case RequestKind::kRead:
+      accesses_.push_back({false, offset, 0});
+      break;
+    case RequestKind::kWrite:
+      for (std::size_t at = 0; at < payload_.size(); at += 4) {
+        std::uint32_t value = 0;
+        std::memcpy(&value, &payload_[at], 4);
+        accesses_.push_back({true, offset + static_cast<std::uint32_t>(at), value});
+        if (accesses_.back().offset == exchange::kDoorbell) due_ += cycles_of(model_.invocation_ns);
+      }
+      break;
+    case RequestKind::kWait:
+      due_ += cycles_of(request_.argument);
+      break;
+    default:
+      due_ += copy_cycles(request_.length);
+      break;
+  }
+}
+
+void Server::Attached::advance() {
+  Node& node = cluster_.node(node_);
+  switch (request_.kind) {
+    case RequestKind::kRead:
+    case RequestKind::kWrite:
+      if (node.busy()) return;
+      if (in_access_) refused_ = refused_ || !node.accepted();
+      in_access_ = false;
+      // What a call costs its host has passed before the call is given.
+      if (cluster_.cycle() < due_) return;
+      if (accesses_.empty()) {
+        reply(node.value(), {}, refused_ ? ErrorCode::kInvalidArgument : ErrorCode::kOk);
+      } else {
+        node.begin(accesses_.front());
+        accesses_.pop_front();
+        in_access_ = true;
+      }
+      break;
+    case RequestKind::kWait:
+      if (node.interrupt() || cluster_.cycle() >= due_) reply(node.interrupt() ? 8 : 0);
+      break;
+    default:
+      if (cluster_.cycle() >= due_) {
+        reply(0, request_.kind == RequestKind::kLoad ? std::span<const std::byte>(payload_)
+                                                     : std::span<const std::byte>());
+      }
+  }
+}
+
+void Server::Attached::look_whether_gone() {
+  std::byte byte;
+  if (::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) leave();
+}
+
+Server::Server(Cluster& cluster, const PlatformModel& model, std::span<const int> sockets)
+    : cluster_(cluster), model_(model) {
+  for (std::size_t node = 0; node < sockets.size(); ++node) {
+    hosts_.push_back(std::make_unique<Attached>(cluster_, model_, static_cast<std::uint32_t>(node), sockets[node]));
+  }
+}
+
+Server::~Server() = default;
+
+bool Server::wait_for_hosts() {
+  while (true) {
+    std::vector<pollfd> waiting;
+    std::vector<Attached*> hosts;
+    bool any = false;
+    for (const auto& host : hosts_) {
+      any = any || !host->gone();
+      if (!host->running()) continue;
+      waiting.push_back({host->socket(), POLLIN, 0});
+      hosts.push_back(host.get());
+    }
+    if (!any) return false;
+    if (waiting.empty()) return true;
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) {
+      throw Error(ErrorCode::kInternal, std::string("poll: ") + std::strerror(errno));
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].revents != 0) hosts[i]->receive();
+    }
+  }
+}
+
+void Server::run() {
+  constexpr std::uint64_t kLookForGone = 8192;  // cycles
+  while (wait_for_hosts()) {
+    for (const auto& host : hosts_) {
+      if (host->waits()) host->begin();
+    }
+    for (bool answered = false; !answered;) {
+      for (const auto& host : hosts_) {
+        if (host->waits()) host->advance();
+        answered = answered || host->running();
+      }
+      if (answered) break;
+      if (cluster_.cycle() % kLookForGone == 0) {
+        bool any = false;
+        for (const auto& host : hosts_) {
+          if (host->waits()) host->look_whether_gone();
+          any = any || !host->gone();
+        }
+        if (!any) return;
+      }
+      cluster_.tick();
+    }
+  }
+}
+
+}  // namespace unisono::sim

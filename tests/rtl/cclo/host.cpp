@@ -1,0 +1,86 @@
+#include "tests/rtl/cclo/host.hpp"
+
+#include <stdexcept>
+
+#include "core/generated/spec.hpp"
+
+namespace unisono::rtl {
+namespace {
+
+constexpr int kLongestAccess = 5000;  ///< cycles; the members are cleared for 1024 after a reset
+
+}  // namespace
+
+std::uint32_t Host::read(std::uint32_t offset) {
+  sim::Node& node = cluster_.node(node_);
+  node.begin({false, offset, 0});
+  for (int cycle = 0; node.busy(); ++cycle) {
+    if (cycle == kLongestAccess) throw std::runtime_error("a read is not answered");
+    cluster_.tick();
+  }
+  if (!node.accepted()) throw std::runtime_error("the engine refused a read of " + std::to_string(offset));
+  return node.value();
+}
+
+void Host::write(std::uint32_t offset, std::uint32_t value) {
+  sim::Node& node = cluster_.node(node_);
+  node.begin({true, offset, value});
+  for (int cycle = 0; node.busy(); ++cycle) {
+    if (cycle == kLongestAccess) throw std::runtime_error("a write is not answered");
+    cluster_.tick();
+  }
+  if (!node.accepted()) throw std::runtime_error("the engine refused a write to " + std::to_string(offset));
+}
+
+void Host::run() {
+  if (read(exchange::kIdentity) != 0x554e4953U) throw std::runtime_error("this is no engine");
+  write(exchange::kControl, 2);
+  for (int i = 0; (read(exchange::kStatus) & 1U) == 0; ++i) {
+    if (i == kLongestAccess) throw std::runtime_error("the engine does not become ready");
+  }
+}
+
+void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed) {
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    write(exchange::kTransport + 4 * rank, 1U << 31U | rank);
+    write(exchange::kMembers + 256 * place + 4 * rank, 1U << 31U | rank);
+  }
+  const std::uint32_t entry = exchange::kCommunicators + 64 * place;
+  const std::uint32_t words[16] = {1U | 8U,
+                                   number,
+                                   node_,
+                                   size,
+                                   0,
+                                   agreed.eager_limit,
+                                   0xffffffU,
+                                   0x7fffU,
+                                   number,
+                                   0,
+                                   agreed.eager_limit,
+                                   agreed.segment_bytes,
+                                   agreed.rx_buffers,
+                                   size | node_ << 16U,
+                                   1,
+                                   0};
+  for (std::uint32_t i = 0; i < 15; ++i) write(entry + 4 * i, words[i]);
+}
+
+void Host::submit(const CallDescriptor& call) {
+  const auto words = encode(call);
+  for (std::uint32_t i = 0; i < words.size(); ++i) {
+    write(exchange::kCallSlot + 8 * i, static_cast<std::uint32_t>(words[i]));
+    write(exchange::kCallSlot + 8 * i + 4, static_cast<std::uint32_t>(words[i] >> 32U));
+  }
+  write(exchange::kDoorbell, 1);
+}
+
+std::pair<std::uint32_t, std::uint16_t> Host::completion(std::uint64_t cycles) {
+  for (std::uint64_t cycle = 0; !cluster_.node(node_).interrupt(); ++cycle) {
+    if (cycle == cycles) throw std::runtime_error("node " + std::to_string(node_) + " completes nothing");
+    cluster_.tick();
+  }
+  const std::uint32_t id = read(exchange::kCompleted);
+  return {id, static_cast<std::uint16_t>(read(exchange::kCompletedCode))};
+}
+
+}  // namespace unisono::rtl

@@ -1,0 +1,39 @@
+// A host without an operating system: brings up the nodes of a cluster, makes communicators, gives calls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/generated/spec.hpp"
+#include "sim/cluster/cluster.hpp"
+
+namespace unisono::rtl {
+
+class Host {
+ public:
+  Host(sim::Cluster& cluster, std::uint32_t node) : cluster_(cluster), node_(node) {}
+
+  /// One transfer; ticks the cluster until it has ended. Throws std::runtime_error if the engine refuses it.
+  std::uint32_t read(std::uint32_t offset);
+  void write(std::uint32_t offset, std::uint32_t value);
+
+  /// Starts the microcontroller and waits until the engine is ready.
+  void run();
+  struct Agreed {
+    std::uint32_t eager_limit = 4096, segment_bytes = 4096, rx_buffers = 4;
+  };
+  /// A communicator of nodes 0 .. size-1, whose rank here is the node's number.
+  void create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed);
+  void submit(const CallDescriptor& call);
+  /// The next completion: its call id and code; waits for it, at most that many cycles, else throws.
+  std::pair<std::uint32_t, std::uint16_t> completion(std::uint64_t cycles);
+
+ private:
+  sim::Cluster& cluster_;
+  std::uint32_t node_;
+};
+
+}  // namespace unisono::rtl
