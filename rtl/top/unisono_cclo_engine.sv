@@ -451,9 +451,22 @@ module unisono_cclo_engine
     .fault_session_o(), .fault_communicator_o(),
     .counter_good_o(), .counter_fault_o()
   );
-  unisono_poe_frame #(.DataBytes(DataBytes), .Nodes(Nodes), .RxPause(RxPause)) u_poe (
+  // -------------------------------------------------------------------------------------------- transports
+  // Session SelfSession leads back to this engine, those below it to the network.
+
+  logic [1:0] poe_query_valid, poe_query_ready, poe_grant_valid, poe_grant_ready, poe_grant_granted;
+  logic [1:0] poe_meta_valid, poe_meta_ready, poe_tx_valid, poe_tx_ready, poe_tx_last;
+  logic [1:0] poe_rx_meta_valid, poe_rx_meta_ready, poe_rx_meta_error, poe_rx_valid, poe_rx_ready, poe_rx_last;
+  unisono_poe_pkg::session_t [1:0] poe_query_session, poe_meta_session, poe_rx_meta_session;
+  unisono_poe_pkg::bytes_t [1:0] poe_query_bytes, poe_meta_bytes, poe_rx_meta_bytes;
+  logic [1:0][DataBytes*8-1:0] poe_tx_data, poe_rx_data;
+  logic [1:0][DataBytes-1:0] poe_tx_keep, poe_rx_keep;
+  unisono_poe_pkg::poe_capability_t [1:0] capability;
+
+  unisono_poe_mux #(.DataBytes(DataBytes)) u_poe_mux (
     .clk_i, .rst_ni,
-    .capability_o(),
+    .split_i(SelfSession[unisono_poe_pkg::ControlBit-1:0]),
+    .poe_capability_i(capability), .capability_o(),
     .query_valid_i(query_valid), .query_ready_o(query_ready), .query_session_i(query_session),
     .query_bytes_i(query_bytes), .grant_valid_o(grant_valid), .grant_ready_i(grant_ready),
     .grant_granted_o(grant_granted),
@@ -464,12 +477,63 @@ module unisono_cclo_engine
     .rx_meta_bytes_o(rx_meta_bytes), .rx_meta_error_o(rx_meta_error), .rx_valid_o(rx_valid),
     .rx_ready_i(rx_ready), .rx_data_o(rx_data), .rx_keep_o(rx_keep), .rx_last_o(rx_last),
     .event_valid_o(), .event_ready_i(1'b1), .event_session_o(), .event_state_o(),
+    .poe_query_valid_o(poe_query_valid), .poe_query_ready_i(poe_query_ready),
+    .poe_query_session_o(poe_query_session), .poe_query_bytes_o(poe_query_bytes),
+    .poe_grant_valid_i(poe_grant_valid), .poe_grant_ready_o(poe_grant_ready),
+    .poe_grant_granted_i(poe_grant_granted),
+    .poe_tx_meta_valid_o(poe_meta_valid), .poe_tx_meta_ready_i(poe_meta_ready),
+    .poe_tx_meta_session_o(poe_meta_session), .poe_tx_meta_bytes_o(poe_meta_bytes),
+    .poe_tx_valid_o(poe_tx_valid), .poe_tx_ready_i(poe_tx_ready), .poe_tx_data_o(poe_tx_data),
+    .poe_tx_keep_o(poe_tx_keep), .poe_tx_last_o(poe_tx_last),
+    .poe_rx_meta_valid_i(poe_rx_meta_valid), .poe_rx_meta_ready_o(poe_rx_meta_ready),
+    .poe_rx_meta_session_i(poe_rx_meta_session), .poe_rx_meta_bytes_i(poe_rx_meta_bytes),
+    .poe_rx_meta_error_i(poe_rx_meta_error), .poe_rx_valid_i(poe_rx_valid), .poe_rx_ready_o(poe_rx_ready),
+    .poe_rx_data_i(poe_rx_data), .poe_rx_keep_i(poe_rx_keep), .poe_rx_last_i(poe_rx_last),
+    .poe_event_valid_i('0), .poe_event_ready_o(), .poe_event_session_i('0), .poe_event_state_i('0)
+  );
+
+  unisono_poe_frame #(
+    .DataBytes(DataBytes), .Sessions(32'(SelfSession)), .Nodes(Nodes), .RxPause(RxPause)
+  ) u_poe (
+    .clk_i, .rst_ni,
+    .capability_o(capability[0]),
+    .query_valid_i(poe_query_valid[0]), .query_ready_o(poe_query_ready[0]),
+    .query_session_i(poe_query_session[0]), .query_bytes_i(poe_query_bytes[0]),
+    .grant_valid_o(poe_grant_valid[0]), .grant_ready_i(poe_grant_ready[0]),
+    .grant_granted_o(poe_grant_granted[0]),
+    .tx_meta_valid_i(poe_meta_valid[0]), .tx_meta_ready_o(poe_meta_ready[0]),
+    .tx_meta_session_i(poe_meta_session[0]), .tx_meta_bytes_i(poe_meta_bytes[0]),
+    .tx_valid_i(poe_tx_valid[0]), .tx_ready_o(poe_tx_ready[0]), .tx_data_i(poe_tx_data[0]),
+    .tx_keep_i(poe_tx_keep[0]), .tx_last_i(poe_tx_last[0]),
+    .rx_meta_valid_o(poe_rx_meta_valid[0]), .rx_meta_ready_i(poe_rx_meta_ready[0]),
+    .rx_meta_session_o(poe_rx_meta_session[0]), .rx_meta_bytes_o(poe_rx_meta_bytes[0]),
+    .rx_meta_error_o(poe_rx_meta_error[0]), .rx_valid_o(poe_rx_valid[0]), .rx_ready_i(poe_rx_ready[0]),
+    .rx_data_o(poe_rx_data[0]), .rx_keep_o(poe_rx_keep[0]), .rx_last_o(poe_rx_last[0]),
+    .event_valid_o(), .event_ready_i(1'b1), .event_session_o(), .event_state_o(),
     .reg_valid_i(poe_reg_valid_i), .reg_ready_o(poe_reg_ready_o), .reg_write_i(poe_reg_write_i),
     .reg_addr_i(poe_reg_addr_i), .reg_wdata_i(poe_reg_wdata_i), .reg_rdata_o(poe_reg_rdata_o),
     .mac_tx_valid_o, .mac_tx_ready_i, .mac_tx_data_o, .mac_tx_keep_o, .mac_tx_last_o, .mac_tx_dest_o,
     .mac_tx_bytes_o, .mac_tx_control_o,
     .mac_rx_valid_i, .mac_rx_ready_o, .mac_rx_data_i, .mac_rx_keep_i, .mac_rx_last_i, .mac_rx_source_i,
     .mac_rx_bytes_i, .mac_rx_control_i, .mac_rx_error_i
+  );
+
+  unisono_poe_loopback #(.DataBytes(DataBytes)) u_loopback (
+    .clk_i, .rst_ni,
+    .capability_o(capability[1]),
+    .query_valid_i(poe_query_valid[1]), .query_ready_o(poe_query_ready[1]),
+    .query_session_i(poe_query_session[1]), .query_bytes_i(poe_query_bytes[1]),
+    .grant_valid_o(poe_grant_valid[1]), .grant_ready_i(poe_grant_ready[1]),
+    .grant_granted_o(poe_grant_granted[1]),
+    .tx_meta_valid_i(poe_meta_valid[1]), .tx_meta_ready_o(poe_meta_ready[1]),
+    .tx_meta_session_i(poe_meta_session[1]), .tx_meta_bytes_i(poe_meta_bytes[1]),
+    .tx_valid_i(poe_tx_valid[1]), .tx_ready_o(poe_tx_ready[1]), .tx_data_i(poe_tx_data[1]),
+    .tx_keep_i(poe_tx_keep[1]), .tx_last_i(poe_tx_last[1]),
+    .rx_meta_valid_o(poe_rx_meta_valid[1]), .rx_meta_ready_i(poe_rx_meta_ready[1]),
+    .rx_meta_session_o(poe_rx_meta_session[1]), .rx_meta_bytes_o(poe_rx_meta_bytes[1]),
+    .rx_meta_error_o(poe_rx_meta_error[1]), .rx_valid_o(poe_rx_valid[1]), .rx_ready_i(poe_rx_ready[1]),
+    .rx_data_o(poe_rx_data[1]), .rx_keep_o(poe_rx_keep[1]), .rx_last_o(poe_rx_last[1]),
+    .dropped_o()
   );
 
   logic unused;

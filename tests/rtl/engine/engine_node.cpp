@@ -10,6 +10,7 @@ namespace unisono::rtl {
 namespace {
 
 constexpr unsigned kPorts = 2;
+constexpr std::uint32_t kSelfSession = 64;
 
 }  // namespace
 
@@ -67,7 +68,7 @@ void EngineNode::create_communicator(std::uint32_t index, std::uint32_t number, 
                                      const Agreed& agreed) {
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     if (rank != node_) write_poe_register(static_cast<std::uint16_t>(rank), 1U << 31U | rank);
-    write_register(1024 + 64 * index + rank, rank | 1U << 31U);
+    write_register(1024 + 64 * index + rank, (rank == node_ ? kSelfSession : rank) | 1U << 31U);
   }
   write_register(8 * index + 0, number);
   write_register(8 * index + 1, 0);

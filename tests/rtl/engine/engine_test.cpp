@@ -118,21 +118,12 @@ std::vector<reference::RankInput> random_inputs(const reference::Job& job, std::
   return inputs;
 }
 
-/// Whether a move sends to the rank whose program it is in. The transport of this version does not lead back.
-bool sends_to_itself(const Program& program, const Move& move, std::uint32_t rank) {
-  if (move.remote.kind != RemoteKind::kMessage) return false;
-  if (move.remote.mode == PeerMode::kRank) return move.remote.peer == rank;
-  const std::uint32_t* list = &program.pool[move.remote.peer];
-  return std::find(list + 1, list + 1 + list[0], rank) != list + 1 + list[0];
-}
-
 /// What the engine of this version carries out.
 bool admitted(const reference::Job& job) {
-  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
-    for (const Move& move : job.programs[rank].moves) {
+  for (const Program& program : job.programs) {
+    for (const Move& move : program.moves) {
       if (move.count_indirect || move.op0.indirect || move.op1.indirect || move.local.indirect) return false;
       if (move.op1.kind == OperandKind::kRemoteMemory || move.remote.kind == RemoteKind::kMemory) return false;
-      if (sends_to_itself(job.programs[rank], move, rank)) return false;
     }
   }
   return true;
