@@ -30,6 +30,12 @@ module unisono_dispatcher
   input  logic clk_i,
   input  logic rst_ni,
 
+  // A call is cleared: none of its moves is looked at any more, and credit that was taken for what is not sent is
+  // given back. Held until done, which ends with it.
+  input  logic  clear_valid_i,
+  input  slot_t clear_slot_i,
+  output logic  clear_done_o,
+
   // Moves as they enter a window, with their place.
   input  logic     move_valid_i,
   input  move_id_t move_id_i,
@@ -51,6 +57,10 @@ module unisono_dispatcher
   output slot_t               context_slot_o,
   input  call_context_t       context_i,
   input  communicator_entry_t communicator_i,
+  input  communicator_t [Calls-1:0] communicators_i,   // of each slot's call
+  // A point-to-point message of that call must wait for one that comes before it; one has been announced.
+  input  logic                held_i,
+  output logic                announced_o,
   // Where a region stands, one cycle after the question.
   output slot_t               binding_slot_o,
   output region_e             binding_region_o,
@@ -68,6 +78,8 @@ module unisono_dispatcher
   output rank_t         credit_peer_o,
   input  logic          credit_answer_i,
   input  logic          credit_granted_i,
+  output logic          credit_back_o,             // one is given back, of the same names
+  input  logic          credit_back_ready_i,
   // Credit has come.
   input  logic          credit_event_valid_i,
   output logic          credit_event_ready_o,
@@ -115,6 +127,7 @@ module unisono_dispatcher
   input  logic           offer_valid_i,
   input  move_id_t       offer_id_i,
   input  segment_bytes_t offer_bytes_i,
+  input  message_bytes_t offer_total_i,
   output logic           offer_answer_o,
   output logic           offer_accepted_o,
 
@@ -169,6 +182,7 @@ module unisono_dispatcher
     logic [Ranks-1:0] peers;   // of a list: the one that is sent to, and those after it
     logic made;                // of a list: its local result is there
     logic credited;            // an eager message has its credit
+    logic requested;           // its peer has been asked to grant it
     logic done;                // everything has been handed over
     message_bytes_t position;
   } progress_t;
@@ -265,7 +279,7 @@ module unisono_dispatcher
       push_id = kick_id_i;
       kick_ready_o = 1'b1;
     end else if (scan_q) begin
-      push_valid = sends_q[scan_pair];
+      push_valid = sends_q[scan_pair] && communicators_i[scan_slot_q] == scan_communicator_q;
       push_id = '{slot: scan_slot_q, entry: sender_q[scan_pair]};
     end
   end
@@ -309,10 +323,6 @@ module unisono_dispatcher
     end
   end
 
-  // A kick of another communicator's move does no harm; it finds nothing to do.
-  logic unused_scan;
-  assign unused_scan = ^scan_communicator_q;
-
   // ----------------------------------------------------------------------------------------------- looking
 
   typedef enum logic [4:0] {
@@ -332,7 +342,9 @@ module unisono_dispatcher
     Grants,        // whether a grant has come before its message
     Size,          // how much may go
     Space,         // an answer about space
-    Dispatch       // to the lane
+    Dispatch,      // to the lane
+    Clear,         // a call is cleared: the next of its messages that have not been sent
+    ClearCredit    // which may have credit
   } state_e;
   state_e state_d, state_q;
   run_t run_d, run_q;
@@ -340,6 +352,10 @@ module unisono_dispatcher
   logic credit_asked_q, space_asked_q, issued_here_q, offer_answer_q;
 
   logic offered_d, offered_q;                   // this look is about the head of Rx
+  logic asks_d, asks_q;                         // what goes is a request to grant the message
+  logic [Moves-1:0] live_d, live_q;             // the run is of the slot's present program
+  logic cleared_d, cleared_q;
+  assign clear_done_o = cleared_q;
 
   // Going through a list: what is done for each peer.
   typedef enum logic [1:0] { Posting, Checking, Dispatching } walk_e;
@@ -452,6 +468,11 @@ module unisono_dispatcher
     state_d = state_q;
     id_d = id_q;
     offered_d = offered_q;
+    asks_d = asks_q;
+    live_d = live_q;
+    cleared_d = cleared_q && clear_valid_i;
+    credit_back_o = 1'b0;
+    announced_o = 1'b0;
     run_d = run_q;
     progress_d = progress_q;
     segment_d = segment_q;
@@ -492,7 +513,10 @@ module unisono_dispatcher
     unique case (state_q)
       Idle: begin
         offered_d = 1'b0;
-        if (offer_valid_i && !offer_answer_q) begin
+        if (clear_valid_i && !cleared_q) begin
+          id_d = '{slot: clear_slot_i, entry: '0};
+          state_d = Clear;
+        end else if (offer_valid_i && !offer_answer_q) begin
           // Rx waits for the answer, so an offer goes first.
           id_d = offer_id_i;
           offered_d = 1'b1;
@@ -522,8 +546,8 @@ module unisono_dispatcher
         progress_d.made = 1'b1;
         progress_d.position = '0;
         progress_new = progress_d;
-        progress_write = 1'b1;
-        again = 1'b1;
+        progress_write = live_q[id_q];
+        again = live_q[id_q];
         state_d = Idle;
       end
 
@@ -545,6 +569,7 @@ module unisono_dispatcher
         progress_write = 1'b1;
         run_d = run_new;
         progress_d = progress_new;
+        live_d[id_q] = 1'b1;
         if (outside) begin
           fail_valid_o = 1'b1;
           state_d = Idle;
@@ -589,6 +614,9 @@ module unisono_dispatcher
           run_d = run_word;
           progress_d = progress_word;
         end
+        asks_d = 1'b0;
+        // What was asked for is sent when it is granted, however short it is.
+        run_d.eager = run_d.eager && !progress_d.requested;
         // What a list's local result is made of, and then what is sent of it.
         if (run_d.fan_out && !progress_d.made) begin
           run_d.send = 1'b0;
@@ -609,16 +637,23 @@ module unisono_dispatcher
                                       run_d.bytes != '0) ? Idle : run_d.fan_in ? ListWait : Head;
         walk_d = Checking;
         index_d = '0;
+        if (!live_q[id_q]) begin
+          state_d = Idle;
+          offer_answer_o = offered_q;
+        end
       end
 
       Head: begin
         if (offered_q) begin
-          segment_d = '{valid: 1'b1, buffer: '0, bytes: offer_bytes_i, last: 1'b0};
+          segment_d = '{valid: 1'b1, buffer: '0, bytes: offer_bytes_i, last: 1'b0, total: offer_total_i};
+          // The sender of a point-to-point message says how long it is.
+          if (context_i.point_to_point) run_d.bytes = offer_total_i;
           state_d = Credit;
         end else if (run_q.arrival) begin
           head_valid_o = 1'b1;
           if (head_answer_i) begin
             segment_d = head_i;
+            if (context_i.point_to_point) run_d.bytes = head_i.total;
             state_d = !head_i.valid ? Idle : walk_q == Dispatching ? Dispatch : Credit;
             if (run_q.fan_in && walk_q == Checking && head_i.valid) begin
               // Members cut alike, so the segments of all peers have one length.
@@ -639,6 +674,10 @@ module unisono_dispatcher
       Credit: begin
         if (!run_q.send) begin
           state_d = Size;
+        end else if (held_i) begin
+          // What is before it waits for space at most.
+          again = 1'b1;
+          state_d = Idle;
         end else if (run_q.eager) begin
           if (progress_q.credited) begin
             state_d = Size;
@@ -648,14 +687,22 @@ module unisono_dispatcher
               progress_d.credited = credit_granted_i;
               progress_new = progress_d;
               progress_write = credit_granted_i;
-              state_d = credit_granted_i ? Size : Idle;
+              // Credit may be held by messages that the peer takes only after this one, so it is asked.
+              asks_d = !credit_granted_i;
+              state_d = credit_granted_i ? Size : Space;
             end
           end
+        end else if (context_i.point_to_point && !progress_q.requested) begin
+          asks_d = 1'b1;
+          state_d = Space;
         end else begin
           state_d = granted_q[send_pair] ? Size : Grants;
         end
-        if (state_d == Idle && offered_q) begin
-          offer_answer_o = 1'b1;
+        if (asks_d) begin
+          // What is at the head of Rx does not wait for it.
+          bytes_d = '0;
+          offer_answer_o = offered_q;
+          offered_d = 1'b0;
         end
       end
 
@@ -692,7 +739,16 @@ module unisono_dispatcher
       end
 
       Dispatch: begin
-        if (run_q.fan_in && walk_q == Checking) begin
+        if (asks_q) begin
+          job_valid_o = 1'b1;
+          if (job_ready_i) begin
+            announced_o = 1'b1;
+            progress_d.requested = 1'b1;
+            progress_new = progress_d;
+            progress_write = 1'b1;
+            state_d = Idle;
+          end
+        end else if (run_q.fan_in && walk_q == Checking) begin
           walk_d = Dispatching;
           index_d = pool_index_t'(1);
           state_d = ListWait;
@@ -721,6 +777,7 @@ module unisono_dispatcher
           job_valid_o = !run_q.arrival || offered_q || take_ready_i;
           take_valid_o = run_q.arrival && !offered_q && job_ready_i;
           if (job_valid_o && job_ready_i) begin
+            announced_o = run_q.send;
             progress_d.position = progress_q.position + message_bytes_t'(bytes_q);
             progress_d.done = last_of_move;
             consumed_valid_o = last_segment && run_q.arrival;
@@ -733,6 +790,7 @@ module unisono_dispatcher
                 progress_d.peers = next_peers;
                 progress_d.position = '0;
                 progress_d.credited = 1'b0;
+                progress_d.requested = 1'b0;
                 sender_write = next_peers != '0;
                 sender_pair = '{slot: id_q.slot, peer: lowest(next_peers)};
                 if (next_peers != '0) sends_d[sender_pair] = 1'b1;
@@ -748,6 +806,27 @@ module unisono_dispatcher
         end
       end
 
+      Clear: begin
+        // Its messages that have been begun here and not yet ended.
+        run_d.peer = lowest(sends_q[{id_q.slot, rank_t'(0)} +: Ranks]);
+        id_d.entry = sender_q[{id_q.slot, run_d.peer}];
+        run_read = 1'b1;
+        state_d = ClearCredit;
+        if (sends_q[{id_q.slot, rank_t'(0)} +: Ranks] == '0) begin
+          live_d[{id_q.slot, entry_t'(0)} +: Window] = '0;
+          granted_d[{id_q.slot, rank_t'(0)} +: Ranks] = '0;
+          cleared_d = 1'b1;
+          state_d = Idle;
+        end
+      end
+      ClearCredit: begin
+        credit_back_o = live_q[id_q] && progress_word.credited;
+        if (!credit_back_o || credit_back_ready_i) begin
+          sends_d[send_pair] = 1'b0;
+          state_d = Clear;
+        end
+      end
+
       default: state_d = Idle;
     endcase
 
@@ -757,7 +836,7 @@ module unisono_dispatcher
 
   assign again_valid = again;
   assign post_o = '{id: id_q, peer: run_q.source, tag: move.arrival.tag, bytes: run_q.bytes,
-                    rendezvous: !run_q.eager, fan_in: run_q.fan_in};
+                    rendezvous: !run_q.eager && !context_i.point_to_point, fan_in: run_q.fan_in};
   assign adopt_pair_o = send_pair;
   assign head_pair_o = arrival_pair;
   assign take_pair_o = arrival_pair;
@@ -782,6 +861,9 @@ module unisono_dispatcher
       state_q <= Idle;
       id_q <= '0;
       offered_q <= 1'b0;
+      asks_q <= 1'b0;
+      live_q <= '0;
+      cleared_q <= 1'b0;
       run_q <= '0;
       progress_q <= '0;
       segment_q <= '0;
@@ -802,6 +884,9 @@ module unisono_dispatcher
       state_q <= state_d;
       id_q <= id_d;
       offered_q <= offered_d;
+      asks_q <= asks_d;
+      live_q <= live_d;
+      cleared_q <= cleared_d;
       run_q <= run_d;
       progress_q <= progress_d;
       segment_q <= segment_d;
@@ -873,6 +958,23 @@ module unisono_dispatcher
     if (!run_q.eager) begin
       job_o.transmit.header.token_slot = grant_word.slot;
       job_o.transmit.header.token_generation = grant_word.generation;
+    end
+    // A request has the message's header, and nothing else.
+    if (asks_q) begin
+      job_o.last = 1'b0;
+      job_o.wakes = 1'b0;
+      job_o.op0 = Op0None;
+      job_o.op1 = Op1None;
+      job_o.releases = 1'b0;
+      job_o.accumulate = 1'b0;
+      job_o.local_ = 1'b0;
+      job_o.send = 1'b1;
+      job_o.transmit.header.type_ = MessageTypeRequest;
+      job_o.transmit.header.first = 1'b1;
+      job_o.transmit.header.last = 1'b1;
+      job_o.transmit.header.offset = '0;
+      job_o.transmit.header.token_slot = '0;
+      job_o.transmit.header.token_generation = '0;
     end
   end
 

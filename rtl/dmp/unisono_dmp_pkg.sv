@@ -22,6 +22,13 @@ package unisono_dmp_pkg;
   } pair_t;
   localparam int unsigned Pairs = Calls * Ranks;
 
+  // A move of a point-to-point call has come: with whom, and in which direction.
+  typedef struct packed {
+    slot_t slot;
+    logic sends;
+    rank_t peer;
+  } partner_t;
+
   // Where a lane takes the first operand from.
   typedef enum logic [1:0] {
     Op0None = 2'd0,
@@ -90,6 +97,7 @@ package unisono_dmp_pkg;
     buffer_t buffer;
     segment_bytes_t bytes;
     logic last;             // of its message
+    message_bytes_t total;  // bytes of its message
   } segment_t;
 
 endpackage

@@ -35,7 +35,8 @@ module unisono_list_masks
   output move_t out_move_o,
   output logic  out_end_o,
   output logic [Ranks-1:0] out_receives_o,
-  output logic [Ranks-1:0] out_sends_o
+  output logic [Ranks-1:0] out_sends_o,
+  output logic idle_o                           // holds no move
 );
 
   typedef struct packed {
@@ -68,6 +69,7 @@ module unisono_list_masks
 
   assign in_ready_o = state_q == Empty || (state_q == Offer && out_ready_i);
   assign out_valid_o = state_q == Offer;
+  assign idle_o = state_q == Empty;
   assign out_slot_o = held_q.slot;
   assign out_move_o = held_q.move;
   assign out_end_o = held_q.end_;

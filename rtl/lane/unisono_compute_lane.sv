@@ -38,6 +38,7 @@ module unisono_compute_lane
   input  logic [DataBytes*8-1:0] op0_data_i,
   input  logic [DataBytes-1:0]   op0_keep_i,
   input  logic                   op0_last_i,
+  input  logic                   op0_error_i,      // of any word
 
   // op1 from memory.
   output logic           op1_command_valid_o,
@@ -49,6 +50,7 @@ module unisono_compute_lane
   input  logic [DataBytes*8-1:0] op1_data_i,
   input  logic [DataBytes-1:0]   op1_keep_i,
   input  logic                   op1_last_i,
+  input  logic                   op1_error_i,
 
   // op1 from the head of Rx.
   input  logic                   bypass_valid_i,
@@ -97,6 +99,7 @@ module unisono_compute_lane
   output logic [DataBytes*8-1:0] send_data_o,
   output logic [DataBytes-1:0]   send_keep_o,
   output logic                   send_last_o,
+  output slot_t                  send_slot_o,      // whose words these are
 
   // Ends, in order. Never refused.
   output logic     end_valid_o,
@@ -112,6 +115,7 @@ module unisono_compute_lane
     op1_e op1;
   } join_t;
   typedef struct packed {
+    slot_t slot;
     logic empty;
     logic accumulate;
     logic local_;
@@ -154,7 +158,7 @@ module unisono_compute_lane
 
   always_comb begin
     join_in = '{func: job_i.func, dtype: job_i.dtype, swap: job_i.swap, op0: job_i.op0, op1: job_i.op1};
-    fork_in = '{empty: !with_data, accumulate: job_i.accumulate, local_: job_i.local_, send: job_i.send,
+    fork_in = '{slot: job_i.id.slot, empty: !with_data, accumulate: job_i.accumulate, local_: job_i.local_, send: job_i.send,
                 transmit: job_i.transmit};
     wait_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: job_i.wakes, error: 1'b0,
                     releases: job_i.releases, buffer: job_i.buffer};
@@ -221,6 +225,19 @@ module unisono_compute_lane
   assign plugin_last_o = has_op0 ? op0_last : op1_last;
   assign join_take = fires && plugin_last_o;
 
+  // Whether memory answered a job's reads with an error: kept beside its words until they leave the plugins.
+  logic bad_word, bad_d, bad_q, read_bad;
+  assign bad_word = (join_head.op0 == Op0Memory && op0_error_i) || (from_memory && op1_error_i);
+  assign bad_d = fires ? !plugin_last_o && (bad_q || bad_word) : bad_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) bad_q <= 1'b0;
+    else bad_q <= bad_d;
+  end
+  unisono_fifo #(.Width(1), .Depth(2 * QueueDepth)) u_read_bad (
+    .clk_i, .rst_ni, .in_valid_i(join_take), .in_ready_o(), .in_data_i(bad_q || bad_word),
+    .out_valid_o(), .out_ready_i(fork_take && !fork_head.empty), .out_data_o(read_bad), .count_o()
+  );
+
   // ------------------------------------------------------------------------------------------------- fork
 
   logic announced_d, announced_q;    // Tx has the header of the packet at the head
@@ -247,6 +264,7 @@ module unisono_compute_lane
   assign send_data_o = result_data_i;
   assign send_keep_o = result_keep_i;
   assign send_last_o = result_last_i;
+  assign send_slot_o = fork_head.slot;
 
   assign moves_on = fork_head.empty ? !fork_head.send || (transmit_valid_o && transmit_ready_i)
                                     : word_there && both_take && result_last_i;
@@ -260,34 +278,24 @@ module unisono_compute_lane
   end
 
   // ------------------------------------------------------------------------------------------------- ends
-  // Jobs pass the fork in order, and results become visible in order: two counts say which jobs have ended.
+  // Jobs pass the fork in order, and results become visible in order: two queues of how it went say which jobs have
+  // ended.
 
-  localparam int unsigned CountWidth = $clog2(4 * QueueDepth + 1);
-  logic [CountWidth-1:0] passed_d, passed_q, written_d, written_q;
-  logic error_d, error_q;
-
-  assign wait_take = wait_valid && passed_q != '0 && (!wait_head.local_ || written_q != '0);
-  assign passed_d = passed_q + CountWidth'(tx_done) - CountWidth'(wait_take);
-  assign written_d = written_q + CountWidth'(written_valid_i) - CountWidth'(wait_take && wait_head.local_);
-  // The writer answers in order and at most once per job; an error stays with the oldest unanswered job.
-  assign error_d = (wait_take ? 1'b0 : error_q) || (written_valid_i && written_error_i);
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      passed_q <= '0;
-      written_q <= '0;
-      error_q <= 1'b0;
-    end else begin
-      passed_q <= passed_d;
-      written_q <= written_d;
-      error_q <= error_d;
-    end
-  end
+  logic passed_valid, passed_bad, written_valid, written_bad;
+  assign wait_take = wait_valid && passed_valid && (!wait_head.local_ || written_valid);
+  unisono_fifo #(.Width(1), .Depth(4 * QueueDepth)) u_passed (
+    .clk_i, .rst_ni, .in_valid_i(tx_done), .in_ready_o(), .in_data_i(!fork_head.empty && read_bad),
+    .out_valid_o(passed_valid), .out_ready_i(wait_take), .out_data_o(passed_bad), .count_o()
+  );
+  unisono_fifo #(.Width(1), .Depth(4 * QueueDepth)) u_written (
+    .clk_i, .rst_ni, .in_valid_i(written_valid_i), .in_ready_o(), .in_data_i(written_error_i),
+    .out_valid_o(written_valid), .out_ready_i(wait_take && wait_head.local_), .out_data_o(written_bad), .count_o()
+  );
 
   always_comb begin
     end_valid_o = wait_take;
     end_o = wait_head.job;
-    end_o.error = error_q;
+    end_o.error = passed_bad || (wait_head.local_ && written_bad);
   end
 
   // ------------------------------------------------------------------------------------------- assertions

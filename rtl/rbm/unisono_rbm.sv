@@ -7,7 +7,16 @@
 // buffer in reserve, so that what comes never has to wait (rule 2 of docs/rtl/engine.md).
 //
 // What belongs to a call that is not active yet is *early*: it waits in a hash table of lists, keyed by communicator,
-// source and sequence. The first operation on a pair of a new call takes over what came early for it.
+// source and sequence. The first operation on a pair of a new call takes over what came early for it. What belongs to a
+// collective that is over is dropped: its sequence is before that of the communicator's newest call.
+//
+// A point-to-point message belongs to the oldest receive of its communicator, source and tag that has none yet. If there
+// is no receive it is early, keyed by its tag; the oldest receive takes over the oldest message, and only that one.
+//
+// A sender without credit, and one of a long point-to-point message, asks: a request takes its place among the messages
+// of its pair and makes the arrival that meets it one that is granted.
+//
+// A call that failed is cleared: what its pairs hold is given back, with the credit, and what was early for it too.
 //
 // Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write. Operations on pairs take 2
 // cycles each, in the order: written segments, the dispatcher's, grants, new segments.
@@ -30,9 +39,21 @@ module unisono_rbm
   input  logic clk_i,
   input  logic rst_ni,
 
-  // A slot has a new call: what was known of its pairs is forgotten.
+  // What is known of a slot's call is forgotten; if it failed, what its pairs hold is given back first. Held until
+  // done, which ends with it. The dispatcher asks for nothing of this call any more.
   input  logic  clear_valid_i,
   input  slot_t clear_slot_i,
+  input  logic  clear_failed_i,
+  output logic  clear_done_o,
+  output logic [BufferWidth:0] free_buffers_o,
+
+  // A communicator begins anew: none of its calls are over.
+  input  logic          begins_valid_i,
+  input  communicator_t begins_communicator_i,
+
+  // A point-to-point call's move has come.
+  input  logic     partner_valid_i,
+  input  partner_t partner_i,
 
   // The active calls.
   input  logic [Calls-1:0]    active_i,
@@ -61,6 +82,7 @@ module unisono_rbm
   output logic [DataBytes-1:0]   write_keep_o,
   output logic                   write_last_o,
   input  logic           written_i,
+  input  logic           written_error_i,
 
   // Straight to the lane.
   output logic                   bypass_valid_o,
@@ -71,6 +93,7 @@ module unisono_rbm
   output logic           offer_valid_o,
   output move_id_t       offer_id_o,
   output segment_bytes_t offer_bytes_o,
+  output message_bytes_t offer_total_o,
   input  logic           offer_answer_i,
   input  logic           offer_accepted_i,
 
@@ -133,6 +156,8 @@ module unisono_rbm
     logic rendezvous;
     logic fan_in;
     logic ample;                 // grants of this message have buffers in reserve
+    logic requested;             // behind what is listed, the sender asks for a grant
+    logic bound;                 // point to point: the message is known, and total is its length
     logic [15:0] generation;
     logic listed;                // segments stand in buffers
     buffer_t head;
@@ -143,9 +168,11 @@ module unisono_rbm
   // Of a segment in a buffer, or of an early grant.
   typedef struct packed {
     logic grant;                 // total is its limit, signature its token
+    logic request;               // point to point, ends is its sequence
+    logic point_to_point;
     communicator_t communicator;
     rank_t source;
-    logic [31:0] sequence_;
+    logic [31:0] key;            // its sequence; point to point, its tag
     logic [31:0] signature;
     message_bytes_t ends;        // offset of its end in its message
     segment_bytes_t bytes;
@@ -169,6 +196,8 @@ module unisono_rbm
   logic grant_early;                            // a grant is an early one, not the one at the head of Rx
   logic walk_d, walk_q;                         // an early list's head has been passed
   logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
+  logic forgets;                                // a slot's pairs, all at once
+  logic [Calls-1:0] active, sends_q;            // active, and not being cleared; a send of a point-to-point call
 
   // ---------------------------------------------------------------------------------------------- memories
 
@@ -209,7 +238,7 @@ module unisono_rbm
       known_q <= '0;
     end else begin
       if (record_write) known_q[pair_q] <= 1'b1;
-      if (clear_valid_i) known_q[{clear_slot_i, rank_t'(0)} +: Ranks] <= '0;
+      if (forgets) known_q[{clear_slot_i, rank_t'(0)} +: Ranks] <= '0;
     end
   end
 
@@ -232,13 +261,17 @@ module unisono_rbm
     .clk_i, .rst_ni, .in_valid_i(release_valid_i), .in_ready_o(), .in_data_i(release_buffer_i),
     .out_valid_o(released_valid), .out_ready_i(released_take), .out_data_o(released_head), .count_o()
   );
+  logic [4:0] signal_count;
   unisono_fifo #(.Width(BufferWidth), .Depth(16)) u_signals (
     .clk_i, .rst_ni, .in_valid_i(signal_ends_q), .in_ready_o(), .in_data_i(info_taken_q),
-    .out_valid_o(signal_valid), .out_ready_i(signal_take), .out_data_o(signal_head), .count_o()
+    .out_valid_o(signal_valid), .out_ready_i(signal_take), .out_data_o(signal_head), .count_o(signal_count)
   );
+  logic [BufferWidth:0] recycled_count;
+  assign free_buffers_o = (BufferWidth + 1)'(Buffers) - fresh_q + recycled_count;
   unisono_fifo #(.Width(BufferWidth), .Depth(Buffers)) u_recycled (
     .clk_i, .rst_ni, .in_valid_i(recycle), .in_ready_o(), .in_data_i(recycle_buffer_q),
-    .out_valid_o(recycled_valid), .out_ready_i(free_take && !fresh), .out_data_o(recycled), .count_o()
+    .out_valid_o(recycled_valid), .out_ready_i(free_take && !fresh), .out_data_o(recycled),
+    .count_o(recycled_count)
   );
 
   // A released buffer's owner is read, then the buffer is free and its credit owed.
@@ -283,8 +316,8 @@ module unisono_rbm
   localparam int unsigned Buckets = 512;
   localparam int unsigned BucketWidth = $clog2(Buckets);
   typedef logic [BucketWidth-1:0] bucket_t;
-  function automatic bucket_t hash(communicator_t communicator, rank_t source, logic [31:0] sequence_);
-    return bucket_t'(sequence_) ^ {source, 3'b0} ^ bucket_t'({communicator, 2'b0});
+  function automatic bucket_t hash(communicator_t communicator, rank_t source, logic [31:0] key);
+    return bucket_t'(key) ^ {source, 3'b0} ^ bucket_t'({communicator, 2'b0});
   endfunction
 
   logic [Buckets-1:0] early_q;                  // the list is not empty
@@ -317,7 +350,8 @@ module unisono_rbm
   // A pair that has not been touched by its call may have something early. What is on its way to a list must be there
   // before the list is gone through; a list that has just become one counts a cycle later.
   logic untouched, must_wait;
-  assign untouched = !known_q[pair_q];
+  // A message that is sent point to point has nothing early: it is known to the peer only when it is announced.
+  assign untouched = !known_q[pair_q] && !sends_q[pair_q.slot];
   assign must_wait = untouched && early_pending_q != '0;
 
   // Going through a list: what is the pair's moves over, the rest stays.
@@ -331,29 +365,113 @@ module unisono_rbm
   end
 
   // -------------------------------------------------------------------------------------- matching
-  // A collective's call: the active slot of its communicator and sequence.
+  // A collective's call: the active slot of its communicator and sequence. A point-to-point message's: the oldest
+  // receive that waits for one; a grant's: the send of that sequence.
 
   header_t header;
   assign header = received_i.header;
-  logic matched;
-  slot_t match;
-  always_comb begin
-    matched = 1'b0;
-    match = '0;
-    for (int unsigned slot = 0; slot < Calls; slot++) begin
-      if (active_i[slot] && !contexts_i[slot].point_to_point && !header.point_to_point &&
-          contexts_i[slot].communicator == received_i.communicator &&
-          contexts_i[slot].sequence_ == header.sequence_) begin
-        matched = 1'b1;
-        match = slot_t'(slot);
-      end
-    end
-  end
-
-  logic is_data, is_write, is_grant;
+  logic is_data, is_write, is_grant, is_request, is_pair;
   assign is_write = header.type_ == MessageTypeWrite;
   assign is_data = header.type_ == MessageTypeEager || is_write;
   assign is_grant = header.type_ == MessageTypeGrant;
+  assign is_request = header.type_ == MessageTypeRequest;
+  assign is_pair = header.point_to_point;
+
+  // A receive is known by communicator, source and tag.
+  localparam int unsigned KeyWidth = CommunicatorWidth + RankWidth + 32;
+  typedef logic [KeyWidth-1:0] receive_key_t;
+  logic [Calls-1:0] active_q, bind_mask, receives_first;
+  receive_key_t receive_keys [Calls];
+  rank_t partner_q [Calls];
+  logic [31:0] message_sequence_q [Calls];      // of the message that a receive has
+  logic binds;                                  // the pair's receive has its message
+  logic [31:0] bind_sequence;
+  assign active = clear_valid_i ? active_i & ~(Calls'(1) << clear_slot_i) : active_i;
+
+  call_context_t partner_context;
+  assign partner_context = contexts_i[partner_i.slot];
+  assign bind_mask = (binds ? Calls'(1) << pair_q.slot : '0) | (forgets ? Calls'(1) << clear_slot_i : '0);
+  unisono_turns #(.KeyWidth(KeyWidth)) u_receives (
+    .clk_i, .rst_ni,
+    .add_valid_i(partner_valid_i && !partner_i.sends), .add_slot_i(partner_i.slot),
+    .add_key_i({partner_context.communicator, partner_i.peer, partner_context.tag}),
+    .remove_i(bind_mask), .pending_o(), .first_o(receives_first), .key_o(receive_keys)
+  );
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      sends_q <= '0;
+    end else begin
+      if (forgets) sends_q[clear_slot_i] <= 1'b0;
+      if (partner_valid_i && partner_i.sends) sends_q[partner_i.slot] <= 1'b1;
+    end
+    if (partner_valid_i) partner_q[partner_i.slot] <= partner_i.peer;
+    if (binds) message_sequence_q[pair_q.slot] <= bind_sequence;
+  end
+
+  // The match is kept with the pair whose record is read, for calls may begin meanwhile.
+  logic matched_d, matched_q, match_any;
+  slot_t match;
+  logic [Calls-1:0] match_of;
+  for (genvar slot = 0; slot < int'(Calls); slot++) begin : gen_match
+    logic same_communicator, same_sequence, same_key;
+    assign same_communicator = contexts_i[slot].communicator == received_i.communicator;
+    assign same_sequence = contexts_i[slot].sequence_ == header.sequence_;
+    assign same_key = receive_keys[slot] == {received_i.communicator, received_i.source, header.tag};
+    assign match_of[slot] = active[slot] && contexts_i[slot].point_to_point == is_pair && same_communicator &&
+        (!is_pair ? same_sequence
+                  : is_grant ? sends_q[slot] && same_sequence && partner_q[slot] == received_i.source
+                             : receives_first[slot] && same_key);
+  end
+  assign match_any = match_of != '0;
+  always_comb begin
+    match = '0;
+    for (int unsigned slot = 0; slot < Calls; slot++) if (match_of[slot]) match |= slot_t'(slot);
+  end
+
+  // Of the receives with the key of the pair under way, the oldest.
+  slot_t elder;
+  always_comb begin
+    elder = '0;
+    for (int unsigned slot = 0; slot < Calls; slot++) begin
+      if (receives_first[slot] && receive_keys[slot] == receive_keys[pair_q.slot]) elder |= slot_t'(slot);
+    end
+  end
+
+  // Calls of a communicator begin in the order of their sequence; what is before the next one is active or over.
+  logic [Communicators-1:0] begun_q;
+  logic [31:0] next_q [Communicators];
+  logic is_over;
+  logic [31:0] ahead;
+  assign ahead = header.sequence_ - next_q[received_i.communicator];
+  assign is_over = begun_q[received_i.communicator] && ahead[31];
+  for (genvar c = 0; c < int'(Communicators); c++) begin : gen_next
+    logic starts;
+    logic [31:0] started;
+    always_comb begin
+      starts = 1'b0;
+      started = '0;
+      for (int unsigned slot = 0; slot < Calls; slot++) begin
+        if (active_i[slot] && !active_q[slot] && !contexts_i[slot].point_to_point &&
+            contexts_i[slot].communicator == communicator_t'(c)) begin
+          starts = 1'b1;
+          started |= contexts_i[slot].sequence_;
+        end
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || (begins_valid_i && begins_communicator_i == communicator_t'(c))) begin
+        begun_q[c] <= 1'b0;
+      end else if (starts) begin
+        begun_q[c] <= 1'b1;
+      end
+      if (starts) next_q[c] <= started + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) active_q <= '0;
+    else active_q <= active_i;
+  end
+
   pair_t token_pair;
   assign token_pair = pair_t'(header.token_slot);
 
@@ -368,13 +486,23 @@ module unisono_rbm
   } pending_t;
   pending_t pending_in, pending_head;
   logic pending_push, pending_ready, pending_valid, pending_take;
-  logic [4:0] written_d, written_q;
+  logic written_valid, written_bad, written_take;
 
   unisono_fifo #(.Width($bits(pending_t)), .Depth(16)) u_pending (
     .clk_i, .rst_ni, .in_valid_i(pending_push), .in_ready_o(pending_ready), .in_data_i(pending_in),
     .out_valid_o(pending_valid), .out_ready_i(pending_take), .out_data_o(pending_head), .count_o()
   );
-  assign written_d = written_q + 5'(written_i) - 5'(pending_take && !pending_head.empty);
+  assign written_take = pending_take && !pending_head.empty;
+  unisono_fifo #(.Width(1), .Depth(32)) u_written (
+    .clk_i, .rst_ni, .in_valid_i(written_i), .in_ready_o(), .in_data_i(written_error_i),
+    .out_valid_o(written_valid), .out_ready_i(written_take), .out_data_o(written_bad), .count_o()
+  );
+  // Segments that memory did not take: early ones fail the call that takes them over.
+  logic bad_word;
+  unisono_ram_sdp #(.Width(1), .Depth(Buffers)) u_bad (
+    .clk_i, .wr_en_i(pending_take), .wr_addr_i(pending_head.buffer), .wr_data_i(!pending_head.empty && written_bad),
+    .rd_en_i(1'b1), .rd_addr_i(info_address), .rd_out_en_i(1'b1), .rd_data_o(bad_word)
+  );
 
   // Pairs that wait to be granted more.
   logic grants_push, grants_ready, grants_valid, grants_take;
@@ -432,28 +560,46 @@ module unisono_rbm
     Segment,       // a segment has come: look at its pair
     Store,         // it goes to a buffer
     Offered,       // it was offered: the answer is there
-    Kick           // an arrival has something new
+    Kick,          // an arrival has something new
+    ClearRead,     // a pair of the call that is cleared
+    ClearTake      // its oldest segment is given back
   } state_e;
   state_e state_d, state_q;
 
   logic offering_d, offering_q;            // Rx's head waits for the dispatcher's answer
   logic answered_d, answered_q, accepted_d, accepted_q;
   move_id_t kick_d, kick_q;
+  logic drops;                             // what is at the head of Rx
+  logic bound_d, bound_q;                  // the list that is gone through has given its message
+  rank_t clear_rank_d, clear_rank_q;       // of the pair that is cleared
+  logic cleared_d, cleared_q;
+  assign clear_done_o = cleared_q;
   record_t record_d, record_q;
   logic header_done;                       // the header at the head has been dealt with
 
   segment_bytes_t segment_bytes;
   assign segment_bytes = segment_bytes_t'(header.segment_bytes);
 
-  // Does a segment fit what its pair expects?
-  logic fits;
-  assign fits = header.offset == record_word.received &&
-                header.signature == contexts_i[pair_q.slot].signature &&
-                (!record_word.posted || record_word.listed || record_word.written != '0 ||
-                 (header.tag[23:0] == record_word.tag && header.message_bytes == record_word.total)) &&
-                (!is_write || (record_word.posted && record_word.rendezvous &&
-                               header.token_generation == record_word.generation &&
-                               header.offset + message_bytes_t'(segment_bytes) <= record_word.limit));
+  // The call of the pair under way.
+  call_context_t own;
+  assign own = contexts_i[pair_q.slot];
+  logic [31:0] early_key;
+  assign early_key = own.point_to_point ? own.tag : own.sequence_;
+
+  // Is a write of the message that its token was given for, and does it fit what is expected?
+  logic is_due, fits, fresh_pair, truncates;
+  assign is_due = active[pair_q.slot] && known_q[pair_q] && record_word.posted && record_word.rendezvous &&
+                  header.token_generation == record_word.generation && pair_q.peer == received_i.source &&
+                  own.communicator == received_i.communicator;
+  assign truncates = record_word.posted && header.message_bytes > record_word.total;
+  assign fits = header.signature == own.signature &&
+                (is_write ? header.offset + message_bytes_t'(segment_bytes) <= record_word.limit : !truncates || !is_pair) &&
+                header.offset == record_word.received &&
+                (!record_word.posted || record_word.listed || record_word.written != '0 || is_pair ||
+                 (header.tag[23:0] == record_word.tag && header.message_bytes == record_word.total));
+  // Nothing of the posted arrival's message has come.
+  assign fresh_pair = record_word.posted && !record_word.listed && record_word.written == '0 &&
+                      record_word.received == '0 && record_word.consumed == '0;
 
   // The first grant is of two steps, further ones of one. GrantSegments is a power of two.
   message_bytes_t segment_step, ample_step, grant_step, grant_end;
@@ -474,6 +620,7 @@ module unisono_rbm
   assign offer_valid_o = offering_q && !answered_q;
   assign offer_id_o = offer_id_q;
   assign offer_bytes_o = segment_bytes;
+  assign offer_total_o = header.message_bytes;
 
   // More is granted when one step of two has been taken, or the one segment.
   function automatic logic wants_more(record_t record, message_bytes_t step);
@@ -500,10 +647,12 @@ module unisono_rbm
     record_new = record_word;
     info_write = 1'b0;
     info_write_address = free_buffer;
-    info_new = '{grant: is_grant, communicator: received_i.communicator, source: received_i.source,
-                 sequence_: header.sequence_,
+    info_new = '{grant: is_grant, request: is_request, point_to_point: is_pair,
+                 communicator: received_i.communicator, source: received_i.source,
+                 key: is_pair ? header.tag : header.sequence_,
                  signature: is_grant ? {header.token_generation, header.token_slot} : header.signature,
-                 ends: header.offset + message_bytes_t'(segment_bytes), bytes: segment_bytes,
+                 ends: is_request ? message_bytes_t'(header.sequence_)
+                                  : header.offset + message_bytes_t'(segment_bytes), bytes: segment_bytes,
                  last: header.last, tag: header.tag[23:0], total: header.message_bytes};
     owner_new = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
     info_address = record_word.head;
@@ -515,7 +664,8 @@ module unisono_rbm
     signal_ends_d = 1'b0;
     pending_push = 1'b0;
     pending_in = '{pair: pair_q, early: store_early_q,
-                   bucket: hash(received_i.communicator, received_i.source, header.sequence_),
+                   bucket: hash(received_i.communicator, received_i.source,
+                                is_pair ? header.tag : header.sequence_),
                    buffer: free_buffer, empty: segment_bytes == '0};
     bucket_d = bucket_q;
     early_read = 1'b0;
@@ -546,16 +696,33 @@ module unisono_rbm
     fail_valid_o = 1'b0;
     fail_slot_o = pair_q.slot;
     fail_code_o = ErrorCodeMismatchedCall;
+    matched_d = matched_q;
+    binds = 1'b0;
+    bind_sequence = header.sequence_;
+    bound_d = bound_q;
+    drops = 1'b0;
+    forgets = 1'b0;
+    clear_rank_d = clear_rank_q;
+    cleared_d = cleared_q && clear_valid_i;
 
     unique case (state_q)
       Idle: begin
-        if (pending_valid && (pending_head.empty || written_q != '0)) begin
+        if (pending_valid && (pending_head.empty || written_valid)) begin
           record_read = 1'b1;
           record_address = pending_head.pair;
           pair_d = pending_head.pair;
           early_read = 1'b1;
           bucket_d = pending_head.bucket;
           state_d = pending_head.early ? AppendEarly : Append;
+        end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
+          forgets = 1'b1;
+          cleared_d = 1'b1;
+        end else if (clear_valid_i && !cleared_q && !offering_q && !signal_count[3]) begin
+          // What is at the head of Rx has been stored, or has gone to the lane.
+          record_read = 1'b1;
+          record_address = '{slot: clear_slot_i, peer: clear_rank_q};
+          pair_d = record_address;
+          state_d = ClearRead;
         end else if (take_valid_i && !take_ready_q) begin
           record_read = 1'b1;
           record_address = take_pair_i;
@@ -590,6 +757,7 @@ module unisono_rbm
         end else if (received_valid_i && !offering_q && payload_q == PayloadNone) begin
           record_read = 1'b1;
           record_address = is_write ? token_pair : '{slot: match, peer: received_i.source};
+          matched_d = match_any;
           pair_d = record_address;
           state_d = Segment;
         end
@@ -605,6 +773,10 @@ module unisono_rbm
         record_write = 1'b1;
         kick_d = '{slot: pair_q.slot, entry: record_word.entry};
         state_d = record_word.posted && !record_word.listed ? Kick : Idle;
+        if (!pending_head.empty && written_bad) begin
+          fail_valid_o = 1'b1;
+          fail_code_o = ErrorCodeInternal;
+        end
       end
 
       AppendEarly: begin
@@ -625,12 +797,13 @@ module unisono_rbm
         end else if (untouched) begin
           state_d = Adopt;
         end else begin
-          adopt_ready_o = 1'b1;
+          adopt_ready_o = adopt_valid_i && pair_q == adopt_pair_i;
           state_d = Idle;
         end
       end
       Adopt: begin
-        bucket_d = hash(contexts_i[pair_q.slot].communicator, pair_q.peer, contexts_i[pair_q.slot].sequence_);
+        bucket_d = hash(own.communicator, pair_q.peer, early_key);
+        bound_d = 1'b0;
         early_read = 1'b1;
         stays_d = 1'b0;
         state_d = any_early_q && early_q[bucket_d] ? AdoptRead : AdoptEnd;
@@ -651,13 +824,16 @@ module unisono_rbm
         at_d = link_word;
         state_d = at_q == early_word[BufferWidth-1:0] ? AdoptEnd : AdoptRead;
         link_new = at_q;
-        if (info_word.communicator != contexts_i[pair_q.slot].communicator || info_word.source != pair_q.peer ||
-            info_word.sequence_ != contexts_i[pair_q.slot].sequence_) begin
+        if (info_word.communicator != own.communicator || info_word.source != pair_q.peer ||
+            info_word.point_to_point != own.point_to_point || info_word.key != early_key || bound_q) begin
           link_write = stays_q;
           link_write_address = stays_tail_q;
           stays_d = 1'b1;
           if (!stays_q) stays_head_d = at_q;
           stays_tail_d = at_q;
+        end else if (info_word.grant && !active[pair_q.slot]) begin
+          signal_ends_d = 1'b1;
+          info_taken_d = at_q;
         end else if (info_word.grant) begin
           // Waits here until the dispatcher has it.
           grant_early = 1'b1;
@@ -670,13 +846,28 @@ module unisono_rbm
             state_d = AdoptCheck;
           end
         end else begin
-          link_write = record_q.listed;
-          link_write_address = record_q.tail;
-          record_d.listed = 1'b1;
-          if (!record_q.listed) record_d.head = at_q;
-          record_d.tail = at_q;
-          record_d.received = info_word.last ? '0 : info_word.ends;
-          if (info_word.signature != contexts_i[pair_q.slot].signature) fail_valid_o = 1'b1;
+          if (own.point_to_point) begin
+            // A receive takes one message.
+            bound_d = 1'b1;
+            binds = 1'b1;
+            bind_sequence = info_word.ends[31:0];
+            record_d.bound = 1'b1;
+            record_d.total = info_word.total;
+          end
+          if (info_word.request) begin
+            record_d.requested = 1'b1;
+            signal_ends_d = 1'b1;
+            info_taken_d = at_q;
+          end else begin
+            link_write = record_q.listed;
+            link_write_address = record_q.tail;
+            record_d.listed = 1'b1;
+            if (!record_q.listed) record_d.head = at_q;
+            record_d.tail = at_q;
+            record_d.received = info_word.last ? '0 : info_word.ends;
+          end
+          if (info_word.signature != own.signature || bad_word) fail_valid_o = active[pair_q.slot];
+          if (bad_word) fail_code_o = ErrorCodeInternal;
         end
       end
       AdoptEnd: begin
@@ -717,13 +908,22 @@ module unisono_rbm
       end
       HeadShow: begin
         head_answer_o = 1'b1;
-        head_o = '{valid: record_q.listed, buffer: record_q.head, bytes: info_word.bytes, last: info_word.last};
+        head_o = '{valid: record_q.listed, buffer: record_q.head, bytes: info_word.bytes, last: info_word.last,
+                   total: info_word.total};
         state_d = Idle;
       end
 
       PostRead: begin
         record_d = record_word;
         state_d = must_wait ? Idle : untouched ? Adopt : Post;
+        if (untouched && !must_wait && own.point_to_point && elder != pair_q.slot &&
+            !known_q[{elder, pair_q.peer}]) begin
+          // The oldest message is for the oldest receive; this one comes again.
+          record_read = 1'b1;
+          record_address = '{slot: elder, peer: pair_q.peer};
+          pair_d = record_address;
+          state_d = AdoptAsk;
+        end
       end
       Post: begin
         post_ready_o = 1'b1;
@@ -731,18 +931,28 @@ module unisono_rbm
         record_new.posted = 1'b1;
         record_new.entry = post_i.id.entry;
         record_new.tag = post_i.tag;
-        record_new.total = post_i.bytes;
+        record_new.total = record_q.bound ? record_q.total : post_i.bytes;
         record_new.consumed = '0;
         record_new.limit = '0;
         record_new.ample = 1'b0;
-        record_new.rendezvous = post_i.rendezvous;
+        // The request stands behind what has come.
+        record_new.rendezvous = post_i.rendezvous || (record_q.requested && !record_q.listed &&
+                                                      record_q.written == '0 && record_q.received == '0);
+        if (record_new.rendezvous) record_new.requested = 1'b0;
         record_new.fan_in = post_i.fan_in;
-        if (post_i.rendezvous) record_new.generation = record_q.generation + 1'b1;
+        if (record_new.rendezvous) record_new.generation = record_q.generation + 1'b1;
         record_write = 1'b1;
-        grants_push = post_i.rendezvous;
+        grants_push = record_new.rendezvous;
         kick_d = post_i.id;
         state_d = record_q.listed ? Kick : Idle;
-        if (record_q.listed && (info_word.tag != post_i.tag || info_word.total != post_i.bytes)) begin
+        if (record_q.bound && record_q.total > post_i.bytes) begin
+          fail_valid_o = 1'b1;
+          fail_code_o = ErrorCodeTruncated;
+          record_new.posted = 1'b0;
+          grants_push = 1'b0;
+          state_d = Idle;
+        end else if (!record_q.bound && record_q.listed &&
+                     (info_word.tag != post_i.tag || info_word.total != post_i.bytes)) begin
           fail_valid_o = 1'b1;
         end
       end
@@ -766,38 +976,81 @@ module unisono_rbm
       Segment: begin
         record_d = record_word;
         store_early_d = 1'b0;
-        if ((!is_data && !is_grant) || header.point_to_point) begin
+        if (!is_data && !is_grant && !is_request) begin
           // Not of this version: dropped.
-          header_done = 1'b1;
-          if (segment_bytes != '0) payload_d = PayloadDrop;
-          state_d = Idle;
-        end else if (!is_write && !matched) begin
-          store_early_d = 1'b1;
-          state_d = Store;
+          drops = 1'b1;
+        end else if (is_write && !is_due) begin
+          // Its arrival has ended.
+          drops = 1'b1;
+        end else if (!is_write && !matched_q) begin
+          if (is_pair ? is_grant : is_over) begin
+            drops = 1'b1;
+          end else begin
+            store_early_d = 1'b1;
+            state_d = Store;
+          end
         end else if (must_wait) begin
           state_d = Idle;
         end else if (untouched) begin
           state_d = Adopt;
+        end else if (is_grant && !active[pair_q.slot]) begin
+          drops = 1'b1;
         end else if (is_grant) begin
           grant_valid_o = 1'b1;
           if (grant_ready_i) begin
             header_done = 1'b1;
             state_d = Idle;
           end
+        end else if (is_request) begin
+          header_done = 1'b1;
+          state_d = Idle;
+          record_write = 1'b1;
+          record_new.requested = !fresh_pair;
+          record_new.rendezvous = record_word.rendezvous || fresh_pair;
+          if (is_pair) begin
+            binds = 1'b1;
+            record_new.bound = 1'b1;
+            record_new.total = header.message_bytes;
+          end
+          if (fresh_pair) begin
+            record_new.generation = record_word.generation + 1'b1;
+            grants_push = 1'b1;
+          end
+          if (header.signature != own.signature ||
+              (fresh_pair && (is_pair ? truncates : header.message_bytes != record_word.total))) begin
+            fail_valid_o = 1'b1;
+            if (is_pair && truncates) fail_code_o = ErrorCodeTruncated;
+            record_write = 1'b0;
+            grants_push = 1'b0;
+          end
         end else if (!fits) begin
           fail_valid_o = 1'b1;
+          if (is_pair && truncates && header.signature == own.signature) fail_code_o = ErrorCodeTruncated;
+          binds = is_pair && !is_write;
+          drops = 1'b1;
+        end else begin
+          if (is_pair && !is_write) begin
+            binds = 1'b1;
+            record_new.bound = 1'b1;
+            record_new.total = header.message_bytes;
+            record_write = 1'b1;
+            record_d = record_new;
+          end
+          if (record_word.posted && !record_word.fan_in && !record_word.listed && record_word.written == '0 &&
+              segment_bytes != '0) begin
+            offering_d = 1'b1;
+            offer_id_d = '{slot: pair_q.slot, entry: record_word.entry};
+            offer_pair_d = pair_q;
+            state_d = Idle;
+          end else begin
+            state_d = Store;
+          end
+        end
+        if (drops) begin
           header_done = 1'b1;
           if (segment_bytes != '0) payload_d = PayloadDrop;
+          owed_bypass = header.type_ == MessageTypeEager;
           state_d = Idle;
-        end else if (record_word.posted && !record_word.fan_in && !record_word.listed &&
-                     record_word.written == '0 &&
-                     segment_bytes != '0) begin
-          offering_d = 1'b1;
-          offer_id_d = '{slot: pair_q.slot, entry: record_word.entry};
-          offer_pair_d = pair_q;
-          state_d = Idle;
-        end else begin
-          state_d = Store;
         end
       end
 
@@ -844,6 +1097,42 @@ module unisono_rbm
 
       Kick: if (kick_ready_i) state_d = Idle;
 
+      ClearRead: begin
+        record_d = record_word;
+        state_d = Idle;
+        if (untouched && !own.point_to_point && any_early_q) begin
+          // What was early for it is its own.
+          if (!must_wait) state_d = Adopt;
+        end else if (known_q[pair_q] && record_word.written != '0) begin
+          // Segments on their way to buffers come first.
+        end else if (known_q[pair_q] && record_word.listed) begin
+          state_d = ClearTake;
+        end else begin
+          if (known_q[pair_q]) begin
+            if (record_word.posted && record_word.rendezvous && record_word.ample) begin
+              reserved_d = reserved_q - ReserveWidth'(Reserve);
+            end
+            record_new = '0;
+            record_new.generation = record_word.generation + 1'b1;
+            record_write = 1'b1;
+          end
+          clear_rank_d = clear_rank_q + 1'b1;
+          if (clear_rank_q == '1) begin
+            cleared_d = 1'b1;
+            forgets = 1'b1;
+          end
+        end
+      end
+      ClearTake: begin
+        record_new = record_q;
+        record_new.listed = record_q.head != record_q.tail;
+        record_new.head = link_word;
+        record_write = 1'b1;
+        info_taken_d = record_q.head;
+        signal_ends_d = 1'b1;
+        state_d = Idle;
+      end
+
       default: state_d = Idle;
     endcase
   end
@@ -869,7 +1158,9 @@ module unisono_rbm
     transmit_o.header.epoch = communicator_i.epoch;
     transmit_o.header.source = 32'(communicator_i.rank);
     transmit_o.header.destination = 32'(pair_q.peer);
-    transmit_o.header.sequence_ = contexts_i[pair_q.slot].sequence_;
+    transmit_o.header.point_to_point = own.point_to_point;
+    transmit_o.header.sequence_ = own.point_to_point ? message_sequence_q[pair_q.slot] : own.sequence_;
+    transmit_o.header.tag = own.point_to_point ? own.tag : '0;
     transmit_o.header.message_bytes = record_q.limit;
     transmit_o.header.token_slot = 16'(pair_q);
     transmit_o.header.token_generation = record_q.generation;
@@ -890,7 +1181,6 @@ module unisono_rbm
       accepted_q <= 1'b0;
       payload_q <= PayloadNone;
       reserved_q <= '0;
-      written_q <= '0;
       grants_q <= '0;
       take_ready_q <= 1'b0;
       head_answer_q <= 1'b0;
@@ -898,6 +1188,10 @@ module unisono_rbm
       adopt_ready_q <= 1'b0;
       walk_q <= 1'b0;
       signal_ends_q <= 1'b0;
+      matched_q <= 1'b0;
+      bound_q <= 1'b0;
+      clear_rank_q <= '0;
+      cleared_q <= 1'b0;
     end else begin
       state_q <= state_d;
       pair_q <= pair_d;
@@ -911,7 +1205,6 @@ module unisono_rbm
       accepted_q <= accepted_d;
       payload_q <= payload_d;
       reserved_q <= reserved_d;
-      written_q <= written_d;
       if (grants_push) grants_q[pair_q] <= 1'b1;
       if (grants_take) grants_q[grants_head] <= 1'b0;
       take_ready_q <= take_ready_o;
@@ -920,7 +1213,21 @@ module unisono_rbm
       adopt_ready_q <= adopt_ready_o;
       walk_q <= walk_d;
       signal_ends_q <= signal_ends_d;
+      matched_q <= matched_d;
+      bound_q <= bound_d;
+      clear_rank_q <= clear_rank_d;
+      cleared_q <= cleared_d;
     end
   end
+
+  `ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (known_q != '0 || reserved_q == '0) else $error("buffers are in reserve for nobody");
+      assert ((match_of & (match_of - 1'b1)) == '0) else $error("a message matches two calls");
+      assert (!signal_ends_q || !signal_count[4]) else $error("a buffer that is given back is lost");
+    end
+  end
+  `endif
 
 endmodule

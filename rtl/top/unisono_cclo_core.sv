@@ -35,8 +35,17 @@ module unisono_cclo_core
   input  rank_t       pool_write_word_i,
 
   // The active calls.
+  // A slot's call is cleared: held until done, and then taken back. Afterwards nothing of it writes memory or is sent,
+  // and the slot can have another call. A call that failed gives back what it holds; one that finished, or a slot that
+  // has had none, holds nothing. No moves of the slot come meanwhile, and its context stays.
   input  logic                clear_valid_i,
   input  slot_t               clear_slot_i,
+  input  logic                clear_failed_i,
+  output logic                clear_done_o,
+  output logic [BufferWidth:0] free_buffers_o,
+  // A communicator begins anew.
+  input  logic                begins_valid_i,
+  input  communicator_t       begins_communicator_i,
   input  logic [Calls-1:0]    active_i,
   input  call_context_t       contexts_i [Calls],
   input  communicator_entry_t communicators_i [Calls],   // of each slot's call
@@ -59,6 +68,8 @@ module unisono_cclo_core
   output rank_t         credit_peer_o,
   input  logic          credit_answer_i,
   input  logic          credit_granted_i,
+  output logic          credit_back_o,                   // one is given back, of the same names
+  input  logic          credit_back_ready_i,
   input  logic          credit_event_valid_i,
   output logic          credit_event_ready_o,
   input  communicator_t credit_event_communicator_i,
@@ -85,6 +96,9 @@ module unisono_cclo_core
   output logic [DataBytes*8-1:0] send_data_o,
   output logic [DataBytes-1:0]   send_keep_o,
   output logic                   send_last_o,
+  output slot_t                  send_slot_o,
+  input  logic                   send_error_valid_i,     // Tx refused words of this slot
+  input  slot_t                  send_error_slot_i,
   output logic      control_valid_o,
   input  logic      control_ready_i,
   output transmit_t control_o,
@@ -109,6 +123,7 @@ module unisono_cclo_core
   input  logic [DataBytes*8-1:0] read_data_i [2],
   input  logic [DataBytes-1:0]   read_keep_i [2],
   input  logic [1:0]             read_last_i,
+  input  logic [1:0]             read_error_i,
 
   // Writers of results (0) and of receive buffers (1).
   output logic [1:0]     write_command_valid_o,
@@ -142,10 +157,50 @@ module unisono_cclo_core
   input  logic                   result_last_i
 );
 
+  // ----------------------------------------------------------------------------------------------- clearing
+  // One part after the other: what could give another one work is quiet before that is cleared.
+
+  typedef enum logic [2:0] {
+    ClearIdle,
+    ClearDrain,        // moves on their way to the window, of other calls too
+    ClearWindow,
+    ClearDispatcher,   // the look under way ends first
+    ClearBuffers,
+    ClearLane,         // jobs under way end
+    ClearDone
+  } clear_e;
+  clear_e clear_d, clear_q;
+  logic drains, window_clear, dispatcher_clear, dispatcher_cleared, rbm_clear, rbm_cleared, front_idle, lane_quiet;
+  logic [Calls-1:0] clearing, active;
+  assign drains = clear_q == ClearDrain;
+  assign window_clear = clear_q == ClearWindow;
+  assign dispatcher_clear = clear_q == ClearDispatcher;
+  assign rbm_clear = clear_q == ClearBuffers;
+  assign clear_done_o = clear_q == ClearDone;
+  assign clearing = clear_q != ClearIdle ? Calls'(1) << clear_slot_i : '0;
+  assign active = active_i & ~(clear_valid_i ? Calls'(1) << clear_slot_i : '0);
+
+  always_comb begin
+    clear_d = clear_q;
+    unique case (clear_q)
+      ClearIdle: if (clear_valid_i) clear_d = ClearDrain;
+      ClearDrain: if (front_idle) clear_d = ClearWindow;
+      ClearWindow: clear_d = ClearDispatcher;
+      ClearDispatcher: if (dispatcher_cleared) clear_d = ClearBuffers;
+      ClearBuffers: if (rbm_cleared) clear_d = ClearLane;
+      ClearLane: if (lane_quiet) clear_d = ClearDone;
+      default: if (!clear_valid_i) clear_d = ClearIdle;
+    endcase
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) clear_q <= ClearIdle;
+    else clear_q <= clear_d;
+  end
+
   // ---------------------------------------------------------------------------------------- lists, decode
   // Members of lists are looked up before a move is decoded.
 
-  logic listed_valid, listed_ready, listed_end;
+  logic listed_valid, listed_ready, listed_end, lists_idle, lists_ready;
   slot_t listed_slot;
   move_t listed_move;
   logic [Ranks-1:0] list_receives, list_sends;
@@ -153,12 +208,13 @@ module unisono_cclo_core
   unisono_list_masks u_list_masks (
     .clk_i, .rst_ni,
     .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,
-    .in_valid_i(move_valid_i), .in_ready_o(move_ready_o), .in_slot_i(move_slot_i), .in_move_i(move_i),
+    .in_valid_i(move_valid_i && !drains), .in_ready_o(lists_ready), .in_slot_i(move_slot_i), .in_move_i(move_i),
     .in_end_i(move_end_i),
     .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_slot_o(listed_slot),
     .out_move_o(listed_move), .out_end_o(listed_end),
-    .out_receives_o(list_receives), .out_sends_o(list_sends)
+    .out_receives_o(list_receives), .out_sends_o(list_sends), .idle_o(lists_idle)
   );
+  assign move_ready_o = lists_ready && !drains;
 
   // The end of a program follows its moves.
   logic decode_valid, decode_ready, decode_take, moves_valid, moves_ready, exists, malformed;
@@ -170,7 +226,7 @@ module unisono_cclo_core
   error_code_e move_error;
 
   assign decode_valid = listed_valid && !listed_end;
-  assign close_valid = listed_valid && listed_end && decode_idle;
+  assign close_valid = listed_valid && listed_end && decode_idle && !clearing[listed_slot];
   assign listed_ready = listed_end ? decode_idle : decode_ready;
   assign decode_idle = !moves_valid;
 
@@ -183,7 +239,11 @@ module unisono_cclo_core
     .out_has_local_o(), .out_exists_o(exists), .out_distance_o(distance),
     .out_malformed_o(malformed), .out_reason_o(), .out_error_o(move_error)
   );
-  assign decode_take = malformed || moves_ready;
+  // Moves of a call that is cleared go no further.
+  logic dead;
+  assign dead = clearing[moves_slot];
+  assign decode_take = malformed || moves_ready || dead;
+  assign front_idle = lists_idle && !moves_valid;
 
   // -------------------------------------------------------------------------------------------- scoreboard
 
@@ -199,7 +259,7 @@ module unisono_cclo_core
     if (moves_move.segment_dependency0 != '0) dependencies[moves_move.segment_dependency0[4:0] - 5'd1] = 1'b1;
     if (moves_move.segment_dependency1 != '0) dependencies[moves_move.segment_dependency1[4:0] - 5'd1] = 1'b1;
   end
-  assign push_valid = moves_valid && !malformed;
+  assign push_valid = moves_valid && !malformed && !dead;
   assign push_id = '{slot: moves_slot, entry: push_entry};
 
   unisono_scoreboard u_scoreboard (
@@ -217,7 +277,7 @@ module unisono_cclo_core
     .retired_valid_o(), .retired_id_o(),
     .close_valid_i(close_valid), .close_slot_i(listed_slot),
     .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
-    .clear_valid_i, .clear_slot_i,
+    .clear_valid_i(window_clear), .clear_slot_i,
     .room_o(window_room), .empty_o(), .generation_o()
   );
 
@@ -262,6 +322,7 @@ module unisono_cclo_core
   segment_t head;
   move_id_t kick_id, offer_id;
   segment_bytes_t offer_bytes;
+  message_bytes_t offer_total;
   job_t job, lane_job;
   logic lane_job_valid, lane_job_ready, end_valid, end_complete, dispatcher_complete;
   job_end_t job_end;
@@ -269,17 +330,43 @@ module unisono_cclo_core
   slot_t fail_slot [2];
   error_code_e fail_code [2];
 
+  // Point to point, a pair's messages are announced in the order in which their calls' moves came.
+  partner_t partner;
+  logic partner_valid, announced;
+  logic [Calls-1:0] sends_pending, sends_first, announced_mask;
+  call_context_t moves_context;
+  assign moves_context = contexts_i[moves_slot];
+  assign partner_valid = push_valid && moves_ready && exists && moves_context.point_to_point;
+  assign partner = '{slot: moves_slot, sends: moves_move.remote.kind == RemoteKindMessage,
+                     peer: moves_move.remote.kind == RemoteKindMessage ? rank_t'(moves_move.remote.peer)
+                                                                       : rank_t'(moves_move.arrival.peer)};
+  assign announced_mask = (announced ? Calls'(1) << event_id.slot : '0) | (window_clear ? clearing : '0);
+  unisono_turns #(.KeyWidth(CommunicatorWidth + RankWidth)) u_sends (
+    .clk_i, .rst_ni,
+    .add_valid_i(partner_valid && partner.sends), .add_slot_i(moves_slot),
+    .add_key_i({moves_context.communicator, partner.peer}),
+    .remove_i(announced_mask), .pending_o(sends_pending), .first_o(sends_first), .key_o()
+  );
+
+  communicator_t [Calls-1:0] slot_communicators;
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_slot_communicator
+    assign slot_communicators[s] = contexts_i[s].communicator;
+  end
+
   unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
     .clk_i, .rst_ni,
+    .clear_valid_i(dispatcher_clear), .clear_slot_i, .clear_done_o(dispatcher_cleared),
     .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
     .issue_generation_i(issue_generation),
     .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
     .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
-    .communicator_i(communicators_i[context_slot]),
+    .communicator_i(communicators_i[context_slot]), .communicators_i(slot_communicators),
+    .held_i(sends_pending[context_slot] && !sends_first[context_slot]), .announced_o(announced),
     .binding_slot_o, .binding_region_o, .binding_i,
     .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
     .credit_take_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
+    .credit_back_o, .credit_back_ready_i,
     .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
     .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
@@ -291,6 +378,7 @@ module unisono_cclo_core
     .kick_valid_i(kick_valid), .kick_ready_o(kick_ready), .kick_id_i(kick_id),
     .wake_valid_i(wake_valid), .wake_ready_o(wake_ready), .wake_id_i(wake_id),
     .offer_valid_i(offer_valid), .offer_id_i(offer_id), .offer_bytes_i(offer_bytes),
+    .offer_total_i(offer_total),
     .offer_answer_o(offer_answer), .offer_accepted_o(offer_accepted),
     .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
@@ -318,7 +406,9 @@ module unisono_cclo_core
 
   unisono_rbm #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_rbm (
     .clk_i, .rst_ni,
-    .clear_valid_i, .clear_slot_i, .active_i, .contexts_i,
+    .clear_valid_i(rbm_clear), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
+    .begins_valid_i, .begins_communicator_i, .partner_valid_i(partner_valid), .partner_i(partner),
+    .active_i(active), .contexts_i,
     .communicator_slot_o(rbm_slot), .communicator_i(communicators_i[rbm_slot]),
     .received_valid_i, .received_ready_o, .received_i,
     .payload_valid_i, .payload_ready_o, .payload_data_i, .payload_keep_i, .payload_last_i,
@@ -326,9 +416,11 @@ module unisono_cclo_core
     .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
     .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]), .write_data_o(write_data_o[1]),
     .write_keep_o(write_keep_o[1]), .write_last_o(write_last_o[1]), .written_i(written_valid_i[1]),
+    .written_error_i(written_error_i[1]),
     .bypass_valid_o(bypass_valid), .bypass_ready_i(bypass_ready), .bypass_data_o(bypass_data),
     .bypass_keep_o(bypass_keep), .bypass_last_o(bypass_last),
     .offer_valid_o(offer_valid), .offer_id_o(offer_id), .offer_bytes_o(offer_bytes),
+    .offer_total_o(offer_total),
     .offer_answer_i(offer_answer), .offer_accepted_i(offer_accepted),
     .post_valid_i(post_valid), .post_ready_o(post_ready), .post_i(post),
     .head_valid_i(head_valid), .head_pair_i(head_pair), .head_answer_o(head_answer), .head_o(head),
@@ -352,11 +444,11 @@ module unisono_cclo_core
     .op0_command_valid_o(read_command_valid_o[0]), .op0_command_ready_i(read_command_ready_i[0]),
     .op0_command_address_o(read_command_address_o[0]), .op0_command_bytes_o(read_command_bytes_o[0]),
     .op0_valid_i(read_valid_i[0]), .op0_ready_o(read_ready_o[0]), .op0_data_i(read_data_i[0]),
-    .op0_keep_i(read_keep_i[0]), .op0_last_i(read_last_i[0]),
+    .op0_keep_i(read_keep_i[0]), .op0_last_i(read_last_i[0]), .op0_error_i(read_error_i[0]),
     .op1_command_valid_o(read_command_valid_o[1]), .op1_command_ready_i(read_command_ready_i[1]),
     .op1_command_address_o(read_command_address_o[1]), .op1_command_bytes_o(read_command_bytes_o[1]),
     .op1_valid_i(read_valid_i[1]), .op1_ready_o(read_ready_o[1]), .op1_data_i(read_data_i[1]),
-    .op1_keep_i(read_keep_i[1]), .op1_last_i(read_last_i[1]),
+    .op1_keep_i(read_keep_i[1]), .op1_last_i(read_last_i[1]), .op1_error_i(read_error_i[1]),
     .bypass_valid_i(bypass_valid), .bypass_ready_o(bypass_ready), .bypass_data_i(bypass_data),
     .bypass_keep_i(bypass_keep), .bypass_last_i(bypass_last),
     .plugin_valid_o, .plugin_ready_i, .plugin_op0_o, .plugin_op1_o, .plugin_use0_o, .plugin_use1_o,
@@ -368,7 +460,7 @@ module unisono_cclo_core
     .write_keep_o(write_keep_o[0]), .write_last_o(write_last_o[0]),
     .written_valid_i(written_valid_i[0]), .written_error_i(written_error_i[0]),
     .transmit_valid_o, .transmit_ready_i, .transmit_o,
-    .send_valid_o, .send_ready_i, .send_data_o, .send_keep_o, .send_last_o,
+    .send_valid_o, .send_ready_i, .send_data_o, .send_keep_o, .send_last_o, .send_slot_o,
     .end_valid_o(end_valid), .end_o(job_end)
   );
 
@@ -402,27 +494,73 @@ module unisono_cclo_core
     .out_valid_o(wake_valid), .out_ready_i(wake_ready), .out_data_o(wake_id), .count_o()
   );
 
-  // Memory errors end the call; so do moves and messages that do not fit.
-  logic refused;
-  assign refused = moves_valid && malformed;
-  assign fail_valid_o = (end_valid && job_end.error) || refused || window_error || fails[0] || fails[1];
-  always_comb begin
-    if (end_valid && job_end.error) begin
-      fail_slot_o = job_end.id.slot;
-      fail_code_o = ErrorCodeInternal;
-    end else if (refused) begin
-      fail_slot_o = moves_slot;
-      fail_code_o = move_error;
-    end else if (window_error) begin
-      fail_slot_o = window_error_id.slot;
-      fail_code_o = ErrorCodeMalformedProgram;
-    end else begin
-      fail_slot_o = fails[0] ? fail_slot[0] : fail_slot[1];
-      fail_code_o = fails[0] ? fail_code[0] : fail_code[1];
+  // What a call still has under way: jobs, and moves that are to be woken.
+  typedef logic [6:0] under_way_t;
+  logic [Calls-1:0] quiet;
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_under_way
+    logic begins, ends, wakes, woken;
+    under_way_t jobs_q, wakes_q;
+    assign begins = job_valid && job_ready && job.id.slot == slot_t'(s);
+    assign ends = end_valid && job_end.id.slot == slot_t'(s);
+    assign wakes = ends && job_end.wakes;
+    assign woken = wake_valid && wake_ready && wake_id.slot == slot_t'(s);
+    assign quiet[s] = jobs_q == '0 && wakes_q == '0;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        jobs_q <= '0;
+        wakes_q <= '0;
+      end else begin
+        jobs_q <= jobs_q + under_way_t'(begins) - under_way_t'(ends);
+        wakes_q <= wakes_q + under_way_t'(wakes) - under_way_t'(woken);
+      end
+    end
+  end
+  assign lane_quiet = quiet[clear_slot_i];
+
+  // Errors end their call, the first of each: of memory and Tx, of moves, of messages. They are told one at a time.
+  localparam int unsigned Causes = 6;
+  logic [Causes-1:0] cause_valid;
+  slot_t cause_slot [Causes];
+  error_code_e cause_code [Causes];
+  assign cause_valid = {send_error_valid_i, fails[1], fails[0], window_error, moves_valid && malformed && !dead,
+                        end_valid && job_end.error};
+  assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
+                        send_error_slot_i};
+  assign cause_code = '{ErrorCodeInternal, move_error, ErrorCodeMalformedProgram, fail_code[0], fail_code[1],
+                        ErrorCodeInternal};
+
+  logic [Calls-1:0] failed_q, fail_one;
+  error_code_e failed_code_q [Calls];
+  logic fail_any;
+  unisono_lowest_one #(.Width(Calls)) u_fail (
+    .bits_i(failed_q), .any_o(fail_any), .index_o(fail_slot_o), .one_o(fail_one)
+  );
+  assign fail_valid_o = fail_any && !clearing[fail_slot_o];
+  assign fail_code_o = failed_code_q[fail_slot_o];
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_failed
+    logic fails_now;
+    error_code_e code;
+    always_comb begin
+      fails_now = 1'b0;
+      code = ErrorCodeInternal;
+      for (int unsigned c = 0; c < Causes; c++) begin
+        if (cause_valid[c] && cause_slot[c] == slot_t'(s) && !fails_now) begin
+          fails_now = 1'b1;
+          code = cause_code[c];
+        end
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || clearing[s]) begin
+        failed_q[s] <= 1'b0;
+      end else begin
+        failed_q[s] <= fails_now || (failed_q[s] && !fail_one[s]);
+      end
+      if (fails_now) failed_code_q[s] <= code;
     end
   end
 
   logic unused;
-  assign unused = ^{written_error_i[1], late_ready, window_error_id.entry};
+  assign unused = ^{late_ready, window_error_id.entry};
 
 endmodule

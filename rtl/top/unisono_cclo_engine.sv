@@ -38,11 +38,13 @@ module unisono_cclo_engine
   output logic  finished_valid_o,
   output slot_t finished_slot_o,
 
-  // A call is given a slot: what was there is forgotten. Its context follows, and then its first move.
+  // A slot is cleared, before it is given a call or after; see unisono_cclo_core. Its context follows, and then its
+  // first move. Contexts of a communicator's collectives come in the order of their sequence.
   input  logic  clear_valid_i,
   input  slot_t clear_slot_i,
   input  logic  clear_failed_i,
   output logic  clear_done_o,
+  output logic [BufferWidth:0] free_buffers_o,
   input  logic          context_valid_i,
   input  slot_t         context_slot_i,
   input  call_context_t context_i,
@@ -200,8 +202,6 @@ module unisono_cclo_engine
     end
   end
 
-  always_ff @(posedge clk_i) clear_done_o <= rst_ni && clear_valid_i && !clear_done_o;
-
   // -------------------------------------------------------------------------------------------------- core
 
   logic credit_take, credit_ready, credit_answer, credit_granted, credit_event_valid, credit_event_ready;
@@ -227,6 +227,8 @@ module unisono_cclo_engine
   logic result_valid, result_ready, result_last;
   logic [DataBytes*8-1:0] plugin_op0, plugin_op1, result_data;
   logic [DataBytes-1:0] plugin_keep, result_keep;
+  logic credit_back, credit_back_ready, send_error;
+  slot_t send_slot, send_slot_q;
   func_e plugin_func;
   datatype_e plugin_dtype;
 
@@ -235,7 +237,8 @@ module unisono_cclo_engine
     .move_valid_i, .move_ready_o, .move_slot_i, .move_i, .move_end_i,
     .room_o, .finished_valid_o, .finished_slot_o,
     .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,
-    .clear_valid_i, .clear_slot_i, .active_i(active_q), .contexts_i(contexts_q),
+    .clear_valid_i, .clear_slot_i, .clear_failed_i, .clear_done_o, .free_buffers_o,
+    .begins_valid_i(credits_init), .begins_communicator_i(reg_communicator), .active_i(active_q), .contexts_i(contexts_q),
     .communicators_i(communicators_q),
     .binding_slot_o, .binding_region_o, .binding_i,
     .fail_valid_o, .fail_slot_o, .fail_code_o,
@@ -243,6 +246,7 @@ module unisono_cclo_engine
     .credit_take_o(credit_take), .credit_ready_i(credit_ready),
     .credit_communicator_o(credit_communicator), .credit_peer_o(credit_peer),
     .credit_answer_i(credit_answer), .credit_granted_i(credit_granted),
+    .credit_back_o(credit_back), .credit_back_ready_i(credit_back_ready),
     .credit_event_valid_i(credit_event_valid), .credit_event_ready_o(credit_event_ready),
     .credit_event_communicator_i(credit_event_communicator), .credit_event_peer_i(credit_event_peer),
     .owed_valid_o(owed_valid), .owed_ready_i(owed_ready), .owed_communicator_o(owed_communicator),
@@ -251,7 +255,8 @@ module unisono_cclo_engine
     .space_bytes_o(space_bytes), .space_answer_i(space_answer), .space_granted_i(space_granted),
     .transmit_valid_o(transmit_valid), .transmit_ready_i(transmit_ready), .transmit_o(transmit),
     .send_valid_o(send_valid), .send_ready_i(send_ready), .send_data_o(send_data), .send_keep_o(send_keep),
-    .send_last_o(send_last),
+    .send_last_o(send_last), .send_slot_o(send_slot), .send_error_valid_i(send_error),
+    .send_error_slot_i(send_slot_q),
     .control_valid_o(grants_valid), .control_ready_i(grants_ready), .control_o(grants),
     .received_valid_i(received_valid), .received_ready_o(received_ready), .received_i(received),
     .payload_valid_i(payload_valid), .payload_ready_o(payload_ready), .payload_data_i(payload_data),
@@ -259,7 +264,7 @@ module unisono_cclo_engine
     .read_command_valid_o(read_command_valid), .read_command_ready_i(read_command_ready),
     .read_command_address_o(read_address), .read_command_bytes_o(read_bytes),
     .read_valid_i(read_valid), .read_ready_o(read_ready), .read_data_i(read_data), .read_keep_i(read_keep),
-    .read_last_i(read_last),
+    .read_last_i(read_last), .read_error_i(read_error),
     .write_command_valid_o(write_command_valid), .write_command_ready_i(write_command_ready),
     .write_command_address_o(write_address), .write_command_bytes_o(write_bytes),
     .write_valid_o(write_valid), .write_ready_i(write_ready), .write_data_o(write_data),
@@ -328,6 +333,11 @@ module unisono_cclo_engine
   rank_t owed_take_peer, returned_peer, request_peer;
   logic [15:0] owed, returned_credits;
 
+  // What a call had taken and not used comes back beside what peers return.
+  logic credits_returned_ready;
+  assign credit_back_ready = credits_returned_ready;
+  assign returned_ready = credits_returned_ready && !credit_back;
+
   // A communicator that becomes valid begins with fresh credits; its buffers were written before.
   logic [15:0] rx_buffers_q [Communicators];
   assign reg_communicator = communicator_t'(reg_word_i[3+:CommunicatorWidth]);
@@ -348,9 +358,10 @@ module unisono_cclo_engine
     .available_valid_i(credit_take), .available_ready_o(credit_ready),
     .available_communicator_i(credit_communicator), .available_peer_i(credit_peer), .available_take_i(1'b1),
     .available_valid_o(credit_answer), .available_granted_o(credit_granted), .available_count_o(),
-    .returned_valid_i(returned_valid), .returned_ready_o(returned_ready),
-    .returned_communicator_i(returned_communicator), .returned_peer_i(returned_peer),
-    .returned_credits_i(returned_credits),
+    .returned_valid_i(returned_valid || credit_back), .returned_ready_o(credits_returned_ready),
+    .returned_communicator_i(credit_back ? credit_communicator : returned_communicator),
+    .returned_peer_i(credit_back ? credit_peer : returned_peer),
+    .returned_credits_i(credit_back ? 16'd1 : returned_credits),
     .request_valid_o(request_valid), .request_ready_i(request_ready),
     .request_communicator_o(request_communicator), .request_peer_o(request_peer),
     .event_valid_o(credit_event_valid), .event_ready_i(credit_event_ready),
@@ -428,8 +439,13 @@ module unisono_cclo_engine
     .meta_bytes_o(meta_bytes),
     .tx_valid_o(tx_valid), .tx_ready_i(tx_ready), .tx_data_o(tx_data), .tx_keep_o(tx_keep),
     .tx_last_o(tx_last),
-    .error_valid_o(), .error_source_o(), .error_long_o()
+    .error_valid_o(send_error), .error_source_o(), .error_long_o()
   );
+
+  // Tx tells of a word that was wrong one cycle after it.
+  always_ff @(posedge clk_i) begin
+    if (send_valid && send_ready) send_slot_q <= send_slot;
+  end
 
   unisono_rx #(.DataBytes(DataBytes)) u_rx (
     .clk_i, .rst_ni,
@@ -535,8 +551,5 @@ module unisono_cclo_engine
     .rx_data_o(poe_rx_data[1]), .rx_keep_o(poe_rx_keep[1]), .rx_last_o(poe_rx_last[1]),
     .dropped_o()
   );
-
-  logic unused;
-  assign unused = ^read_error;
 
 endmodule

@@ -37,7 +37,10 @@ CoreNode::CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings
   top_->rst_ni = 0;
   top_->move_valid_i = 0;
   top_->pool_write_i = 0;
-  top_->clear_valid_i = 0;
+  top_->clear_valid_i = top_->clear_failed_i = 0;
+  top_->begins_valid_i = top_->send_error_valid_i = 0;
+  top_->read_error_i = 0;
+  top_->credit_back_ready_i = 1;
   top_->active_i = 0;
   top_->received_valid_i = 0;
   top_->payload_valid_i = 0;
@@ -66,37 +69,93 @@ bool CoreNode::offers(bool& offered, bool available) {
 bool CoreNode::stalls() { return settings_.stall_percent != 0 && random_() % 100 < settings_.stall_percent; }
 
 void CoreNode::begin(std::uint32_t slot, const Call& call, const Program& program, std::uint32_t sequence,
-                     const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions) {
-  auto& context = top_->contexts_i[slot];
-  std::fill_n(&context[0], 4, 0U);
-  set_bits(context, 5, 6, static_cast<std::uint64_t>(call.dtype));
-  set_bits(context, 11, 32, sequence);
-  set_bits(context, 75, 32, 0x1234'0000U + sequence);  // signature
-  auto& communicator = top_->communicators_i[slot];
-  std::fill_n(&communicator[0], 5, 0U);
-  set_bits(communicator, 0, 6, rank_);
-  set_bits(communicator, 6, 7, size_);
-  set_bits(communicator, 13, 16, settings_.rx_buffers);
-  set_bits(communicator, 29, 32, settings_.segment_bytes);
-  set_bits(communicator, 61, 32, settings_.eager_limit);
-  regions_[slot] = regions;
-  for (const Move& move : program.moves) {
-    moves_[slot].push_back({encode(move), false});
-  }
-  moves_[slot].push_back({{}, true});
-  finished_[slot] = false;
+                     const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions, std::uint32_t tag) {
+  const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
+  Step clear;
+  clear.slot = slot;
+  steps_.push_back(clear);
+  Step activate;
+  activate.kind = Step::Kind::kActivate;
+  activate.slot = slot;
+  set_bits(activate.context, 4, 1, pair);
+  set_bits(activate.context, 5, 6, static_cast<std::uint64_t>(call.dtype));
+  set_bits(activate.context, 11, 32, sequence);
+  set_bits(activate.context, 43, 32, tag);
+  set_bits(activate.context, 75, 32, pair ? 0x5151U : 0x1234'0000U + sequence);  // signature
+  activate.regions = regions;
+  steps_.push_back(activate);
   for (std::size_t i = 0; i < program.pool.size(); ++i) {
-    top_->pool_write_i = 1;
-    top_->pool_write_slot_i = static_cast<std::uint8_t>(slot);
-    top_->pool_write_index_i = static_cast<std::uint16_t>(i);
-    top_->pool_write_word_i = static_cast<std::uint8_t>(program.pool[i]);
-    top_->clk_i = 0;
-    top_->eval();
-    top_->clk_i = 1;
-    top_->eval();
+    Step word;
+    word.kind = Step::Kind::kPool;
+    word.slot = slot;
+    word.index = static_cast<std::uint32_t>(i);
+    word.word = program.pool[i];
+    steps_.push_back(word);
   }
-  top_->pool_write_i = 0;
-  top_->active_i = static_cast<std::uint8_t>(top_->active_i | 1U << slot);
+  Step moves;
+  moves.kind = Step::Kind::kMoves;
+  moves.slot = slot;
+  for (const Move& move : program.moves) moves.moves.push_back({encode(move), false});
+  moves.moves.push_back({{}, true});
+  steps_.push_back(std::move(moves));
+  finished_[slot] = false;
+  failed_[slot] = 0;
+}
+
+void CoreNode::abandon(std::uint32_t slot) {
+  if (!steps_.empty()) throw std::runtime_error("a call is abandoned before it has begun");
+  moves_[slot].clear();
+  std::erase(starting_, slot);
+  if (offers_move_ && top_->move_slot_i == slot) offers_move_ = false;
+  Step clear;
+  clear.slot = slot;
+  clear.failed = true;
+  steps_.push_back(clear);
+}
+
+/// The next step's inputs, for the cycle that begins.
+void CoreNode::begin_step() {
+  Vunisono_cclo_core& top = *top_;
+  // A clear is taken back for a cycle after it is done.
+  const bool cleared = top.clear_valid_i != 0 && top.clear_done_o != 0;
+  if (cleared) steps_.pop_front();
+  top.clear_valid_i = 0;
+  top.pool_write_i = 0;
+  if (steps_.empty() || cleared) return;
+  Step& step = steps_.front();
+  switch (step.kind) {
+    case Step::Kind::kClear:
+      top.clear_valid_i = 1;
+      top.clear_slot_i = static_cast<std::uint8_t>(step.slot);
+      top.clear_failed_i = step.failed;
+      top.active_i = static_cast<std::uint8_t>(top.active_i & ~(1U << step.slot));
+      return;
+    case Step::Kind::kActivate: {
+      auto& context = top.contexts_i[step.slot];
+      for (std::size_t i = 0; i < step.context.size(); ++i) context[i] = step.context[i];
+      auto& communicator = top.communicators_i[step.slot];
+      std::fill_n(&communicator[0], 5, 0U);
+      set_bits(communicator, 0, 6, rank_);
+      set_bits(communicator, 6, 7, size_);
+      set_bits(communicator, 13, 16, settings_.rx_buffers);
+      set_bits(communicator, 29, 32, settings_.segment_bytes);
+      set_bits(communicator, 61, 32, settings_.eager_limit);
+      regions_[step.slot] = step.regions;
+      top.active_i = static_cast<std::uint8_t>(top.active_i | 1U << step.slot);
+      break;
+    }
+    case Step::Kind::kPool:
+      top.pool_write_i = 1;
+      top.pool_write_slot_i = static_cast<std::uint8_t>(step.slot);
+      top.pool_write_index_i = static_cast<std::uint16_t>(step.index);
+      top.pool_write_word_i = static_cast<std::uint8_t>(step.word);
+      break;
+    case Step::Kind::kMoves:
+      moves_[step.slot] = std::move(step.moves);
+      starting_.push_back(step.slot);
+      break;
+  }
+  steps_.pop_front();
 }
 
 bool CoreNode::finished(std::uint32_t slot) const { return finished_[slot]; }
@@ -140,11 +199,16 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   Vunisono_cclo_core& top = *top_;
 
   // --- what the machine offers in this cycle
-  bool offers_move = false;
+  begin_step();
+  bool offers_move = offers_move_;
   for (std::uint32_t i = 0; i < 8 && !offers_move; ++i) {
     const std::uint32_t slot = (next_slot_ + i) % 8;
-    // A slot whose window is full gets no move, as in the call front end.
     if (moves_[slot].empty()) continue;
+    // Calls begin in their order. A slot whose window is full gets no move, as in the call front end; what is on its
+    // way to the window is there after some cycles.
+    const bool starts = std::find(starting_.begin(), starting_.end(), slot) != starting_.end();
+    const std::uint64_t room = top.room_o >> (6 * slot) & 63U;
+    if ((starts && slot != starting_.front()) || room == 0 || (room < 4 && since_move_ < 40)) continue;
     offers_move = true;
     top.move_slot_i = static_cast<std::uint8_t>(slot);
     const Emitted& move = moves_[slot].front();
@@ -163,17 +227,20 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     read[i] = read_beat(reader.commands.front(), reader.done);
     put_word(top.read_data_i[i], read[i].data);
     top.read_keep_i[i] = read[i].keep;
+    const bool broken = reader.commands.front().broken && read[i].last;
+    top.read_error_i = static_cast<std::uint8_t>((top.read_error_i & ~(1U << i)) | (broken ? 1U << i : 0));
     top.read_last_i = static_cast<std::uint8_t>((top.read_last_i & ~(1U << i)) | (read[i].last ? 1U << i : 0));
     top.read_valid_i |= static_cast<std::uint8_t>(1U << i);
   }
   top.write_command_ready_i = 0;
   top.write_ready_i = 0;
-  top.written_valid_i = 0;
+  top.written_valid_i = top.written_error_i = 0;
   for (std::size_t i = 0; i < 2; ++i) {
     Writer& writer = writers_[i];
     if (writer.commands.size() < 8 && !stalls()) top.write_command_ready_i |= static_cast<std::uint8_t>(1U << i);
     if (!writer.commands.empty() && !stalls()) top.write_ready_i |= static_cast<std::uint8_t>(1U << i);
-    if (!writer.answers.empty() && writer.answers.front() <= cycle) {
+    if (!writer.answers.empty() && writer.answers.front().first <= cycle) {
+      if (writer.answers.front().second) top.written_error_i |= static_cast<std::uint8_t>(1U << i);
       writer.answers.pop_front();
       top.written_valid_i |= static_cast<std::uint8_t>(1U << i);
     }
@@ -227,8 +294,16 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   top.eval();
 
   // --- what is exchanged in this cycle
+  ++since_move_;
+  free_buffers_ = top.free_buffers_o;
+  if (top.credit_back_o != 0) {
+    ++credits_[top.credit_peer_o];
+    credit_events_.push_back(top.credit_peer_o);
+  }
   if (top.move_valid_i != 0 && top.move_ready_o != 0) {
     moves_[top.move_slot_i].pop_front();
+    if (!starting_.empty() && starting_.front() == top.move_slot_i) starting_.pop_front();
+    since_move_ = 0;
     next_slot_ = (top.move_slot_i + 1U) % 8;
     offers_move_ = false;
   }
@@ -244,8 +319,9 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
       }
     }
     if ((top.read_command_valid_o & top.read_command_ready_i & bit) != 0) {
-      reader.commands.push_back(
-          {top.read_command_address_o[i], top.read_command_bytes_o[i], cycle + settings_.memory_latency});
+      reader.commands.push_back({top.read_command_address_o[i], top.read_command_bytes_o[i],
+                                 cycle + settings_.memory_latency, broken_[i]});
+      broken_[i] = false;
     }
     Writer& writer = writers_[i];
     if ((top.write_valid_o & top.write_ready_i & bit) != 0) {
@@ -257,13 +333,15 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
       writer.done += bytes;
       if ((top.write_last_o & bit) != 0) {
         if (writer.done != command.bytes) throw std::runtime_error("a write of another length than its command");
+        writer.answers.emplace_back(cycle + settings_.memory_latency, command.broken);
         writer.commands.pop_front();
         writer.done = 0;
-        writer.answers.push_back(cycle + settings_.memory_latency);
       }
     }
     if ((top.write_command_valid_o & top.write_command_ready_i & bit) != 0) {
-      writer.commands.push_back({top.write_command_address_o[i], top.write_command_bytes_o[i], cycle});
+      writer.commands.push_back(
+          {top.write_command_address_o[i], top.write_command_bytes_o[i], cycle, broken_[2 + i]});
+      broken_[2 + i] = false;
       if (i == 1) ++counters_.buffered_segments;
     }
   }

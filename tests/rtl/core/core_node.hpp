@@ -63,10 +63,20 @@ class CoreNode {
   CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings& settings);
 
   std::vector<std::byte>& memory() { return memory_; }
-  /// Enters a call into a slot: its program and where its regions stand in memory().
+  /// Enters a call into a slot, in the next cycles: its program and where its regions stand in memory(). Calls enter in
+  /// the order of begin(). A send or recv has a user tag, and a send its number among those to its peer as sequence.
   void begin(std::uint32_t slot, const Call& call, const Program& program, std::uint32_t sequence,
-             const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions);
+             const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions, std::uint32_t tag = 0);
+  /// Ends the call of a slot in the middle of it.
+  void abandon(std::uint32_t slot);
+  /// Whether nothing of begin() and abandon() is left to do.
+  bool settled() const { return steps_.empty(); }
   bool finished(std::uint32_t slot) const;
+  std::uint32_t free_buffers() const { return free_buffers_; }
+  /// Eager messages that may be sent to a peer now.
+  std::uint32_t credits(std::uint32_t peer) const { return credits_[peer]; }
+  /// Memory answers the next read (0, 1) or write (2, 3) of a port with an error.
+  void break_memory(std::size_t port) { broken_[port] = true; }
   /// The error code the core has ended a call with, 0 if none.
   std::uint16_t failed(std::uint32_t slot) const { return failed_[slot]; }
 
@@ -77,10 +87,12 @@ class CoreNode {
   const NodeCounters& counters() const { return counters_; }
 
  private:
+  using Place = std::pair<std::uint64_t, std::uint64_t>;  ///< address, bytes
   struct Command {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     std::uint64_t ready = 0;
+    bool broken = false;
   };
   struct Reader {
     std::deque<Command> commands;
@@ -90,7 +102,7 @@ class CoreNode {
   struct Writer {
     std::deque<Command> commands;
     std::uint64_t done = 0;
-    std::deque<std::uint64_t> answers;  ///< cycles in which results are visible
+    std::deque<std::pair<std::uint64_t, bool>> answers;  ///< cycles in which results are visible; errors
   };
   struct Emitted {
     std::array<std::uint64_t, 8> words{};
@@ -101,6 +113,18 @@ class CoreNode {
     std::uint64_t ready = 0;
   };
 
+  /// What is done to a slot, one after the other.
+  struct Step {
+    enum class Kind : std::uint8_t { kClear, kActivate, kPool, kMoves };
+    Kind kind = Kind::kClear;
+    std::uint32_t slot = 0;
+    bool failed = false;
+    std::uint32_t index = 0, word = 0;  ///< of the pool
+    std::array<std::uint32_t, 4> context{};
+    std::array<Place, 5> regions{};
+    std::deque<Emitted> moves;
+  };
+  void begin_step();
   bool stalls();
   bool offers(bool& offered, bool available);
   Beat read_beat(const Command& command, std::uint64_t done) const;
@@ -114,7 +138,11 @@ class CoreNode {
   std::mt19937_64 random_;
   std::vector<std::byte> memory_;
   std::array<std::deque<Emitted>, 8> moves_;
-  using Place = std::pair<std::uint64_t, std::uint64_t>;  ///< address, bytes
+  std::deque<Step> steps_;
+  std::deque<std::uint32_t> starting_;  ///< slots whose calls' first moves have not been taken
+  std::uint32_t since_move_ = 0;        ///< cycles
+  std::uint32_t free_buffers_ = 0;
+  std::array<bool, 4> broken_{};
   std::array<std::array<Place, 5>, 8> regions_{};
   Place binding_;
   std::array<bool, 8> finished_{};
