@@ -64,6 +64,7 @@ module unisono_dispatcher
   // Where a region stands, one cycle after the question.
   output slot_t               binding_slot_o,
   output region_e             binding_region_o,
+  output logic                binding_asks_o,      // others may ask while low
   input  binding_t            binding_i,
 
   // The peer that a move sends to, one cycle after the question.
@@ -388,6 +389,7 @@ module unisono_dispatcher
   assign binding_slot_o = id_q.slot;
   assign binding_region_o = state_q == Bind0 ? move.op0.region
                             : state_q == Bind1 ? move.op1.region : move.local_.region;
+  assign binding_asks_o = state_q == Bind0 || state_q == Bind1 || state_q == Bind2;
   binding_t op0_binding_d, op0_binding_q, op1_binding_d, op1_binding_q;
   generation_t generation_d, generation_q;
   // Elements have 1, 2, 4, 8 or 16 bytes.
@@ -955,7 +957,7 @@ module unisono_dispatcher
     job_o.transmit.header.message_bytes = run_q.bytes;
     job_o.transmit.header.offset = progress_q.position;
     job_o.transmit.header.signature = context_i.signature;
-    if (!run_q.eager) begin
+    if (run_q.send && !run_q.eager) begin
       job_o.transmit.header.token_slot = grant_word.slot;
       job_o.transmit.header.token_generation = grant_word.generation;
     end

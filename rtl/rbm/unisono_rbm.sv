@@ -569,6 +569,7 @@ module unisono_rbm
   logic offering_d, offering_q;            // Rx's head waits for the dispatcher's answer
   logic answered_d, answered_q, accepted_d, accepted_q;
   move_id_t kick_d, kick_q;
+  logic asked_d, asked_q;                  // the dispatcher waits for what was early
   logic drops;                             // what is at the head of Rx
   logic bound_d, bound_q;                  // the list that is gone through has given its message
   rank_t clear_rank_d, clear_rank_q;       // of the pair that is cleared
@@ -701,6 +702,7 @@ module unisono_rbm
     bind_sequence = header.sequence_;
     bound_d = bound_q;
     drops = 1'b0;
+    asked_d = asked_q;
     forgets = 1'b0;
     clear_rank_d = clear_rank_q;
     cleared_d = cleared_q && clear_valid_i;
@@ -742,6 +744,7 @@ module unisono_rbm
           record_read = 1'b1;
           record_address = adopt_pair_i;
           pair_d = adopt_pair_i;
+          asked_d = 1'b1;
           state_d = AdoptAsk;
         end else if (answered_q) begin
           record_read = 1'b1;
@@ -797,7 +800,7 @@ module unisono_rbm
         end else if (untouched) begin
           state_d = Adopt;
         end else begin
-          adopt_ready_o = adopt_valid_i && pair_q == adopt_pair_i;
+          adopt_ready_o = asked_q;
           state_d = Idle;
         end
       end
@@ -922,6 +925,7 @@ module unisono_rbm
           record_read = 1'b1;
           record_address = '{slot: elder, peer: pair_q.peer};
           pair_d = record_address;
+          asked_d = 1'b0;
           state_d = AdoptAsk;
         end
       end
@@ -1190,6 +1194,7 @@ module unisono_rbm
       signal_ends_q <= 1'b0;
       matched_q <= 1'b0;
       bound_q <= 1'b0;
+      asked_q <= 1'b0;
       clear_rank_q <= '0;
       cleared_q <= 1'b0;
     end else begin
@@ -1215,6 +1220,7 @@ module unisono_rbm
       signal_ends_q <= signal_ends_d;
       matched_q <= matched_d;
       bound_q <= bound_d;
+      asked_q <= asked_d;
       clear_rank_q <= clear_rank_d;
       cleared_q <= cleared_d;
     end

@@ -200,20 +200,46 @@ module unisono_cclo_core
   // ---------------------------------------------------------------------------------------- lists, decode
   // Members of lists are looked up before a move is decoded.
 
-  logic listed_valid, listed_ready, listed_end, lists_idle, lists_ready;
-  slot_t listed_slot;
-  move_t listed_move;
-  logic [Ranks-1:0] list_receives, list_sends;
+  logic listed_valid, listed_ready, listed_end, lists_idle, lists_ready, params_idle;
+  logic raw_valid, raw_ready, raw_end;
+  slot_t listed_slot, raw_slot;
+  move_t listed_move, raw_move;
+  logic [Ranks-1:0] list_receives, list_sends, raw_receives, raw_sends;
 
   unisono_list_masks u_list_masks (
     .clk_i, .rst_ni,
     .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,
     .in_valid_i(move_valid_i && !drains), .in_ready_o(lists_ready), .in_slot_i(move_slot_i), .in_move_i(move_i),
     .in_end_i(move_end_i),
-    .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_slot_o(listed_slot),
-    .out_move_o(listed_move), .out_end_o(listed_end),
-    .out_receives_o(list_receives), .out_sends_o(list_sends), .idle_o(lists_idle)
+    .out_valid_o(raw_valid), .out_ready_i(raw_ready), .out_slot_o(raw_slot),
+    .out_move_o(raw_move), .out_end_o(raw_end),
+    .out_receives_o(raw_receives), .out_sends_o(raw_sends), .idle_o(lists_idle)
   );
+
+  // Counts and offsets that stand in params.
+  logic params_asks, dispatcher_asks, params_read_valid, params_read_ready, params_word_valid, params_word_ready;
+  logic params_fails;
+  slot_t params_slot, params_fail_slot, dispatcher_slot;
+  region_e dispatcher_region;
+  address_t params_address;
+  error_code_e params_code;
+  unisono_move_params #(.DataBytes(DataBytes)) u_params (
+    .clk_i, .rst_ni,
+    .in_valid_i(raw_valid), .in_ready_o(raw_ready), .in_slot_i(raw_slot), .in_move_i(raw_move), .in_end_i(raw_end),
+    .in_receives_i(raw_receives), .in_sends_i(raw_sends),
+    .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_slot_o(listed_slot),
+    .out_move_o(listed_move), .out_end_o(listed_end), .out_receives_o(list_receives), .out_sends_o(list_sends),
+    .idle_o(params_idle),
+    .binding_valid_o(params_asks), .binding_ready_i(!dispatcher_asks), .binding_slot_o(params_slot), .binding_i,
+    .read_command_valid_o(params_read_valid), .read_command_ready_i(params_read_ready),
+    .read_command_address_o(params_address),
+    .read_valid_i(params_word_valid), .read_ready_o(params_word_ready), .read_data_i(read_data_i[1]),
+    .read_error_i(read_error_i[1]),
+    .fail_valid_o(params_fails), .fail_slot_o(params_fail_slot), .fail_code_o(params_code)
+  );
+  // The dispatcher's questions go first.
+  assign binding_slot_o = params_asks && !dispatcher_asks ? params_slot : dispatcher_slot;
+  assign binding_region_o = params_asks && !dispatcher_asks ? RegionParams : dispatcher_region;
   assign move_ready_o = lists_ready && !drains;
 
   // The end of a program follows its moves.
@@ -243,7 +269,7 @@ module unisono_cclo_core
   logic dead;
   assign dead = clearing[moves_slot];
   assign decode_take = malformed || moves_ready || dead;
-  assign front_idle = lists_idle && !moves_valid;
+  assign front_idle = lists_idle && params_idle && !moves_valid;
 
   // -------------------------------------------------------------------------------------------- scoreboard
 
@@ -363,7 +389,7 @@ module unisono_cclo_core
     .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
     .communicator_i(communicators_i[context_slot]), .communicators_i(slot_communicators),
     .held_i(sends_pending[context_slot] && !sends_first[context_slot]), .announced_o(announced),
-    .binding_slot_o, .binding_region_o, .binding_i,
+    .binding_slot_o(dispatcher_slot), .binding_region_o(dispatcher_region), .binding_asks_o(dispatcher_asks), .binding_i,
     .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
     .credit_take_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
     .credit_back_o, .credit_back_ready_i,
@@ -437,6 +463,23 @@ module unisono_cclo_core
   );
 
   // ------------------------------------------------------------------------------------------------- lane
+  // Params are read beside op1.
+
+  logic op1_command_valid, op1_command_ready, op1_valid, op1_ready;
+  address_t op1_address;
+  segment_bytes_t op1_bytes;
+  unisono_read_share u_read_share (
+    .clk_i, .rst_ni,
+    .command0_valid_i(op1_command_valid), .command0_ready_o(op1_command_ready),
+    .command0_address_i(op1_address), .command0_bytes_i(op1_bytes),
+    .out0_valid_o(op1_valid), .out0_ready_i(op1_ready),
+    .command1_valid_i(params_read_valid), .command1_ready_o(params_read_ready),
+    .command1_address_i(params_address), .command1_bytes_i(segment_bytes_t'(8)),
+    .out1_valid_o(params_word_valid), .out1_ready_i(params_word_ready),
+    .read_command_valid_o(read_command_valid_o[1]), .read_command_ready_i(read_command_ready_i[1]),
+    .read_command_address_o(read_command_address_o[1]), .read_command_bytes_o(read_command_bytes_o[1]),
+    .read_valid_i(read_valid_i[1]), .read_ready_o(read_ready_o[1]), .read_last_i(read_last_i[1])
+  );
 
   unisono_compute_lane #(.DataBytes(DataBytes)) u_lane (
     .clk_i, .rst_ni,
@@ -445,9 +488,9 @@ module unisono_cclo_core
     .op0_command_address_o(read_command_address_o[0]), .op0_command_bytes_o(read_command_bytes_o[0]),
     .op0_valid_i(read_valid_i[0]), .op0_ready_o(read_ready_o[0]), .op0_data_i(read_data_i[0]),
     .op0_keep_i(read_keep_i[0]), .op0_last_i(read_last_i[0]), .op0_error_i(read_error_i[0]),
-    .op1_command_valid_o(read_command_valid_o[1]), .op1_command_ready_i(read_command_ready_i[1]),
-    .op1_command_address_o(read_command_address_o[1]), .op1_command_bytes_o(read_command_bytes_o[1]),
-    .op1_valid_i(read_valid_i[1]), .op1_ready_o(read_ready_o[1]), .op1_data_i(read_data_i[1]),
+    .op1_command_valid_o(op1_command_valid), .op1_command_ready_i(op1_command_ready),
+    .op1_command_address_o(op1_address), .op1_command_bytes_o(op1_bytes),
+    .op1_valid_i(op1_valid), .op1_ready_o(op1_ready), .op1_data_i(read_data_i[1]),
     .op1_keep_i(read_keep_i[1]), .op1_last_i(read_last_i[1]), .op1_error_i(read_error_i[1]),
     .bypass_valid_i(bypass_valid), .bypass_ready_o(bypass_ready), .bypass_data_i(bypass_data),
     .bypass_keep_i(bypass_keep), .bypass_last_i(bypass_last),
@@ -518,16 +561,16 @@ module unisono_cclo_core
   assign lane_quiet = quiet[clear_slot_i];
 
   // Errors end their call, the first of each: of memory and Tx, of moves, of messages. They are told one at a time.
-  localparam int unsigned Causes = 6;
+  localparam int unsigned Causes = 7;
   logic [Causes-1:0] cause_valid;
   slot_t cause_slot [Causes];
   error_code_e cause_code [Causes];
-  assign cause_valid = {send_error_valid_i, fails[1], fails[0], window_error, moves_valid && malformed && !dead,
+  assign cause_valid = {params_fails, send_error_valid_i, fails[1], fails[0], window_error, moves_valid && malformed && !dead,
                         end_valid && job_end.error};
   assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
-                        send_error_slot_i};
+                        send_error_slot_i, params_fail_slot};
   assign cause_code = '{ErrorCodeInternal, move_error, ErrorCodeMalformedProgram, fail_code[0], fail_code[1],
-                        ErrorCodeInternal};
+                        ErrorCodeInternal, params_code};
 
   logic [Calls-1:0] failed_q, fail_one;
   error_code_e failed_code_q [Calls];

@@ -22,7 +22,7 @@ EngineNode::EngineNode(std::uint32_t node, sim::Network& network, const sim::Axi
   Vunisono_cclo_engine& top = *top_;
   sim::bind_read_pins(pins_, top, 4, 64, 64);
   sim::bind_write_pins(pins_, top, 4, 64, 64);
-  top.move_valid_i = top.pool_write_i = top.clear_valid_i = top.context_valid_i = 0;
+  top.move_valid_i = top.pool_write_i = top.clear_valid_i = top.clear_failed_i = top.context_valid_i = 0;
   top.reg_valid_i = top.poe_reg_valid_i = 0;
   top.mac_tx_ready_i = top.mac_rx_valid_i = 0;
   top.m_axi_arready = top.m_axi_rvalid = top.m_axi_awready = top.m_axi_wready = top.m_axi_bvalid = 0;
@@ -81,19 +81,20 @@ void EngineNode::create_communicator(std::uint32_t index, std::uint32_t number, 
 }
 
 void EngineNode::begin(std::uint32_t slot, std::uint32_t communicator, const Call& call, const Program& program,
-                       std::uint32_t sequence, const std::array<Place, 5>& regions) {
+                       std::uint32_t sequence, const std::array<Place, 5>& regions, std::uint32_t tag) {
   Vunisono_cclo_engine& top = *top_;
+  clear(slot, false);
   regions_[slot] = regions;
   finished_[slot] = false;
-  top.clear_valid_i = 1;
-  top.clear_slot_i = static_cast<std::uint8_t>(slot);
-  tick();
-  top.clear_valid_i = 0;
+  failed_[slot] = 0;
   std::fill_n(&top.context_i[0], 4, 0U);
   set_bits(top.context_i, 0, 4, communicator);
+  const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
+  set_bits(top.context_i, 4, 1, pair);
   set_bits(top.context_i, 5, 6, static_cast<std::uint64_t>(call.dtype));
   set_bits(top.context_i, 11, 32, sequence);
-  set_bits(top.context_i, 75, 32, 0x1234'0000U + sequence);  // signature
+  set_bits(top.context_i, 43, 32, tag);
+  set_bits(top.context_i, 75, 32, pair ? 0x5151U : 0x1234'0000U + sequence);  // signature
   top.context_slot_i = static_cast<std::uint8_t>(slot);
   top.context_valid_i = 1;
   tick();
@@ -108,6 +109,22 @@ void EngineNode::begin(std::uint32_t slot, std::uint32_t communicator, const Cal
   top.pool_write_i = 0;
   for (const Move& move : program.moves) moves_[slot].push_back({encode(move), false});
   moves_[slot].push_back({{}, true});
+  starting_.push_back(slot);
+}
+
+void EngineNode::clear(std::uint32_t slot, bool failed) {
+  Vunisono_cclo_engine& top = *top_;
+  moves_[slot].clear();
+  std::erase(starting_, slot);
+  if (offers_ && top.move_slot_i == slot) offers_ = false;
+  top.clear_valid_i = 1;
+  top.clear_slot_i = static_cast<std::uint8_t>(slot);
+  top.clear_failed_i = failed;
+  do {
+    tick();
+  } while (top.clear_done_o == 0);
+  top.clear_valid_i = 0;
+  tick();
 }
 
 void EngineNode::tick() {
@@ -117,6 +134,10 @@ void EngineNode::tick() {
     for (std::uint32_t i = 0; i < 8 && !offers_; ++i) {
       const std::uint32_t slot = (next_slot_ + i) % 8;
       if (moves_[slot].empty()) continue;
+      // Calls begin in their order; a slot whose window is full gets no move.
+      const bool starts = std::find(starting_.begin(), starting_.end(), slot) != starting_.end();
+      const std::uint64_t room = top.room_o >> (6 * slot) & 63U;
+      if ((starts && slot != starting_.front()) || room == 0 || (room < 4 && since_move_ < 200)) continue;
       offers_ = true;
       const Emitted& move = moves_[slot].front();
       top.move_slot_i = static_cast<std::uint8_t>(slot);
@@ -145,10 +166,14 @@ void EngineNode::tick() {
 
   if (top.move_valid_i != 0 && top.move_ready_o != 0) {
     moves_[top.move_slot_i].pop_front();
+    if (!starting_.empty() && starting_.front() == top.move_slot_i) starting_.pop_front();
+    since_move_ = 0;
     next_slot_ = (top.move_slot_i + 1U) % 8;
     offers_ = false;
   }
   binding_ = regions_[top.binding_slot_o][std::min<std::size_t>(top.binding_region_o, 4)];
+  ++since_move_;
+  free_buffers_ = top.free_buffers_o;
   if (top.finished_valid_o != 0) finished_[top.finished_slot_o] = true;
   if (top.fail_valid_o != 0 && failed_[top.fail_slot_o] == 0) failed_[top.fail_slot_o] = top.fail_code_o;
   if (top.rx_fault_valid_o != 0) rx_fault_ = top.rx_fault_code_o;

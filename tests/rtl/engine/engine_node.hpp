@@ -36,7 +36,10 @@ class EngineNode {
   void create_communicator(std::uint32_t index, std::uint32_t number, std::uint32_t size, const Agreed& agreed);
   /// Enters a call into a slot: its program and where its regions stand.
   void begin(std::uint32_t slot, std::uint32_t communicator, const Call& call, const Program& program,
-             std::uint32_t sequence, const std::array<Place, 5>& regions);
+             std::uint32_t sequence, const std::array<Place, 5>& regions, std::uint32_t tag = 0);
+  /// Ends what a slot has, in the middle if it failed; returns when all is given back.
+  void clear(std::uint32_t slot, bool failed);
+  std::uint32_t free_buffers() const { return free_buffers_; }
   bool finished(std::uint32_t slot) const { return finished_[slot]; }
   std::uint16_t failed(std::uint32_t slot) const { return failed_[slot]; }
   /// The last fault that Rx has reported, 0 if none.
@@ -62,6 +65,9 @@ class EngineNode {
   std::array<std::deque<Emitted>, 8> moves_;
   std::uint32_t next_slot_ = 0;
   bool offers_ = false;
+  std::deque<std::uint32_t> starting_;  ///< slots whose calls' first moves have not been taken
+  std::uint32_t since_move_ = 0;        ///< cycles
+  std::uint32_t free_buffers_ = 0;
   std::array<std::array<Place, 5>, 8> regions_{};
   Place binding_;
   std::array<bool, 8> finished_{};
