@@ -261,7 +261,7 @@ class TwoRanks {
     on_cores(cores_, [&](std::uint32_t rank) {
       std::vector<std::vector<std::byte>> offers;
       constexpr std::chrono::seconds kPatience{30};
-      std::unique_ptr<Poe> poe = job.join(rank, pack_offer(Engine::offer_of(settings)), kPatience, offers);
+      std::unique_ptr<Poe> poe = job.join(rank, pack_offer(NativeEngine::offer_of(settings)), kPatience, offers);
       Context context(std::move(poe), settings, offers);
       const std::shared_ptr<Endpoint> endpoint = context.endpoint();
       const std::shared_ptr<cclo::Express> express = endpoint->engine->express(0);

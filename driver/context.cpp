@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -24,7 +25,8 @@ struct PackedOffer {
   std::uint32_t algorithm_hash;
   std::uint32_t tuning_hash;
   std::uint32_t quota;
-  std::uint32_t reserved;
+  std::uint16_t platform;
+  std::uint16_t node;
   CoreMask cores;
 };
 static_assert(sizeof(PackedOffer) == kOfferBytes);
@@ -38,18 +40,48 @@ std::uint64_t machine_memory() {
 
 }  // namespace
 
-std::vector<std::byte> pack_offer(const Agreement& offer) {
-  const PackedOffer packed{offer.capability,    kOfferVersion,         offer.eager_limit,
-                           offer.segment_bytes, offer.rx_buffer_count, offer.algorithm_hash,
-                           offer.tuning_hash,   offer.quota,           0,
+const char* name_of(Platform platform) {
+  switch (platform) {
+    case Platform::kNative:
+      return "native";
+    case Platform::kFunctional:
+      return "functional";
+    case Platform::kRtl:
+      return "rtl";
+  }
+  return "?";
+}
+
+std::vector<std::byte> pack_offer(const Agreement& offer, Platform platform, std::uint32_t node) {
+  const PackedOffer packed{offer.capability,
+                           kOfferVersion,
+                           offer.eager_limit,
+                           offer.segment_bytes,
+                           offer.rx_buffer_count,
+                           offer.algorithm_hash,
+                           offer.tuning_hash,
+                           offer.quota,
+                           static_cast<std::uint16_t>(platform),
+                           static_cast<std::uint16_t>(node),
                            offer.cores};
   std::vector<std::byte> bytes(sizeof packed);
   std::memcpy(bytes.data(), &packed, sizeof packed);
   return bytes;
 }
 
+std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offers) {
+  std::vector<std::uint32_t> nodes;
+  for (const std::vector<std::byte>& offer : offers) {
+    PackedOffer packed{};
+    std::memcpy(&packed, offer.data(), std::min(offer.size(), sizeof packed));
+    nodes.push_back(packed.node);
+  }
+  return nodes;
+}
+
 Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
   std::vector<Agreement> all;
+  std::optional<Platform> platform;
   for (std::size_t endpoint = 0; endpoint < offers.size(); ++endpoint) {
     PackedOffer packed{};
     if (offers[endpoint].size() == sizeof packed) std::memcpy(&packed, offers[endpoint].data(), sizeof packed);
@@ -60,6 +92,13 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
                       std::to_string(sizeof packed) + " bytes, version " + std::to_string(kOfferVersion) +
                       ": use one version of Unisono on all ranks");
     }
+    const auto own = static_cast<Platform>(packed.platform);
+    if (platform.value_or(own) != own) {
+      throw Error(ErrorCode::kBootstrap, "rank " + std::to_string(endpoint) + " runs on platform " + name_of(own) +
+                                             ", rank 0 on " + name_of(*platform) +
+                                             ": set UNISONO_PLATFORM alike on all ranks");
+    }
+    platform = own;
     all.push_back({packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count,
                    packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores});
   }
@@ -68,12 +107,21 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
 
 Context::Context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
                  std::span<const std::vector<std::byte>> offers) {
+  Poe& network = *poe;
+  begin(std::move(poe), std::make_unique<NativeEngine>(network, settings), agree_on(offers));
+}
+
+Context::Context(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed) {
+  begin(std::move(poe), std::move(engine), agreed);
+}
+
+void Context::begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed) {
   endpoint_ = std::make_shared<Endpoint>();
   endpoint_->poe = std::move(poe);
-  endpoint_->engine = std::make_unique<Engine>(*endpoint_->poe, settings);
+  endpoint_->engine = std::move(engine);
   std::vector<std::uint32_t> all(endpoint_->poe->size());
   std::iota(all.begin(), all.end(), 0U);
-  endpoint_->engine->create_communicator(0, 0, all, agree_on(offers));
+  endpoint_->engine->create_communicator(0, 0, all, agreed);
 }
 
 std::shared_ptr<Endpoint> Context::endpoint() const {

@@ -23,6 +23,15 @@
 
 namespace unisono::driver {
 
+/// What carries out a job's calls; the same on all its ranks.
+enum class Platform : std::uint8_t {
+  kNative = 0,      ///< this library's own engine
+  kFunctional = 1,  ///< the native engine behind the registers of a device
+  kRtl = 2,         ///< a Verilated node of a simulated cluster
+};
+/// As UNISONO_PLATFORM and `unisono run --platform` have it.
+const char* name_of(Platform platform);
+
 /// An endpoint's network and engine. Whoever works with them holds a reference, so that leaving the
 /// job takes nothing from under a thread that still waits.
 struct Endpoint {
@@ -35,6 +44,8 @@ class Context {
  public:
   /// Makes the engine and the communicator of all ranks (number 0) from all members' offers.
   Context(std::unique_ptr<Poe> poe, const EngineSettings& settings, std::span<const std::vector<std::byte>> offers);
+  /// The same with an engine that is there already.
+  Context(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
 
   /// The engine and network; throws Error(kWrongProcess) after `close`.
   std::shared_ptr<Endpoint> endpoint() const;
@@ -52,6 +63,8 @@ class Context {
   std::uint64_t world_handle = 0;  ///< set once, before the context is seen by anybody
 
  private:
+  void begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
+
   mutable std::mutex mutex_;
   std::shared_ptr<Endpoint> endpoint_;
   std::uint32_t next_number_ = 1;
@@ -134,9 +147,12 @@ using Programs = Handles<ProgramSet, HandleKind::kProgram>;
 
 /// Bytes of one member's packed offer.
 inline constexpr std::size_t kOfferBytes = 72;
-/// What one member brings to the agreement of its job, as bytes.
-std::vector<std::byte> pack_offer(const Agreement& offer);
-/// Agreement over packed offers. Throws Error(kBootstrap) on one of another version.
+/// What one member brings to the agreement of its job, as bytes. `node` is the transport's address of its device.
+std::vector<std::byte> pack_offer(const Agreement& offer, Platform platform = Platform::kNative,
+                                  std::uint32_t node = 0);
+/// The nodes in packed offers, by endpoint.
+std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offers);
+/// Agreement over packed offers. Throws Error(kBootstrap) on one of another version or platform.
 Agreement agree_on(std::span<const std::vector<std::byte>> offers);
 
 /// Collective over `parent`; null for a negative colour.

@@ -17,6 +17,7 @@
 #include "core/user_op.hpp"
 #include "cost/in_force.hpp"
 #include "driver/objects.hpp"
+#include "driver/platform.hpp"
 #include "engine/express.hpp"
 #include "engine/interrupt.hpp"
 #include "network/shm/arena.hpp"
@@ -166,8 +167,8 @@ std::shared_ptr<const std::vector<Rule>> rules_of_process() {
   return std::make_shared<const std::vector<Rule>>(std::move(found.rules));
 }
 
-EngineSettings settings_of(const unisono_settings* given) {
-  EngineSettings settings;
+EngineSettings settings_of(const unisono_settings* given, Platform platform) {
+  EngineSettings settings = default_settings(platform);
   settings.rules = rules_of_process();
   if (given == nullptr) return settings;
   const auto own = import_struct(given, "unisono_settings");
@@ -299,9 +300,8 @@ const char* unisono_result_name(unisono_result result) {
 unisono_result unisono_init(const unisono_settings* given, unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
-    const EngineSettings settings = settings_of(given);
-    JoinedJob job = join_job(JobEnvironment::from_environment(), pack_offer(Engine::offer_of(settings)));
-    result = publish(std::make_shared<Context>(std::move(job.poe), settings, job.offers));
+    const Platform platform = platform_of_process();
+    result = publish(join_as_process(platform, settings_of(given, platform)));
   });
 }
 
@@ -326,12 +326,9 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
                                       unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
-    const EngineSettings settings = settings_of(given);
+    const Platform platform = platform_of_process();
     const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
-    std::vector<std::vector<std::byte>> offers;
-    std::unique_ptr<Poe> poe =
-        shared->join(rank, pack_offer(Engine::offer_of(settings)), std::chrono::seconds(60), offers);
-    result = publish(std::make_shared<Context>(std::move(poe), settings, offers));
+    result = publish(join_as_thread(platform, settings_of(given, platform), *shared, rank));
   });
 }
 

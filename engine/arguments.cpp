@@ -220,6 +220,12 @@ class Admission {
     const bool sends = c == Collective::kScatterv || c == Collective::kAlltoallv;
     const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv || c == Collective::kAlltoallv;
     if (!sends && !receives) return;
+    if (request_.params.data != nullptr) {
+      // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.
+      if (c == Collective::kAlltoallv && !call_.in_place) call_.count = 0;
+      bound_ = true;
+      return;
+    }
     if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
     const VectorArguments& v = *request_.vectors;
     const bool root = call_.rank == call_.root;
@@ -265,7 +271,7 @@ class Admission {
   }
 
   void buffers() {
-    if (call_.collective == Collective::kProgram) {
+    if (call_.collective == Collective::kProgram || bound_) {
       state_.regions[static_cast<std::size_t>(Region::kSrc)] = request_.src;
       state_.regions[static_cast<std::size_t>(Region::kDst)] = request_.dst;
       distinct(request_.src, request_.src.bytes, request_.dst, request_.dst.bytes);
@@ -342,6 +348,13 @@ class Admission {
     }
   }
 
+  /// Checks memory that the request brings for a region, if it brings any.
+  void provided(const char* name, const Binding& given, std::uint64_t needed) const {
+    if (given.data == nullptr || given.bytes >= needed) return;
+    refuse(ErrorCode::kBufferTooSmall, std::string(name) + " has " + std::to_string(given.bytes) + " bytes; " +
+                                           std::to_string(needed) + " are needed");
+  }
+
   void bind() {
     const CheckedProgram& checked = *state_.program;
     const Program& program = checked.program;
@@ -354,20 +367,25 @@ class Admission {
       }
     }
     if (program.params_bytes % 8 != 0) refuse(ErrorCode::kMalformedProgram, "params are not whole words of 8 bytes");
+    const bool own_scratch = request_.scratch.data == nullptr;
+    const bool own_params = request_.params.data == nullptr;
+    provided("scratch", request_.scratch, program.scratch_bytes);
+    provided("params", request_.params, program.params_bytes);
     try {
-      if (state_.scratch.size() < program.scratch_bytes) state_.scratch.resize(program.scratch_bytes);
-      state_.params.assign(program.params_bytes / 8, 0);
+      if (own_scratch && state_.scratch.size() < program.scratch_bytes) state_.scratch.resize(program.scratch_bytes);
+      state_.params.assign(own_params ? program.params_bytes / 8 : 0, 0);
     } catch (const std::bad_alloc&) {
       refuse(ErrorCode::kOutOfMemory, std::to_string(program.scratch_bytes) + " bytes of scratch could not be had");
     }
     const Algorithm* chosen = state_.algorithm;
-    if (chosen != nullptr && chosen->fill_params != nullptr) {
+    if (own_params && chosen != nullptr && chosen->fill_params != nullptr) {
       chosen->fill_params(call_, request_.vectors != nullptr ? *request_.vectors : VectorArguments{},
                           state_.params.data());
     }
-    state_.regions[static_cast<std::size_t>(Region::kScratch)] = {state_.scratch.data(), program.scratch_bytes};
-    state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
-                                                                 program.params_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kScratch)] = {
+        own_scratch ? state_.scratch.data() : request_.scratch.data, program.scratch_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kParams)] = {
+        own_params ? reinterpret_cast<std::byte*>(state_.params.data()) : request_.params.data, program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
     state_.signature = signature_of(
         call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone, identity_of(call_.func)});
@@ -381,6 +399,7 @@ class Admission {
   std::uint64_t send_extent_ = 0;
   std::uint64_t recv_extent_ = 0;
   std::uint64_t own_count_ = 0;
+  bool bound_ = false;  ///< a v-collective whose counts stand in params that were given
 };
 
 }  // namespace

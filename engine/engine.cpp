@@ -35,6 +35,8 @@ constexpr int kRoundsAtOnce = 8;
 /// How often peers' liveness and deadlines are examined while idle, at most.
 constexpr std::chrono::microseconds kLookInterval{2'000};
 
+constexpr const char* kInterrupted = "the call was interrupted by its caller";
+
 std::uint32_t hash_of_algorithms() {
   std::string text;
   for (const Algorithm& algorithm : algorithms()) {
@@ -95,7 +97,7 @@ void check_settings(const EngineSettings& settings) {
 
 }  // namespace
 
-class Engine::Impl final : public Express::Watch {
+class NativeEngine::Impl final : public Express::Watch {
  public:
   Impl(Poe& poe, const EngineSettings& given)
       : settings(given),
@@ -259,7 +261,7 @@ class Engine::Impl final : public Express::Watch {
   }
 
   Clock::time_point look(Express& express, Express::Blocking& blocking) override {
-    if (Interrupt::current().pending()) throw interrupted();
+    if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
     const std::lock_guard lock(mutex);
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
@@ -284,8 +286,6 @@ class Engine::Impl final : public Express::Watch {
       std::this_thread::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
     }
   }
-
-  static Error interrupted() { return {ErrorCode::kRevoked, "the call was interrupted by its caller"}; }
 
   void failed(Express& express, const Error& error) override {
     const std::lock_guard lock(mutex);
@@ -323,14 +323,28 @@ class Engine::Impl final : public Express::Watch {
   Clock::time_point next_look{};
 };
 
-Engine::Engine(Poe& poe, const EngineSettings& settings) {
+std::uint64_t Engine::run(const CallRequest& request) {
+  const CallId id = submit(request);
+  CallResult result = wait(id, Interrupt::kInterval);
+  while (!result.complete) {
+    if (Interrupt::current().pending()) revoke(request.communicator, kInterrupted);
+    result = wait(id, Interrupt::kInterval);
+  }
+  forget(id);
+  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  return result.received_bytes;
+}
+
+std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const { return nullptr; }
+
+NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
   check_settings(settings);
   impl_ = std::make_unique<Impl>(poe, settings);
 }
 
-Engine::~Engine() = default;
+NativeEngine::~NativeEngine() = default;
 
-Agreement Engine::offer_of(const EngineSettings& settings) {
+Agreement NativeEngine::offer_of(const EngineSettings& settings) {
   check_settings(settings);
   Agreement offer;
   Capability capability = capability_of_engine();
@@ -349,25 +363,26 @@ Agreement Engine::offer_of(const EngineSettings& settings) {
   return offer;
 }
 
-Agreement Engine::offer() const {
+Agreement NativeEngine::offer() const {
   EngineSettings within = impl_->settings;
   within.segment_bytes = std::min(within.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
   return offer_of(within);
 }
 
-void Engine::create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-                                 const Agreement& agreed, std::uint32_t group_size) {
+void NativeEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
+                                       std::span<const std::uint32_t> endpoints, const Agreement& agreed,
+                                       std::uint32_t group_size) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.create(number, epoch, endpoints, agreed, group_size);
 }
 
-void Engine::free_communicator(std::uint32_t number) {
+void NativeEngine::free_communicator(std::uint32_t number) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.free(number);
   impl_->wake_waiting();
 }
 
-void Engine::set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) {
+void NativeEngine::set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) {
   const std::lock_guard lock(impl_->mutex);
   if (timeout.count() <= 0) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -376,22 +391,22 @@ void Engine::set_timeout(std::uint32_t communicator, std::chrono::microseconds t
   impl_->communicators.get(communicator).timeout = timeout;
 }
 
-std::uint32_t Engine::rank(std::uint32_t communicator) const {
+std::uint32_t NativeEngine::rank(std::uint32_t communicator) const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->communicators.get(communicator).rank;
 }
 
-std::uint32_t Engine::size(std::uint32_t communicator) const {
+std::uint32_t NativeEngine::size(std::uint32_t communicator) const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->communicators.get(communicator).size;
 }
 
-void Engine::bind_window(std::uint32_t communicator, Binding window) {
+void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.get(communicator).window = window.data == nullptr ? Binding{} : window;
 }
 
-CallId Engine::submit(const CallRequest& request) {
+CallId NativeEngine::submit(const CallRequest& request) {
   const std::lock_guard lock(impl_->mutex);
   Impl& engine = *impl_;
   CallState& call = engine.admitted(request);
@@ -423,7 +438,7 @@ CallId Engine::submit(const CallRequest& request) {
   return id;
 }
 
-std::uint64_t Engine::run(const CallRequest& request) {
+std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
   const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
@@ -449,38 +464,28 @@ std::uint64_t Engine::run(const CallRequest& request) {
     if (mail && express != nullptr) return express->run_mail(op, request.call.count);
     if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
   }
-  const CallId id = submit(request);
-  CallResult result = wait(id, Interrupt::kInterval);
-  while (!result.complete) {
-    if (Interrupt::current().pending()) revoke(request.communicator, Impl::interrupted().what());
-    result = wait(id, Interrupt::kInterval);
-  }
-  forget(id);
-  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
-  return result.received_bytes;
+  return Engine::run(request);
 }
 
-std::shared_ptr<Express> Engine::express(std::uint32_t communicator) const {
+std::shared_ptr<Express> NativeEngine::express(std::uint32_t communicator) const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->communicators.get(communicator).express;
 }
 
-LastAlgorithm Engine::last_algorithm(std::uint32_t communicator) const {
+LastAlgorithm NativeEngine::last_algorithm(std::uint32_t communicator) const {
   const std::lock_guard lock(impl_->mutex);
   const std::uint32_t number = impl_->communicators.get(communicator).last->number.load(std::memory_order_relaxed);
   const std::uint32_t position = number & ~LastNumber::kAutomatic;
   return {position == 0 ? nullptr : &algorithms()[position - 1], (number & LastNumber::kAutomatic) != 0};
 }
 
-CallResult Engine::test(CallId id) {
+CallResult NativeEngine::test(CallId id) {
   const std::lock_guard lock(impl_->mutex);
   if (!impl_->calls.result(id).complete) impl_->progress();
   return impl_->calls.result(id);
 }
 
-CallResult Engine::wait(CallId id) { return wait(id, std::chrono::microseconds::max()); }
-
-CallResult Engine::wait(CallId id, std::chrono::microseconds at_most) {
+CallResult NativeEngine::wait(CallId id, std::chrono::microseconds at_most) {
   Impl& engine = *impl_;
   const auto begin = Clock::now();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - begin);
@@ -528,17 +533,17 @@ CallResult Engine::wait(CallId id, std::chrono::microseconds at_most) {
   return engine.calls.result(id);
 }
 
-void Engine::forget(CallId id) {
+void NativeEngine::forget(CallId id) {
   const std::lock_guard lock(impl_->mutex);
   impl_->calls.forget(id);
 }
 
-void Engine::progress() {
+void NativeEngine::progress() {
   const std::lock_guard lock(impl_->mutex);
   impl_->progress();
 }
 
-void Engine::revoke(std::uint32_t communicator, const std::string& reason) {
+void NativeEngine::revoke(std::uint32_t communicator, const std::string& reason) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.revoke(impl_->communicators.get(communicator), ErrorCode::kRevoked, reason, true);
   impl_->wake_waiting();

@@ -1,4 +1,4 @@
-// The native engine (CCLO): executes programs for one endpoint.
+// The engine (CCLO): carries out calls for one endpoint. The native one executes their programs itself.
 #pragma once
 
 #include <array>
@@ -47,9 +47,13 @@ struct CallRequest {
   Binding src;
   Binding dst;
   const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
-  std::shared_ptr<const Program> program;    ///< for Collective::kProgram: this rank's program
-  std::span<const CallId> wait_for;          ///< calls of this endpoint that must complete before
-  std::chrono::microseconds timeout{0};      ///< 0 = the communicator's
+  /// Memory that a call descriptor has bound, for the engine behind a device's registers: scratch, and the params as
+  /// `Algorithm::fill_params` leaves them (then `vectors` is not looked at). Otherwise the engine provides both.
+  Binding scratch;
+  Binding params;
+  std::shared_ptr<const Program> program;  ///< for Collective::kProgram: this rank's program
+  std::span<const CallId> wait_for;        ///< calls of this endpoint that must complete before
+  std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
 };
 
 /// What became of a call.
@@ -85,59 +89,86 @@ namespace cclo {
 class Express;
 }
 
-/// One endpoint's engine. Caller-driven: calls make progress inside `submit`, `test`, `wait` and
-/// `progress`. Thread-safe by one lock.
+/// One endpoint's engine: this library's own (`NativeEngine`), or one on a device. Thread-safe.
 class Engine {
  public:
-  /// `poe` must outlive the engine. Throws Error.
-  Engine(Poe& poe, const EngineSettings& settings);
-  ~Engine();
+  virtual ~Engine() = default;
+  Engine() = default;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// What an engine with these settings brings to an agreement; known before there is a network, whose largest payload
-  /// may still shorten the segments of a communicator. Throws Error if a setting is not allowed.
-  static Agreement offer_of(const EngineSettings& settings);
   /// What this engine brings to an agreement, on its network.
-  Agreement offer() const;
+  virtual Agreement offer() const = 0;
 
   /// Makes a communicator of the listed endpoints, in order of rank; this endpoint must be among
   /// them. All members make it with the same number and epoch and the same agreed values (the
   /// intersection of all offers, see `agree`). Throws Error.
-  void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-                           const Agreement& agreed, std::uint32_t group_size = 0);
+  virtual void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                                   const Agreement& agreed, std::uint32_t group_size = 0) = 0;
   /// Frees it. Calls in flight on it fail with kFreedCommunicator. Throws Error if there is none.
-  void free_communicator(std::uint32_t number);
+  virtual void free_communicator(std::uint32_t number) = 0;
   /// Default deadline of calls on a communicator.
-  void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout);
-  std::uint32_t rank(std::uint32_t communicator) const;
-  std::uint32_t size(std::uint32_t communicator) const;
+  virtual void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) = 0;
+  virtual std::uint32_t rank(std::uint32_t communicator) const = 0;
+  virtual std::uint32_t size(std::uint32_t communicator) const = 0;
 
   /// Binds the memory that peers may put into and get from on this communicator.
-  void bind_window(std::uint32_t communicator, Binding window);
+  virtual void bind_window(std::uint32_t communicator, Binding window) = 0;
 
   /// Starts a call and returns its number. Checks every argument and throws Error before anything is
   /// sent; errors after that are the call's result.
-  CallId submit(const CallRequest& request);
+  virtual CallId submit(const CallRequest& request) = 0;
   /// `submit`, `wait` and `forget` in one. Throws what the call ends with. Returns the bytes that a recv received.
-  std::uint64_t run(const CallRequest& request);
+  virtual std::uint64_t run(const CallRequest& request);
   /// The express way of a communicator, or null if it has none; remains usable for as long as the caller keeps it.
-  std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
+  virtual std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
   /// The algorithm of the last collective call that has begun on a communicator.
-  LastAlgorithm last_algorithm(std::uint32_t communicator) const;
+  virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;
   /// Makes progress and reports; the result stays available until `forget`.
-  CallResult test(CallId id);
+  virtual CallResult test(CallId id) = 0;
   /// Progresses until the call has completed (in success or error); the call's own deadline ends it.
-  CallResult wait(CallId id);
+  CallResult wait(CallId id) { return wait(id, std::chrono::microseconds::max()); }
   /// As `wait`, but returns after `at_most` with what there is.
-  CallResult wait(CallId id, std::chrono::microseconds at_most);
+  virtual CallResult wait(CallId id, std::chrono::microseconds at_most) = 0;
   /// Drops a completed call's result. The buffers of a call are in use until it has completed.
-  void forget(CallId id);
+  virtual void forget(CallId id) = 0;
   /// Makes progress on everything once.
-  void progress();
+  virtual void progress() = 0;
 
   /// Marks the communicator as failed on all reachable members.
-  void revoke(std::uint32_t communicator, const std::string& reason);
+  virtual void revoke(std::uint32_t communicator, const std::string& reason) = 0;
+};
+
+/// The engine of this library. Caller-driven: calls make progress inside `submit`, `test`, `wait` and
+/// `progress`. Thread-safe by one lock.
+class NativeEngine final : public Engine {
+ public:
+  /// `poe` must outlive the engine. Throws Error.
+  NativeEngine(Poe& poe, const EngineSettings& settings);
+  ~NativeEngine() override;
+
+  /// What an engine with these settings brings to an agreement; known before there is a network, whose largest payload
+  /// may still shorten the segments of a communicator. Throws Error if a setting is not allowed.
+  static Agreement offer_of(const EngineSettings& settings);
+
+  using Engine::wait;
+  Agreement offer() const override;
+  void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                           const Agreement& agreed, std::uint32_t group_size = 0) override;
+  void free_communicator(std::uint32_t number) override;
+  void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
+  std::uint32_t rank(std::uint32_t communicator) const override;
+  std::uint32_t size(std::uint32_t communicator) const override;
+  void bind_window(std::uint32_t communicator, Binding window) override;
+  CallId submit(const CallRequest& request) override;
+  std::uint64_t run(const CallRequest& request) override;
+  std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const override;
+  LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
+  CallResult test(CallId id) override;
+  CallResult wait(CallId id, std::chrono::microseconds at_most) override;
+  void forget(CallId id) override;
+  void progress() override;
+  void revoke(std::uint32_t communicator, const std::string& reason) override;
 
  private:
   class Impl;

@@ -33,9 +33,12 @@ class Device {
   virtual void store(std::uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual void load(std::uint64_t address, std::span<std::byte> bytes) = 0;
 
-  /// Returns when a completion waits in `status`, or when `at_most` of the device's time has passed. In a simulated
-  /// cluster time passes only while its hosts wait.
-  virtual void wait(std::chrono::microseconds at_most) = 0;
+  /// Returns true when a completion waits in `status`, or when `at_most` of the device's time has passed. Returns false
+  /// after some time of this machine, so that the caller can look at other things: the wait goes on, `wait` continues
+  /// it, and any other use begins when it has ended. In a simulated cluster time passes only while its hosts wait.
+  virtual bool wait(std::chrono::microseconds at_most) = 0;
+  /// The device's clock, in which deadlines of calls are counted. Only differences mean something.
+  virtual std::chrono::nanoseconds now() = 0;
 
   /// The transport's address of this device, and the session that leads from here to another.
   virtual std::uint32_t node() const = 0;

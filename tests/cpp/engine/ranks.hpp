@@ -65,7 +65,7 @@ inline void run_ranks(std::uint32_t size, const EngineSettings& settings, const 
   std::vector<Agreement> offers;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     networks[rank] = job.endpoint(rank);
-    engines[rank] = std::make_unique<Engine>(*networks[rank], settings);
+    engines[rank] = std::make_unique<NativeEngine>(*networks[rank], settings);
     offers.push_back(engines[rank]->offer());
   }
   const Agreement agreed = agree(offers);

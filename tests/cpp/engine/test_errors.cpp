@@ -109,7 +109,7 @@ TEST_P(Errors, PeerThatLeftIsNamed) {
     const std::vector<std::uint32_t> all{0, 1};
     EngineSettings with = settings();
     with.lanes = lanes;
-    Engine engine(*networks[0], with);
+    NativeEngine engine(*networks[0], with);
     const Agreement offer = engine.offer();
     engine.create_communicator(0, 0, all, agree({&offer, 1}));
     networks[1].reset();
@@ -133,9 +133,9 @@ TEST_P(Errors, PeerThatLeftIsNamedByABlockingCall) {
   ThreadJob job(3);
   std::unique_ptr<Poe> networks[3] = {job.endpoint(0), job.endpoint(1), job.endpoint(2)};
   const std::vector<std::uint32_t> all{0, 1, 2};
-  Engine first(*networks[0], settings());
-  auto second = std::make_unique<Engine>(*networks[1], settings());
-  Engine third(*networks[2], settings());
+  NativeEngine first(*networks[0], settings());
+  auto second = std::make_unique<NativeEngine>(*networks[1], settings());
+  NativeEngine third(*networks[2], settings());
   const Agreement offer = first.offer();
   for (Engine* engine : {&first, second.get(), &third}) engine->create_communicator(0, 0, all, agree({&offer, 1}));
   second.reset();
@@ -407,7 +407,7 @@ TEST(Settings, AreChecked) {
   const auto refused = [&](auto spoil) {
     EngineSettings settings;
     spoil(settings);
-    EXPECT_THROW(Engine(*network, settings), Error);
+    EXPECT_THROW(NativeEngine(*network, settings), Error);
   };
   refused([](EngineSettings& s) { s.segment_bytes = 63; });
   refused([](EngineSettings& s) { s.rx_buffer_count = 0; });
@@ -420,7 +420,7 @@ TEST(Agreeing, TakesTheLeastAndRefusesOtherAlgorithms) {
   EngineSettings small = quick_settings();
   small.eager_limit = 100;
   small.rx_buffer_count = 3;
-  Agreement offers[2] = {Engine(*a, quick_settings()).offer(), Engine(*b, small).offer()};
+  Agreement offers[2] = {NativeEngine(*a, quick_settings()).offer(), NativeEngine(*b, small).offer()};
   const Agreement agreed = agree(offers);
   EXPECT_EQ(agreed.eager_limit, 100U);
   EXPECT_EQ(agreed.rx_buffer_count, 3U);

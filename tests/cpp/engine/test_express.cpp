@@ -325,7 +325,7 @@ TEST(ExpressErrors, AnotherThreadFreesTheCommunicator) {
 
 void join_and_run(const JobEnvironment& environment, const std::function<void(Rank&)>& body) {
   JoinedJob job = join_job(environment, {});
-  Engine engine(*job.poe, quick_settings());
+  NativeEngine engine(*job.poe, quick_settings());
   const Agreement offer = engine.offer();
   std::vector<std::uint32_t> endpoints(environment.size);
   std::iota(endpoints.begin(), endpoints.end(), 0U);

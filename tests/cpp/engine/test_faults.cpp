@@ -16,7 +16,7 @@ struct Victim {
   explicit Victim(std::uint32_t size, EngineSettings settings = message_settings())
       : segment(shm::Segment::create({.endpoints = size})) {
     for (std::uint32_t i = 0; i < size; ++i) networks.push_back(std::make_unique<shm::ShmPoe>(segment, i));
-    engine = std::make_unique<Engine>(*networks[0], settings);
+    engine = std::make_unique<NativeEngine>(*networks[0], settings);
     const Agreement offer = engine->offer();
     agreed = agree({&offer, 1});
   }
@@ -301,7 +301,7 @@ TEST(Faults, LastWordsOfAPeerAreHeard) {
   ThreadJob job(2);
   const std::unique_ptr<Poe> here = job.endpoint(0);
   std::unique_ptr<Poe> there = job.endpoint(1);
-  auto peer = std::make_unique<Engine>(*there, message_settings());
+  auto peer = std::make_unique<NativeEngine>(*there, message_settings());
   const Agreement offer = peer->offer();
   const std::vector<std::uint32_t> all{0, 1};
   peer->create_communicator(0, 0, all, offer);
@@ -316,7 +316,7 @@ TEST(Faults, LastWordsOfAPeerAreHeard) {
     peer.reset();
     there.reset();
   });
-  Engine engine(network, message_settings());
+  NativeEngine engine(network, message_settings());
   engine.create_communicator(0, 0, all, offer);
   std::vector<std::int32_t> in(2);
   CallId ids[2];
@@ -337,7 +337,7 @@ TEST(Faults, APeerThatTakesNothingMoreIsFoundDead) {
   std::unique_ptr<Engine> engines[3];
   const std::vector<std::uint32_t> all{0, 1, 2};
   for (int i = 0; i < 3; ++i) {
-    engines[i] = std::make_unique<Engine>(*networks[i], quick_settings());
+    engines[i] = std::make_unique<NativeEngine>(*networks[i], quick_settings());
     const Agreement offer = engines[i]->offer();
     engines[i]->create_communicator(0, 0, all, offer);
   }

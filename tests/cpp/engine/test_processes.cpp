@@ -14,7 +14,7 @@ namespace {
 /// Runs `body` as one rank of a job of processes; communicator 0 has all ranks.
 void join_and_run(const JobEnvironment& environment, const std::function<void(Rank&)>& body) {
   JoinedJob job = join_job(environment, {});
-  Engine engine(*job.poe, quick_settings());
+  NativeEngine engine(*job.poe, quick_settings());
   const Agreement offer = engine.offer();
   std::vector<std::uint32_t> endpoints(environment.size);
   std::iota(endpoints.begin(), endpoints.end(), 0U);

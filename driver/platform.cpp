@@ -1,0 +1,167 @@
+#include "driver/platform.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "platform/device/device_engine.hpp"
+#include "platform/device/functional.hpp"
+#include "platform/device/simulated.hpp"
+
+namespace unisono::driver {
+
+namespace {
+
+/// How much later than its deadline a call of a device may end. The native engine behind the functional device gives
+/// peers 100 ms more to say whether they have entered; a node of a cluster answers at once, and its time is dear.
+constexpr std::chrono::microseconds kFunctionalMargin{500'000};
+constexpr std::chrono::microseconds kSimulatedMargin{1'000};
+/// Deadline of a call on a simulated cluster, of its time, in which a second takes hours.
+constexpr std::chrono::microseconds kSimulatedTimeout{50'000};
+
+[[noreturn]] void refuse(const char* name, const char* value, const std::string& allowed) {
+  throw Error(ErrorCode::kBootstrap, std::string("environment variable ") + name + " is " +
+                                         (value == nullptr ? "not set" : "\"" + std::string(value) + "\"") +
+                                         ", but should be " + allowed);
+}
+
+int descriptor_of_device() {
+  const char* const name = "UNISONO_DEVICE_FD";
+  const char* const value = std::getenv(name);
+  int number = -1;
+  const std::string_view text = value == nullptr ? "" : value;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault != std::errc() || end != text.data() + text.size() || number < 0) {
+    refuse(name, value,
+           "the number of the file descriptor that leads to this rank's node; start the program with `unisono run "
+           "--platform rtl`");
+  }
+  return number;
+}
+
+std::chrono::milliseconds patience_with_device() {
+  const char* const name = "UNISONO_DEVICE_TIMEOUT_S";
+  const char* const value = std::getenv(name);
+  if (value == nullptr) return SimulatedDevice::kPatience;
+  double seconds = 0;
+  const std::string_view text = value;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  constexpr double kMost = 7 * 24 * 3600.0;
+  if (fault != std::errc() || end != text.data() + text.size() || !(seconds >= 0.001) || seconds > kMost) {
+    refuse(name, value, "a number of seconds from 0.001 to " + std::to_string(static_cast<long>(kMost)));
+  }
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+std::vector<std::uint32_t> firmware_image() {
+  const char* const name = "UNISONO_FIRMWARE";
+  const char* const value = std::getenv(name);
+  if (value == nullptr) {
+    refuse(name, value,
+           "the image of the microcontroller (unisono.bin): `python firmware/build.py --image` makes it, `unisono run "
+           "--platform rtl` finds it");
+  }
+  std::ifstream file(value, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || bytes.empty() || bytes.size() % sizeof(std::uint32_t) != 0) {
+    refuse(name, value, "a readable image of whole words (unisono.bin of `python firmware/build.py --image`)");
+  }
+  std::vector<std::uint32_t> words(bytes.size() / sizeof(std::uint32_t));
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
+std::shared_ptr<Context> functional_context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
+                                            std::span<const std::vector<std::byte>> offers) {
+  DeviceOptions options;
+  options.settings = settings;
+  options.margin = kFunctionalMargin;
+  options.nodes = nodes_of(offers);
+  auto engine = std::make_unique<DeviceEngine>(std::make_unique<FunctionalDevice>(*poe), std::move(options));
+  return std::make_shared<Context>(std::move(poe), std::move(engine), agree_on(offers));
+}
+
+std::vector<std::byte> functional_offer(const EngineSettings& settings, std::uint32_t rank) {
+  const std::uint64_t capability = encode(FunctionalDevice::usual_capability())[0];
+  return pack_offer(DeviceEngine::offer_of(capability, settings), Platform::kFunctional, rank);
+}
+
+std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, const EngineSettings& settings) {
+  DeviceOptions options;
+  options.settings = settings;
+  options.margin = kSimulatedMargin;
+  options.firmware = firmware_image();
+  auto device = std::make_unique<SimulatedDevice>(descriptor_of_device(), patience_with_device());
+  const std::uint32_t node = device->node();
+  // What the device is can only be asked while all hosts wait for it, and here they wait for each other: this offer
+  // says who is who, and the capability follows when all have come.
+  JoinedJob job = join_job(environment, pack_offer(DeviceEngine::offer_of(0, settings), Platform::kRtl, node));
+  agree_on(job.offers);
+  options.nodes = nodes_of(job.offers);
+  options.hosts = job.poe.get();
+  auto engine = std::make_unique<DeviceEngine>(std::move(device), std::move(options));
+  DeviceEngine& own = *engine;
+  const auto offers = own.exchange(pack_offer(own.offer(), Platform::kRtl, node), environment.timeout);
+  auto context = std::make_shared<Context>(std::move(job.poe), std::move(engine), agree_on(offers));
+  own.start_together(environment.timeout);
+  return context;
+}
+
+}  // namespace
+
+Platform platform_of_process() {
+  const char* const value = std::getenv("UNISONO_PLATFORM");
+  if (value == nullptr || *value == '\0') return Platform::kNative;
+  for (const Platform platform : {Platform::kNative, Platform::kFunctional, Platform::kRtl}) {
+    if (std::string_view(name_of(platform)) == value) return platform;
+  }
+  refuse("UNISONO_PLATFORM", value,
+         "native (this library's own engine), functional (the registers of a device, the native engine behind them) or "
+         "rtl (a node of a simulated cluster)");
+}
+
+EngineSettings default_settings(Platform platform) {
+  EngineSettings settings;
+  if (platform == Platform::kNative) return settings;
+  settings.eager_limit = 4096;
+  settings.segment_bytes = 4096;
+  settings.rx_buffer_count = 4;
+  if (platform == Platform::kRtl) settings.timeout = kSimulatedTimeout;
+  return settings;
+}
+
+std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings) {
+  const JobEnvironment environment = JobEnvironment::from_environment();
+  if (platform == Platform::kRtl) return simulated_context(environment, settings);
+  const bool native = platform == Platform::kNative;
+  JoinedJob job = join_job(environment, native ? pack_offer(NativeEngine::offer_of(settings))
+                                               : functional_offer(settings, environment.rank));
+  if (!native) return functional_context(std::move(job.poe), settings, job.offers);
+  return std::make_shared<Context>(std::move(job.poe), settings, job.offers);
+}
+
+std::shared_ptr<Context> join_as_thread(Platform platform, const EngineSettings& settings, SharedJob& job,
+                                        std::uint32_t rank) {
+  if (platform == Platform::kRtl) {
+    throw Error(ErrorCode::kUnsupported,
+                "a thread job on platform rtl: each rank has a node of its own, so ranks must be processes; start them "
+                "with `unisono run --platform rtl`, or leave UNISONO_PLATFORM unset");
+  }
+  constexpr std::chrono::seconds kPatience{60};
+  std::vector<std::vector<std::byte>> offers;
+  const bool native = platform == Platform::kNative;
+  std::unique_ptr<Poe> poe =
+      job.join(rank, native ? pack_offer(NativeEngine::offer_of(settings)) : functional_offer(settings, rank),
+               kPatience, offers);
+  if (!native) return functional_context(std::move(poe), settings, offers);
+  return std::make_shared<Context>(std::move(poe), settings, offers);
+}
+
+}  // namespace unisono::driver

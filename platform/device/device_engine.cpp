@@ -1,0 +1,1018 @@
+#include "platform/device/device_engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <list>
+#include <set>
+#include <unordered_map>
+
+#include "engine/arguments.hpp"
+#include "engine/call_queue.hpp"
+#include "engine/program_cache.hpp"
+#include "engine/state.hpp"
+#include "platform/device/hosts.hpp"
+#include "platform/device/registers.hpp"
+
+namespace unisono {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+/// Of the device's time: how long a waiting host leaves it alone.
+constexpr microseconds kSlice{100};
+/// Of this machine's time: how often a waiting host looks after the others.
+constexpr std::chrono::milliseconds kLookInterval{20};
+/// Of the device's time: how long what a host has left behind in its device may take to arrive. A host that left in
+/// good order has seen the end of its own calls, but others may still be passing on what it sent.
+constexpr nanoseconds kAfterDeath{200'000};
+constexpr nanoseconds kAfterLeaving{1'000'000};
+constexpr std::uint64_t kLeastBandwidth = 1;  ///< bytes in a nanosecond, of a path that is not stuck
+
+/// Of the device's time: how long a host that waits for others lets it run before it looks.
+constexpr microseconds kStep{20};
+/// Nanoseconds: jobs begin at a multiple of this.
+constexpr std::uint64_t kStart = 1'000'000;
+/// Steps of the bring-up, in reads of a register.
+constexpr int kPatience = 100'000;
+
+[[noreturn]] void lost(const std::string& what) { throw Error(ErrorCode::kDeviceLost, "device: " + what); }
+
+std::string hexadecimal(std::uint32_t value) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text = "0x";
+  for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[value >> static_cast<unsigned>(shift) & 15U];
+  return text;
+}
+
+std::string in_words(microseconds time) {
+  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " ms" : std::to_string(time.count()) + " us";
+}
+
+bool overlap(const Binding& a, const Binding& b) {
+  if (a.bytes == 0 || b.bytes == 0) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(a.data);
+  const auto second = reinterpret_cast<std::uintptr_t>(b.data);
+  return first < second + b.bytes && second < first + a.bytes;
+}
+
+/// A lock that serves in the order of arrival, so that a thread that waits in short slices keeps nobody out.
+class TurnLock {
+ public:
+  void lock() {
+    std::unique_lock inner(mutex_);
+    const std::uint64_t own = next_++;
+    turn_.wait(inner, [&] { return serving_ == own; });
+  }
+  void unlock() {
+    {
+      const std::lock_guard inner(mutex_);
+      ++serving_;
+    }
+    turn_.notify_all();
+  }
+  /// Whether somebody waits for the one who has it.
+  bool wanted() const {
+    const std::lock_guard inner(mutex_);
+    return next_ - serving_ > 1;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable turn_;
+  std::uint64_t next_ = 0;
+  std::uint64_t serving_ = 0;
+};
+
+/// Whether a rank's dst has to be on the device before the call: it is read, or not all of it is written.
+bool reads_dst(const Call& call) {
+  switch (call.collective) {
+    case Collective::kCopy:
+    case Collective::kAllgather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kAlltoall:
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kScan:
+      return call.in_place;
+    case Collective::kBcast:
+      return call.rank == call.root;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+class DeviceEngine::Impl {
+ public:
+  Impl(std::unique_ptr<Device> given, DeviceOptions with)
+      : device(std::move(given)), options(std::move(with)), memory(device->memory_address(), device->memory_bytes()) {
+    if (options.hosts != nullptr) hosts.emplace(*options.hosts);
+  }
+
+  /// A piece of device memory that holds a copy of a piece of host memory, or is scratch.
+  struct Image {
+    Image(Impl& of, std::uint64_t at, Binding host_memory) : owner(of), address(at), host(host_memory) {}
+    ~Image() { owner.memory.free(address); }
+    Image(const Image&) = delete;
+    Image& operator=(const Image&) = delete;
+
+    Impl& owner;
+    std::uint64_t address;
+    Binding host;
+  };
+
+  /// A communicator, and its place in the device's table.
+  struct Group {
+    cclo::Communicator state;
+    std::uint32_t position = 0;
+    std::uint32_t changes = 0;    ///< of the place, as the device counts them
+    std::uint32_t on_device = 0;  ///< calls that the device has not ended
+    LastAlgorithm last;
+  };
+
+  struct Work {
+    enum class State : std::uint8_t { kQueued, kRunning, kEnded };
+    CallId id = 0;
+    State state = State::kQueued;
+    bool with_device = false;  ///< the device works on it, whether or not anybody still waits for the result
+    bool forgotten = false;
+    bool automatic = true;
+    std::uint32_t number = 0;  ///< the device's for it
+    Group* group = nullptr;
+    std::unique_ptr<cclo::CallState> call;
+    std::vector<CallId> wait_for;
+    microseconds timeout{0};
+    nanoseconds submitted{0};
+    std::shared_ptr<Image> src, dst, scratch, params;
+    CallResult result;
+
+    const Binding& region(Region which) const { return call->regions[static_cast<std::size_t>(which)]; }
+    bool collective() const { return call->space == cclo::CallState::Space::kCollective; }
+    bool point_to_point() const { return call->space == cclo::CallState::Space::kPointToPoint; }
+  };
+
+  // --------------------------------------------------------------------------------------------- bring-up
+
+  void bring_up() {
+    capability = capability_of(*device);
+    device->write(exchange::kControl, registers::kControlReset);
+    for (int i = 0; (device->read(exchange::kControl) & registers::kControlReset) != 0; ++i) {
+      if (i == kPatience) lost("its soft reset does not end");
+    }
+    device->write(exchange::kControl, 0);
+    if (!options.firmware.empty()) {
+      device->write(exchange::kFirmwareAddress, 0);
+      for (const std::uint32_t word : options.firmware) device->write(exchange::kFirmwareData, word);
+      // The last word tells whether the memory holds the image at all.
+      const auto last = static_cast<std::uint32_t>(4 * (options.firmware.size() - 1));
+      device->write(exchange::kFirmwareAddress, last);
+      if (device->read(exchange::kFirmwareData) != options.firmware.back()) {
+        lost("its microcontroller's memory does not hold the firmware of " +
+             std::to_string(4 * options.firmware.size()) + " bytes");
+      }
+    }
+    options.settings = within_limits(options.settings, capability);
+    const EngineSettings& settings = options.settings;
+    device->write(exchange::kEagerLimit, settings.eager_limit);
+    device->write(exchange::kSegmentBytes, settings.segment_bytes);
+    device->write(exchange::kRxBufferCount, settings.rx_buffer_count);
+    device->write(exchange::kRxBufferBytes, settings.segment_bytes);
+    device->write(exchange::kTimeoutUs, deadline_of(settings.timeout));
+    device->write(exchange::kControl, registers::kControlRun);
+    for (int i = 0; (device->read(exchange::kStatus) & registers::kStatusReady) == 0; ++i) {
+      if (i == kPatience)
+        lost("it does not become ready (status " + hexadecimal(device->read(exchange::kStatus)) + ")");
+    }
+  }
+
+  static std::uint32_t deadline_of(microseconds timeout) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(timeout.count(), 1, 0xffffffff));
+  }
+
+  // ---------------------------------------------------------------------------------------- communicators
+
+  Group& group(std::uint32_t number) {
+    const auto found = groups.find(number);
+    if (found != groups.end()) return *found->second;
+    if (freed.count(number) != 0) {
+      throw Error(ErrorCode::kFreedCommunicator, "communicator " + std::to_string(number) + " was freed");
+    }
+    throw Error(ErrorCode::kInvalidArgument, "there is no communicator " + std::to_string(number));
+  }
+
+  void open_session(std::uint32_t node) {
+    if (sessions[node]) return;
+    device->write(exchange::kTransport + 4 * node, registers::kSessionOpen | node);
+    sessions[node] = true;
+  }
+
+  void write_state(Group& of, std::uint32_t flags) {
+    of.changes = (of.changes + 1) & registers::kStateChanges;
+    changes[of.position] = of.changes;
+    device->write(registers::communicator(of.position, registers::kState),
+                  flags | of.changes << registers::kStateChangesShift | std::uint32_t{of.state.epoch} << 16U);
+  }
+
+  void write_tables(Group& of, std::span<const std::uint32_t> nodes) {
+    const cclo::Communicator& state = of.state;
+    const std::uint32_t at = of.position;
+    device->write(registers::communicator(at, registers::kPathValid), 0);
+    for (std::uint32_t rank = 0; rank < state.size; ++rank) {
+      open_session(nodes[rank]);
+      device->write(registers::member(at, rank), registers::kMemberValid | nodes[rank]);
+    }
+    const std::array<std::uint32_t, 7> controller{state.number,
+                                                  state.rank,
+                                                  state.size,
+                                                  state.group_size,
+                                                  state.agreed.eager_limit,
+                                                  state.capability.datatypes,
+                                                  state.capability.funcs};
+    device->write(registers::communicator(at, registers::kNumber), controller);
+    const std::array<std::uint32_t, 6> path{state.number,
+                                            state.epoch,
+                                            state.agreed.eager_limit,
+                                            state.segment_bytes,
+                                            state.agreed.rx_buffer_count,
+                                            state.size | state.rank << 16U};
+    device->write(registers::communicator(at, registers::kPathNumber), path);
+    device->write(registers::communicator(at, registers::kPathValid), 1);
+    write_state(of, registers::kStateValid);
+  }
+
+  void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+              const Agreement& agreed, std::uint32_t group_size) {
+    check_alive();
+    const auto refuse = [&](ErrorCode code, const std::string& what) {
+      throw Error(code, "communicator " + std::to_string(number) + ": " + what);
+    };
+    if (groups.count(number) != 0) refuse(ErrorCode::kInvalidArgument, "it exists already");
+    if (endpoints.size() > DeviceLimits::kRanks) {
+      refuse(ErrorCode::kUnsupported,
+             std::to_string(endpoints.size()) + " ranks; a device takes up to " + std::to_string(DeviceLimits::kRanks));
+    }
+    if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1 || agreed.eager_limit > agreed.segment_bytes) {
+      refuse(ErrorCode::kInvalidArgument,
+             "agreed were segments of " + std::to_string(agreed.segment_bytes) + " bytes, eager messages up to " +
+                 std::to_string(agreed.eager_limit) + " and " + std::to_string(agreed.rx_buffer_count) +
+                 " receive buffers; allowed are at least 64, up to a segment, and at least 1");
+    }
+    std::vector<std::uint32_t> nodes;
+    for (const std::uint32_t endpoint : endpoints) {
+      const std::uint32_t node = endpoint < options.nodes.size() ? options.nodes[endpoint] : ~0U;
+      if (node >= DeviceLimits::kRanks || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) {
+        refuse(ErrorCode::kInvalidArgument, "endpoint " + std::to_string(endpoint) +
+                                                " has no node of its own from 0 to " +
+                                                std::to_string(DeviceLimits::kRanks - 1));
+      }
+      nodes.push_back(node);
+    }
+    const auto own = std::find(nodes.begin(), nodes.end(), device->node());
+    if (own == nodes.end()) {
+      refuse(ErrorCode::kInvalidArgument,
+             "node " + std::to_string(device->node()) + " is not among the members it names");
+    }
+    auto made = std::make_unique<Group>();
+    cclo::Communicator& state = made->state;
+    state.number = number;
+    state.epoch = epoch;
+    state.size = static_cast<std::uint32_t>(endpoints.size());
+    state.rank = static_cast<std::uint32_t>(own - nodes.begin());
+    state.group_size = group_size;
+    state.agreed = agreed;
+    state.capability = decode_capability({agreed.capability});
+    state.timeout = options.settings.timeout;
+    state.segment_bytes = agreed.segment_bytes / 64 * 64;
+    state.rules = options.settings.rules;
+    if (state.rules) state.tuning.rules = *state.rules;
+    state.cache = std::make_shared<cclo::ProgramCache>();
+    for (const std::uint32_t endpoint : endpoints) state.peers.emplace_back().endpoint = endpoint;
+
+    std::array<bool, DeviceLimits::kCommunicators> taken{};
+    for (const auto& [other, present] : groups) taken[present->position] = true;
+    for (const auto& leaving : retiring) taken[leaving->position] = true;
+    const auto place = std::find(taken.begin(), taken.end(), false);
+    if (place == taken.end()) {
+      refuse(ErrorCode::kCapacity, "the device knows " + std::to_string(DeviceLimits::kCommunicators) +
+                                       " communicators already; free one first");
+    }
+    made->position = static_cast<std::uint32_t>(place - taken.begin());
+    made->changes = changes[made->position];
+    use([&] { write_tables(*made, nodes); });
+    check_alive();
+    Group& here = *(groups[number] = std::move(made));
+    const auto early = revoked_early.find({number, epoch});
+    if (early != revoked_early.end()) {
+      revoke(here, early->second.first, early->second.second, false);
+      revoked_early.erase(early);
+    }
+  }
+
+  void free(std::uint32_t number) {
+    Group& leaving = group(number);
+    end_all(leaving, ErrorCode::kFreedCommunicator,
+            "communicator " + std::to_string(number) + " was freed by this rank");
+    use([&] {
+      write_state(leaving, 0);
+      device->write(registers::communicator(leaving.position, registers::kPathValid), 0);
+      for (std::uint32_t rank = 0; rank < leaving.state.size; ++rank) {
+        device->write(registers::member(leaving.position, rank), 0);
+      }
+    });
+    const auto found = groups.find(number);
+    // The place is not given to others while the device is still at a call there.
+    if (leaving.on_device != 0) retiring.push_back(std::move(found->second));
+    groups.erase(found);
+    freed.insert(number);
+  }
+
+  void revoke(Group& of, ErrorCode code, const std::string& reason, bool tell) {
+    if (of.state.revoked) return;
+    of.state.revoked = true;
+    of.state.reason = reason;
+    end_all(of, code, (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + reason);
+    use([&] { write_state(of, registers::kStateValid | registers::kStateRevoked); });
+    if (!tell || !hosts || !lost_because.empty()) return;
+    for (std::uint32_t rank = 0; rank < of.state.size; ++rank) {
+      if (rank == of.state.rank) continue;
+      hosts->tell(of.state.peers[rank].endpoint, {0, of.state.number, of.state.epoch, code, reason});
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------ calls
+
+  void check_alive() const {
+    if (!lost_because.empty()) throw Error(ErrorCode::kDeviceLost, lost_because);
+  }
+
+  /// Uses the device. What it throws ends everything on it.
+  template <class Use>
+  void use(Use&& action) {
+    if (!lost_because.empty()) return;
+    try {
+      action();
+    } catch (const Error& error) {
+      lose(error.what());
+    }
+  }
+
+  void lose(const std::string& why) {
+    if (!lost_because.empty()) return;
+    lost_because = why;
+    for (Work* work : std::vector<Work*>(queue.begin(), queue.end()))
+      end(*work, ErrorCode::kDeviceLost, told(*work, why));
+    for (auto& [number, work] : running) {
+      work->with_device = false;
+      --work->group->on_device;
+      if (work->state != Work::State::kEnded) end(*work, ErrorCode::kDeviceLost, told(*work, why));
+    }
+    running.clear();
+    for (auto& [number, of] : groups) {
+      of->state.revoked = true;
+      of->state.reason = why;
+    }
+  }
+
+  static std::string told(const Work& work, const std::string& what) {
+    return cclo::CallQueue::describe(*work.call) + ": " + what;
+  }
+
+  Work* find(CallId id) {
+    const auto found = works.find(id);
+    return found == works.end() ? nullptr : found->second.get();
+  }
+
+  Work& submit(const CallRequest& request) {
+    check_alive();
+    listen();
+    Group& on = group(request.communicator);
+    if (on.state.revoked) {
+      throw Error(ErrorCode::kRevoked,
+                  "communicator " + std::to_string(request.communicator) + " was revoked: " + on.state.reason);
+    }
+    for (const CallId id : request.wait_for) {
+      if (id == 0 || id > last_id) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    "it is to follow call " + std::to_string(id) + ", but no call of this endpoint has that number");
+      }
+    }
+    if (request.timeout.count() < 0) {
+      throw Error(ErrorCode::kInvalidArgument, "a timeout of " + std::to_string(request.timeout.count()) +
+                                                   " us was given; 0 is the communicator's, else it is positive");
+    }
+    auto made = std::make_unique<Work>();
+    made->call = std::make_unique<cclo::CallState>();
+    made->call->communicator = &on.state;
+    made->group = &on;
+    cclo::admit(request, *made->call);
+    check_size(*made);
+    made->id = ++last_id;
+    made->automatic = request.algorithm == -1;
+    made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
+    made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
+    made->submitted = device->now();
+    Work& work = *made;
+    works.emplace(work.id, std::move(made));
+    queue.push_back(&work);
+    if (work.collective()) {
+      work.call->sequence = on.state.next_sequence->fetch_add(1);
+      on.last = {work.call->algorithm, work.automatic};
+    }
+    return work;
+  }
+
+  /// Refuses what no state of the device has room for.
+  void check_size(const Work& work) const {
+    std::uint64_t bytes = 0;
+    for (const Region region : {Region::kSrc, Region::kDst, Region::kScratch, Region::kParams}) {
+      bytes += work.region(region).bytes;
+    }
+    if (bytes <= device->memory_bytes()) return;
+    throw Error(ErrorCode::kOutOfMemory, std::string(name_of(work.call->call.collective)) + " on communicator " +
+                                             std::to_string(work.group->state.number) + ": it takes " +
+                                             std::to_string(bytes) + " bytes of device memory; the device has " +
+                                             std::to_string(device->memory_bytes()));
+  }
+
+  /// Calls of one order begin in the order of their submission: collectives of a communicator, and its messages.
+  using Order = std::pair<const Group*, bool>;
+  static std::optional<Order> order_of(const Work& work) {
+    if (work.collective()) return Order{work.group, true};
+    if (work.point_to_point()) return Order{work.group, false};
+    return std::nullopt;
+  }
+
+  void launch_all() {
+    std::set<Order> held;
+    for (auto next = queue.begin(); next != queue.end();) {
+      if (running.size() >= DeviceLimits::kCalls || !lost_because.empty()) return;
+      Work& work = **next;
+      ++next;  // `launch` takes it out of the queue, and nothing behind it unless the communicator fails
+      const auto order = order_of(work);
+      if (order && held.count(*order) != 0) continue;
+      const std::uint64_t before = removals;
+      use([&] { launch(work); });
+      if (work.state == Work::State::kQueued && order) held.insert(*order);
+      // A failure may have ended calls further behind.
+      if (removals > before + 1) next = queue.begin();
+    }
+  }
+
+  void dequeue(Work& work) {
+    queue.remove(&work);
+    ++removals;
+  }
+
+  /// Hands the call to the device, if what it needs is there.
+  void launch(Work& work) {
+    std::array<std::uint32_t, DeviceLimits::kWaitFor> waits{};
+    std::size_t count = 0;
+    for (const CallId id : work.wait_for) {
+      const Work* before = find(id);
+      if (before == nullptr) continue;
+      if (before->state == Work::State::kEnded) {
+        if (before->result.code == ErrorCode::kOk) continue;
+        fail(work, before->result.code,
+             "it follows call " + std::to_string(id) + ", which failed: " + before->result.message);
+        return;
+      }
+      if (before->state == Work::State::kQueued || count == waits.size()) return;
+      waits[count++] = before->number;
+    }
+
+    const Binding src = work.region(Region::kSrc);
+    const Binding dst = work.region(Region::kDst);
+    const bool fill_dst = reads_dst(work.call->call);
+    bool waits_for_host = false;
+    std::shared_ptr<Image> src_image = image_in_flight(src, waits_for_host);
+    std::shared_ptr<Image> dst_image = fill_dst ? image_in_flight(dst, waits_for_host) : nullptr;
+    if (waits_for_host) return;
+    const bool store_src = src.bytes != 0 && !src_image;
+    const bool store_dst = fill_dst && dst.bytes != 0 && !dst_image;
+    const Binding scratch{nullptr, work.region(Region::kScratch).bytes};
+    const Binding params = work.region(Region::kParams);
+    std::shared_ptr<Image> scratch_image, params_image;
+    const bool room =
+        place(src, src_image) && place(dst, dst_image) && place(scratch, scratch_image) && place(params, params_image);
+    if (!room) {
+      if (!running.empty()) return;
+      fail(work, ErrorCode::kOutOfMemory,
+           "its " + std::to_string(src.bytes + dst.bytes + scratch.bytes + params.bytes) +
+               " bytes find no room in the device: " + std::to_string(memory.free_bytes()) + " bytes are free, " +
+               std::to_string(memory.largest()) + " in one piece");
+      return;
+    }
+    if (store_src) store(src_image->address, src);
+    if (store_dst) store(dst_image->address, dst);
+    if (params_image) store(params_image->address, params);
+
+    const Call& call = work.call->call;
+    CallDescriptor descriptor;
+    descriptor.collective = call.collective;
+    // The algorithm is chosen here, for it decides how much scratch there must be. A nop's number has another meaning.
+    if (call.collective != Collective::kNop && work.call->algorithm != nullptr) {
+      descriptor.algorithm = static_cast<std::uint8_t>(work.call->algorithm - algorithms().data() + 1);
+    }
+    descriptor.func = call.func;
+    descriptor.dtype = call.dtype;
+    descriptor.in_place = call.in_place;
+    descriptor.communicator = work.group->position;
+    descriptor.root = call.root;
+    descriptor.tag = work.point_to_point() ? work.call->tag : 0;
+    const auto used = std::chrono::duration_cast<microseconds>(device->now() - work.submitted);
+    descriptor.deadline_us = deadline_of(work.timeout - used);
+    descriptor.count = call.count;
+    const auto bind = [](const std::shared_ptr<Image>& image, const Binding& host, std::uint64_t& address,
+                         std::uint64_t& bytes) {
+      if (!image) return;
+      address = image->address + static_cast<std::uint64_t>(host.data - image->host.data);
+      bytes = host.bytes;
+    };
+    bind(src_image, src, descriptor.src_address, descriptor.src_bytes);
+    bind(dst_image, dst, descriptor.dst_address, descriptor.dst_bytes);
+    bind(scratch_image, scratch, descriptor.scratch_address, descriptor.scratch_bytes);
+    bind(params_image, params, descriptor.params_address, descriptor.params_bytes);
+    do {
+      if (++last_number == 0) last_number = 1;
+    } while (running.count(last_number) != 0);
+    descriptor.call_id = last_number;
+    descriptor.wait_for0 = waits[0];
+    descriptor.wait_for1 = waits[1];
+    ring(descriptor);
+
+    dequeue(work);
+    work.number = last_number;
+    work.state = Work::State::kRunning;
+    work.with_device = true;
+    work.src = std::move(src_image);
+    work.dst = std::move(dst_image);
+    work.scratch = std::move(scratch_image);
+    work.params = std::move(params_image);
+    ++work.group->on_device;
+    running.emplace(work.number, &work);
+  }
+
+  /// The result of a call in flight, where `wanted` lies in it: then both share it, and the device need not bring it to
+  /// the host and back. `hold`: it overlaps with results in another way, and must wait until these are on the host.
+  std::shared_ptr<Image> image_in_flight(const Binding& wanted, bool& hold) const {
+    std::shared_ptr<Image> found;
+    for (const auto& [number, work] : running) {
+      if (work->state == Work::State::kEnded || !work->dst || work->dst == found) continue;
+      if (!overlap(wanted, work->region(Region::kDst))) continue;
+      const Binding& host = work->dst->host;
+      const bool covers = host.data <= wanted.data && wanted.data + wanted.bytes <= host.data + host.bytes;
+      if (found || !covers) {
+        hold = true;
+        return nullptr;
+      }
+      found = work->dst;
+    }
+    return found;
+  }
+
+  /// Provides memory for `host` in `image`, unless there is some. False if there is no room.
+  bool place(const Binding& host, std::shared_ptr<Image>& image) {
+    if (image || host.bytes == 0) return true;
+    const std::optional<std::uint64_t> address = memory.allocate(host.bytes);
+    if (!address) return false;
+    image = std::make_shared<Image>(*this, *address, host);
+    return true;
+  }
+
+  void store(std::uint64_t address, const Binding& from) { device->store(address, {from.data, from.bytes}); }
+
+  void ring(const CallDescriptor& descriptor) {
+    std::array<std::uint32_t, 32> words{};
+    const auto encoded = encode(descriptor);
+    for (std::size_t i = 0; i < encoded.size(); ++i) {
+      words[2 * i] = static_cast<std::uint32_t>(encoded[i]);
+      words[2 * i + 1] = static_cast<std::uint32_t>(encoded[i] >> 32U);
+    }
+    // At most as many calls are out as the device has entries, so it takes the last one soon.
+    for (int i = 0; (device->read(exchange::kStatus) & registers::kStatusSlotTaken) != 0; ++i) {
+      if (i == kPatience) lost("it does not take a call (status " + hexadecimal(device->read(exchange::kStatus)) + ")");
+    }
+    device->write(exchange::kCallSlot, words);
+    device->write(exchange::kDoorbell, 1);
+  }
+
+  // ------------------------------------------------------------------------------------------------- ends
+
+  /// Reads what the device has completed. Returns whether there was anything.
+  bool harvest() {
+    bool any = false;
+    use([&] {
+      while (!running.empty() && (device->read(exchange::kStatus) & registers::kStatusCompletion) != 0) {
+        const std::uint32_t number = device->read(exchange::kCompleted);
+        const std::uint32_t answer = device->read(exchange::kCompletedCode);
+        const auto found = running.find(number);
+        if (found == running.end() || (answer & registers::kCodeGiven) == 0) {
+          lost("it answered a call that it was not given (" + std::to_string(number) + ", " + hexadecimal(answer) +
+               ")");
+        }
+        any = true;
+        complete(*found->second, answer & 0xffffU);
+      }
+    });
+    return any;
+  }
+
+  void complete(Work& work, std::uint32_t number) {
+    const ErrorCode code = number == 0 ? ErrorCode::kOk : cclo::error_code(number);
+    const bool awaited = work.state != Work::State::kEnded;
+    const Binding dst = work.region(Region::kDst);
+    const bool root_of_bcast = work.call->call.collective == Collective::kBcast && reads_dst(work.call->call);
+    if (awaited && number == 0 && work.dst && !root_of_bcast) {
+      device->load(work.dst->address + static_cast<std::uint64_t>(dst.data - work.dst->host.data),
+                   {dst.data, dst.bytes});
+    }
+    if (number != 0) device->write(exchange::kStatus, registers::kStatusFailed);
+    running.erase(work.number);
+    work.with_device = false;
+    Group& of = *work.group;
+    --of.on_device;
+    if (!awaited) {
+      settle(work);
+    } else if (number == 0) {
+      if (work.call->call.collective == Collective::kRecv) work.result.received_bytes = dst.bytes;
+      end(work, ErrorCode::kOk, {});
+    } else {
+      fail(work, code, reason_of(work, code));
+    }
+    retire(of);
+  }
+
+  std::string reason_of(const Work& work, ErrorCode code) const {
+    switch (code) {
+      case ErrorCode::kTimeout:
+        return "timed out after " + in_words(work.timeout) +
+               " of the device's time; a device does not tell which rank has not arrived";
+      case ErrorCode::kRevoked:
+        return "the communicator was revoked after an error of another rank; see that rank's message";
+      default:
+        break;
+    }
+    std::string text = std::string("the device ended it with ") + name_of(code) + " (" + meaning_of(code) + ")";
+    if (work.point_to_point() && code == ErrorCode::kUnsupported) {
+      text += "; a receive on a device must be as long as its message";
+    }
+    return text;
+  }
+
+  /// Ends a call in error. A collective that has ended here in error never ends elsewhere: its communicator is given
+  /// up.
+  void fail(Work& work, ErrorCode code, const std::string& what) {
+    if (work.state == Work::State::kEnded) return;
+    const std::string message = told(work, what);
+    // A message that did not suit its receive concerns this pair alone.
+    const bool own = work.point_to_point() && (code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall ||
+                                               code == ErrorCode::kUnsupported);
+    const bool shared = (work.collective() || work.point_to_point()) && !own;
+    Group& of = *work.group;
+    end(work, code, message);
+    if (!shared) return;
+    const bool known_there = code == ErrorCode::kPeerDead;
+    revoke(of, known_there ? code : ErrorCode::kRevoked, message, true);
+  }
+
+  void end(Work& work, ErrorCode code, std::string message) {
+    if (work.state == Work::State::kQueued) dequeue(work);
+    work.state = Work::State::kEnded;
+    work.result.complete = true;
+    work.result.code = code;
+    work.result.message = std::move(message);
+    settle(work);
+  }
+
+  /// Memory of the device is given back when the device is done with the call, whoever has given it up before.
+  void settle(Work& work) {
+    if (work.with_device) return;
+    work.src.reset();
+    work.dst.reset();
+    work.scratch.reset();
+    work.params.reset();
+    if (work.forgotten) works.erase(work.id);
+  }
+
+  void end_all(Group& of, ErrorCode code, const std::string& what) {
+    std::vector<Work*> ended;
+    for (auto& [id, work] : works) {
+      if (work->group == &of && work->state != Work::State::kEnded) ended.push_back(work.get());
+    }
+    for (Work* work : ended) end(*work, code, told(*work, what));
+  }
+
+  void retire(const Group& of) {
+    if (of.on_device != 0) return;
+    retiring.remove_if([&](const std::unique_ptr<Group>& one) { return one.get() == &of; });
+  }
+
+  // --------------------------------------------------------------------------------------------- progress
+
+  void advance() {
+    listen();
+    while (harvest()) launch_all();
+    launch_all();
+    look();
+  }
+
+  void listen() {
+    if (!hosts || !lost_because.empty()) return;
+    std::vector<Hosts::Revocation> words;
+    try {
+      words = hosts->heard();
+    } catch (const Error&) {
+      hosts.reset();  // what some host has written there is no message; the devices have a network of their own
+      return;
+    }
+    for (const Hosts::Revocation& word : words) {
+      const auto found = groups.find(word.communicator);
+      const ErrorCode code = word.code == ErrorCode::kPeerDead ? word.code : ErrorCode::kRevoked;
+      const std::string reason = "the rank at " + hosts->describe(word.endpoint) + " reported: " + word.reason;
+      if (found != groups.end() && found->second->state.epoch == word.epoch) {
+        revoke(*found->second, code, reason, false);
+      } else if (freed.count(word.communicator) == 0) {
+        revoked_early.emplace(std::pair{word.communicator, word.epoch}, std::pair{code, reason});
+      }
+    }
+  }
+
+  /// Deadlines, and hosts that have gone.
+  void look() {
+    if (!lost_because.empty()) return;
+    const nanoseconds now = device->now();
+    std::vector<Work*> late;
+    for (auto& [id, work] : works) {
+      if (work->state != Work::State::kEnded && now >= end_of(*work)) late.push_back(work.get());
+    }
+    for (Work* work : late) {
+      const std::string after = "timed out after " + in_words(work->timeout) + " of the device's time";
+      fail(*work, ErrorCode::kTimeout,
+           work->state == Work::State::kQueued
+               ? after + " before it began: what it follows, or calls that fill the device, have not ended"
+               : after + ", and the device has not said so within " + in_words(options.margin) +
+                     " more: it may be stuck, then a new job is needed");
+    }
+    if (!hosts) return;
+    const auto wall = Clock::now();
+    if (wall < next_look) return;
+    next_look = wall + kLookInterval;
+    for (auto& [number, work] : std::map<std::uint32_t, Work*>(running)) {
+      if (work->state != Work::State::kEnded) look_for_gone(*work, now);
+    }
+  }
+
+  nanoseconds end_of(const Work& work) const {
+    constexpr nanoseconds kNever = nanoseconds::max();
+    if (work.timeout >= std::chrono::hours(24 * 365)) return kNever;
+    return work.submitted + work.timeout + (work.state == Work::State::kQueued ? microseconds{0} : options.margin);
+  }
+
+  void look_for_gone(Work& work, nanoseconds now) {
+    if (!work.collective() && !work.point_to_point()) return;
+    const cclo::Communicator& state = work.group->state;
+    for (std::uint32_t rank = 0; rank < state.size; ++rank) {
+      if (rank == state.rank || (work.point_to_point() && rank != work.call->call.root)) continue;
+      const std::uint32_t endpoint = state.peers[rank].endpoint;
+      const Poe::Liveness liveness = hosts->liveness(endpoint);
+      if (liveness == Poe::Liveness::kAlive) continue;
+      const nanoseconds since = std::max(gone.emplace(endpoint, now).first->second, work.submitted);
+      const std::uint64_t bytes = (work.region(Region::kSrc).bytes + work.region(Region::kDst).bytes) * state.size;
+      const nanoseconds patience =
+          liveness == Poe::Liveness::kDead ? kAfterDeath : kAfterLeaving + nanoseconds(bytes / kLeastBandwidth);
+      if (now - since < patience) continue;
+      fail(work, ErrorCode::kPeerDead,
+           "rank " + std::to_string(rank) + ", " + hosts->describe(endpoint) +
+               (liveness == Poe::Liveness::kDead ? ", has died" : ", has left the job") +
+               ", and the call has not ended since");
+      return;
+    }
+  }
+
+  std::unique_ptr<Device> device;
+  DeviceOptions options;
+  std::optional<Hosts> hosts;
+  std::uint64_t capability = 0;
+  std::string lost_because;
+
+  DeviceMemory memory;  ///< outlives what has pieces of it
+  std::map<std::uint32_t, std::unique_ptr<Group>> groups;
+  std::list<std::unique_ptr<Group>> retiring;  ///< freed, but the device is still at calls of theirs
+  std::set<std::uint32_t> freed;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::pair<ErrorCode, std::string>> revoked_early;
+  std::array<std::uint32_t, DeviceLimits::kCommunicators> changes{};
+  std::array<bool, DeviceLimits::kRanks> sessions{};
+
+  std::unordered_map<CallId, std::unique_ptr<Work>> works;
+  std::list<Work*> queue;
+  std::map<std::uint32_t, Work*> running;  ///< by the device's number: all that it has not completed
+  std::uint64_t removals = 0;              ///< from the queue
+  CallId last_id = 0;
+  std::uint32_t last_number = 0;
+
+  std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
+  Clock::time_point next_look{};
+  mutable TurnLock turns;
+};
+
+DeviceEngine::DeviceEngine(std::unique_ptr<Device> device, DeviceOptions options)
+    : impl_(std::make_unique<Impl>(std::move(device), std::move(options))) {
+  impl_->bring_up();
+}
+
+DeviceEngine::~DeviceEngine() = default;
+
+EngineSettings DeviceEngine::within_limits(EngineSettings settings, std::uint64_t capability) {
+  std::uint32_t most = DeviceLimits::kSegmentBytes;
+  const unsigned log2 = decode_capability({capability}).log2_max_segment;
+  if (log2 != 0) most = std::min(most, 1U << log2);
+  settings.segment_bytes = std::clamp(settings.segment_bytes / 64 * 64, 64U, std::max(most, 64U));
+  settings.eager_limit = std::min(settings.eager_limit, settings.segment_bytes);
+  settings.rx_buffer_count = std::clamp(settings.rx_buffer_count, 1U, DeviceLimits::kRxBuffers);
+  settings.lanes = false;
+  return settings;
+}
+
+Agreement DeviceEngine::offer_of(std::uint64_t capability, const EngineSettings& settings) {
+  Agreement offer = NativeEngine::offer_of(within_limits(settings, capability));
+  offer.capability = capability;
+  return offer;
+}
+
+std::uint64_t DeviceEngine::capability_of(Device& device) {
+  const std::uint32_t identity = device.read(exchange::kIdentity);
+  if (identity != registers::kIdentity) {
+    lost("its identity is " + hexadecimal(identity) + ", not " + hexadecimal(registers::kIdentity) +
+         ": it is no engine of Unisono");
+  }
+  const std::uint32_t version = device.read(exchange::kVersion);
+  if (version != registers::kVersion) {
+    throw Error(ErrorCode::kUnsupported, "device: it has version " + hexadecimal(version) + ", this library takes " +
+                                             hexadecimal(registers::kVersion) +
+                                             ": use a device and a library of one release");
+  }
+  const std::uint64_t low = device.read(exchange::kCapability);
+  return low | std::uint64_t{device.read(exchange::kCapability + 4)} << 32U;
+}
+
+std::vector<std::vector<std::byte>> DeviceEngine::exchange(std::span<const std::byte> own,
+                                                           std::chrono::milliseconds patience) {
+  const std::lock_guard lock(impl_->turns);
+  if (!impl_->hosts) throw Error(ErrorCode::kInternal, "device: its host has no way to others");
+  return impl_->hosts->exchange(own, patience, [&] { impl_->device->wait(kStep); });
+}
+
+void DeviceEngine::start_together(std::chrono::milliseconds patience) {
+  const std::uint64_t here = static_cast<std::uint64_t>(impl_->device->now().count());
+  std::uint64_t last = 0;
+  for (const std::vector<std::byte>& told : exchange(std::as_bytes(std::span(&here, 1)), patience)) {
+    std::uint64_t time = 0;
+    std::memcpy(&time, told.data(), std::min(told.size(), sizeof time));
+    last = std::max(last, time);
+  }
+  const auto start = nanoseconds((last / kStart + 1) * kStart);
+  const std::lock_guard lock(impl_->turns);
+  Device& device = *impl_->device;
+  // A wait of a part of a microsecond would end early, and then be followed by one of none, for ever.
+  while (device.now() < start) device.wait(std::chrono::ceil<microseconds>(start - device.now()));
+}
+
+Agreement DeviceEngine::offer() const { return offer_of(impl_->capability, impl_->options.settings); }
+
+void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
+                                       std::span<const std::uint32_t> endpoints, const Agreement& agreed,
+                                       std::uint32_t group_size) {
+  const std::lock_guard lock(impl_->turns);
+  impl_->create(number, epoch, endpoints, agreed, group_size);
+}
+
+void DeviceEngine::free_communicator(std::uint32_t number) {
+  const std::lock_guard lock(impl_->turns);
+  impl_->free(number);
+}
+
+void DeviceEngine::set_timeout(std::uint32_t communicator, microseconds timeout) {
+  const std::lock_guard lock(impl_->turns);
+  if (timeout.count() <= 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a timeout of " + std::to_string(timeout.count()) + " us was given; it must be positive");
+  }
+  impl_->group(communicator).state.timeout = timeout;
+}
+
+std::uint32_t DeviceEngine::rank(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->turns);
+  return impl_->group(communicator).state.rank;
+}
+
+std::uint32_t DeviceEngine::size(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->turns);
+  return impl_->group(communicator).state.size;
+}
+
+void DeviceEngine::bind_window(std::uint32_t communicator, Binding window) {
+  const std::lock_guard lock(impl_->turns);
+  impl_->group(communicator);
+  if (window.data == nullptr || window.bytes == 0) return;
+  throw Error(ErrorCode::kUnsupported,
+              "window on communicator " + std::to_string(communicator) +
+                  ": a device does not reach the memory of hosts, so there is no put and get; use send and recv");
+}
+
+CallId DeviceEngine::submit(const CallRequest& request) {
+  const std::lock_guard lock(impl_->turns);
+  const CallId id = impl_->submit(request).id;
+  impl_->advance();
+  return id;
+}
+
+LastAlgorithm DeviceEngine::last_algorithm(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->turns);
+  return impl_->group(communicator).last;
+}
+
+namespace {
+
+CallResult result_of(const CallResult* known, CallId id, CallId last) {
+  if (known != nullptr) return *known;
+  if (id == 0 || id > last) {
+    throw Error(ErrorCode::kInvalidArgument, "no call of this endpoint has number " + std::to_string(id));
+  }
+  return {true, ErrorCode::kOk, {}, 0};  // forgotten
+}
+
+}  // namespace
+
+CallResult DeviceEngine::test(CallId id) {
+  const std::lock_guard lock(impl_->turns);
+  const auto result = [&] {
+    const Impl::Work* work = impl_->find(id);
+    return result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, impl_->last_id);
+  };
+  if (const CallResult known = result(); known.complete) return known;
+  impl_->advance();
+  return result();
+}
+
+CallResult DeviceEngine::wait(CallId id, microseconds at_most) {
+  Impl& engine = *impl_;
+  const auto begin = Clock::now();
+  const auto longest = std::chrono::duration_cast<microseconds>(Clock::time_point::max() - begin);
+  const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
+  std::unique_lock lock(engine.turns);
+  bool answered = true;  // the device is not waiting for us
+  for (;;) {
+    const Impl::Work* work = engine.find(id);
+    const CallResult now = result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, engine.last_id);
+    if (now.complete) return now;
+    if (answered) {
+      engine.advance();
+    } else {
+      engine.listen();
+    }
+    work = engine.find(id);
+    if (work == nullptr || work->result.complete) continue;
+    if (Clock::now() >= end) return work->result;
+    answered = true;
+    engine.use([&] { answered = engine.device->wait(kSlice); });
+    if (engine.turns.wanted()) {
+      lock.unlock();
+      lock.lock();
+    }
+  }
+}
+
+void DeviceEngine::forget(CallId id) {
+  const std::lock_guard lock(impl_->turns);
+  Impl::Work* work = impl_->find(id);
+  if (work == nullptr || work->forgotten) {
+    result_of(nullptr, id, impl_->last_id);
+    return;
+  }
+  if (!work->result.complete) {
+    throw Error(ErrorCode::kInvalidArgument, "call " + std::to_string(id) + " is in flight; wait for it first");
+  }
+  work->forgotten = true;
+  impl_->settle(*work);
+}
+
+void DeviceEngine::progress() {
+  const std::lock_guard lock(impl_->turns);
+  impl_->advance();
+}
+
+void DeviceEngine::revoke(std::uint32_t communicator, const std::string& reason) {
+  const std::lock_guard lock(impl_->turns);
+  impl_->revoke(impl_->group(communicator), ErrorCode::kRevoked, reason, true);
+}
+
+}  // namespace unisono

@@ -1,0 +1,92 @@
+// The engine of an endpoint that has a device: calls become descriptors in its exchange memory.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "network/poe.hpp"
+#include "platform/device/device.hpp"
+#include "platform/device/memory.hpp"
+
+namespace unisono {
+
+/// Sizes of the hardware (docs/rtl/engine.md) that the capability word does not name.
+struct DeviceLimits {
+  static constexpr std::uint32_t kCommunicators = 16;
+  static constexpr std::uint32_t kRanks = 64;           ///< of a communicator
+  static constexpr std::uint32_t kSegmentBytes = 8128;  ///< a frame of 8192 bytes less the header
+  static constexpr std::uint32_t kRxBuffers = 64;       ///< receive buffers for each peer
+  static constexpr std::uint32_t kCalls = 32;           ///< outstanding
+  static constexpr std::uint32_t kWaitFor = 2;          ///< predecessors of a call
+};
+
+/// How an endpoint uses its device.
+struct DeviceOptions {
+  EngineSettings settings;
+  /// Of the device's time: how much later than its deadline a call may end before the device counts as stuck.
+  std::chrono::microseconds margin{500'000};
+  /// Image of the microcontroller, words from address 0; empty for a device that needs none.
+  std::vector<std::uint32_t> firmware;
+  /// Node of each endpoint of the job.
+  std::vector<std::uint32_t> nodes;
+  /// A network among the hosts, by which they learn of each other's end and failures; null if the device's own does
+  /// that. Must outlive the engine.
+  Poe* hosts = nullptr;
+};
+
+/// Carries out calls on a device. Caller-driven like the native engine: it looks at the device inside `submit`, `test`,
+/// `wait` and `progress`. What is checked before anything is sent is checked by the native engine's own code.
+class DeviceEngine final : public Engine {
+ public:
+  /// Brings the device up: identity, soft reset, firmware, settings. Throws Error(kDeviceLost) for a device that does
+  /// not answer as one should, Error(kUnsupported) for one of another version.
+  DeviceEngine(std::unique_ptr<Device> device, DeviceOptions options);
+  ~DeviceEngine() override;
+
+  /// `settings` as far as a device with this capability word can have them: sizes beyond the hardware's are cut to it.
+  static EngineSettings within_limits(EngineSettings settings, std::uint64_t capability);
+  /// What an engine on a device with this capability word brings to an agreement.
+  static Agreement offer_of(std::uint64_t capability, const EngineSettings& settings);
+  /// The capability word of a device. Throws as the constructor does.
+  static std::uint64_t capability_of(Device& device);
+
+  /// Every rank of the job gives some bytes and gets those of all, by endpoint; needs `hosts`. The device's time goes
+  /// on meanwhile. Throws Error(kBootstrap).
+  std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> own, std::chrono::milliseconds patience);
+  /// Returns on all ranks of the job at one moment of the devices' time, so that what follows does not depend on how
+  /// long their hosts took to get here. Needs `hosts`. Throws Error(kBootstrap).
+  void start_together(std::chrono::milliseconds patience);
+
+  using Engine::wait;
+  Agreement offer() const override;
+  void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                           const Agreement& agreed, std::uint32_t group_size = 0) override;
+  void free_communicator(std::uint32_t number) override;
+  void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
+  std::uint32_t rank(std::uint32_t communicator) const override;
+  std::uint32_t size(std::uint32_t communicator) const override;
+  /// Throws Error(kUnsupported): devices have no windows. No window at all is what they have anyway.
+  void bind_window(std::uint32_t communicator, Binding window) override;
+  CallId submit(const CallRequest& request) override;
+  LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
+  CallResult test(CallId id) override;
+  CallResult wait(CallId id, std::chrono::microseconds at_most) override;
+  void forget(CallId id) override;
+  void progress() override;
+  void revoke(std::uint32_t communicator, const std::string& reason) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace unisono

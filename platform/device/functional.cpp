@@ -1,0 +1,473 @@
+#include "platform/device/functional.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "engine/engine.hpp"
+#include "platform/device/device_engine.hpp"
+#include "platform/device/registers.hpp"
+
+namespace unisono {
+
+namespace {
+
+using std::chrono::microseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kFirmwareBytes = 128 * 1024;
+constexpr std::size_t kRememberedFailures = 32;
+constexpr std::uint64_t kMostBound = std::uint64_t{1} << 48U;
+/// How long one call is waited for while others may end.
+constexpr microseconds kTurn{100};
+
+enum class Access : std::uint8_t { kNone, kReadOnly, kReadWrite, kWriteOnly };
+
+/// A register file with what may be done with each word.
+constexpr auto kAccess = [] {
+  std::array<Access, exchange::kBytes / 4> map{};
+  const auto set = [&](std::uint32_t offset, std::uint32_t bytes, Access access) {
+    for (std::uint32_t at = offset; at < offset + bytes; at += 4) map[at / 4] = access;
+  };
+  set(exchange::kIdentity, 16, Access::kReadOnly);
+  set(exchange::kControl, 8, Access::kReadWrite);
+  set(exchange::kError, 8, Access::kReadOnly);
+  set(exchange::kDoorbell, 4, Access::kWriteOnly);
+  set(exchange::kCompleted, 12, Access::kReadOnly);
+  set(exchange::kEagerLimit, 20, Access::kReadWrite);
+  set(exchange::kFirmwareAddress, 8, Access::kReadWrite);
+  set(exchange::kWindowAddress, 16, Access::kReadWrite);
+  set(exchange::kCallSlot, 128, Access::kReadWrite);
+  set(exchange::kCounters, 256, Access::kReadOnly);
+  set(exchange::kTransport, 1024, Access::kReadWrite);
+  set(exchange::kRxBuffers, 4096, Access::kReadOnly);
+  set(exchange::kCommunicators, 1024, Access::kReadWrite);
+  set(exchange::kMembers, 4096, Access::kReadWrite);
+  return map;
+}();
+
+}  // namespace
+
+class FunctionalDevice::Impl {
+ public:
+  Impl(Poe& network, const Capability& with, std::uint64_t bytes)
+      : poe(network), capability(with), engine(network, engine_settings()), memory_bytes(bytes) {
+    void* const mapped =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+      throw Error(ErrorCode::kOutOfMemory, "functional device: " + std::to_string(bytes) +
+                                               " bytes of address space for its memory could not be had");
+    }
+    memory = static_cast<std::byte*>(mapped);
+    word(exchange::kEagerLimit) = 4096;
+    word(exchange::kSegmentBytes) = 4096;
+    word(exchange::kRxBufferCount) = 4;
+    word(exchange::kRxBufferBytes) = 4096;
+    word(exchange::kTimeoutUs) = 30'000'000;
+  }
+  ~Impl() { munmap(memory, memory_bytes); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// A call that the native engine carries out.
+  struct Active {
+    std::uint32_t number = 0;  ///< the host's
+    CallId id = 0;
+    std::uint64_t expected = 0;  ///< bytes of a receive
+    bool receives = false;
+  };
+  struct Ended {
+    std::uint32_t number = 0;
+    ErrorCode code = ErrorCode::kOk;
+  };
+
+  static EngineSettings engine_settings() {
+    EngineSettings settings;
+    settings.lanes = false;  // messages only: a card has no memory in common with others
+    return settings;
+  }
+
+  std::uint32_t& word(std::uint32_t offset) { return words[offset / 4]; }
+
+  [[noreturn]] static void refuse(const char* what, std::uint32_t offset) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "functional device: " + std::string(what) + " at offset " + std::to_string(offset));
+  }
+
+  static Access access_of(std::uint32_t offset, const char* what) {
+    if (offset % 4 != 0 || offset >= exchange::kBytes) refuse(what, offset);
+    return kAccess[offset / 4];
+  }
+
+  // -------------------------------------------------------------------------------------------- registers
+
+  std::uint32_t read(std::uint32_t offset) {
+    const Access access = access_of(offset, "no register to read");
+    if (access == Access::kNone || access == Access::kWriteOnly) refuse("no register to read", offset);
+    switch (offset) {
+      case exchange::kIdentity:
+        return registers::kIdentity;
+      case exchange::kVersion:
+        return registers::kVersion;
+      case exchange::kCapability:
+        return static_cast<std::uint32_t>(encode(capability)[0]);
+      case exchange::kCapability + 4:
+        return static_cast<std::uint32_t>(encode(capability)[0] >> 32U);
+      case exchange::kStatus:
+        poll();
+        return (running() ? registers::kStatusReady : 0U) | (failed ? registers::kStatusFailed : 0U) |
+               (slot_taken ? registers::kStatusSlotTaken : 0U) |
+               (completions.empty() ? 0U : registers::kStatusCompletion);
+      case exchange::kCompleted:
+        poll();
+        given.reset();
+        if (completions.empty()) return 0;
+        given = completions.front();
+        completions.pop_front();
+        take_slot();
+        return given->number;
+      case exchange::kCompletedCode:
+        return given ? registers::kCodeGiven | static_cast<std::uint32_t>(given->code) : 0;
+      case exchange::kCalls:
+        poll();
+        return static_cast<std::uint32_t>(active.size()) |
+               ((1U << std::min<std::size_t>(active.size(), kMaxActiveCalls)) - 1U) << 8U;
+      case exchange::kFirmwareData:
+        return firmware_word("no firmware to read while it runs");
+      default:
+        return word(offset);
+    }
+  }
+
+  void write(std::uint32_t offset, std::uint32_t value) {
+    const Access access = access_of(offset, "no register to write");
+    if (access == Access::kNone || access == Access::kReadOnly) refuse("no register to write", offset);
+    if (offset >= exchange::kCallSlot && offset < exchange::kCallSlot + 128) {
+      if (slot_taken) refuse("a call descriptor is still being taken", offset);
+      word(offset) = value;
+      return;
+    }
+    if (offset >= exchange::kCommunicators && offset < exchange::kCommunicators + 1024) {
+      word(offset) = value;
+      const std::uint32_t entry = (offset - exchange::kCommunicators) / 4;
+      update(entry / registers::kEntryWords);
+      return;
+    }
+    switch (offset) {
+      case exchange::kControl:
+        if ((value & registers::kControlReset) != 0) reset();
+        word(offset) = value & registers::kControlRun;
+        break;
+      case exchange::kStatus:
+        if ((value & registers::kStatusFailed) != 0) failed = false;
+        break;
+      case exchange::kDoorbell:
+        if (slot_taken) refuse("a call descriptor is still being taken", offset);
+        slot_taken = true;
+        take_slot();
+        break;
+      case exchange::kFirmwareData:
+        firmware_word("no firmware to write while it runs") = value;
+        break;
+      default:
+        word(offset) = value;
+    }
+  }
+
+  bool running() { return (word(exchange::kControl) & registers::kControlRun) != 0; }
+
+  std::uint32_t& firmware_word(const char* refusal) {
+    if (running()) refuse(refusal, exchange::kFirmwareData);
+    std::uint32_t& address = word(exchange::kFirmwareAddress);
+    if (firmware.empty()) firmware.resize(kFirmwareBytes / 4);
+    std::uint32_t& there = firmware[address / 4 % firmware.size()];
+    address += 4;
+    return there;
+  }
+
+  // ------------------------------------------------------------------------------------------------ calls
+
+  void reset() {
+    for (const Active& call : active) given_up.push_back(call.id);
+    active.clear();
+    completions.clear();
+    given.reset();
+    failures.clear();
+    slot_taken = failed = false;
+    word(exchange::kError) = word(exchange::kErrorCall) = 0;
+  }
+
+  /// Takes the descriptor, if the host has not too many calls out or unanswered.
+  void take_slot() {
+    if (!slot_taken || !running() || active.size() + completions.size() >= DeviceLimits::kCalls) return;
+    std::array<std::uint64_t, kCallDescriptorWords> encoded{};
+    for (std::size_t i = 0; i < encoded.size(); ++i) {
+      const auto at = static_cast<std::uint32_t>(exchange::kCallSlot + 8 * i);
+      encoded[i] = word(at) | std::uint64_t{word(at + 4)} << 32U;
+    }
+    slot_taken = false;
+    const CallDescriptor descriptor = decode_call_descriptor(encoded);
+    try {
+      check(descriptor, encoded);
+      start(descriptor);
+    } catch (const Error& error) {
+      end(descriptor.call_id, error.code());
+    }
+  }
+
+  [[noreturn]] static void reject(ErrorCode code) { throw Error(code, name_of(code)); }
+
+  /// The checks of docs/rtl/call_queue.md.
+  void check(const CallDescriptor& call, const std::array<std::uint64_t, kCallDescriptorWords>& encoded) {
+    if (!is_known(call.collective) || encode(call) != encoded) reject(ErrorCode::kInvalidArgument);
+    if (call.collective == Collective::kNop && call.algorithm > 3) reject(ErrorCode::kUnknownAlgorithm);
+    if (!is_known(call.func)) reject(ErrorCode::kInvalidOp);
+    if (!is_known(call.dtype) || !is_known(call.wire_dtype)) reject(ErrorCode::kInvalidDatatype);
+    if (call.count > kMaxCount) reject(ErrorCode::kInvalidCount);
+    for (const auto& [address, bytes] :
+         {std::pair{call.src_address, call.src_bytes}, std::pair{call.dst_address, call.dst_bytes},
+          std::pair{call.scratch_address, call.scratch_bytes}, std::pair{call.params_address, call.params_bytes}}) {
+      if (bytes >= kMostBound || address + bytes < address) reject(ErrorCode::kInvalidArgument);
+    }
+    const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
+    if (pair && call.tag > kMaxUserTag) reject(ErrorCode::kInvalidArgument);
+    if (call.collective == Collective::kProgram) reject(ErrorCode::kInvalidArgument);  // none is loaded
+    if (call.collective == Collective::kNop && call.algorithm != 0) reject(ErrorCode::kInvalidArgument);  // no kernels
+    if (call.src_stream || call.dst_stream) reject(ErrorCode::kUnsupported);
+    for (const Active& other : active) {
+      if (call.call_id != 0 && other.number == call.call_id) reject(ErrorCode::kInvalidArgument);
+    }
+  }
+
+  Binding bound(std::uint64_t address, std::uint64_t bytes) const {
+    if (bytes == 0) return {};
+    if (address < kMemoryAddress || address - kMemoryAddress > memory_bytes ||
+        bytes > memory_bytes - (address - kMemoryAddress)) {
+      reject(ErrorCode::kInvalidArgument);
+    }
+    return {memory + (address - kMemoryAddress), bytes};
+  }
+
+  void start(const CallDescriptor& call) {
+    std::vector<CallId> before;
+    for (const std::uint32_t number : {call.wait_for0, call.wait_for1}) {
+      if (number == 0) continue;
+      const auto out = std::find_if(active.begin(), active.end(), [&](const Active& a) { return a.number == number; });
+      if (out != active.end()) before.push_back(out->id);
+      for (const Ended& failure : failures) {
+        if (failure.number == number) reject(failure.code);
+      }
+    }
+    failures.erase(std::remove_if(failures.begin(), failures.end(),
+                                  [&](const Ended& failure) { return failure.number == call.call_id; }),
+                   failures.end());
+    if (call.communicator >= made.size() || !made[call.communicator]) {
+      // What concerns no other rank needs none, but the native engine has no place for it without one.
+      reject(ErrorCode::kFreedCommunicator);
+    }
+    if ((word(registers::communicator(call.communicator, registers::kState)) & registers::kStateRevoked) != 0) {
+      reject(ErrorCode::kRevoked);
+    }
+    if (call.wire_dtype != Datatype::kNone && call.wire_dtype != call.dtype) reject(ErrorCode::kUnsupported);
+    CallRequest request;
+    request.communicator = *made[call.communicator];
+    request.call.collective = call.collective;
+    request.call.func = call.func;
+    request.call.dtype = call.dtype;
+    request.call.in_place = call.in_place;
+    request.call.root = call.root;
+    request.call.count = call.count;
+    request.algorithm = call.algorithm == 0 ? -1 : static_cast<int>(call.algorithm) - 1;
+    request.tag = call.tag;
+    request.src = bound(call.src_address, call.src_bytes);
+    request.dst = bound(call.dst_address, call.dst_bytes);
+    request.scratch = bound(call.scratch_address, call.scratch_bytes);
+    request.params = bound(call.params_address, call.params_bytes);
+    // Not bound is none: the engine would provide its own.
+    if (request.scratch.data == nullptr) request.scratch = {memory, 0};
+    if (request.params.data == nullptr) request.params = {memory, 0};
+    request.wait_for = before;
+    std::uint32_t deadline = call.deadline_us != 0 ? call.deadline_us : word(exchange::kTimeoutUs);
+    if (deadline == 0) deadline = std::numeric_limits<std::uint32_t>::max();
+    request.timeout = microseconds(deadline);
+    Active begun;
+    begun.number = call.call_id;
+    begun.receives = call.collective == Collective::kRecv;
+    begun.expected = call.count * bytes_of(call.dtype);
+    begun.id = engine.submit(request);
+    active.push_back(begun);
+  }
+
+  void end(std::uint32_t number, ErrorCode code) {
+    completions.push_back({number, code});
+    if (code == ErrorCode::kOk) return;
+    failed = true;
+    word(exchange::kError) = static_cast<std::uint32_t>(code);
+    word(exchange::kErrorCall) = number;
+    failures.push_back({number, code});
+    if (failures.size() > kRememberedFailures) failures.pop_front();
+  }
+
+  /// Makes progress, and takes what has ended.
+  void poll() {
+    for (auto call = active.begin(); call != active.end();) {
+      const CallResult result = engine.test(call->id);
+      if (!result.complete) {
+        ++call;
+        continue;
+      }
+      engine.forget(call->id);
+      ErrorCode code = result.code;
+      // The registers have no room for a length, so a shorter message cannot be told from a whole one.
+      if (call->receives && code == ErrorCode::kOk && result.received_bytes != call->expected) {
+        code = ErrorCode::kUnsupported;
+      }
+      end(call->number, code);
+      call = active.erase(call);
+    }
+    for (auto id = given_up.begin(); id != given_up.end();) {
+      if (!engine.test(*id).complete) {
+        ++id;
+        continue;
+      }
+      engine.forget(*id);
+      id = given_up.erase(id);
+    }
+    if (active.empty()) engine.progress();  // others may need what passes through here
+    take_slot();
+  }
+
+  bool wait(microseconds at_most) {
+    const auto end = Clock::now() + at_most;
+    for (;;) {
+      poll();
+      const auto left = std::chrono::duration_cast<microseconds>(end - Clock::now());
+      if (!completions.empty() || left.count() <= 0) return true;
+      if (active.empty()) {
+        std::this_thread::sleep_for(std::min(left, kTurn));
+      } else {
+        engine.wait(active.front().id, active.size() == 1 ? left : std::min(left, kTurn));
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------- communicators
+
+  /// An entry of the tables was changed.
+  void update(std::uint32_t position) {
+    const auto at = [&](std::uint32_t entry) { return word(registers::communicator(position, entry)); };
+    const bool valid = (at(registers::kPathValid) & 1U) != 0 && (at(registers::kState) & registers::kStateValid) != 0;
+    std::optional<std::uint32_t>& present = made[position];
+    if (present && !valid) {
+      engine.free_communicator(*present);
+      present.reset();
+      return;
+    }
+    if (present) {
+      if ((at(registers::kState) & registers::kStateRevoked) != 0) {
+        engine.revoke(*present, "its host has given it up");
+      }
+      return;
+    }
+    if (!valid) return;
+    const std::uint32_t size = at(registers::kPathSizeRank) & 0xffffU;
+    std::vector<std::uint32_t> nodes;
+    for (std::uint32_t rank = 0; rank < std::min(size, registers::kMemberWords); ++rank) {
+      const std::uint32_t member = word(registers::member(position, rank));
+      const std::uint32_t session = word(exchange::kTransport + 4 * (member & 0xffU));
+      const bool reachable = (member & registers::kMemberValid) != 0 && (session & registers::kSessionOpen) != 0;
+      nodes.push_back(reachable ? session & 0xffffU : std::numeric_limits<std::uint32_t>::max());
+    }
+    Capability common = capability;
+    common.datatypes &= at(registers::kDatatypes);
+    common.funcs = static_cast<std::uint16_t>(common.funcs & at(registers::kFuncs));
+    Agreement agreed;
+    agreed.capability = encode(common)[0];
+    agreed.eager_limit = at(registers::kPathEager);
+    agreed.segment_bytes = at(registers::kPathSegment);
+    agreed.rx_buffer_count = at(registers::kPathRxBuffers);
+    if ((at(registers::kState) & registers::kStateCrowded) == 0) {
+      agreed.quota = std::numeric_limits<std::uint32_t>::max();
+      agreed.cores.fill(~std::uint64_t{0});
+    }
+    const std::uint32_t number = at(registers::kPathNumber);
+    engine.create_communicator(number, static_cast<std::uint16_t>(at(registers::kPathEpoch)), nodes, agreed,
+                               at(registers::kGroup));
+    present = number;
+  }
+
+  Poe& poe;
+  Capability capability;
+  NativeEngine engine;
+  std::uint64_t memory_bytes;
+  std::byte* memory = nullptr;
+  std::array<std::uint32_t, exchange::kBytes / 4> words{};
+  std::vector<std::uint32_t> firmware;
+  std::array<std::optional<std::uint32_t>, DeviceLimits::kCommunicators> made;  ///< number by place in the table
+
+  bool slot_taken = false;  ///< the descriptor at call_slot was submitted, and has not been taken
+  bool failed = false;
+  std::vector<Active> active;
+  std::deque<Ended> completions;
+  std::optional<Ended> given;
+  std::deque<Ended> failures;    ///< the last, for calls that follow one
+  std::vector<CallId> given_up;  ///< by a reset; the native engine does not know
+};
+
+Capability FunctionalDevice::usual_capability() {
+  Capability capability;
+  capability.version = 1;
+  for (const Datatype dtype : kAllDatatype) {
+    if (dtype != Datatype::kNone) capability.datatypes |= 1U << static_cast<unsigned>(dtype);
+  }
+  for (const Func func : kAllFunc) {
+    if (func != Func::kNone && !is_user(func)) {
+      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << static_cast<unsigned>(func));
+    }
+  }
+  capability.lists = true;
+  capability.fan_in = true;
+  capability.rendezvous = true;
+  capability.log2_max_segment = 13;
+  return capability;
+}
+
+FunctionalDevice::FunctionalDevice(Poe& network, const Capability& capability, std::uint64_t memory_bytes)
+    : impl_(std::make_unique<Impl>(network, capability, memory_bytes)) {}
+
+FunctionalDevice::~FunctionalDevice() = default;
+
+std::uint32_t FunctionalDevice::read(std::uint32_t offset) { return impl_->read(offset); }
+
+void FunctionalDevice::write(std::uint32_t offset, std::uint32_t value) { impl_->write(offset, value); }
+
+std::uint64_t FunctionalDevice::memory_address() const { return kMemoryAddress; }
+
+std::uint64_t FunctionalDevice::memory_bytes() const { return impl_->memory_bytes; }
+
+void FunctionalDevice::store(std::uint64_t address, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  std::memcpy(impl_->bound(address, bytes.size()).data, bytes.data(), bytes.size());
+}
+
+void FunctionalDevice::load(std::uint64_t address, std::span<std::byte> bytes) {
+  if (bytes.empty()) return;
+  std::memcpy(bytes.data(), impl_->bound(address, bytes.size()).data, bytes.size());
+}
+
+bool FunctionalDevice::wait(microseconds at_most) { return impl_->wait(at_most); }
+
+std::chrono::nanoseconds FunctionalDevice::now() { return Clock::now().time_since_epoch(); }
+
+std::uint32_t FunctionalDevice::node() const { return impl_->poe.self(); }
+
+}  // namespace unisono

@@ -1,0 +1,43 @@
+// A device without hardware: registers and device memory in this process, and the native engine behind them.
+#pragma once
+
+#include <memory>
+
+#include "core/generated/spec.hpp"
+#include "network/poe.hpp"
+#include "platform/device/device.hpp"
+
+namespace unisono {
+
+/// Answers to its registers as docs/rtl/exchange.md and call_front.md say, and carries calls out on the native engine,
+/// over messages on a network that leads from node to node. Calls make progress while their host reads `status` or
+/// waits. It has no kernels, no streams and no loaded programs.
+class FunctionalDevice final : public Device {
+ public:
+  /// What the hardware engine has.
+  static Capability usual_capability();
+  static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;  ///< so that no offset passes for an address
+  static constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30U;
+
+  /// `network` must outlive the device; endpoint n is node n. Throws Error(kOutOfMemory).
+  explicit FunctionalDevice(Poe& network, const Capability& capability = usual_capability(),
+                            std::uint64_t memory_bytes = kMemoryBytes);
+  ~FunctionalDevice() override;
+
+  using Device::write;
+  std::uint32_t read(std::uint32_t offset) override;
+  void write(std::uint32_t offset, std::uint32_t value) override;
+  std::uint64_t memory_address() const override;
+  std::uint64_t memory_bytes() const override;
+  void store(std::uint64_t address, std::span<const std::byte> bytes) override;
+  void load(std::uint64_t address, std::span<std::byte> bytes) override;
+  bool wait(std::chrono::microseconds at_most) override;
+  std::chrono::nanoseconds now() override;
+  std::uint32_t node() const override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace unisono

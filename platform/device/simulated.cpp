@@ -1,0 +1,179 @@
+#include "platform/device/simulated.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace unisono {
+
+using namespace device;  // NOLINT(google-build-using-namespace): the protocol that this file speaks
+using std::chrono::milliseconds;
+
+namespace {
+
+/// How long a wait keeps its caller from looking at other things.
+constexpr milliseconds kLook{50};
+
+std::string in_seconds(milliseconds time) {
+  const auto tenths = time.count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+SimulatedDevice::SimulatedDevice(int descriptor, milliseconds patience) : descriptor_(descriptor), patience_(patience) {
+  try {
+    ask(RequestKind::kHello, 0, 0, {}, std::as_writable_bytes(std::span(&greeting_, 1)));
+    if (greeting_.version != kProtocolVersion) {
+      lose("it speaks version " + std::to_string(greeting_.version) + " of the protocol, this library version " +
+           std::to_string(kProtocolVersion) + ": use a cluster and a library of one release");
+    }
+  } catch (...) {
+    close(descriptor_);
+    throw;
+  }
+}
+
+SimulatedDevice::~SimulatedDevice() { close(descriptor_); }
+
+void SimulatedDevice::lose(const std::string& what) {
+  if (lost_because_.empty()) {
+    lost_because_ = "the simulated cluster cannot be used any more: " + what;
+    shutdown(descriptor_, SHUT_RDWR);
+  }
+  throw Error(ErrorCode::kDeviceLost, lost_because_);
+}
+
+bool SimulatedDevice::readable(milliseconds at_most) {
+  pollfd one{descriptor_, POLLIN, 0};
+  const auto longest = std::clamp<std::int64_t>(at_most.count(), 0, 60'000);
+  return poll(&one, 1, static_cast<int>(longest)) > 0;
+}
+
+void SimulatedDevice::send(std::span<const std::byte> bytes, Clock::time_point end) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (done > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(done));
+      continue;
+    }
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+      lose("it has ended (" + std::string(std::strerror(errno)) + "); see its own message");
+    }
+    if (Clock::now() >= end) lose("it has read nothing for " + in_seconds(patience_));
+    pollfd one{descriptor_, POLLOUT, 0};
+    poll(&one, 1, static_cast<int>(kLook.count()));
+  }
+}
+
+void SimulatedDevice::receive(std::span<std::byte> bytes, Clock::time_point end) {
+  while (!bytes.empty()) {
+    const ssize_t done = recv(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (done > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(done));
+      continue;
+    }
+    if (done == 0) lose("it has ended; see its own message");
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+      lose("reading from it failed (" + std::string(std::strerror(errno)) + ")");
+    }
+    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    if (left.count() <= 0) {
+      lose("it has not answered for " + in_seconds(patience_) +
+           ". Simulated time stands still while a rank computes; if one takes longer than this, set "
+           "UNISONO_DEVICE_TIMEOUT_S");
+    }
+    readable(left);
+  }
+}
+
+void SimulatedDevice::begin(RequestKind kind, std::uint64_t argument, std::uint64_t length,
+                            std::span<const std::byte> payload) {
+  if (!lost_because_.empty()) throw Error(ErrorCode::kDeviceLost, lost_because_);
+  if (waiting_) finish(0, {});
+  Request request;
+  request.kind = kind;
+  request.argument = argument;
+  request.length = length;
+  asked_ = Clock::now();
+  send(std::as_bytes(std::span(&request, 1)), asked_ + patience_);
+  send(payload, asked_ + patience_);
+}
+
+Reply SimulatedDevice::finish(std::uint64_t expected, std::span<std::byte> answer) {
+  Reply reply;
+  const auto end = asked_ + patience_;
+  receive(std::as_writable_bytes(std::span(&reply, 1)), end);
+  waiting_ = false;
+  if (reply.magic != kProtocolMagic) lose("what it sent is no reply of the protocol");
+  time_ = reply.nanoseconds;
+  const bool refused = reply.code != 0;
+  if (reply.length != (refused ? 0 : expected)) {
+    lose("it answered with " + std::to_string(reply.length) + " bytes where " + std::to_string(refused ? 0 : expected) +
+         " were due");
+  }
+  if (reply.code == static_cast<std::uint32_t>(ErrorCode::kInvalidArgument)) {
+    throw Error(ErrorCode::kInvalidArgument, "the device answered an access with an error");
+  }
+  if (refused) {
+    lose("it answered with code " + std::to_string(reply.code) + " (" +
+         name_of(static_cast<ErrorCode>(std::min(reply.code, 0xffffU))) + ")");
+  }
+  receive(answer, end);
+  return reply;
+}
+
+Reply SimulatedDevice::ask(RequestKind kind, std::uint64_t argument, std::uint64_t length,
+                           std::span<const std::byte> payload, std::span<std::byte> answer) {
+  begin(kind, argument, length, payload);
+  return finish(answer.size(), answer);
+}
+
+std::uint32_t SimulatedDevice::read(std::uint32_t offset) {
+  return static_cast<std::uint32_t>(ask(RequestKind::kRead, offset, 0, {}, {}).value);
+}
+
+void SimulatedDevice::write(std::uint32_t offset, std::uint32_t value) { write(offset, {&value, 1}); }
+
+void SimulatedDevice::write(std::uint32_t offset, std::span<const std::uint32_t> values) {
+  const auto bytes = std::as_bytes(values);
+  ask(RequestKind::kWrite, offset, bytes.size(), bytes, {});
+}
+
+void SimulatedDevice::store(std::uint64_t address, std::span<const std::byte> bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto part = bytes.subspan(done, std::min<std::size_t>(bytes.size() - done, kMostPayload));
+    ask(RequestKind::kStore, address + done, part.size(), part, {});
+    done += part.size();
+  }
+}
+
+void SimulatedDevice::load(std::uint64_t address, std::span<std::byte> bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto part = bytes.subspan(done, std::min<std::size_t>(bytes.size() - done, kMostPayload));
+    ask(RequestKind::kLoad, address + done, part.size(), {}, part);
+    done += part.size();
+  }
+}
+
+bool SimulatedDevice::wait(std::chrono::microseconds at_most) {
+  if (!waiting_) {
+    const auto longest = static_cast<std::uint64_t>(std::max<std::int64_t>(at_most.count(), 0)) * 1000;
+    begin(RequestKind::kWait, longest, 0, {});
+    waiting_ = true;
+  }
+  if (!readable(kLook) && Clock::now() < asked_ + patience_) return false;
+  finish(0, {});
+  return true;
+}
+
+}  // namespace unisono
