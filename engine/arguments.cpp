@@ -1,6 +1,7 @@
 #include "engine/arguments.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "core/footprint.hpp"
@@ -373,19 +374,21 @@ class Admission {
     provided("params", request_.params, program.params_bytes);
     try {
       if (own_scratch && state_.scratch.size() < program.scratch_bytes) state_.scratch.resize(program.scratch_bytes);
-      state_.params.assign(own_params ? program.params_bytes / 8 : 0, 0);
+      state_.params.assign(program.params_bytes / 8, 0);
     } catch (const std::bad_alloc&) {
       refuse(ErrorCode::kOutOfMemory, std::to_string(program.scratch_bytes) + " bytes of scratch could not be had");
     }
     const Algorithm* chosen = state_.algorithm;
-    if (own_params && chosen != nullptr && chosen->fill_params != nullptr) {
+    if (!own_params) {
+      if (program.params_bytes != 0) std::memcpy(state_.params.data(), request_.params.data, program.params_bytes);
+    } else if (chosen != nullptr && chosen->fill_params != nullptr) {
       chosen->fill_params(call_, request_.vectors != nullptr ? *request_.vectors : VectorArguments{},
                           state_.params.data());
     }
     state_.regions[static_cast<std::size_t>(Region::kScratch)] = {
         own_scratch ? state_.scratch.data() : request_.scratch.data, program.scratch_bytes};
-    state_.regions[static_cast<std::size_t>(Region::kParams)] = {
-        own_params ? reinterpret_cast<std::byte*>(state_.params.data()) : request_.params.data, program.params_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
+                                                                 program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
     state_.signature = signature_of(
         call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone, identity_of(call_.func)});

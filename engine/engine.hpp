@@ -47,8 +47,9 @@ struct CallRequest {
   Binding src;
   Binding dst;
   const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
-  /// Memory that a call descriptor has bound, for the engine behind a device's registers: scratch, and the params as
-  /// `Algorithm::fill_params` leaves them (then `vectors` is not looked at). Otherwise the engine provides both.
+  /// What a call descriptor has bound, for the engine behind a device's registers: memory for scratch, and the params
+  /// as `Algorithm::fill_params` leaves them, copied at submission (`vectors` is then not looked at). Null: the engine
+  /// provides its own.
   Binding scratch;
   Binding params;
   std::shared_ptr<const Program> program;  ///< for Collective::kProgram: this rank's program

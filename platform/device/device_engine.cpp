@@ -843,6 +843,7 @@ EngineSettings DeviceEngine::within_limits(EngineSettings settings, std::uint64_
 }
 
 Agreement DeviceEngine::offer_of(std::uint64_t capability, const EngineSettings& settings) {
+  NativeEngine::offer_of(settings);  // refuses what no engine takes, before it is cut to what this one does
   Agreement offer = NativeEngine::offer_of(within_limits(settings, capability));
   offer.capability = capability;
   return offer;
@@ -884,6 +885,11 @@ void DeviceEngine::start_together(std::chrono::milliseconds patience) {
   Device& device = *impl_->device;
   // A wait of a part of a microsecond would end early, and then be followed by one of none, for ever.
   while (device.now() < start) device.wait(std::chrono::ceil<microseconds>(start - device.now()));
+}
+
+void DeviceEngine::pass(microseconds at_most) {
+  const std::lock_guard lock(impl_->turns);
+  impl_->use([&] { impl_->device->wait(at_most); });
 }
 
 Agreement DeviceEngine::offer() const { return offer_of(impl_->capability, impl_->options.settings); }

@@ -66,6 +66,9 @@ class DeviceEngine final : public Engine {
   /// long their hosts took to get here. Needs `hosts`. Throws Error(kBootstrap).
   void start_together(std::chrono::milliseconds patience);
 
+  /// Lets the device's time go on, up to so much of it; for a host that has nothing to wait for, but others have.
+  void pass(std::chrono::microseconds at_most);
+
   using Engine::wait;
   Agreement offer() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,

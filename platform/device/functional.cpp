@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,12 +79,10 @@ class FunctionalDevice::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// A call that the native engine carries out.
+  /// A call that was admitted and has not ended: parked, or with the native engine.
   struct Active {
-    std::uint32_t number = 0;  ///< the host's
-    CallId id = 0;
-    std::uint64_t expected = 0;  ///< bytes of a receive
-    bool receives = false;
+    CallDescriptor call;
+    CallId id = 0;  ///< the native engine's; 0 while it is parked
   };
   struct Ended {
     std::uint32_t number = 0;
@@ -197,7 +196,9 @@ class FunctionalDevice::Impl {
   // ------------------------------------------------------------------------------------------------ calls
 
   void reset() {
-    for (const Active& call : active) given_up.push_back(call.id);
+    for (const Active& entry : active) {
+      if (entry.id != 0) given_up.push_back(entry.id);
+    }
     active.clear();
     completions.clear();
     given.reset();
@@ -218,9 +219,71 @@ class FunctionalDevice::Impl {
     const CallDescriptor descriptor = decode_call_descriptor(encoded);
     try {
       check(descriptor, encoded);
-      start(descriptor);
+      for (const std::uint32_t number : {descriptor.wait_for0, descriptor.wait_for1}) look_for_failure(number);
+      failures.erase(std::remove_if(failures.begin(), failures.end(),
+                                    [&](const Ended& failure) { return failure.number == descriptor.call_id; }),
+                     failures.end());
+      active.push_back({descriptor});
     } catch (const Error& error) {
       end(descriptor.call_id, error.code());
+    }
+    start_parked();
+  }
+
+  /// Throws the code of a call that has failed.
+  void look_for_failure(std::uint32_t number) const {
+    for (const Ended& failure : failures) {
+      if (number != 0 && failure.number == number) reject(failure.code);
+    }
+  }
+
+  bool outstanding(std::uint32_t number) const {
+    return number != 0 &&
+           std::any_of(active.begin(), active.end(), [&](const Active& entry) { return entry.call.call_id == number; });
+  }
+
+  /// Calls of one order start in the order of their admission; copy, combine and nop have none.
+  static std::optional<std::pair<std::uint32_t, bool>> order_of(const CallDescriptor& call) {
+    switch (call.collective) {
+      case Collective::kNop:
+      case Collective::kCopy:
+      case Collective::kCombine:
+        return std::nullopt;
+      case Collective::kSend:
+      case Collective::kRecv:
+      case Collective::kPut:
+      case Collective::kGet:
+        return std::pair{call.communicator, false};
+      default:
+        return std::pair{call.communicator, true};
+    }
+  }
+
+  /// Starts what waits for nothing any more.
+  void start_parked() {
+    std::set<std::pair<std::uint32_t, bool>> held;
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      if (active[i].id != 0) continue;
+      const CallDescriptor call = active[i].call;
+      const auto order = order_of(call);
+      const bool waits = outstanding(call.wait_for0) || outstanding(call.wait_for1);
+      if (waits || (order && held.count(*order) != 0)) {
+        if (order) held.insert(*order);
+        continue;
+      }
+      try {
+        for (const std::uint32_t number : {call.wait_for0, call.wait_for1}) look_for_failure(number);
+        active[i].id = call.collective == Collective::kNop ? 0 : start(call);
+        if (active[i].id != 0) continue;
+        active.erase(active.begin() + static_cast<std::ptrdiff_t>(i));
+        end(call.call_id, ErrorCode::kOk);
+      } catch (const Error& error) {
+        active.erase(active.begin() + static_cast<std::ptrdiff_t>(i));
+        end(call.call_id, error.code());
+      }
+      // Others may wait for it, also such that stand before it.
+      held.clear();
+      i = ~std::size_t{0};
     }
   }
 
@@ -243,9 +306,7 @@ class FunctionalDevice::Impl {
     if (call.collective == Collective::kProgram) reject(ErrorCode::kInvalidArgument);  // none is loaded
     if (call.collective == Collective::kNop && call.algorithm != 0) reject(ErrorCode::kInvalidArgument);  // no kernels
     if (call.src_stream || call.dst_stream) reject(ErrorCode::kUnsupported);
-    for (const Active& other : active) {
-      if (call.call_id != 0 && other.number == call.call_id) reject(ErrorCode::kInvalidArgument);
-    }
+    if (outstanding(call.call_id)) reject(ErrorCode::kInvalidArgument);
   }
 
   Binding bound(std::uint64_t address, std::uint64_t bytes) const {
@@ -257,21 +318,9 @@ class FunctionalDevice::Impl {
     return {memory + (address - kMemoryAddress), bytes};
   }
 
-  void start(const CallDescriptor& call) {
-    std::vector<CallId> before;
-    for (const std::uint32_t number : {call.wait_for0, call.wait_for1}) {
-      if (number == 0) continue;
-      const auto out = std::find_if(active.begin(), active.end(), [&](const Active& a) { return a.number == number; });
-      if (out != active.end()) before.push_back(out->id);
-      for (const Ended& failure : failures) {
-        if (failure.number == number) reject(failure.code);
-      }
-    }
-    failures.erase(std::remove_if(failures.begin(), failures.end(),
-                                  [&](const Ended& failure) { return failure.number == call.call_id; }),
-                   failures.end());
+  /// Hands a call to the native engine.
+  CallId start(const CallDescriptor& call) {
     if (call.communicator >= made.size() || !made[call.communicator]) {
-      // What concerns no other rank needs none, but the native engine has no place for it without one.
       reject(ErrorCode::kFreedCommunicator);
     }
     if ((word(registers::communicator(call.communicator, registers::kState)) & registers::kStateRevoked) != 0) {
@@ -295,16 +344,10 @@ class FunctionalDevice::Impl {
     // Not bound is none: the engine would provide its own.
     if (request.scratch.data == nullptr) request.scratch = {memory, 0};
     if (request.params.data == nullptr) request.params = {memory, 0};
-    request.wait_for = before;
     std::uint32_t deadline = call.deadline_us != 0 ? call.deadline_us : word(exchange::kTimeoutUs);
     if (deadline == 0) deadline = std::numeric_limits<std::uint32_t>::max();
     request.timeout = microseconds(deadline);
-    Active begun;
-    begun.number = call.call_id;
-    begun.receives = call.collective == Collective::kRecv;
-    begun.expected = call.count * bytes_of(call.dtype);
-    begun.id = engine.submit(request);
-    active.push_back(begun);
+    return engine.submit(request);
   }
 
   void end(std::uint32_t number, ErrorCode code) {
@@ -319,21 +362,21 @@ class FunctionalDevice::Impl {
 
   /// Makes progress, and takes what has ended.
   void poll() {
-    for (auto call = active.begin(); call != active.end();) {
-      const CallResult result = engine.test(call->id);
+    for (auto entry = active.begin(); entry != active.end();) {
+      const CallResult result = entry->id == 0 ? CallResult{} : engine.test(entry->id);
       if (!result.complete) {
-        ++call;
+        ++entry;
         continue;
       }
-      engine.forget(call->id);
-      ErrorCode code = result.code;
+      engine.forget(entry->id);
+      const CallDescriptor call = entry->call;
+      entry = active.erase(entry);
       // The registers have no room for a length, so a shorter message cannot be told from a whole one.
-      if (call->receives && code == ErrorCode::kOk && result.received_bytes != call->expected) {
-        code = ErrorCode::kUnsupported;
-      }
-      end(call->number, code);
-      call = active.erase(call);
+      const bool other_length = call.collective == Collective::kRecv && result.code == ErrorCode::kOk &&
+                                result.received_bytes != call.count * bytes_of(call.dtype);
+      end(call.call_id, other_length ? ErrorCode::kUnsupported : result.code);
     }
+    start_parked();
     for (auto id = given_up.begin(); id != given_up.end();) {
       if (!engine.test(*id).complete) {
         ++id;
@@ -352,10 +395,12 @@ class FunctionalDevice::Impl {
       poll();
       const auto left = std::chrono::duration_cast<microseconds>(end - Clock::now());
       if (!completions.empty() || left.count() <= 0) return true;
-      if (active.empty()) {
+      const auto started =
+          std::find_if(active.begin(), active.end(), [](const Active& entry) { return entry.id != 0; });
+      if (started == active.end()) {
         std::this_thread::sleep_for(std::min(left, kTurn));
       } else {
-        engine.wait(active.front().id, active.size() == 1 ? left : std::min(left, kTurn));
+        engine.wait(started->id, active.size() == 1 ? left : std::min(left, kTurn));
       }
     }
   }

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO
 
+from .cluster import Cluster, ClusterError, ClusterOptions
+
 MOST_RANKS = 1024
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 DRAIN = 10.0  # seconds for output that is still in the pipes when all ranks have ended
@@ -27,6 +29,7 @@ COLOURS = (36, 33, 32, 35, 34, 31, 96, 93, 92, 95, 94, 91)
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PR_SET_PDEATHSIG = 1
+PLATFORMS = ("native", "functional", "rtl")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,7 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "run",
         help="run a program on several ranks of this machine",
-        usage="unisono run -n RANKS [--prefix] [--timeout SECONDS] [--] PROGRAM [ARGUMENT ...]",
+        usage="unisono run -n RANKS [--platform PLATFORM] [--prefix] [--timeout SECONDS] [--] PROGRAM [ARGUMENT ...]",
         description="Starts PROGRAM once for every rank. A program whose name ends in .py runs in this Python. When a "
         "rank fails the others are ended, and the exit status is that of the first rank that failed (128 + signal if a "
         "signal ended it). Standard input goes to rank 0.",
@@ -42,6 +45,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("-n", dest="ranks", type=_ranks, required=True, metavar="RANKS", help="number of ranks")
     parser.add_argument("--prefix", "--tag", action="store_true", help="write the rank in front of each line of output")
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after so long (status 124)")
+    parser.add_argument(
+        "--platform",
+        choices=PLATFORMS,
+        help="what carries out the calls: this library's own engine (native, the default), the registers of a device "
+        "with the native engine behind them (functional), or nodes of a simulated cluster (rtl); UNISONO_PLATFORM says "
+        "the same",
+    )
+    cluster = parser.add_argument_group("simulated cluster (--platform rtl)")
+    cluster.add_argument("--network", metavar="FILE", help="configuration of the cluster and its network")
+    cluster.add_argument("--seed", type=_seed, metavar="NUMBER", help="of everything random in the simulation")
+    cluster.add_argument(
+        "--platform-model", choices=("partitioned", "unified"), help="how host and device share memory in the model"
+    )
+    cluster.add_argument("--wave", metavar="FILE", help="write the signals of the engines to a file")
     parser.add_argument("program", help="the program, found as a shell finds it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(execute=execute)
@@ -61,8 +78,21 @@ def _seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
 
 
+def _seed(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        if 0 <= int(text) < 1 << 64:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 2^64-1")
+
+
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    platform = options.platform or os.environ.get("UNISONO_PLATFORM") or PLATFORMS[0]
+    if platform not in PLATFORMS:
+        return _refuse(f"UNISONO_PLATFORM is {platform!r}; known are {', '.join(PLATFORMS)}", 2)
+    wishes = ClusterOptions(options.network, options.seed, options.platform_model, options.wave)
+    if platform != "rtl" and wishes.given():
+        return _refuse(f"{' and '.join(wishes.given())} goes with --platform rtl; the platform is {platform}", 2)
     command = [options.program, *options.arguments]
     if options.program.endswith(".py"):
         if not os.path.isfile(options.program):
@@ -73,7 +103,17 @@ def execute(options: argparse.Namespace) -> int:
             return _refuse(f"{options.program} is not executable", 126)
         return _refuse(f"there is no program {options.program}", 127)
     try:
-        return Launcher(command, options.ranks, prefix=options.prefix, timeout=options.timeout).run()
+        cluster = Cluster(options.ranks, wishes) if platform == "rtl" else None
+        return Launcher(
+            command,
+            options.ranks,
+            prefix=options.prefix,
+            timeout=options.timeout,
+            environment={"UNISONO_PLATFORM": platform},
+            cluster=cluster,
+        ).run()
+    except ClusterError as failure:
+        return _refuse(str(failure), 127)
     except OSError as failure:
         if failure.filename != command[0]:
             raise
@@ -137,8 +177,19 @@ class Stream:
 class Launcher:
     """A job from start to end. Runs in the main thread, since signals arrive there."""
 
-    def __init__(self, command: list[str], size: int, *, prefix: bool = False, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        size: int,
+        *,
+        prefix: bool = False,
+        timeout: float | None = None,
+        environment: dict[str, str] | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
         self._command = command
+        self._environment = environment or {}
+        self._cluster = cluster
         self._size = size
         self._prefix = prefix
         self._timeout = timeout
@@ -166,6 +217,9 @@ class Launcher:
                 self._loop(deadline)
             finally:
                 self._sweep()
+                if self._cluster is not None:
+                    # Whoever has ended the job does not wait for a wave file.
+                    self._cluster.finish(*([GRACE] if self._received is not None or self._timed_out else []))
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -186,7 +240,11 @@ class Launcher:
             for number in (*FORWARDED, signal.SIGTSTP, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
 
-        environment = os.environ | {
+        environment = os.environ | self._environment
+        if self._cluster is not None:
+            self._cluster.start(in_child)
+            environment |= self._cluster.environment
+        environment |= {
             "UNISONO_SIZE": str(self._size),
             "UNISONO_RENDEZVOUS": f"unisono-{launcher}-{secrets.token_hex(8)}",
             "UNISONO_SECRET": secrets.token_hex(32),
@@ -200,15 +258,21 @@ class Launcher:
             if number == 0:
                 # Ranks have process groups of their own, and only the foreground group may read a terminal.
                 stdin = subprocess.PIPE if terminal else None
+            own = {"UNISONO_RANK": str(number)}
+            if self._cluster is not None:
+                own["UNISONO_DEVICE_FD"] = str(self._cluster.descriptor(number))
             process = subprocess.Popen(
                 self._command,
-                env=environment | {"UNISONO_RANK": str(number)},
+                env=environment | own,
+                pass_fds=() if self._cluster is None else (self._cluster.descriptor(number),),
                 stdin=stdin,
                 stdout=pipe,
                 stderr=pipe,
                 preexec_fn=in_child,
                 process_group=0,
             )
+            if self._cluster is not None:
+                self._cluster.taken(number)
             rank = Rank(number, process, _pidfd(process.pid))
             self._ranks.append(rank)
             if rank.pidfd is not None:
@@ -353,6 +417,8 @@ class Launcher:
         self._selector.close()
 
     def _report(self) -> int:
+        if self._cluster is not None and self._cluster.fault is not None:
+            print(f"unisono run: {self._cluster.fault}", file=sys.stderr)
         failed = self._first_failure
         killed = f"; {self._killed} had to be killed {GRACE:g} s later" if self._killed else ""
         if self._timed_out:
@@ -360,7 +426,7 @@ class Launcher:
                   file=sys.stderr)  # fmt: skip
             return TIMED_OUT
         if failed is None:
-            return 0
+            return 0 if self._cluster is None or self._cluster.fault is None else 1
         if self._received is not None:
             print(f"unisono run: {self._received.name} was passed on to all ranks{killed}", file=sys.stderr)
         else:

@@ -1,0 +1,190 @@
+"""The simulated cluster of `unisono run --platform rtl`: found, started before the ranks, and ended after them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+NAME = "unisono-cluster"
+MOST_NODES = 64
+PACKAGE = Path(__file__).resolve().parents[1]
+ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
+LAST_WORDS = 30.0  # seconds for a cluster whose ranks have all ended: it writes its closing line, and its wave file
+GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+
+
+class ClusterError(Exception):
+    """The cluster cannot be started, and why."""
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What `unisono run` hands on; None leaves it to the cluster."""
+
+    network: str | None = None
+    seed: int | None = None
+    memory: str | None = None
+    wave: str | None = None
+
+    def given(self) -> list[str]:
+        """The options of `unisono run` that were used."""
+        names = {"--network": self.network, "--seed": self.seed, "--platform-model": self.memory, "--wave": self.wave}
+        return [name for name, value in names.items() if value is not None]
+
+    def arguments(self) -> list[str]:
+        """As the cluster has them."""
+        pairs = (("--config", self.network), ("--seed", self.seed), ("--memory", self.memory), ("--wave", self.wave))
+        return [text for name, value in pairs if value is not None for text in (name, str(value))]
+
+
+def find_cluster() -> str:
+    """The program: UNISONO_CLUSTER, or in the build folder of the checkout, or beside the package, or on PATH."""
+    named = os.environ.get("UNISONO_CLUSTER")
+    if named:
+        if shutil.which(named) is None:
+            raise ClusterError(f"UNISONO_CLUSTER is {named!r}, which is no program that can be run")
+        return named
+    built = sorted(
+        (path for folder in ("rtl", "release") for path in (ROOT / "build" / folder).glob(f"**/{NAME}")),
+        key=lambda path: path.stat().st_mtime,
+    )
+    for candidate in (*reversed(built), PACKAGE / NAME, PACKAGE / "bin" / NAME):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return str(candidate)
+    found = shutil.which(NAME)
+    if found is None:
+        raise ClusterError(
+            f"the simulated cluster ({NAME}) is not built: `make cluster` in a checkout builds it (it needs Verilator, "
+            "and takes minutes); or say where it is with UNISONO_CLUSTER"
+        )
+    return found
+
+
+def find_firmware(cluster: str) -> str:
+    """The image of the microcontroller: UNISONO_FIRMWARE, or beside the cluster, or in the build folder."""
+    named = os.environ.get("UNISONO_FIRMWARE")
+    if named:
+        if not os.path.isfile(named):
+            raise ClusterError(f"UNISONO_FIRMWARE is {named!r}, which is no file")
+        return named
+    folder = Path(shutil.which(cluster) or cluster).resolve().parent
+    for candidate in (
+        folder / "unisono.bin",
+        folder / "firmware" / "unisono.bin",
+        ROOT / "build/firmware/image/unisono.bin",
+    ):
+        if candidate.is_file():
+            return str(candidate)
+    raise ClusterError(
+        "the image of the microcontroller (unisono.bin) is not there: `python firmware/build.py --image` in a checkout "
+        "builds it; or say where it is with UNISONO_FIRMWARE"
+    )
+
+
+class Cluster:
+    """One run of the cluster. Each rank has an end of a socket that leads to its node."""
+
+    def __init__(self, nodes: int, options: ClusterOptions) -> None:
+        if nodes > MOST_NODES:
+            raise ClusterError(f"{nodes} ranks were asked for; a simulated cluster has up to {MOST_NODES} nodes")
+        if options.network is not None and not os.path.isfile(options.network):
+            raise ClusterError(f"--network: there is no file {options.network}")
+        self._nodes = nodes
+        self._options = options
+        self._program = find_cluster()
+        self.environment = {"UNISONO_FIRMWARE": find_firmware(self._program)}
+        self.fault: str | None = None  #: what went wrong with it, once it has ended
+        self._ends: list[socket.socket | None] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._echo: threading.Thread | None = None
+
+    def start(self, in_child: Callable[[], None]) -> None:
+        """Starts the process. What it writes goes to standard error, line by line."""
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(self._nodes)]
+        inner = [pair[1].fileno() for pair in pairs]
+        command = [self._program, "-n", str(self._nodes), *self._options.arguments()]
+        try:
+            self._process = subprocess.Popen(
+                [*command, "--fd", ",".join(map(str, inner))],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=inner,
+                preexec_fn=in_child,
+                process_group=0,
+            )
+        except OSError as failure:
+            raise ClusterError(f"{self._program} cannot be run: {failure.strerror}") from failure
+        finally:
+            for pair in pairs:
+                pair[1].close()
+        self._ends = [pair[0] for pair in pairs]
+        assert self._process.stdout is not None
+        self._echo = threading.Thread(target=_echo, args=(self._process.stdout,), name="cluster", daemon=True)
+        self._echo.start()
+
+    def descriptor(self, rank: int) -> int:
+        """The file descriptor that the rank inherits."""
+        end = self._ends[rank]
+        assert end is not None
+        return end.fileno()
+
+    def taken(self, rank: int) -> None:
+        """The rank has its descriptor: with it, its node's host ends."""
+        end, self._ends[rank] = self._ends[rank], None
+        if end is not None:
+            end.close()
+
+    def finish(self, patience: float = LAST_WORDS) -> None:
+        """Waits for the end that follows that of the last rank, or brings it about."""
+        for rank in range(len(self._ends)):
+            self.taken(rank)
+        if self._process is None:
+            return
+        ended_late: str | None = None
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            ended_late = f"the simulated cluster has not ended within {patience:g} s after its last rank"
+            self._signal(signal.SIGTERM)
+            try:
+                self._process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                self._signal(signal.SIGKILL)
+                self._process.wait()
+        if self._echo is not None:
+            self._echo.join(GRACE)
+        status = self._process.returncode
+        if ended_late is not None:
+            self.fault = f"{ended_late}, and was ended"
+        elif status != 0:
+            how = f"exited with status {status}"
+            if status < 0:
+                how = f"was ended by signal {-status}"
+                with contextlib.suppress(ValueError):
+                    how = f"was ended by {signal.Signals(-status).name}"
+            self.fault = f"the simulated cluster {how}; the ranks' devices went with it"
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+def _echo(source: IO[bytes]) -> None:
+    """Passes on what the cluster writes, whole lines at a time, so that it does not mix with the ranks' output."""
+    for line in source:
+        text = line.decode(errors="replace").rstrip("\n")
+        with contextlib.suppress(BrokenPipeError):
+            print(f"[cluster] {text}", file=sys.stderr, flush=True)
+    source.close()

@@ -1,0 +1,674 @@
+// The engine of endpoints with devices: functional ones in this process, and the same behind a socket.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/algorithm.hpp"
+#include "core/footprint.hpp"
+#include "ranks.hpp"
+
+namespace unisono::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Ways : public testing::TestWithParam<Way> {
+ protected:
+  static Job job() {
+    Job made;
+    made.way = GetParam();
+    return made;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Device, Ways, testing::Values(Way::kFunctional, Way::kSocket),
+                         [](const auto& way) { return way.param == Way::kFunctional ? "functional" : "socket"; });
+
+/// The text of the error that an action ends in.
+std::string refusal(ErrorCode code, const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+/// One call of an algorithm on all ranks, with counts that differ between ranks.
+struct Everywhere {
+  const Algorithm& algorithm;
+  std::uint32_t size;
+  std::uint64_t count;
+  std::uint32_t root;
+  bool in_place;
+
+  /// What rank i sends to rank j, or has for all.
+  std::uint64_t block(std::uint32_t i, std::uint32_t j) const {
+    const std::uint64_t value = algorithm.collective == Collective::kAlltoallv && in_place ? i + j : i * 3 + 2 * j;
+    return (value + count) % 5;
+  }
+
+  struct Own {
+    CallRequest request;
+    VectorArguments vectors;
+    std::vector<std::uint64_t> send, send_at, recv, recv_at;
+    std::vector<std::int32_t> src, dst;
+  };
+
+  void prepare(std::uint32_t rank, Own& own) const {
+    CallRequest& made = own.request;
+    const Collective c = algorithm.collective;
+    const bool reduces = c == Collective::kReduce || c == Collective::kAllreduce || c == Collective::kReduceScatter ||
+                         c == Collective::kScan || c == Collective::kExscan;
+    made = request(c, count, root, reduces ? Func::kSum : Func::kNone);
+    made.call.in_place = in_place;
+    made.algorithm = static_cast<int>(&algorithm - algorithms().data());
+    Call call = made.call;
+    call.rank = rank;
+    call.size = size;
+    VectorExtents extents;
+    const auto lay = [&](std::vector<std::uint64_t>& counts, std::vector<std::uint64_t>& at, auto&& value) {
+      std::uint64_t end = 0;
+      for (std::uint32_t other = 0; other < size; ++other) {
+        counts.push_back(value(other));
+        at.push_back(end + other % 2);  // with gaps
+        end = at.back() + counts.back();
+      }
+      std::uint64_t last = 0;
+      for (std::uint32_t other = 0; other < size; ++other) {
+        if (counts[other] != 0) last = at[other] + counts[other];
+      }
+      return last;
+    };
+    if (c == Collective::kAlltoallv) {
+      extents.send = lay(own.send, own.send_at, [&](std::uint32_t other) { return block(rank, other); });
+      extents.recv = lay(own.recv, own.recv_at, [&](std::uint32_t other) { return block(other, rank); });
+      made.call.count = in_place ? 4 : 0;
+    } else if (c == Collective::kScatterv) {
+      extents.send = lay(own.send, own.send_at, [&](std::uint32_t other) { return block(other, 0); });
+      extents.own = block(rank, 0);
+    } else if (c == Collective::kGatherv || c == Collective::kAllgatherv) {
+      extents.recv = lay(own.recv, own.recv_at, [&](std::uint32_t other) { return block(other, 0); });
+      extents.own = block(rank, 0);
+    }
+    if (!own.send.empty() || !own.recv.empty()) {
+      own.vectors = {own.send.empty() ? nullptr : own.send.data(), own.send.empty() ? nullptr : own.send_at.data(),
+                     own.recv.empty() ? nullptr : own.recv.data(), own.recv.empty() ? nullptr : own.recv_at.data()};
+      made.vectors = &own.vectors;
+    }
+    const Footprint uses = footprint_of(call, extents);
+    own.src.resize(uses.src);
+    own.dst.resize(uses.dst);
+    for (std::size_t i = 0; i < own.src.size(); ++i) own.src[i] = static_cast<std::int32_t>(i * 13 + rank * 101 + 5);
+    for (std::size_t i = 0; i < own.dst.size(); ++i) own.dst[i] = static_cast<std::int32_t>(i * 17 + rank * 211 + 9);
+    made.src = bind(own.src);
+    made.dst = bind(own.dst);
+  }
+};
+
+std::vector<Everywhere> calls_of(std::uint32_t size) {
+  std::vector<Everywhere> all;
+  for (const Algorithm& algorithm : algorithms()) {
+    const Collective c = algorithm.collective;
+    if (algorithm.direct || c < Collective::kBcast || c == Collective::kProgram) continue;
+    for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{2500}}) {
+      for (const bool in_place : {false, true}) {
+        if (in_place && (c == Collective::kBcast || c == Collective::kBarrier)) continue;
+        all.push_back({algorithm, size, count, size - 1, in_place});
+      }
+    }
+  }
+  return all;
+}
+
+/// dst of all calls on all ranks; empty where the engine refuses.
+using Outcomes = std::vector<std::vector<std::vector<std::int32_t>>>;
+
+void run_all(Engine& engine, std::uint32_t rank, const std::vector<Everywhere>& calls,
+             std::vector<std::vector<std::int32_t>>& results) {
+  for (const Everywhere& call : calls) {
+    Everywhere::Own own;
+    call.prepare(rank, own);
+    const auto src_before = own.src;
+    try {
+      engine.run(own.request);
+      EXPECT_EQ(own.src, src_before);
+      results.push_back(own.dst);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnsupported) << error.what();
+      results.emplace_back(1, -1);
+    }
+  }
+}
+
+TEST_P(Ways, EveryAlgorithmGivesTheBitsOfTheNativeEngine) {
+  for (const std::uint32_t size : {1U, 2U, 5U}) {
+    const std::vector<Everywhere> calls = calls_of(size);
+    ASSERT_GT(calls.size(), 100U);
+    Outcomes native(size), device(size);
+    {
+      ThreadJob threads(size);
+      std::vector<std::unique_ptr<Poe>> networks;
+      for (std::uint32_t rank = 0; rank < size; ++rank) networks.push_back(threads.endpoint(rank));
+      std::vector<std::thread> ranks;
+      for (std::uint32_t rank = 0; rank < size; ++rank) {
+        ranks.emplace_back([&, rank] {
+          EngineSettings settings = job().settings;
+          settings.lanes = false;
+          NativeEngine engine(*networks[rank], settings);
+          const Agreement offer = engine.offer();
+          engine.create_communicator(0, 0, ranks_up_to(size), agree({&offer, 1}));
+          run_all(engine, rank, calls, native[rank]);
+        });
+      }
+      for (std::thread& rank : ranks) rank.join();
+    }
+    run_ranks(size, job(), [&](Rank& rank) { run_all(rank.engine, rank.rank, calls, device[rank.rank]); });
+    std::size_t moved = 0;
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      ASSERT_EQ(native[rank].size(), calls.size());
+      ASSERT_EQ(device[rank].size(), calls.size());
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        EXPECT_EQ(device[rank][i], native[rank][i])
+            << name_of(calls[i].algorithm.collective) << "/" << calls[i].algorithm.name << " count " << calls[i].count
+            << (calls[i].in_place ? " in place" : "") << ", rank " << rank << " of " << size;
+        Everywhere::Own before;
+        calls[i].prepare(rank, before);
+        moved += before.dst != native[rank][i] ? 1 : 0;
+      }
+    }
+    EXPECT_GT(moved, size == 1 ? 0 : calls.size() / 3);
+  }
+}
+
+TEST_P(Ways, MessagesMeetByTag) {
+  run_ranks(2, job(), [](Rank& rank) {
+    auto first = data_of(rank.rank, 3000), second = data_of(rank.rank + 7, 5);
+    std::vector<std::int32_t> a(3000), b(5);
+    const std::uint32_t other = 1 - rank.rank;
+    const auto make = [&](Collective c, std::vector<std::int32_t>& data, std::uint32_t tag) {
+      CallRequest made = request(c, data.size(), other);
+      (c == Collective::kSend ? made.src : made.dst) = bind(data);
+      made.tag = tag;
+      return made;
+    };
+    const CallId ids[] = {
+        rank.engine.submit(make(Collective::kRecv, b, 2)), rank.engine.submit(make(Collective::kRecv, a, 1)),
+        rank.engine.submit(make(Collective::kSend, first, 1)), rank.engine.submit(make(Collective::kSend, second, 2))};
+    for (const CallId id : ids) {
+      const CallResult result = rank.finish(id);
+      EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+    }
+    EXPECT_EQ(a, data_of(other, 3000));
+    EXPECT_EQ(b, data_of(other + 7, 5));
+  });
+}
+
+TEST_P(Ways, AChainPassesResultsOnInsideTheDevice) {
+  run_ranks(3, job(), [](Rank& rank) {
+    for (const std::size_t count : {std::size_t{5}, std::size_t{4000}}) {
+      auto src = data_of(rank.rank, count);
+      std::vector<std::int32_t> copied(count), summed(count), twice(count);
+      CallRequest copy = request(Collective::kCopy, count);
+      copy.src = bind(src);
+      copy.dst = bind(copied);
+      const CallId first = rank.engine.submit(copy);
+      CallRequest sum = allreduce(copied, summed);
+      sum.wait_for = {&first, 1};
+      const CallId second = rank.engine.submit(sum);
+      CallRequest add = request(Collective::kCombine, count, 0, Func::kSum);  // dst is read and written
+      twice = data_of(9, count);
+      add.src = bind(summed);
+      add.dst = bind(twice);
+      const CallId both[] = {first, second};
+      add.wait_for = both;
+      const CallId third = rank.engine.submit(add);
+      CallRequest nop = request(Collective::kNop, 0);
+      const CallId all[] = {first, second, third};  // more than the hardware waits for
+      nop.wait_for = all;
+      EXPECT_EQ(rank.run(nop).code, ErrorCode::kOk);
+      for (const CallId id : all) {
+        const CallResult result = rank.finish(id);
+        EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+      }
+      EXPECT_EQ(copied, data_of(rank.rank, count));
+      EXPECT_EQ(summed, sum_of(3, count));
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(twice[i], data_of(9, count)[i] + sum_of(3, count)[i]);
+    }
+  });
+}
+
+TEST_P(Ways, AFollowerWhoseBuffersOverlapInPartWaitsForTheHost) {
+  run_ranks(2, job(), [](Rank& rank) {
+    auto src = data_of(rank.rank, 100);
+    std::vector<std::int32_t> memory(300, -1), out(200);
+    CallRequest copy = request(Collective::kCopy, 100);
+    copy.src = bind(src);
+    copy.dst = {reinterpret_cast<std::byte*>(memory.data()), 400};
+    const CallId left = rank.engine.submit(copy);
+    copy.dst.data += 400;
+    const CallId right = rank.engine.submit(copy);
+    CallRequest sum = request(Collective::kAllreduce, 200, 0, Func::kSum);  // of halves of two results
+    sum.src = {reinterpret_cast<std::byte*>(memory.data()) + 200, 800};
+    sum.dst = bind(out);
+    const CallId before[] = {left, right};
+    sum.wait_for = before;
+    const CallResult result = rank.run(sum);
+    EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+    const auto one = sum_of(2, 100);
+    for (std::size_t i = 0; i < 50; ++i) ASSERT_EQ(out[i], one[50 + i]);
+    for (std::size_t i = 0; i < 100; ++i) ASSERT_EQ(out[50 + i], one[i]);
+    for (std::size_t i = 0; i < 50; ++i) ASSERT_EQ(out[150 + i], -2);
+    rank.finish(left);
+    rank.finish(right);
+  });
+}
+
+TEST_P(Ways, MoreCallsThanTheDeviceHoldsWaitInTheHost) {
+  run_ranks(2, job(), [](Rank& rank) {
+    constexpr std::size_t kCalls = 150;
+    std::vector<std::vector<std::int32_t>> src, dst(kCalls, std::vector<std::int32_t>(20));
+    std::vector<CallId> ids;
+    for (std::size_t i = 0; i < kCalls; ++i) src.push_back(data_of(rank.rank * 3 + static_cast<std::uint32_t>(i), 20));
+    for (std::size_t i = 0; i < kCalls; ++i) ids.push_back(rank.engine.submit(allreduce(src[i], dst[i])));
+    for (std::size_t i = kCalls; i-- > 0;) {
+      const CallResult result = rank.finish(ids[i]);
+      ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
+      for (std::size_t k = 0; k < 20; ++k) {
+        ASSERT_EQ(dst[i][k],
+                  data_of(static_cast<std::uint32_t>(i), 20)[k] + data_of(3 + static_cast<std::uint32_t>(i), 20)[k]);
+      }
+    }
+  });
+}
+
+TEST_P(Ways, ThreadsOfOneRankShareItsDevice) {
+  run_ranks(2, job(), [](Rank& rank) {
+    std::vector<std::thread> threads;
+    for (std::uint32_t lane = 0; lane < 4; ++lane) {
+      threads.emplace_back([&, lane] {
+        for (std::uint32_t round = 0; round < 20; ++round) {
+          auto own = data_of(rank.rank * 50 + lane * 5 + round, 30);
+          std::vector<std::int32_t> got(30);
+          CallRequest made = request(rank.rank == 0 ? Collective::kSend : Collective::kRecv, 30, 1 - rank.rank);
+          made.src = bind(own);
+          made.dst = bind(got);
+          made.tag = lane;
+          const CallResult result = rank.run(made);
+          EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+          EXPECT_EQ(got, rank.rank == 1 ? data_of(lane * 5 + round, 30) : std::vector<std::int32_t>(30));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+}
+
+TEST_P(Ways, AFailureOnOneRankEndsTheCommunicatorOnAll) {
+  run_ranks(3, job(), [](Rank& rank) {
+    auto src = data_of(rank.rank, 8);
+    std::vector<std::int32_t> dst(8);
+    CallRequest made = allreduce(src, dst);
+    const CallId before = rank.engine.submit(made);  // others may hear of the end while they are still at it
+    EXPECT_THAT(rank.finish(before).code, testing::AnyOf(ErrorCode::kOk, ErrorCode::kRevoked));
+    if (rank.rank == 0) rank.engine.revoke(0, "no more of this");
+    const CallResult result = [&]() -> CallResult {
+      try {
+        return rank.run(made);
+      } catch (const Error& error) {
+        return {true, error.code(), error.what(), 0};
+      }
+    }();
+    EXPECT_EQ(result.code, ErrorCode::kRevoked) << result.message;
+    EXPECT_THAT(result.message, HasSubstr("revoked"));
+    EXPECT_THAT(refusal(ErrorCode::kRevoked, [&] { rank.engine.submit(made); }), HasSubstr("communicator 0"));
+    // Another communicator serves as before.
+    rank.engine.create_communicator(5, 0, ranks_up_to(3), rank.agreed);
+    rank.engine.progress();
+  });
+}
+
+TEST_P(Ways, ADeadlineEndsACallThatNobodyAnswers) {
+  run_ranks(2, job(), [](Rank& rank) {
+    if (rank.rank != 0) return;
+    std::vector<std::int32_t> data(4);
+    CallRequest made = request(Collective::kRecv, 4, 1);
+    made.dst = bind(data);
+    made.timeout = milliseconds(50);
+    const auto begin = std::chrono::steady_clock::now();
+    const CallResult result = rank.run(made);
+    EXPECT_EQ(result.code, ErrorCode::kTimeout);
+    EXPECT_THAT(result.message, AllOf(HasSubstr("recv (communicator 0, rank 0, peer 1"), HasSubstr("50 ms")));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(15));
+  });
+}
+
+TEST_P(Ways, ACommunicatorFreedUnderItsCallsFailsThem) {
+  run_ranks(2, job(), [](Rank& rank) {
+    for (std::uint32_t round = 0; round < 20; ++round) {  // more than the table has places
+      const std::uint32_t number = 10 + round;
+      rank.engine.create_communicator(number, 0, ranks_up_to(2), rank.agreed);
+      if (rank.rank != 0) {
+        rank.engine.free_communicator(number);
+        continue;
+      }
+      std::vector<std::int32_t> data(4);
+      CallRequest made = request(Collective::kRecv, 4, 1);
+      made.communicator = number;
+      made.dst = bind(data);
+      made.timeout = milliseconds(50);
+      const CallId id = rank.engine.submit(made);
+      rank.engine.free_communicator(number);
+      const CallResult result = rank.finish(id);
+      EXPECT_EQ(result.code, ErrorCode::kFreedCommunicator) << result.message;
+      refusal(ErrorCode::kFreedCommunicator, [&] { rank.engine.submit(made); });
+      // The place is free when the device has let go of the call.
+      for (int i = 0; i < 100 && round > 10; ++i) {
+        rank.engine.progress();
+        if (GetParam() == Way::kFunctional) std::this_thread::sleep_for(milliseconds(1));
+      }
+    }
+  });
+}
+
+TEST(DeviceEngine, SixteenCommunicatorsAndSixtyFourRanks) {
+  run_ranks(1, {}, [](Rank& rank) {
+    for (std::uint32_t number = 1; number < 16; ++number)
+      rank.engine.create_communicator(number, 0, {{0}}, rank.agreed);
+    EXPECT_THAT(refusal(ErrorCode::kCapacity, [&] { rank.engine.create_communicator(16, 0, {{0}}, rank.agreed); }),
+                HasSubstr("16 communicators"));
+    rank.engine.free_communicator(7);
+    rank.engine.create_communicator(16, 0, {{0}}, rank.agreed);
+    const auto many = ranks_up_to(65);
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.create_communicator(17, 0, many, rank.agreed); }),
+                AllOf(HasSubstr("65 ranks"), HasSubstr("up to 64")));
+    std::vector<std::int32_t> src{1, 2}, dst(2);
+    CallRequest made = allreduce(src, dst);
+    for (const std::uint32_t number : {0U, 16U}) {
+      made.communicator = number;
+      EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+      EXPECT_EQ(dst, src);
+    }
+  });
+}
+
+TEST(DeviceEngine, WhatAMemberLacksIsRefusedOnEveryRank) {
+  Job job;
+  job.capability = [](std::uint32_t rank) {
+    Capability own = FunctionalDevice::usual_capability();
+    if (rank == 1) {
+      own.datatypes &= ~(1U << static_cast<unsigned>(Datatype::kFp64));
+      own.funcs = static_cast<std::uint16_t>(own.funcs & ~(1U << static_cast<unsigned>(Func::kProd)));
+      own.lists = false;
+    }
+    if (rank == 2) own.fan_in = false;
+    return own;
+  };
+  run_ranks(3, job, [](Rank& rank) {
+    std::vector<double> src(4, 1.0), dst(4);
+    CallRequest made = request(Collective::kAllreduce, 4, 0, Func::kSum);
+    made.call.dtype = Datatype::kFp64;
+    made.src = bind(src);
+    made.dst = bind(dst);
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(made); }), HasSubstr("lacks sum of fp64"));
+    made.call.dtype = Datatype::kInt64;
+    made.call.func = Func::kProd;
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(made); }), HasSubstr("lacks prod"));
+    made.call.func = Func::kSum;
+    made.algorithm = find_algorithm(Collective::kAllreduce, "flat");
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(made); }),
+                AllOf(HasSubstr("allreduce on communicator 0: algorithm flat"), HasSubstr("a member lacks")));
+    made.algorithm = find_algorithm(Collective::kAllreduce, "ring");  // nothing was sent: the next call is sound
+    EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+  });
+}
+
+TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
+  run_ranks(2, {}, [](Rank& rank) {
+    std::vector<std::int32_t> a(4), b(4);
+    CallRequest put = request(Collective::kPut, 4, 1 - rank.rank);
+    put.src = bind(a);
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(put); }), HasSubstr("put and get"));
+    CallRequest get = request(Collective::kGet, 4, 1 - rank.rank);
+    get.dst = bind(a);
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(get); }), HasSubstr("put and get"));
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.bind_window(0, bind(a)); }), HasSubstr("window"));
+    rank.engine.bind_window(0, {});
+    CallRequest made = allreduce(a, b);
+    made.algorithm = find_algorithm(Collective::kAllreduce, "direct");
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(made); }), HasSubstr("share none"));
+    CallRequest program = request(Collective::kProgram, 0);
+    program.program = std::make_shared<const Program>();
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(program); }), HasSubstr("programs"));
+    EXPECT_EQ(rank.engine.express(0), nullptr);
+    // A receive must be as long as its message, for the registers have no place for a length.
+    CallRequest message =
+        request(rank.rank == 0 ? Collective::kSend : Collective::kRecv, rank.rank == 0 ? 3 : 4, 1 - rank.rank);
+    (rank.rank == 0 ? message.src : message.dst) = bind(a);
+    const CallResult result = rank.run(message);
+    EXPECT_EQ(result.code, rank.rank == 0 ? ErrorCode::kOk : ErrorCode::kUnsupported);
+    EXPECT_THAT(result.message, HasSubstr(rank.rank == 1 ? "as long as its message" : ""));
+    made.algorithm = -1;
+    EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+  });
+}
+
+TEST(DeviceEngine, MemoryIsReusedAndWhatDoesNotFitIsRefused) {
+  Job job;
+  job.memory_bytes = 64 * 1024;
+  run_ranks(2, job, [](Rank& rank) {
+    std::vector<std::int32_t> big(10'000), out(10'000);
+    CallRequest made = allreduce(big, out);
+    EXPECT_THAT(refusal(ErrorCode::kOutOfMemory, [&] { rank.engine.submit(made); }),
+                AllOf(HasSubstr("bytes of device memory"), HasSubstr("65536")));
+    // 40 calls of 24000 bytes each: two fit at a time.
+    std::vector<std::vector<std::int32_t>> src, dst(40, std::vector<std::int32_t>(3000));
+    std::vector<CallId> ids;
+    for (std::uint32_t i = 0; i < 40; ++i) src.push_back(data_of(rank.rank + 2 * i, 3000));
+    for (std::size_t i = 0; i < 40; ++i) {
+      CallRequest one = allreduce(src[i], dst[i]);
+      one.algorithm = find_algorithm(Collective::kAllreduce, "reduce_bcast");
+      ids.push_back(rank.engine.submit(one));
+    }
+    for (const CallId id : ids) {
+      const CallResult result = rank.finish(id);
+      ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
+    }
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      for (std::size_t k = 0; k < 3000; ++k) {
+        ASSERT_EQ(dst[i][k], data_of(2 * i, 3000)[k] + data_of(1 + 2 * i, 3000)[k]);
+      }
+    }
+    std::vector<std::int32_t> nearly(8000), result(8000);  // all of the memory again, so nothing was lost
+    CallRequest last = allreduce(nearly, result);
+    last.algorithm = find_algorithm(Collective::kAllreduce, "reduce_bcast");
+    EXPECT_EQ(rank.run(last).code, ErrorCode::kOk);
+  });
+}
+
+TEST(DeviceEngine, SettingsAreCutToTheHardware) {
+  EngineSettings settings;  // those of the native engine
+  settings.rx_buffer_count = 1000;
+  const std::uint64_t word = encode(FunctionalDevice::usual_capability())[0];
+  const Agreement offer = DeviceEngine::offer_of(word, settings);
+  EXPECT_EQ(offer.segment_bytes, 8128U);
+  EXPECT_EQ(offer.eager_limit, 8128U);
+  EXPECT_EQ(offer.rx_buffer_count, 64U);
+  EXPECT_EQ(offer.capability, word);
+  Capability small = FunctionalDevice::usual_capability();
+  small.log2_max_segment = 10;
+  EXPECT_EQ(DeviceEngine::offer_of(encode(small)[0], settings).segment_bytes, 1024U);
+  settings.rx_buffer_count = 0;
+  refusal(ErrorCode::kInvalidArgument, [&] { DeviceEngine::offer_of(word, settings); });
+}
+
+// -------------------------------------------------------------------------------------- devices that fail
+
+/// Passes everything on, until something is to go wrong.
+class Faulty final : public Device {
+ public:
+  explicit Faulty(std::unique_ptr<Device> inner) : inner_(std::move(inner)) {}
+  std::uint32_t read(std::uint32_t offset) override {
+    touch();
+    const std::uint32_t value = inner_->read(offset);
+    if (offset == stuck_at) return stuck_value;
+    return value;
+  }
+  void write(std::uint32_t offset, std::uint32_t value) override {
+    touch();
+    inner_->write(offset, value);
+  }
+  std::uint64_t memory_address() const override { return inner_->memory_address(); }
+  std::uint64_t memory_bytes() const override { return inner_->memory_bytes(); }
+  void store(std::uint64_t address, std::span<const std::byte> bytes) override {
+    touch();
+    inner_->store(address, bytes);
+  }
+  void load(std::uint64_t address, std::span<std::byte> bytes) override {
+    touch();
+    inner_->load(address, bytes);
+  }
+  bool wait(microseconds at_most) override {
+    touch();
+    return inner_->wait(at_most);
+  }
+  std::chrono::nanoseconds now() override { return inner_->now(); }
+  std::uint32_t node() const override { return inner_->node(); }
+
+  std::uint64_t left = ~std::uint64_t{0};  ///< uses until it is gone
+  std::uint32_t stuck_at = ~0U;
+  std::uint32_t stuck_value = 0;
+
+ private:
+  void touch() {
+    if (left == 0) throw Error(ErrorCode::kDeviceLost, "the card has fallen out");
+    --left;
+  }
+  std::unique_ptr<Device> inner_;
+};
+
+TEST(DeviceEngine, ADeviceThatGoesEndsAllCallsWithoutWaiting) {
+  for (std::uint64_t uses = 0; uses < 120; uses += 7) {
+    Faulty* faulty = nullptr;
+    Job job;
+    job.wrap = [&](std::uint32_t, std::unique_ptr<Device> inner) {
+      auto made = std::make_unique<Faulty>(std::move(inner));
+      faulty = made.get();
+      return made;
+    };
+    run_ranks(1, job, [&](Rank& rank) {
+      std::vector<std::int32_t> src(10), dst(10);
+      CallRequest made = allreduce(src, dst);
+      faulty->left = uses;
+      std::vector<CallId> ids;
+      ErrorCode refused = ErrorCode::kOk;
+      for (int i = 0; i < 6; ++i) {
+        try {
+          ids.push_back(rank.engine.submit(made));
+        } catch (const Error& error) {
+          refused = error.code();
+        }
+      }
+      bool all = true;
+      for (const CallId id : ids) {
+        const CallResult result = rank.finish(id);
+        EXPECT_TRUE(result.code == ErrorCode::kOk || result.code == ErrorCode::kDeviceLost) << result.message;
+        if (result.code == ErrorCode::kOk) continue;
+        all = false;
+        EXPECT_THAT(result.message, AllOf(HasSubstr("allreduce (communicator 0"), HasSubstr("fallen out")));
+      }
+      if (faulty->left != 0) return;
+      EXPECT_FALSE(all && refused == ErrorCode::kOk);
+      EXPECT_TRUE(refused == ErrorCode::kOk || refused == ErrorCode::kDeviceLost);
+      EXPECT_THAT(refusal(ErrorCode::kDeviceLost, [&] { rank.engine.submit(made); }), HasSubstr("fallen out"));
+      refusal(ErrorCode::kDeviceLost, [&] { rank.engine.create_communicator(9, 0, {{0}}, rank.agreed); });
+      rank.engine.free_communicator(0);
+    });
+  }
+}
+
+TEST(DeviceEngine, ADeviceThatNeverAnswersIsGivenUp) {
+  Faulty* faulty = nullptr;
+  Job job;
+  job.wrap = [&](std::uint32_t, std::unique_ptr<Device> inner) {
+    auto made = std::make_unique<Faulty>(std::move(inner));
+    faulty = made.get();
+    return made;
+  };
+  run_ranks(1, job, [&](Rank& rank) {
+    faulty->stuck_at = exchange::kStatus;
+    faulty->stuck_value = registers::kStatusReady;
+    std::vector<std::int32_t> src(10), dst(10);
+    CallRequest made = allreduce(src, dst);
+    made.timeout = milliseconds(20);
+    const CallResult result = rank.run(made);
+    EXPECT_EQ(result.code, ErrorCode::kTimeout);
+    EXPECT_THAT(result.message, HasSubstr("may be stuck"));
+  });
+}
+
+TEST(DeviceEngine, BringUpSaysWhatIsWrong) {
+  const auto bring_up = [](std::uint32_t offset, std::uint32_t value) {
+    ThreadJob job(1);
+    const auto network = job.endpoint(0);
+    auto device = std::make_unique<Faulty>(std::make_unique<FunctionalDevice>(*network));
+    device->stuck_at = offset;
+    device->stuck_value = value;
+    DeviceOptions options;
+    options.nodes = {0};
+    options.firmware = {1, 2, 3};
+    const DeviceEngine engine(std::move(device), std::move(options));
+  };
+  EXPECT_THAT(refusal(ErrorCode::kDeviceLost, [&] { bring_up(exchange::kIdentity, 0xffffffff); }),
+              HasSubstr("0xffffffff"));
+  EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { bring_up(exchange::kVersion, 0x00070001); }),
+              HasSubstr("0x00070001"));
+  EXPECT_THAT(refusal(ErrorCode::kDeviceLost, [&] { bring_up(exchange::kControl, registers::kControlReset); }),
+              HasSubstr("reset"));
+  EXPECT_THAT(refusal(ErrorCode::kDeviceLost, [&] { bring_up(exchange::kFirmwareData, 77); }), HasSubstr("firmware"));
+  EXPECT_THAT(refusal(ErrorCode::kDeviceLost, [&] { bring_up(exchange::kStatus, 0); }), HasSubstr("ready"));
+}
+
+TEST(DeviceEngine, HostsLearnWhoHasGone) {
+  Job job;
+  job.way = Way::kSocket;
+  run_ranks_that_may_leave(3, job, [](Rank& rank) {
+    std::vector<std::int32_t> src(10), dst(10);
+    CallRequest made = allreduce(src, dst);
+    EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+    if (rank.rank == 2) return false;
+    const CallResult result = rank.run(made);
+    EXPECT_EQ(result.code, ErrorCode::kPeerDead) << result.message;
+    EXPECT_THAT(result.message, AllOf(HasSubstr("allreduce"), HasSubstr("rank")));
+    return true;
+  });
+}
+
+TEST(DeviceEngine, HostsPassOnTheReasonOfAFailure) {
+  Job job;
+  job.way = Way::kSocket;
+  run_ranks(3, job, [](Rank& rank) {
+    std::vector<std::int32_t> src(10), dst(10);
+    CallRequest made = allreduce(src, dst);
+    if (rank.rank == 1) {
+      rank.engine.revoke(0, "rank 1 has had enough");
+      return;
+    }
+    const CallResult result = [&]() -> CallResult {
+      try {
+        return rank.run(made);
+      } catch (const Error& error) {
+        return {true, error.code(), error.what(), 0};
+      }
+    }();
+    EXPECT_EQ(result.code, ErrorCode::kRevoked);
+    EXPECT_THAT(result.message, HasSubstr("rank 1 has had enough"));
+  });
+}
+
+}  // namespace
+}  // namespace unisono::test
