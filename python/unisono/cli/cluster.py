@@ -186,5 +186,6 @@ def _echo(source: IO[bytes]) -> None:
     for line in source:
         text = line.decode(errors="replace").rstrip("\n")
         with contextlib.suppress(BrokenPipeError):
-            print(f"[cluster] {text}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"[cluster] {text}\n")
+            sys.stderr.flush()
     source.close()

@@ -236,6 +236,26 @@ class Threads:
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 
+class Functional(Threads):
+    """Devices without hardware: every call is a descriptor in exchange memory, and its buffers are copied to and fro.
+    Ranks are threads, each with a device of its own."""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(name, lanes=False, **settings)
+
+    def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
+        """As Threads."""
+        before = os.environ.get("UNISONO_PLATFORM")
+        os.environ["UNISONO_PLATFORM"] = "functional"
+        try:
+            return super().run(ranks, cases)
+        finally:
+            if before is None:
+                del os.environ["UNISONO_PLATFORM"]
+            else:
+                os.environ["UNISONO_PLATFORM"] = before
+
+
 def in_processes(module: str, ranks: int, task: object) -> list[Any]:
     """Runs a module of this package on ranks started by `unisono run`; what each leaves, by rank."""
     root = Path(__file__).resolve().parents[1]
@@ -347,6 +367,7 @@ ENGINES: dict[str, Engine] = {
         Threads("threads"),
         Threads("threads-messages", lanes=False),
         Threads("threads-rendezvous", lanes=False, eager_limit=1, segment_bytes=256, rx_buffer_count=1),
+        Functional("functional"),
         Processes("processes", "ordinary"),
         Processes("processes-allocated", "allocated"),
         Processes("processes-mixed", "mixed"),

@@ -47,7 +47,7 @@ IN_PROCESSES = {
     "processes": (2, 3, 4), "processes-allocated": (2, 3, 4), "processes-mixed": (3,), "processes-messages": (4,),
 }  # fmt: skip
 AT_EDGES = {
-    "threads": (2, 3, 7), "threads-messages": (4,), "threads-rendezvous": (3,),
+    "threads": (2, 3, 7), "threads-messages": (4,), "threads-rendezvous": (3,), "functional": (3,),
     "processes": (3,), "processes-allocated": (2, 4), "processes-mixed": (3,), "processes-messages": (2,),
 }  # fmt: skip
 
