@@ -1,5 +1,7 @@
 #include "driver/platform.hpp"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -42,6 +44,12 @@ int descriptor_of_device() {
     refuse(name, value,
            "the number of the file descriptor that leads to this rank's node; start the program with `unisono run "
            "--platform rtl`");
+  }
+  struct stat what {};
+  if (fstat(number, &what) != 0 || !S_ISSOCK(what.st_mode)) {
+    refuse(name, value,
+           "a socket that this process inherited and has not closed; a process joins with its device once, and its "
+           "children have none");
   }
   return number;
 }

@@ -230,6 +230,8 @@ class DeviceEngine::Impl {
       open_session(nodes[rank]);
       device->write(registers::member(at, rank), registers::kMemberValid | nodes[rank]);
     }
+    for (std::uint32_t rank = state.size; rank < members[at]; ++rank) device->write(registers::member(at, rank), 0);
+    members[at] = state.size;
     const std::array<std::uint32_t, 7> controller{state.number,
                                                   state.rank,
                                                   state.size,
@@ -321,13 +323,9 @@ class DeviceEngine::Impl {
     Group& leaving = group(number);
     end_all(leaving, ErrorCode::kFreedCommunicator,
             "communicator " + std::to_string(number) + " was freed by this rank");
-    use([&] {
-      write_state(leaving, 0);
-      device->write(registers::communicator(leaving.position, registers::kPathValid), 0);
-      for (std::uint32_t rank = 0; rank < leaving.state.size; ++rank) {
-        device->write(registers::member(leaving.position, rank), 0);
-      }
-    });
+    // The place keeps its words until it is needed: what this rank has sent may still be on its way through the device,
+    // and peers may still wait for it. Only calls that are given up are told, so that they end soon.
+    if (leaving.on_device != 0) use([&] { write_state(leaving, 0); });
     const auto found = groups.find(number);
     // The place is not given to others while the device is still at a call there.
     if (leaving.on_device != 0) retiring.push_back(std::move(found->second));
@@ -810,6 +808,7 @@ class DeviceEngine::Impl {
   std::set<std::uint32_t> freed;
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::pair<ErrorCode, std::string>> revoked_early;
   std::array<std::uint32_t, DeviceLimits::kCommunicators> changes{};
+  std::array<std::uint32_t, DeviceLimits::kCommunicators> members{};  ///< valid in the table
   std::array<bool, DeviceLimits::kRanks> sessions{};
 
   std::unordered_map<CallId, std::unique_ptr<Work>> works;

@@ -1,5 +1,6 @@
 #include "platform/device/simulated.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,6 +30,8 @@ std::string in_seconds(milliseconds time) {
 }  // namespace
 
 SimulatedDevice::SimulatedDevice(int descriptor, milliseconds patience) : descriptor_(descriptor), patience_(patience) {
+  // Programs that this one starts are not hosts of the node: it would wait for them.
+  fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
   try {
     ask(RequestKind::kHello, 0, 0, {}, std::as_writable_bytes(std::span(&greeting_, 1)));
     if (greeting_.version != kProtocolVersion) {

@@ -375,6 +375,38 @@ TEST_P(Ways, ACommunicatorFreedUnderItsCallsFailsThem) {
   });
 }
 
+TEST_P(Ways, APlaceInTheTableServesOneCommunicatorAfterTheOther) {
+  run_ranks(3, job(), [](Rank& rank) {
+    for (std::uint32_t round = 0; round < 40; ++round) {
+      // Of all ranks, and of two of them in another order, so that members change places and leave.
+      const bool all = round % 2 == 0;
+      const std::vector<std::uint32_t> members =
+          all ? std::vector<std::uint32_t>{2, 0, 1} : std::vector<std::uint32_t>{1, 0};
+      const std::uint32_t number = 100 + round;
+      auto mine = data_of(rank.rank + round, 700);
+      std::vector<std::int32_t> out(700);
+      if (all || rank.rank < 2) {
+        rank.engine.create_communicator(number, 0, members, rank.agreed);
+        EXPECT_EQ(rank.engine.size(number), members.size());
+        EXPECT_EQ(members[rank.engine.rank(number)], rank.rank);
+      }
+      CallRequest barrier = request(Collective::kBarrier, 0);
+      ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+      if (!all && rank.rank == 2) continue;
+      CallRequest sum = allreduce(mine, out);
+      sum.communicator = number;
+      const CallResult result = rank.run(sum);
+      ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        std::int32_t expected = 0;
+        for (const std::uint32_t member : members) expected += data_of(member + round, 700)[i];
+        ASSERT_EQ(out[i], expected) << round;
+      }
+      rank.engine.free_communicator(number);
+    }
+  });
+}
+
 TEST(DeviceEngine, SixteenCommunicatorsAndSixtyFourRanks) {
   run_ranks(1, {}, [](Rank& rank) {
     for (std::uint32_t number = 1; number < 16; ++number)

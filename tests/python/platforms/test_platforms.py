@@ -208,6 +208,17 @@ def test_a_rank_that_leaves_early_is_named(tmp_path: Path, functional_cluster: P
     assert "has left the job" in done.stderr
 
 
+def test_a_process_has_its_device_once(tmp_path: Path, functional_cluster: Path, firmware: Path) -> None:
+    script = tmp_path / "again.py"
+    script.write_text(
+        "import unisono\nwith unisono.init(timeout=60) as context:\n    context.world.barrier()\n"
+        "try:\n    unisono.init()\nexcept unisono.BootstrapError as error:\n    print(error)\n"
+    )
+    done = run("-n", 2, "--platform", "rtl", script, UNISONO_CLUSTER=functional_cluster, UNISONO_FIRMWARE=firmware)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("joins with its device once") == 2
+
+
 @pytest.fixture
 def fake(tmp_path: Path) -> Path:
     program = tmp_path / "unisono-cluster"
