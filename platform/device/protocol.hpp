@@ -48,8 +48,9 @@ struct Greeting {
   std::uint32_t clock_mhz = 0;
   std::uint64_t memory_address = 0;
   std::uint64_t memory_bytes = 0;
+  std::uint64_t firmware = 0;  ///< 1: the microcontroller's image is in place
 };
-static_assert(sizeof(Greeting) == 32);
+static_assert(sizeof(Greeting) == 40);
 
 inline constexpr std::uint64_t kMostPayload = 1U << 26U;  ///< bytes of one request or reply
 

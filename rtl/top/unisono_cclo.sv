@@ -313,7 +313,7 @@ module unisono_cclo
     .pool_write_word_i(list_word[RankWidth-1:0]),
     .room_o(room), .finished_valid_o(finished_valid), .finished_slot_o(finished_slot),
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot), .clear_failed_i(clear_failed),
-    .clear_done_o(clear_done),
+    .clear_done_o(clear_done), .free_buffers_o(),
     .context_valid_i(context_valid), .context_slot_i(context_slot), .context_i(call_context),
     .context_local_i(cpu_context.space == unisono_cpu_pkg::SpaceLocal),
     .binding_slot_o(binding_slot), .binding_region_o(binding_region), .binding_i(binding),

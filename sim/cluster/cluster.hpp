@@ -33,9 +33,12 @@ class Cluster {
   void tick();
   std::uint64_t cycle() const { return network_.cycle(); }
   std::uint64_t clock_khz() const { return clock_khz_; }
+  /// Whether the nodes began with an image of their firmware.
+  bool has_firmware() const { return has_firmware_; }
 
  private:
   std::uint64_t clock_khz_;
+  bool has_firmware_;
   Network network_;
   std::vector<std::unique_ptr<Node>> nodes_;
 };

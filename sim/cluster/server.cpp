@@ -86,9 +86,11 @@ void Server::Attached::reply(std::uint64_t value, std::span<const std::byte> pay
   head.value = value;
   head.nanoseconds = cluster_.cycle() * 1'000'000 / cluster_.clock_khz();
   head.length = payload.size();
-  std::vector<std::byte> bytes(sizeof head + payload.size());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  if (!payload.empty()) std::memcpy(bytes.data() + sizeof head, payload.data(), payload.size());
+  std::vector<std::byte> bytes;
+  bytes.reserve(sizeof head + payload.size());
+  const auto head_bytes = std::as_bytes(std::span(&head, 1));
+  bytes.insert(bytes.end(), head_bytes.begin(), head_bytes.end());
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
   waits_ = begun_ = false;
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t done = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
@@ -137,6 +139,7 @@ void Server::Attached::take_request() {
       greeting.clock_mhz = static_cast<std::uint32_t>(cluster_.clock_khz() / 1000);
       greeting.memory_address = Node::kMemoryAddress;
       greeting.memory_bytes = Node::kMemoryBytes;
+      greeting.firmware = cluster_.has_firmware() ? 1 : 0;
       reply(0, std::as_bytes(std::span(&greeting, 1)));
       break;
     }

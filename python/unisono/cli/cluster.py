@@ -70,25 +70,14 @@ def find_cluster() -> str:
     return found
 
 
-def find_firmware(cluster: str) -> str:
-    """The image of the microcontroller: UNISONO_FIRMWARE, or beside the cluster, or in the build folder."""
+def named_firmware() -> dict[str, str]:
+    """UNISONO_FIRMWARE, an image that the ranks load instead of the one that the cluster begins with."""
     named = os.environ.get("UNISONO_FIRMWARE")
-    if named:
-        if not os.path.isfile(named):
-            raise ClusterError(f"UNISONO_FIRMWARE is {named!r}, which is no file")
-        return named
-    folder = Path(shutil.which(cluster) or cluster).resolve().parent
-    for candidate in (
-        folder / "unisono.bin",
-        folder / "firmware" / "unisono.bin",
-        ROOT / "build/firmware/image/unisono.bin",
-    ):
-        if candidate.is_file():
-            return str(candidate)
-    raise ClusterError(
-        "the image of the microcontroller (unisono.bin) is not there: `python firmware/build.py --image` in a checkout "
-        "builds it; or say where it is with UNISONO_FIRMWARE"
-    )
+    if not named:
+        return {}
+    if not os.path.isfile(named):
+        raise ClusterError(f"UNISONO_FIRMWARE is {named!r}, which is no file")
+    return {"UNISONO_FIRMWARE": named}
 
 
 class Cluster:
@@ -102,7 +91,7 @@ class Cluster:
         self._nodes = nodes
         self._options = options
         self._program = find_cluster()
-        self.environment = {"UNISONO_FIRMWARE": find_firmware(self._program)}
+        self.environment = named_firmware()
         self.fault: str | None = None  #: what went wrong with it, once it has ended
         self._ends: list[socket.socket | None] = []
         self._process: subprocess.Popen[bytes] | None = None

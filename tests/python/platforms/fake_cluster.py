@@ -59,7 +59,7 @@ def serve(end: socket.socket, how: str) -> int:
         time_ns += 100
         value, answer, code = 0, b"", 0
         if kind == HELLO:
-            answer = struct.pack("<IIIIQQ", 9 if how == "another version" else 1, 0, 1, 250, 4096, 1 << 20)
+            answer = struct.pack("<IIIIQQQ", 9 if how == "another version" else 1, 0, 1, 250, 4096, 1 << 20, 0)
         elif kind == READ:
             if how == "never answers":
                 return 0 if end.recv(1) == b"" else 1
