@@ -33,10 +33,10 @@ struct Choice {
   const char* name;
 };
 constexpr std::array kChoices{
-    Choice{Collective::kAllreduce, "ring"},      Choice{Collective::kAllreduce, "recursive_doubling"},
-    Choice{Collective::kAlltoall, "pairwise"},   Choice{Collective::kBcast, "chain"},
-    Choice{Collective::kReduce, "linear"},       Choice{Collective::kAllgather, "ring"},
-    Choice{Collective::kAllreduce, "flat"},      Choice{Collective::kGather, "linear"},
+    Choice{Collective::kAllreduce, "ring"},    Choice{Collective::kAllreduce, "recursive_doubling"},
+    Choice{Collective::kAlltoall, "pairwise"}, Choice{Collective::kBcast, "chain"},
+    Choice{Collective::kReduce, "linear"},     Choice{Collective::kAllgather, "ring"},
+    Choice{Collective::kAllreduce, "flat"},    Choice{Collective::kGather, "linear"},
 };
 
 struct OneCall {
@@ -123,8 +123,10 @@ TEST_P(Abandoned, CallsLeaveNothingBehind) {
           CoreNode& node = machine[rank];
           if (!one.begun[rank] && machine.cycle() >= one.begins[rank]) {
             const Places places = places_of(one, rank);
-            std::memcpy(node.memory().data() + places[0].first, one.inputs[rank].src.data(), one.inputs[rank].src.size());
-            std::memcpy(node.memory().data() + places[1].first, one.inputs[rank].dst.data(), one.inputs[rank].dst.size());
+            std::memcpy(node.memory().data() + places[0].first, one.inputs[rank].src.data(),
+                        one.inputs[rank].src.size());
+            std::memcpy(node.memory().data() + places[1].first, one.inputs[rank].dst.data(),
+                        one.inputs[rank].dst.size());
             Call call = one.job.call;
             call.rank = rank;
             node.begin(one.slot, call, one.job.programs[rank], one.sequence, places);
@@ -223,6 +225,39 @@ TEST(AbandonedCall, MemoryErrorsFailTheirCall) {
     machine.run(500);
     EXPECT_EQ(machine[0].free_buffers(), kBuffers);
   }
+}
+
+// A count that no move can have, a word that memory does not give, and one beyond params.
+TEST(AbandonedCall, ParamsThatAreWrongFailTheirCall) {
+  const auto code_of = [](std::uint64_t word, std::uint64_t params_bytes, bool broken) {
+    MachineSettings settings;
+    CoreMachine machine(2, settings);
+    Call call;
+    call.collective = Collective::kAllgatherv;
+    call.dtype = Datatype::kInt32;
+    call.size = 2;
+    call.count = 50;
+    OneCall one;
+    one.slot = 6;
+    one.job = reference::make_job(algorithm_of(Collective::kAllgatherv, "ring"), call,
+                                  reference::example_counts(call, reference::CountPattern::kUniform, 1));
+    one.job.region_bytes[0][3] = params_bytes;
+    const Places places = places_of(one, 0);
+    std::vector<std::uint64_t> params(one.job.params[0].size(), word);
+    std::memcpy(machine[0].memory().data() + places[3].first, params.data(), params.size() * 8);
+    if (broken) machine[0].break_memory(1);
+    machine[0].begin(6, call, one.job.programs[0], 0, places);
+    for (int i = 0; i < 1000 && machine[0].failed(6) == 0; ++i) machine.tick();
+    const std::uint16_t code = machine[0].failed(6);
+    machine[0].abandon(6);
+    while (!machine[0].settled()) machine.tick();
+    EXPECT_EQ(machine[0].free_buffers(), kBuffers);
+    return code;
+  };
+  EXPECT_EQ(code_of(8, 400, false), 0);
+  EXPECT_EQ(code_of(std::uint64_t{1} << 40U, 400, false), static_cast<std::uint16_t>(ErrorCode::kInvalidCount));
+  EXPECT_EQ(code_of(8, 400, true), static_cast<std::uint16_t>(ErrorCode::kInternal));
+  EXPECT_EQ(code_of(8, 7, false), static_cast<std::uint16_t>(ErrorCode::kMalformedProgram));
 }
 
 }  // namespace

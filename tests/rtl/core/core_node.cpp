@@ -319,8 +319,8 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
       }
     }
     if ((top.read_command_valid_o & top.read_command_ready_i & bit) != 0) {
-      reader.commands.push_back({top.read_command_address_o[i], top.read_command_bytes_o[i],
-                                 cycle + settings_.memory_latency, broken_[i]});
+      reader.commands.push_back(
+          {top.read_command_address_o[i], top.read_command_bytes_o[i], cycle + settings_.memory_latency, broken_[i]});
       broken_[i] = false;
     }
     Writer& writer = writers_[i];
@@ -339,8 +339,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
       }
     }
     if ((top.write_command_valid_o & top.write_command_ready_i & bit) != 0) {
-      writer.commands.push_back(
-          {top.write_command_address_o[i], top.write_command_bytes_o[i], cycle, broken_[2 + i]});
+      writer.commands.push_back({top.write_command_address_o[i], top.write_command_bytes_o[i], cycle, broken_[2 + i]});
       broken_[2 + i] = false;
       if (i == 1) ++counters_.buffered_segments;
     }

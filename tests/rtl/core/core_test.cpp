@@ -11,8 +11,8 @@
 #include "core/footprint.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
-#include "tests/rtl/core/jobs.hpp"
 #include "tests/rtl/core/core_node.hpp"
+#include "tests/rtl/core/jobs.hpp"
 
 namespace unisono::rtl {
 namespace {

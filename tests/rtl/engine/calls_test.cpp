@@ -1,4 +1,5 @@
-// Engines: messages between pairs, and calls that are ended in the middle, over the whole way through Tx, network and Rx.
+// Engines: messages between pairs, and calls that are ended in the middle, over the whole way through Tx, network and
+// Rx.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -21,7 +21,9 @@ def segments(rng: random.Random, count: int) -> list[Segment]:
     for _ in range(count):
         control = rng.random() < 0.3
         most = shape["MaxControl"] if control else shape["MaxPayload"]
-        chosen.append(Segment(CONTROL if control else 0, rng.randbytes(length_near_words(rng, most, shape["DataBytes"]))))
+        chosen.append(
+            Segment(CONTROL if control else 0, rng.randbytes(length_near_words(rng, most, shape["DataBytes"])))
+        )
     return chosen
 
 
