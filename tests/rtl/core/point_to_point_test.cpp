@@ -199,7 +199,7 @@ TEST_P(PointToPoint, RandomMessagesArrive) {
   run(scripts, settings);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, PointToPoint, testing::Range(0U, 12U));
+INSTANTIATE_TEST_SUITE_P(Seeds, PointToPoint, testing::Range(0U, 20U));
 
 Operation message(bool send, std::uint32_t peer, std::uint32_t tag, std::uint64_t bytes) {
   Operation o;
