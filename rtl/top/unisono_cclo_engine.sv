@@ -508,8 +508,10 @@ module unisono_cclo_engine
     .poe_event_valid_i('0), .poe_event_ready_o(), .poe_event_session_i('0), .poe_event_state_i('0)
   );
 
+  // The longest segment travels with its header.
   unisono_poe_frame #(
-    .DataBytes(DataBytes), .Sessions(32'(SelfSession)), .Nodes(Nodes), .RxPause(RxPause)
+    .DataBytes(DataBytes), .Sessions(32'(SelfSession)), .Nodes(Nodes), .MaxPayload(MaxSegment + HeaderBytes),
+    .RxPause(RxPause)
   ) u_poe (
     .clk_i, .rst_ni,
     .capability_o(capability[0]),

@@ -9,7 +9,6 @@
 namespace unisono::rtl {
 namespace {
 
-constexpr unsigned kPorts = 2;
 constexpr std::uint32_t kSelfSession = 64;
 
 }  // namespace

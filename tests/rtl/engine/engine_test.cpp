@@ -31,7 +31,7 @@ struct Machine {
 
 Machine usual() {
   Machine machine;
-  machine.memory.channels = 2;
+  machine.memory.channels = EngineNode::kPorts;
   machine.memory.one_memory = true;
   machine.memory.read_latency = 30;
   machine.memory.write_latency = 20;
