@@ -26,7 +26,6 @@ package unisono_cclo_pkg;
   typedef logic [RankWidth-1:0] rank_t;                // a rank of a communicator
   typedef logic [CommunicatorWidth-1:0] communicator_t;
   typedef logic [15:0] session_t;                      // of a transport; see unisono_poe_pkg
-  localparam session_t SelfSession = 16'd64;           // leads back; those of the network are below
   typedef logic [47:0] message_bytes_t;                // bytes of a message, and offsets in it
   typedef logic [SegmentWidth-1:0] segment_bytes_t;
   typedef logic [63:0] address_t;                      // in the engine's memory

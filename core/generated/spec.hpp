@@ -578,6 +578,7 @@ inline constexpr std::uint64_t kWordBytes = 64;  ///< bytes of one data-path wor
 inline constexpr std::uint64_t kHeaderBytes = 64;  ///< bytes of the logical message header
 inline constexpr std::uint64_t kMoveBytes = 64;  ///< bytes of a move's interchange form
 inline constexpr std::uint64_t kMaxStreamPorts = 16;  ///< stream ports of one engine
+inline constexpr std::uint64_t kSelfSession = 64;  ///< session of a device's transport that leads back to itself; those of the network are below
 
 /// One operand, or the local result, of a move.
 struct Operand {

@@ -210,7 +210,7 @@ class DeviceEngine::Impl {
   }
 
   void open_session(std::uint32_t node) {
-    if (sessions[node]) return;
+    if (sessions[node] || node == device->node()) return;
     device->write(exchange::kTransport + 4 * node, registers::kSessionOpen | node);
     sessions[node] = true;
   }
@@ -228,7 +228,9 @@ class DeviceEngine::Impl {
     device->write(registers::communicator(at, registers::kPathValid), 0);
     for (std::uint32_t rank = 0; rank < state.size; ++rank) {
       open_session(nodes[rank]);
-      device->write(registers::member(at, rank), registers::kMemberValid | nodes[rank]);
+      const bool own = nodes[rank] == device->node();
+      device->write(registers::member(at, rank),
+                    registers::kMemberValid | (own ? static_cast<std::uint32_t>(kSelfSession) : nodes[rank]));
     }
     for (std::uint32_t rank = state.size; rank < members[at]; ++rank) device->write(registers::member(at, rank), 0);
     members[at] = state.size;

@@ -428,7 +428,10 @@ class FunctionalDevice::Impl {
     std::vector<std::uint32_t> nodes;
     for (std::uint32_t rank = 0; rank < std::min(size, registers::kMemberWords); ++rank) {
       const std::uint32_t member = word(registers::member(position, rank));
-      const std::uint32_t session = word(exchange::kTransport + 4 * (member & 0xffU));
+      const std::uint32_t number = member & 0xffU;
+      const bool own = number == kSelfSession;
+      const std::uint32_t session =
+          own ? registers::kSessionOpen | poe.self() : word(exchange::kTransport + 4 * number);
       const bool reachable = (member & registers::kMemberValid) != 0 && (session & registers::kSessionOpen) != 0;
       nodes.push_back(reachable ? session & 0xffffU : std::numeric_limits<std::uint32_t>::max());
     }

@@ -514,6 +514,8 @@ HEADER_BYTES: Final = 64
 MOVE_BYTES: Final = 64
 #: Stream ports of one engine.
 MAX_STREAM_PORTS: Final = 16
+#: Session of a device's transport that leads back to itself; those of the network are below.
+SELF_SESSION: Final = 64
 
 
 @dataclass(frozen=True, slots=True)

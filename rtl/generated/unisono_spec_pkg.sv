@@ -483,6 +483,8 @@ package unisono_spec_pkg;
   localparam int unsigned MoveBytes = 32'd64;
   // stream ports of one engine
   localparam int unsigned MaxStreamPorts = 32'd16;
+  // session of a device's transport that leads back to itself; those of the network are below
+  localparam int unsigned SelfSession = 32'd64;
 
   // One operand, or the local result, of a move.
   typedef struct packed {

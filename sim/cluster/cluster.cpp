@@ -2,7 +2,7 @@
 
 namespace unisono::sim {
 
-Cluster::Cluster(const ClusterConfig& config) 
+Cluster::Cluster(const ClusterConfig& config)
     : clock_khz_(config.network.clock_khz), has_firmware_(!config.firmware.empty()), network_(config.network) {
   for (std::uint32_t node = 0; node < config.network.nodes; ++node) {
     NodeConfig own;

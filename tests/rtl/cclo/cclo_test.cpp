@@ -145,7 +145,7 @@ void check(const Algorithm& algorithm, std::uint32_t ranks, std::uint64_t count)
 }
 
 TEST_P(Calls, AgreeWithTheInterpreter) {
-  for (const std::uint32_t ranks : {2U, 3U, 4U, 5U}) {
+  for (const std::uint32_t ranks : {2U, 3U, 5U}) {
     for (const std::uint64_t count : {1U, 1000U, 6001U}) {
       check(*GetParam(), ranks, count);
       if (HasFailure()) return;
@@ -158,7 +158,10 @@ std::vector<const Algorithm*> ported() {
   for (const Algorithm& algorithm : algorithms()) {
     const bool pair = algorithm.collective == Collective::kSend || algorithm.collective == Collective::kRecv ||
                       algorithm.collective == Collective::kPut || algorithm.collective == Collective::kGet;
-    if (!pair && !algorithm.direct && !reference::is_vector(algorithm.collective)) list.push_back(&algorithm);
+    // What a nop has in the field `algorithm` says what it is for.
+    if (!pair && algorithm.collective != Collective::kNop && !algorithm.direct &&
+        !reference::is_vector(algorithm.collective))
+      list.push_back(&algorithm);
   }
   return list;
 }

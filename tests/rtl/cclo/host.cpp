@@ -42,8 +42,9 @@ void Host::run() {
 
 void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed) {
   for (std::uint32_t rank = 0; rank < size; ++rank) {
-    write(exchange::kTransport + 4 * rank, 1U << 31U | rank);
-    write(exchange::kMembers + 256 * place + 4 * rank, 1U << 31U | rank);
+    const bool own = rank == node_;
+    if (!own) write(exchange::kTransport + 4 * rank, 1U << 31U | rank);
+    write(exchange::kMembers + 256 * place + 4 * rank, 1U << 31U | (own ? kSelfSession : rank));
   }
   const std::uint32_t entry = exchange::kCommunicators + 64 * place;
   const std::uint32_t words[16] = {1U | 8U,
