@@ -8,6 +8,7 @@
 #include <list>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
@@ -340,11 +341,21 @@ class DeviceEngine::Impl {
     of.state.revoked = true;
     of.state.reason = reason;
     end_all(of, code, (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + reason);
-    use([&] { write_state(of, registers::kStateValid | registers::kStateRevoked); });
+    unmarked.insert(of.state.number);
+    if (!waiting) mark_revoked();
     if (!tell || !hosts || !lost_because.empty()) return;
     for (std::uint32_t rank = 0; rank < of.state.size; ++rank) {
       if (rank == of.state.rank) continue;
       hosts->tell(of.state.peers[rank].endpoint, {0, of.state.number, of.state.epoch, code, reason});
+    }
+  }
+
+  /// Tells the device which communicators were revoked.
+  void mark_revoked() {
+    for (const std::uint32_t number : std::exchange(unmarked, {})) {
+      const auto found = groups.find(number);
+      if (found == groups.end()) continue;
+      use([&] { write_state(*found->second, registers::kStateValid | registers::kStateRevoked); });
     }
   }
 
@@ -368,6 +379,7 @@ class DeviceEngine::Impl {
   void lose(const std::string& why) {
     if (!lost_because.empty()) return;
     lost_because = why;
+    waiting = false;
     for (Work* work : std::vector<Work*>(queue.begin(), queue.end()))
       end(*work, ErrorCode::kDeviceLost, told(*work, why));
     for (auto& [number, work] : running) {
@@ -718,8 +730,14 @@ class DeviceEngine::Impl {
 
   // --------------------------------------------------------------------------------------------- progress
 
+  /// Waits for the device, a little. The wait may go on afterwards: see `waiting`.
+  void pass(microseconds at_most) {
+    use([&] { waiting = !device->wait(at_most); });
+  }
+
   void advance() {
     listen();
+    mark_revoked();
     while (harvest()) launch_all();
     launch_all();
     look();
@@ -803,6 +821,10 @@ class DeviceEngine::Impl {
   std::optional<Hosts> hosts;
   std::uint64_t capability = 0;
   std::string lost_because;
+  /// The device has not answered to a wait yet. Any other use begins when it has, which may be long: in a simulated
+  /// cluster when the other ranks wait too.
+  bool waiting = false;
+  std::set<std::uint32_t> unmarked;  ///< communicators whose revocation the device does not know
 
   DeviceMemory memory;  ///< outlives what has pieces of it
   std::map<std::uint32_t, std::unique_ptr<Group>> groups;
@@ -890,7 +912,7 @@ void DeviceEngine::start_together(std::chrono::milliseconds patience) {
 
 void DeviceEngine::pass(microseconds at_most) {
   const std::lock_guard lock(impl_->turns);
-  impl_->use([&] { impl_->device->wait(at_most); });
+  impl_->pass(at_most);
 }
 
 Agreement DeviceEngine::offer() const { return offer_of(impl_->capability, impl_->options.settings); }
@@ -966,7 +988,8 @@ CallResult DeviceEngine::test(CallId id) {
     return result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, impl_->last_id);
   };
   if (const CallResult known = result(); known.complete) return known;
-  impl_->advance();
+  if (impl_->waiting) impl_->pass(kSlice);
+  if (!impl_->waiting) impl_->advance();
   return result();
 }
 
@@ -976,21 +999,19 @@ CallResult DeviceEngine::wait(CallId id, microseconds at_most) {
   const auto longest = std::chrono::duration_cast<microseconds>(Clock::time_point::max() - begin);
   const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
   std::unique_lock lock(engine.turns);
-  bool answered = true;  // the device is not waiting for us
   for (;;) {
     const Impl::Work* work = engine.find(id);
     const CallResult now = result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, engine.last_id);
     if (now.complete) return now;
-    if (answered) {
-      engine.advance();
-    } else {
+    if (engine.waiting) {
       engine.listen();
+    } else {
+      engine.advance();
     }
     work = engine.find(id);
     if (work == nullptr || work->result.complete) continue;
     if (Clock::now() >= end) return work->result;
-    answered = true;
-    engine.use([&] { answered = engine.device->wait(kSlice); });
+    engine.pass(kSlice);
     if (engine.turns.wanted()) {
       lock.unlock();
       lock.lock();

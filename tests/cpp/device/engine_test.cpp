@@ -680,6 +680,40 @@ TEST(DeviceEngine, HostsLearnWhoHasGone) {
   });
 }
 
+TEST(DeviceEngine, AWaitReturnsInTimeWhileAnotherRankComputes) {
+  Job job;
+  job.way = Way::kSocket;
+  std::atomic<bool> submitted{false};
+  std::atomic<bool> computing{false};
+  run_ranks(2, job, [&](Rank& rank) {
+    auto src = data_of(rank.rank, 10);
+    std::vector<std::int32_t> dst(10);
+    CallRequest made = allreduce(src, dst);
+    if (rank.rank == 1) {
+      while (!submitted) rank.engine.pass(microseconds(20));
+      computing = true;
+      std::this_thread::sleep_for(milliseconds(700));
+      EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+      return;
+    }
+    const CallId id = rank.engine.submit(made);
+    submitted = true;
+    int returned = 0;
+    CallResult result;
+    do {
+      const auto begin = std::chrono::steady_clock::now();
+      const bool stands = computing;
+      result = returned % 2 == 0 ? rank.engine.wait(id, milliseconds(20)) : rank.engine.test(id);
+      const auto took = std::chrono::steady_clock::now() - begin;
+      if (!result.complete && stands) ++returned;
+      EXPECT_LT(took, milliseconds(500));
+    } while (!result.complete);
+    EXPECT_GE(returned, 3);
+    EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+    EXPECT_EQ(dst, sum_of(2, 10));
+  });
+}
+
 TEST(DeviceEngine, HostsPassOnTheReasonOfAFailure) {
   Job job;
   job.way = Way::kSocket;

@@ -25,7 +25,9 @@ TEST(Agreement, DifferentTablesAreRefusedByAll) {
   pinned.rules = std::make_shared<const std::vector<Rule>>(cost::parse_pins("bcast=linear"));
   EngineSettings other;
   other.rules = std::make_shared<const std::vector<Rule>>(cost::parse_pins("bcast=linear:1K-"));
-  const auto offer = [](const EngineSettings& settings) { return driver::pack_offer(Engine::offer_of(settings)); };
+  const auto offer = [](const EngineSettings& settings) {
+    return driver::pack_offer(NativeEngine::offer_of(settings));
+  };
   EXPECT_EQ(driver::agree_on(std::vector{offer(pinned), offer(pinned)}).tuning_hash, hash_of(*pinned.rules));
   const struct {
     EngineSettings first, second;
