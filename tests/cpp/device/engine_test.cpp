@@ -208,14 +208,45 @@ TEST_P(Ways, MessagesMeetByTag) {
   });
 }
 
+/// Something that calls of a rank can wait for, and that ends only when all ranks have come to its `open`.
+class Hold {
+ public:
+  explicit Hold(std::atomic<std::uint32_t>& ranks_there) : there_(ranks_there) {}
+
+  CallId begin(Rank& rank) {
+    CallRequest made = request(Collective::kRecv, 1, (rank.rank + 1) % rank.size);
+    made.dst = bind(got_);
+    made.tag = 99;
+    return id_ = rank.engine.submit(made);
+  }
+  void open(Rank& rank) {
+    const std::uint32_t all = (there_++ / rank.size + 1) * rank.size;
+    while (there_ < all) rank.engine.pass(microseconds(20));
+    CallRequest made = request(Collective::kSend, 1, (rank.rank + rank.size - 1) % rank.size);
+    made.src = bind(given_);
+    made.tag = 99;
+    EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+    EXPECT_EQ(rank.finish(id_).code, ErrorCode::kOk);
+  }
+
+ private:
+  std::atomic<std::uint32_t>& there_;
+  std::vector<std::int32_t> given_{1}, got_{0};
+  CallId id_ = 0;
+};
+
 TEST_P(Ways, AChainPassesResultsOnInsideTheDevice) {
-  run_ranks(3, job(), [](Rank& rank) {
+  std::atomic<std::uint32_t> there{0};
+  run_ranks(3, job(), [&](Rank& rank) {
     for (const std::size_t count : {std::size_t{5}, std::size_t{4000}}) {
+      Hold hold(there);
+      const CallId held = hold.begin(rank);
       auto src = data_of(rank.rank, count);
       std::vector<std::int32_t> copied(count), summed(count), twice(count);
       CallRequest copy = request(Collective::kCopy, count);
       copy.src = bind(src);
       copy.dst = bind(copied);
+      copy.wait_for = {&held, 1};
       const CallId first = rank.engine.submit(copy);
       CallRequest sum = allreduce(copied, summed);
       sum.wait_for = {&first, 1};
@@ -230,7 +261,10 @@ TEST_P(Ways, AChainPassesResultsOnInsideTheDevice) {
       CallRequest nop = request(Collective::kNop, 0);
       const CallId all[] = {first, second, third};  // more than the hardware waits for
       nop.wait_for = all;
-      EXPECT_EQ(rank.run(nop).code, ErrorCode::kOk);
+      const CallId last = rank.engine.submit(nop);
+      EXPECT_FALSE(rank.engine.test(last).complete);
+      hold.open(rank);
+      EXPECT_EQ(rank.finish(last).code, ErrorCode::kOk);
       for (const CallId id : all) {
         const CallResult result = rank.finish(id);
         EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
@@ -265,6 +299,53 @@ TEST_P(Ways, AFollowerWhoseBuffersOverlapInPartWaitsForTheHost) {
     for (std::size_t i = 0; i < 50; ++i) ASSERT_EQ(out[150 + i], -2);
     rank.finish(left);
     rank.finish(right);
+  });
+}
+
+TEST_P(Ways, AFollowerThatGoesBeyondAResultWaitsForTheHost) {
+  std::atomic<std::uint32_t> there{0};
+  run_ranks(2, job(), [&](Rank& rank) {
+    Hold hold(there);
+    const CallId held = hold.begin(rank);
+    auto src = data_of(rank.rank, 2000);
+    std::vector<std::int32_t> memory(2000, -1), out(1500);
+    CallRequest copy = request(Collective::kCopy, 1000);
+    copy.src = bind(src);
+    copy.dst = bind(memory);
+    copy.wait_for = {&held, 1};
+    const CallId first = rank.engine.submit(copy);
+    CallRequest sum = request(Collective::kAllreduce, 1500, 0, Func::kSum);
+    sum.src = {reinterpret_cast<std::byte*>(memory.data() + 500), 6000};
+    sum.dst = bind(out);
+    sum.wait_for = {&first, 1};
+    const CallId second = rank.engine.submit(sum);
+    hold.open(rank);
+    const CallResult result = rank.finish(second);
+    EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+    const auto both = sum_of(2, 1000);
+    for (std::size_t i = 0; i < 1500; ++i) ASSERT_EQ(out[i], i < 500 ? both[500 + i] : -2);
+    rank.finish(first);
+  });
+}
+
+TEST_P(Ways, ACallThatWaitsInTheHostIsNotOvertaken) {
+  std::atomic<std::uint32_t> there{0};
+  run_ranks(2, job(), [&](Rank& rank) {
+    auto a = data_of(rank.rank, 6), b = data_of(rank.rank + 20, 6);
+    std::vector<std::int32_t> sum_a(6), sum_b(6);
+    Hold holds[] = {Hold(there), Hold(there), Hold(there)};
+    std::vector<CallId> before;
+    for (Hold& hold : holds) before.push_back(hold.begin(rank));
+    CallRequest first = allreduce(a, sum_a);
+    if (rank.rank == 0) first.wait_for = before;  // more than the hardware waits for
+    const CallId ids[] = {rank.engine.submit(first), rank.engine.submit(allreduce(b, sum_b))};
+    for (Hold& hold : holds) hold.open(rank);
+    for (const CallId id : ids) {
+      const CallResult result = rank.finish(id);
+      EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+    }
+    EXPECT_EQ(sum_a, sum_of(2, 6));
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(sum_b[i], data_of(20, 6)[i] + data_of(21, 6)[i]);
   });
 }
 
@@ -497,11 +578,12 @@ TEST(DeviceEngine, MemoryIsReusedAndWhatDoesNotFitIsRefused) {
     CallRequest made = allreduce(big, out);
     EXPECT_THAT(refusal(ErrorCode::kOutOfMemory, [&] { rank.engine.submit(made); }),
                 AllOf(HasSubstr("bytes of device memory"), HasSubstr("65536")));
-    // 40 calls of 24000 bytes each: two fit at a time.
-    std::vector<std::vector<std::int32_t>> src, dst(40, std::vector<std::int32_t>(3000));
+    // Calls of 24000 bytes each: two fit at a time.
+    constexpr std::uint32_t kCalls = 12;
+    std::vector<std::vector<std::int32_t>> src, dst(kCalls, std::vector<std::int32_t>(3000));
     std::vector<CallId> ids;
-    for (std::uint32_t i = 0; i < 40; ++i) src.push_back(data_of(rank.rank + 2 * i, 3000));
-    for (std::size_t i = 0; i < 40; ++i) {
+    for (std::uint32_t i = 0; i < kCalls; ++i) src.push_back(data_of(rank.rank + 2 * i, 3000));
+    for (std::size_t i = 0; i < kCalls; ++i) {
       CallRequest one = allreduce(src[i], dst[i]);
       one.algorithm = find_algorithm(Collective::kAllreduce, "reduce_bcast");
       ids.push_back(rank.engine.submit(one));
@@ -510,7 +592,7 @@ TEST(DeviceEngine, MemoryIsReusedAndWhatDoesNotFitIsRefused) {
       const CallResult result = rank.finish(id);
       ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
     }
-    for (std::uint32_t i = 0; i < 40; ++i) {
+    for (std::uint32_t i = 0; i < kCalls; ++i) {
       for (std::size_t k = 0; k < 3000; ++k) {
         ASSERT_EQ(dst[i][k], data_of(2 * i, 3000)[k] + data_of(1 + 2 * i, 3000)[k]);
       }
