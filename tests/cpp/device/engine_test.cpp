@@ -349,6 +349,26 @@ TEST_P(Ways, ACallThatWaitsInTheHostIsNotOvertaken) {
   });
 }
 
+TEST_P(Ways, EveryPredecessorIsWaitedFor) {
+  std::atomic<std::uint32_t> there{0};
+  run_ranks(2, job(), [&](Rank& rank) {
+    Hold holds[] = {Hold(there), Hold(there), Hold(there), Hold(there)};
+    std::vector<CallId> before;
+    for (Hold& hold : holds) before.push_back(hold.begin(rank));
+    CallRequest nop = request(Collective::kNop, 0);
+    nop.wait_for = before;
+    const CallId last = rank.engine.submit(nop);
+    for (Hold& hold : holds) {
+      for (int i = 0; i < 20; ++i) {
+        rank.engine.pass(microseconds(20));
+        EXPECT_FALSE(rank.engine.test(last).complete);
+      }
+      hold.open(rank);
+    }
+    EXPECT_EQ(rank.finish(last).code, ErrorCode::kOk);
+  });
+}
+
 TEST_P(Ways, MoreCallsThanTheDeviceHoldsWaitInTheHost) {
   run_ranks(2, job(), [](Rank& rank) {
     constexpr std::size_t kCalls = 150;
