@@ -987,7 +987,7 @@ CallResult DeviceEngine::test(CallId id) {
     const Impl::Work* work = impl_->find(id);
     return result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, impl_->last_id);
   };
-  if (const CallResult known = result(); known.complete) return known;
+  if (CallResult known = result(); known.complete) return known;
   if (impl_->waiting) impl_->pass(kSlice);
   if (!impl_->waiting) impl_->advance();
   return result();
@@ -1001,7 +1001,7 @@ CallResult DeviceEngine::wait(CallId id, microseconds at_most) {
   std::unique_lock lock(engine.turns);
   for (;;) {
     const Impl::Work* work = engine.find(id);
-    const CallResult now = result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, engine.last_id);
+    CallResult now = result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, engine.last_id);
     if (now.complete) return now;
     if (engine.waiting) {
       engine.listen();
