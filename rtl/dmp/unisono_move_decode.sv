@@ -48,6 +48,10 @@ module unisono_move_decode
 );
 
   localparam capability_t Able = capability_t'(Capability);
+  // Lists are looked at in parts, so that the levels of logic stay few.
+  localparam int unsigned Part = Ranks < 8 ? Ranks : 8;
+  localparam int unsigned Parts = Ranks / Part;
+  localparam int unsigned PartWidth = $clog2(Part);
 
   if (Ranks > 64 || Ranks < 2 || (Ranks & (Ranks - 1)) != 0) begin : gen_check_ranks
     $error("Ranks must be a power of two, 2 to 64");
@@ -104,29 +108,42 @@ module unisono_move_decode
   assign list1 = m.arrival.mode != PeerModeRank;
   assign list_out = m.remote.mode != PeerModeRank;
   assign fan_in = (arrives || fetches) && list1;
-  // More than the lowest member.
-  logic [Ranks-1:0] lowest_member;
-  logic unused_any;
-  logic [RankWidth-1:0] unused_index;
-  unisono_lowest_one #(.Width(Ranks)) u_lowest (
-    .bits_i(list_receives_i), .any_o(unused_any), .index_o(unused_index), .one_o(lowest_member)
-  );
-  assign several = list_receives_i != lowest_member;
+  assign several = has_several(list_receives_i);
 
   logic [Ranks-1:0] one_receives, one_sends;
   assign one_receives = Ranks'(1) << m.arrival.peer[RankWidth-1:0];
   assign one_sends = Ranks'(1) << m.remote.peer[RankWidth-1:0];
 
-  // Members of the communicator.
-  logic [Ranks-1:0] members;
-  assign members = ~({Ranks{1'b1}} << size_i);
+  // More than one member: in a part, or in two parts.
+  function automatic logic has_several(logic [Ranks-1:0] list);
+    logic [Parts-1:0] any, more;
+    for (int p = 0; p < int'(Parts); p++) begin
+      any[p] = |list[p*Part+:Part];
+      more[p] = (list[p*Part+:Part] & (list[p*Part+:Part] - 1'b1)) != '0;
+    end
+    return more != '0 || (any & (any - 1'b1)) != '0;
+  endfunction
+
+  // A member that is no rank of the communicator. A part is beyond its end, or holds it.
+  function automatic logic has_stranger(logic [Ranks-1:0] list, logic [RankWidth:0] size);
+    logic [Parts-1:0] found;
+    for (int p = 0; p < int'(Parts); p++) begin
+      logic [Part-1:0] outside;
+      for (int k = 0; k < int'(Part); k++) begin
+        outside[k] = list[p*Part+k] &&
+                     (32'(size) >> PartWidth < p || 32'(size[PartWidth-1:0]) <= k);
+      end
+      found[p] = 32'(size) >> PartWidth <= p && outside != '0;
+    end
+    return found != '0;
+  endfunction
 
   function automatic logic is_member(logic [23:0] peer, logic [RankWidth:0] size);
     return peer < 24'(size);
   endfunction
 
-  function automatic logic is_list(logic [Ranks-1:0] list, logic [Ranks-1:0] all);
-    return list != '0 && (list & ~all) == '0;
+  function automatic logic is_list(logic [Ranks-1:0] list, logic [RankWidth:0] size);
+    return list != '0 && !has_stranger(list, size);
   endfunction
 
   function automatic logic bad_port(operand_kind_e kind, logic [47:0] port);
@@ -143,13 +160,13 @@ module unisono_move_decode
 
   always_comb begin
     bad_peer1 = 1'b0;
-    if (arrives || fetches) begin
-      bad_peer1 = list1 ? !is_list(list_receives_i, members) : !is_member(m.arrival.peer, size_i);
+    if (moves && (arrives || fetches)) begin
+      bad_peer1 = list1 ? !is_list(list_receives_i, size_i) : !is_member(m.arrival.peer, size_i);
       if (fetches && m.arrival.mode == PeerModeAny) bad_peer1 = 1'b1;
     end
     bad_peer_out = 1'b0;
-    if (m.remote.kind != RemoteKindNone) begin
-      bad_peer_out = list_out ? !is_list(list_sends_i, members) || m.remote.kind == RemoteKindStream
+    if (moves && m.remote.kind != RemoteKindNone) begin
+      bad_peer_out = list_out ? !is_list(list_sends_i, size_i) || m.remote.kind == RemoteKindStream
                               : !is_member(m.remote.peer, size_i);
       if (m.remote.mode == PeerModeAny) bad_peer_out = 1'b1;
     end
@@ -172,62 +189,55 @@ module unisono_move_decode
                                                    Able.datatypes[m.dtype[4:0]]);
   end
 
-  reason_e reason;
+  // Each check by itself, at the place of its reason; then the first that failed. A chain of
+  // conditions would be as deep as it is long. The check of peers takes longest, and joins last.
+  localparam int unsigned Reasons = 32;
+  logic [Reasons-1:0] fails;
   always_comb begin
-    reason = ReasonNone;
-    if (!move_well_formed(m)) begin
-      reason = ReasonFields;
-    end else if (m.segment_dependency0[5] || m.segment_dependency1[5]) begin
-      reason = ReasonDistance;
-    end else if (moves) begin
-      if (m.op0.kind inside {OperandKindArrival, OperandKindRemoteMemory} ||
-          m.op1.kind == OperandKindStream ||
-          m.local_.kind inside {OperandKindArrival, OperandKindRemoteMemory}) begin
-        reason = ReasonOperand;
-      end else if (m.op0.cast != CastNone || m.op1.cast != CastNone || m.local_.cast != CastNone ||
-                   m.remote.cast != CastNone) begin
-        reason = ReasonCast;
-      end else if (bad_port(m.op0.kind, m.op0.offset) || bad_port(m.local_.kind, m.local_.offset) ||
-                   (m.remote.kind == RemoteKindStream &&
-                    32'(m.remote.port) >= MaxStreamPorts)) begin
-        reason = ReasonPort;
-      end else if (bad_params(m.op0.kind, m.op0.indirect, m.op0.offset[2:0]) ||
-                   bad_params(m.op1.kind, m.op1.indirect, m.op1.offset[2:0]) ||
-                   bad_params(m.local_.kind, m.local_.indirect, m.local_.offset[2:0]) ||
-                   (m.count_indirect && m.count[2:0] != '0)) begin
-        reason = ReasonParams;
-      end else if (m.remote_address.strided) begin
-        reason = ReasonStrided;
-      end else if (bad_peer1 || bad_peer_out) begin
-        reason = ReasonPeer;
-      end else if ((fetches && !can_be_reached(m.remote_address.region)) ||
-                   (puts && !can_be_reached(m.remote_address.result_region))) begin
-        reason = ReasonRegion;
-      end else if (bad_func) begin
-        reason = ReasonFunc;
-      end else if (undefined) begin
-        reason = ReasonUndefined;
-      end else if (bad_count) begin
-        reason = ReasonCount;
-      end else if (m.signal && !arrives && !sends) begin
-        reason = ReasonSignal;
-      end else if (!Able.streams && (m.op0.kind == OperandKindStream ||
-                                     m.local_.kind == OperandKindStream ||
-                                     m.remote.kind == RemoteKindStream)) begin
-        reason = ReasonNoStreams;
-      end else if (!Able.remote_memory && (fetches || puts)) begin
-        reason = ReasonNoRemoteMemory;
-      end else if (!Able.lists && m.remote.kind != RemoteKindNone && list_out) begin
-        reason = ReasonNoLists;
-      end else if (!Able.fan_in && fan_in) begin
-        reason = ReasonNoFanIn;
-      end else if (lacks_func) begin
-        reason = ReasonNoFunc;
-      end else if (!Able.rendezvous && m.protocol == ProtocolRendezvous && (arrives || sends)) begin
-        reason = ReasonNoRendezvous;
-      end
-    end
+    fails = '0;
+    fails[ReasonOperand] = m.op0.kind inside {OperandKindArrival, OperandKindRemoteMemory} ||
+                           m.op1.kind == OperandKindStream ||
+                           m.local_.kind inside {OperandKindArrival, OperandKindRemoteMemory};
+    fails[ReasonCast] = m.op0.cast != CastNone || m.op1.cast != CastNone ||
+                        m.local_.cast != CastNone || m.remote.cast != CastNone;
+    fails[ReasonPort] = bad_port(m.op0.kind, m.op0.offset) ||
+                        bad_port(m.local_.kind, m.local_.offset) ||
+                        (m.remote.kind == RemoteKindStream && 32'(m.remote.port) >= MaxStreamPorts);
+    fails[ReasonParams] = bad_params(m.op0.kind, m.op0.indirect, m.op0.offset[2:0]) ||
+                          bad_params(m.op1.kind, m.op1.indirect, m.op1.offset[2:0]) ||
+                          bad_params(m.local_.kind, m.local_.indirect, m.local_.offset[2:0]) ||
+                          (m.count_indirect && m.count[2:0] != '0);
+    fails[ReasonStrided] = m.remote_address.strided;
+    fails[ReasonRegion] = (fetches && !can_be_reached(m.remote_address.region)) ||
+                          (puts && !can_be_reached(m.remote_address.result_region));
+    fails[ReasonFunc] = bad_func;
+    fails[ReasonUndefined] = undefined;
+    fails[ReasonCount] = bad_count;
+    fails[ReasonSignal] = m.signal && !arrives && !sends;
+    fails[ReasonNoStreams] = !Able.streams && (m.op0.kind == OperandKindStream ||
+                                               m.local_.kind == OperandKindStream ||
+                                               m.remote.kind == RemoteKindStream);
+    fails[ReasonNoRemoteMemory] = !Able.remote_memory && (fetches || puts);
+    fails[ReasonNoLists] = !Able.lists && m.remote.kind != RemoteKindNone && list_out;
+    fails[ReasonNoFanIn] = !Able.fan_in && fan_in;
+    fails[ReasonNoFunc] = lacks_func;
+    fails[ReasonNoRendezvous] = !Able.rendezvous && m.protocol == ProtocolRendezvous &&
+                                (arrives || sends);
+    // The checks above are for moves; these are for all.
+    if (!moves) fails = '0;
+    fails[ReasonFields] = !move_well_formed(m);
+    fails[ReasonDistance] = m.segment_dependency0[5] || m.segment_dependency1[5];
   end
+
+  logic malformed, fails_other, fails_peer;
+  logic [$clog2(Reasons)-1:0] other, first;
+  logic [Reasons-1:0] unused_one;
+  unisono_lowest_one #(.Width(Reasons)) u_other (
+    .bits_i(fails), .any_o(fails_other), .index_o(other), .one_o(unused_one)
+  );
+  assign fails_peer = bad_peer1 || bad_peer_out;
+  assign malformed = fails_other || fails_peer;
+  assign first = fails_peer && fails[ReasonPeer-1:0] == '0 ? ReasonPeer : other;
 
   logic out_valid_q;
   assign in_ready_o = !out_valid_q || out_ready_i;
@@ -250,10 +260,10 @@ module unisono_move_decode
       out_exists_o <= exists;
       out_distance_o <= m.segment_dependency0 > m.segment_dependency1 ? m.segment_dependency0
                                                                       : m.segment_dependency1;
-      out_malformed_o <= reason != ReasonNone;
-      out_reason_o <= reason;
-      out_error_o <= reason == ReasonNone ? ErrorCodeOk :
-                     reason >= ReasonNoStreams ? ErrorCodeUnsupported : ErrorCodeMalformedProgram;
+      out_malformed_o <= malformed;
+      out_reason_o <= reason_e'(first);
+      out_error_o <= fails_peer || fails[ReasonNoStreams-1:0] != '0 ? ErrorCodeMalformedProgram :
+                     fails_other ? ErrorCodeUnsupported : ErrorCodeOk;
     end
   end
 
