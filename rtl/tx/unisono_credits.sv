@@ -14,13 +14,17 @@
 // about 6 cycles. Throughput: one operation of each kind per cycle. While a communicator is set up
 // (Ranks cycles) and after a reset (Entries cycles) all ready outputs are low.
 
-module unisono_credits
-  import unisono_cclo_pkg::communicator_t;
-  import unisono_cclo_pkg::rank_t;
-#(
-  localparam int unsigned Communicators = unisono_cclo_pkg::Communicators,
-  localparam int unsigned Ranks = unisono_cclo_pkg::Ranks,
-  localparam int unsigned Entries = Communicators * Ranks
+// Restrictions: Communicators and Ranks are powers of two, at least 2. What a peer is owed, and what
+// it allows, is less than 2^CountWidth.
+
+module unisono_credits #(
+  parameter int unsigned Communicators = unisono_cclo_pkg::Communicators,
+  parameter int unsigned Ranks = unisono_cclo_pkg::Ranks,
+  parameter int unsigned CountWidth = 16,
+  localparam int unsigned Entries = Communicators * Ranks,
+  localparam type communicator_t = logic [$clog2(Communicators)-1:0],
+  localparam type rank_t = logic [$clog2(Ranks)-1:0],
+  localparam type count_t = logic [CountWidth-1:0]
 ) (
   input  logic          clk_i,
   input  logic          rst_ni,
@@ -29,7 +33,7 @@ module unisono_credits
   input  logic          init_valid_i,
   output logic          init_ready_o,
   input  communicator_t init_communicator_i,
-  input  logic [15:0]   init_rx_buffers_i,
+  input  count_t        init_rx_buffers_i,
 
   // A receive buffer that a message of this peer held is free again.
   input  logic          freed_valid_i,
@@ -42,7 +46,7 @@ module unisono_credits
   output logic          owed_take_ready_o,
   input  communicator_t owed_take_communicator_i,
   input  rank_t         owed_take_peer_i,
-  output logic [15:0]   owed_o,              // 3 cycles later
+  output count_t        owed_o,              // 3 cycles later
 
   // The dispatcher asks for a credit (take), or only how many there are.
   input  logic          available_valid_i,
@@ -52,14 +56,14 @@ module unisono_credits
   input  logic          available_take_i,
   output logic          available_valid_o,   // 3 cycles later
   output logic          available_granted_o, // one was taken
-  output logic [15:0]   available_count_o,   // as it was before
+  output count_t        available_count_o,   // as it was before
 
   // A header of this peer returned credits.
   input  logic          returned_valid_i,
   output logic          returned_ready_o,
   input  communicator_t returned_communicator_i,
   input  rank_t         returned_peer_i,
-  input  logic [15:0]   returned_credits_i,
+  input  count_t        returned_credits_i,
 
   // Wanted: a message to this peer that carries nothing but credits.
   output logic          request_valid_o,
@@ -79,7 +83,6 @@ module unisono_credits
 
   localparam int unsigned Bits = $clog2(Entries);
   typedef logic [Bits-1:0] pair_t;
-  typedef logic [15:0] count_t;
 
   // ------------------------------------------------------------------ setting a communicator up
   logic          walking_q;
@@ -160,7 +163,7 @@ module unisono_credits
     localparam int unsigned Other = k ^ 1;
     unisono_update_ram #(
       .Entries(Entries),
-      .Width  (16)
+      .Width  (CountWidth)
     ) u_ram (
       .clk_i,
       .rst_ni,
@@ -191,7 +194,7 @@ module unisono_credits
     credits1_q     <= returned_credits_i;
     credits2_q     <= credits1_q;
     return_limit_q <= limit_q[entry1_q[Returned][Bits-1 -: $bits(communicator_t)]];
-    threshold_q    <= freed_limit < 16'd2 ? 16'd1 : freed_limit >> 1;
+    threshold_q    <= freed_limit < count_t'(2) ? count_t'(1) : freed_limit >> 1;
     take1_q        <= available_take_i;
     take2_q        <= take1_q;
     same_q         <= valid1_q[Told] && valid1_q[Freed] && entry1_q[Told] == entry1_q[Freed];
@@ -199,14 +202,14 @@ module unisono_credits
 
   // Freed: one more. Told: all that is freed.
   count_t owed_before, owed_after;
-  assign owed_before = same_q ? 16'd0 : own[Freed] - other[Freed];
-  assign owed_after  = owed_before + 16'd1;
-  assign next[Freed] = init2_q[Freed] ? 16'd0 : own[Freed] + 16'd1;
-  assign next[Told]  = init2_q[Told] ? 16'd0 : other[Told];
+  assign owed_before = same_q ? '0 : own[Freed] - other[Freed];
+  assign owed_after  = owed_before + 1'b1;
+  assign next[Freed] = init2_q[Freed] ? '0 : own[Freed] + 1'b1;
+  assign next[Told]  = init2_q[Told] ? '0 : other[Told];
 
   // Returned: at most up to the limit. Taken: one more if there is one.
   count_t      return_before, available;
-  logic [16:0] return_after;
+  logic [CountWidth:0] return_after;
   logic        excess, granted;
   assign return_before  = own[Returned] - other[Returned];
   assign return_after   = {1'b0, return_before} + {1'b0, credits2_q};
@@ -215,8 +218,8 @@ module unisono_credits
                           excess ? other[Returned] + return_limit_q :
                           own[Returned] + credits2_q;
   assign available      = other[Taken] - own[Taken];
-  assign granted        = take2_q && available != 16'd0;
-  assign next[Taken]    = init2_q[Taken] ? 16'd0 : own[Taken] + {15'd0, granted};
+  assign granted        = take2_q && available != '0;
+  assign next[Taken]    = init2_q[Taken] ? '0 : own[Taken] + count_t'(granted);
 
   logic   ask_q, come_q;
   pair_t ask_entry_q, come_entry_q;
@@ -237,7 +240,7 @@ module unisono_credits
       excess_o          <= valid2_q[Returned] && !init2_q[Returned] && excess;
       // Only the step onto the threshold asks: what follows is taken by the same message.
       ask_q             <= valid2_q[Freed] && !init2_q[Freed] && owed_after == threshold_q;
-      come_q            <= valid2_q[Returned] && !init2_q[Returned] && credits2_q != 16'd0;
+      come_q            <= valid2_q[Returned] && !init2_q[Returned] && credits2_q != '0;
     end
   end
 

@@ -72,6 +72,8 @@ class Job:
     top: str
     parameters: dict[str, int]
     limit_s: int
+    sources: tuple[Path, ...] = ()
+    """Files that take the place of modules of the same names: models of what other proofs have shown."""
     change: tuple[Path, str, str] | None = None
     """A wrong variant: file, text in it, what stands there instead."""
     result: str = ""
@@ -90,7 +92,7 @@ def prepare(job: Job) -> None:
     folder = job.folder = BUILD / job.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    sources = [*hdl.packages()]
+    sources = [*hdl.packages(), *job.sources]
     if job.change is not None:
         path, old, new = job.change
         text = path.read_text()
@@ -190,7 +192,12 @@ def prove(job: Job) -> Job:
 
 def jobs_of(entry: dict[str, Any]) -> list[Job]:
     """The proof of an entry and its wrong variants."""
-    common = {"top": entry["top"], "parameters": entry.get("parameters", {}), "limit_s": entry.get("limit_s", 200)}
+    common = {
+        "top": entry["top"],
+        "parameters": entry.get("parameters", {}),
+        "limit_s": entry.get("limit_s", 200),
+        "sources": tuple(ROOT / name for name in entry.get("sources", ())),
+    }
     jobs = [Job(name=entry["name"], **common)]
     wrong = entry.get("wrong", [])
     if not wrong:
