@@ -177,7 +177,7 @@ module unisono_memory_read #(
   logic                    issue, issue_beat, slot_end;
 
   assign room        = words_q <= (PointerWidth + 1)'(BufferWords - BurstBeats) &&
-                       slots_q != (IdWidth + 1)'(Outstanding);
+                       !slots_q[IdWidth];  // full at a power of two
   assign burst_ready = room && request_ready;
   assign request     = burst_valid && burst_ready;
 

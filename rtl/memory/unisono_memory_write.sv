@@ -139,6 +139,7 @@ module unisono_memory_write #(
   mask_t                  tail_q;       // bytes of the last word that the command names
   mask_t                  beyond_q;     // bytes of a word that lie in the beat behind it
   logic [WordsWidth-1:0]  left_q;       // words after this one
+  logic                   final_q;      // there are none: left_q is zero
   logic                   first_q;
   block_t                 block_q;
   index_t                 start_q;      // of the burst that is being collected
@@ -146,15 +147,14 @@ module unisono_memory_write #(
   logic                   mismatch_q;   // of the packet, while its last beat is still to come
   logic                   excess_q;     // the packet goes on behind its command's last word
 
-  logic  space, take, word_end, overlong, mismatch, spill, none, item, item_end, close, finish;
+  logic  space, take, word_end, mismatch, spill, none, item, item_end, close, finish;
   logic  final_word;
   mask_t kept;
 
-  assign final_word = left_q == '0;
+  assign final_word = final_q;
   assign kept       = final_word ? in_keep_i & tail_q : in_keep_i;
   assign word_end   = in_last_i || final_word;
-  assign overlong   = final_word && (!in_last_i || (in_keep_i & ~tail_q) != '0);
-  assign mismatch   = overlong || (final_word ? (tail_q & ~in_keep_i) != '0 : in_last_i);
+  assign mismatch   = final_word ? !in_last_i || in_keep_i != tail_q : in_last_i;
   assign spill      = (kept & beyond_q) != '0;
   assign none       = first_q && !kept[0];
 
@@ -198,6 +198,7 @@ module unisono_memory_write #(
       user_q   <= next_user;
       offset_q <= next_address[OffsetWidth-1:0];
       left_q   <= next_bytes == 32'd0 ? '0 : next_final[31:OffsetWidth];
+      final_q  <= next_bytes == 32'd0 || next_final[31:OffsetWidth] == '0;
       first_q  <= 1'b1;
       block_q  <= next_address[AddressWidth-1:BlockWidth];
       start_q  <= next_address[BlockWidth-1:OffsetWidth];
@@ -208,6 +209,7 @@ module unisono_memory_write #(
       end
     end else if (item) begin
       left_q  <= left_q - 1'b1;
+      final_q <= left_q == WordsWidth'(1);
       first_q <= 1'b0;
       index_q <= index_q + 1'b1;
       if (close) begin
@@ -312,8 +314,8 @@ module unisono_memory_write #(
   logic [IdWidth-1:0] open_slot_q, head_slot_q;
   logic               retire;
 
-  assign space = words_q != (PointerWidth + 1)'(BufferWords) &&
-                 slots_q != (IdWidth + 1)'(Outstanding);
+  // Neither goes beyond its size, a power of two, so the top bit says that it is full.
+  assign space = !words_q[PointerWidth] && !slots_q[IdWidth];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

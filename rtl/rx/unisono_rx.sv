@@ -116,18 +116,28 @@ module unisono_rx
   session_t    meta_session;
   logic [15:0] meta_bytes;
   logic        meta_error;
+  // What follows from the length is found before the register, so that it does not stand before the
+  // choice of what to do with a word.
+  logic                   meta_some, some, meta_long, long;
+  logic [HeaderWords-1:0] meta_fits, fits;    // all of the packet is in words 0 to w
+
+  assign meta_some = meta_bytes_i != 16'd0;
+  assign meta_long = meta_bytes_i >= 16'(HeaderBytes);
+  for (genvar w = 0; w < HeaderWords; w++) begin : gen_fits
+    assign meta_fits[w] = meta_bytes_i <= 16'((w + 1) * DataBytes);
+  end
 
   unisono_skid #(
-    .Width(33)
+    .Width(33 + 2 + HeaderWords)
   ) u_meta (
     .clk_i,
     .rst_ni,
     .in_valid_i (meta_valid_i),
     .in_ready_o (meta_ready_o),
-    .in_data_i  ({meta_session_i, meta_bytes_i, meta_error_i}),
+    .in_data_i  ({meta_session_i, meta_bytes_i, meta_error_i, meta_some, meta_long, meta_fits}),
     .out_valid_o(meta_valid),
     .out_ready_i(meta_take),
-    .out_data_o ({meta_session, meta_bytes, meta_error})
+    .out_data_o ({meta_session, meta_bytes, meta_error, some, long, fits})
   );
 
   // ------------------------------------------------------- cutting packets into header and payload
@@ -141,7 +151,7 @@ module unisono_rx
   in_e                  in_q;
   logic [IndexBits-1:0] index_q;
   words_t               words_left_q;
-  logic [ByteBits-1:0]  tail_q;
+  logic [DataBytes-1:0] tail_keep_q;     // bytes of the payload's last word
   session_t             session_q;       // of the payload under way
 
   level_t               held_q;          // headers from their last word on until they leave
@@ -153,14 +163,14 @@ module unisono_rx
   logic                 last_expected;   // the packet should end with this header word
   logic                 broken;
 
-  assign header_space  = held_q != level_t'(Queue);
-  assign empty         = in_q == InHeader && meta_valid && header_space && meta_bytes == 16'd0;
-  assign last_expected = meta_bytes <= (16'(index_q) + 16'd1) * 16'(DataBytes);
-  assign header_full   = index_q == IndexBits'(HeaderWords - 1) && meta_bytes >= 16'(HeaderBytes);
+  assign header_space  = !held_q[PlaceBits];  // Queue is a power of two, and never exceeded
+  assign empty         = in_q == InHeader && meta_valid && header_space && !some;
+  assign last_expected = fits[index_q];
+  assign header_full   = index_q == IndexBits'(HeaderWords - 1) && long;
 
   always_comb begin
     unique case (in_q)
-      InHeader:  rx_ready_o = meta_valid && header_space && meta_bytes != 16'd0;
+      InHeader:  rx_ready_o = meta_valid && header_space && some;
       InPayload: rx_ready_o = payload_space;
       InPad:     rx_ready_o = 1'b0;
       default:   rx_ready_o = 1'b1;
@@ -176,7 +186,7 @@ module unisono_rx
 
   // Payload words.
   logic                   final_word, push, wrong_length;
-  logic [DataBytes-1:0]   tail_keep, push_keep;
+  logic [DataBytes-1:0]   push_keep;
   logic [DataBytes*8-1:0] push_data;
   logic [15:0]            payload_bytes;
 
@@ -184,13 +194,9 @@ module unisono_rx
   assign final_word    = words_left_q == words_t'(1);
   assign push          = (in_q == InPayload && word) || (in_q == InPad && payload_space);
   assign push_data     = in_q == InPad ? '0 : rx_data_i;
-  assign push_keep     = final_word ? tail_keep : '1;
+  assign push_keep     = final_word ? tail_keep_q : '1;
   assign wrong_length  = in_q == InPayload && word &&
                          (rx_last_i != final_word || (rx_last_i && rx_keep_i != push_keep));
-
-  for (genvar b = 0; b < DataBytes; b++) begin : gen_keep
-    assign tail_keep[b] = {tail_q == '0, tail_q} > (ByteBits + 1)'(b);
-  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -216,7 +222,10 @@ module unisono_rx
     end
     if (in_q == InHeader) begin
       session_q    <= meta_session;
-      tail_q       <= payload_bytes[ByteBits-1:0];
+      for (int unsigned b = 0; b < DataBytes; b++) begin
+        tail_keep_q[b] <= payload_bytes[ByteBits-1:0] == '0 ||
+                          b < 32'(payload_bytes[ByteBits-1:0]);
+      end
       words_left_q <= words_t'(payload_bytes[15:ByteBits]) +
                       words_t'(payload_bytes[ByteBits-1:0] != '0);
     end else if (push) begin
@@ -243,7 +252,7 @@ module unisono_rx
 
   always_ff @(posedge clk_i) begin
     valid1_q   <= rst_ni && header_done;
-    short1_q   <= meta_bytes < 16'(HeaderBytes);
+    short1_q   <= !long;
     error1_q   <= meta_error || broken;
     payload1_q <= !rx_last_i && !last_expected && !empty;
     session1_q <= meta_session;
@@ -396,7 +405,8 @@ module unisono_rx
   logic [WordBits:0] write_place_q, read_place_q;
   logic              leave, pop;
 
-  assign payload_space = write_place_q - read_place_q != (WordBits + 1)'(PayloadWords);
+  // Full: the places differ in the bit above an address alone.
+  assign payload_space = (write_place_q ^ read_place_q) != (WordBits + 1)'(PayloadWords);
 
   always_ff @(posedge clk_i) begin
     if (valid1_q) waiting[header_place_q] <= '{payload1_q, session1_q, header1};

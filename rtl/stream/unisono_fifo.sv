@@ -59,7 +59,9 @@ module unisono_fifo #(
       ready_q <= 1'b1;
     end else begin
       count_q <= count_d;
-      ready_q <= count_d != CountBits'(Depth);
+      // Invariant: ready_q tells that count_q is not Depth. A word that leaves always makes room, and
+      // is what comes latest.
+      ready_q <= pop || (push ? count_q != CountBits'(Depth - 1) : ready_q);
     end
   end
 
@@ -174,6 +176,7 @@ module unisono_fifo #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (32'(count_q) <= Depth) else $error("%m: more words than Depth");
+      assert (ready_q == (32'(count_q) != Depth)) else $error("%m: ready disagrees with the count");
       assert (stored_q <= count_q) else $error("%m: more words stored than inside");
       assert (avail_q == (stored_q != '0)) else $error("%m: avail disagrees with the count");
     end
