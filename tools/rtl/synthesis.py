@@ -368,7 +368,10 @@ def summary(known: dict[str, Figures]) -> list[str]:
         ["ACCL (H2RC 2021)", "78-81", "", "37.5-84.5", "27-56"],
         ["ACCL+ (OSDI 2024)", "158", "", "115", "144"],
     ]
-    return markdown(["", "kLUT, with memory", "kFF", "BRAM36", "DSP"], rows)
+    lines = markdown(["", "kLUT, with memory", "kFF", "BRAM36", "DSP"], rows)
+    if missing := [block.name for block in blocks() if block.part and block.name not in known]:
+        lines += ["", f"Not in the sums, for want of figures: {', '.join(missing)}."]
+    return lines
 
 
 def compare(known: dict[str, Figures], reference: dict[str, dict[str, float]]) -> list[str]:
