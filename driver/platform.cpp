@@ -106,7 +106,7 @@ std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, co
   options.settings = settings;
   options.margin = kSimulatedMargin;
   auto device = std::make_unique<SimulatedDevice>(descriptor_of_device(), patience_with_device());
-  if (device->greeting().firmware == 0 || std::getenv("UNISONO_FIRMWARE") != nullptr) {
+  if ((device->greeting().features & device::kHasFirmware) == 0 || std::getenv("UNISONO_FIRMWARE") != nullptr) {
     options.firmware = firmware_image();
   }
   const std::uint32_t node = device->node();

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace unisono {
 
@@ -39,6 +40,10 @@ class Device {
   virtual bool wait(std::chrono::microseconds at_most) = 0;
   /// The device's clock, in which deadlines of calls are counted. Only differences mean something.
   virtual std::chrono::nanoseconds now() = 0;
+
+  /// Tells the hosts of all devices something, and returns when all have: what each has told, by node. Empty for a
+  /// device that has no such way.
+  virtual std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own);
 
   /// The transport's address of this device, and the session that leads from here to another.
   virtual std::uint32_t node() const = 0;

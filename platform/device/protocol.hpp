@@ -19,9 +19,11 @@ enum class RequestKind : std::uint32_t {
   kStore = 3,  ///< argument: device address; payload: the bytes
   kLoad = 4,   ///< argument: device address, length: bytes; reply: the bytes
   kWait = 5,   ///< argument: nanoseconds at most; reply when a completion waits, or then; value: the status register
+  kMeet = 6,   ///< payload: what to tell the others; replies, in one cycle, when all that are attached have asked:
+               ///< of each node 32 bits with a length, and so many bytes of its own
 };
 
-/// Followed by `length` bytes of payload for kWrite and kStore.
+/// Followed by `length` bytes of payload for kWrite, kStore and kMeet.
 struct Request {
   std::uint32_t magic = kProtocolMagic;
   RequestKind kind = RequestKind::kHello;
@@ -40,6 +42,11 @@ struct Reply {
 };
 static_assert(sizeof(Reply) == 32);
 
+/// The microcontroller's image is in place.
+inline constexpr std::uint64_t kHasFirmware = 1;
+/// kMeet is known.
+inline constexpr std::uint64_t kHostsMeet = 2;
+
 /// What a node is.
 struct Greeting {
   std::uint32_t version = kProtocolVersion;
@@ -48,7 +55,7 @@ struct Greeting {
   std::uint32_t clock_mhz = 0;
   std::uint64_t memory_address = 0;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t firmware = 0;  ///< 1: the microcontroller's image is in place
+  std::uint64_t features = 0;  ///< bits, see below
 };
 static_assert(sizeof(Greeting) == 40);
 

@@ -112,13 +112,18 @@ void SimulatedDevice::begin(RequestKind kind, std::uint64_t argument, std::uint6
   send(payload, asked_ + patience_);
 }
 
-Reply SimulatedDevice::finish(std::uint64_t expected, std::span<std::byte> answer) {
+Reply SimulatedDevice::head(Clock::time_point end) {
   Reply reply;
-  const auto end = asked_ + patience_;
   receive(std::as_writable_bytes(std::span(&reply, 1)), end);
   waiting_ = false;
   if (reply.magic != kProtocolMagic) lose("what it sent is no reply of the protocol");
   time_ = reply.nanoseconds;
+  return reply;
+}
+
+Reply SimulatedDevice::finish(std::uint64_t expected, std::span<std::byte> answer) {
+  const auto end = asked_ + patience_;
+  const Reply reply = head(end);
   const bool refused = reply.code != 0;
   if (reply.length != (refused ? 0 : expected)) {
     lose("it answered with " + std::to_string(reply.length) + " bytes where " + std::to_string(refused ? 0 : expected) +
@@ -139,6 +144,28 @@ Reply SimulatedDevice::ask(RequestKind kind, std::uint64_t argument, std::uint64
                            std::span<const std::byte> payload, std::span<std::byte> answer) {
   begin(kind, argument, length, payload);
   return finish(answer.size(), answer);
+}
+
+std::vector<std::vector<std::byte>> SimulatedDevice::meet(std::span<const std::byte> own) {
+  if ((greeting_.features & kHostsMeet) == 0) return {};
+  begin(RequestKind::kMeet, 0, own.size(), own);
+  const auto end = asked_ + patience_;
+  const Reply reply = head(end);
+  if (reply.code != 0 || reply.length > kMostPayload) lose("it does not let its hosts meet");
+  std::vector<std::byte> bytes(reply.length);
+  receive(bytes, end);
+  std::vector<std::vector<std::byte>> all;
+  for (std::size_t at = 0; at < bytes.size();) {
+    std::uint32_t length = 0;
+    if (bytes.size() - at < sizeof length) lose("what its hosts have told is cut off");
+    std::memcpy(&length, &bytes[at], sizeof length);
+    at += sizeof length;
+    if (bytes.size() - at < length) lose("what its hosts have told is cut off");
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    all.emplace_back(first, first + length);
+    at += length;
+  }
+  return all;
 }
 
 std::uint32_t SimulatedDevice::read(std::uint32_t offset) {

@@ -31,6 +31,7 @@ class SimulatedDevice final : public Device {
   void load(std::uint64_t address, std::span<std::byte> bytes) override;
   bool wait(std::chrono::microseconds at_most) override;
   std::chrono::nanoseconds now() override { return std::chrono::nanoseconds(time_); }
+  std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own) override;
   std::uint32_t node() const override { return greeting_.node; }
   const device::Greeting& greeting() const { return greeting_; }
 
@@ -45,6 +46,8 @@ class SimulatedDevice final : public Device {
   void receive(std::span<std::byte> bytes, Clock::time_point end);
   void begin(device::RequestKind kind, std::uint64_t argument, std::uint64_t length,
              std::span<const std::byte> payload);
+  /// The next reply's head.
+  device::Reply head(Clock::time_point end);
   device::Reply finish(std::uint64_t expected, std::span<std::byte> answer);
   bool readable(std::chrono::milliseconds at_most);
 

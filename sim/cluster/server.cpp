@@ -41,6 +41,10 @@ class Server::Attached {
   void begin();
   /// After each cycle: answers if the request has been carried out.
   void advance();
+  /// Whether it has come to meet the others, what it tells them, and their answer.
+  bool meets() const { return waits() && begun_ && request_.kind == RequestKind::kMeet; }
+  const std::vector<std::byte>& told() const { return payload_; }
+  void meet(std::span<const std::byte> all) { reply(0, all); }
   /// A host that waits may have ended meanwhile.
   void look_whether_gone();
 
@@ -118,7 +122,8 @@ void Server::Attached::receive() {
 void Server::Attached::take_request() {
   if (input_.size() < sizeof(Request)) return;
   std::memcpy(&request_, input_.data(), sizeof request_);
-  const bool sends = request_.kind == RequestKind::kWrite || request_.kind == RequestKind::kStore;
+  const bool sends = request_.kind == RequestKind::kWrite || request_.kind == RequestKind::kStore ||
+                     request_.kind == RequestKind::kMeet;
   if (request_.magic != device::kProtocolMagic) return complain("does not speak the protocol of this cluster");
   if (request_.length > device::kMostPayload) {
     return complain("asks for " + std::to_string(request_.length) + " bytes at once, of " +
@@ -139,7 +144,7 @@ void Server::Attached::take_request() {
       greeting.clock_mhz = static_cast<std::uint32_t>(cluster_.clock_khz() / 1000);
       greeting.memory_address = Node::kMemoryAddress;
       greeting.memory_bytes = Node::kMemoryBytes;
-      greeting.firmware = cluster_.has_firmware() ? 1 : 0;
+      greeting.features = device::kHostsMeet | (cluster_.has_firmware() ? device::kHasFirmware : 0);
       reply(0, std::as_bytes(std::span(&greeting, 1)));
       break;
     }
@@ -157,6 +162,7 @@ void Server::Attached::take_request() {
       break;
     case RequestKind::kRead:
     case RequestKind::kWait:
+    case RequestKind::kMeet:
       break;
     default:
       complain("asks for what the protocol has not");
@@ -184,6 +190,8 @@ void Server::Attached::begin() {
     case RequestKind::kWait:
       due_ += cycles_of(request_.argument);
       break;
+    case RequestKind::kMeet:
+      break;
     default:
       due_ += copy_cycles(request_.length);
       break;
@@ -208,6 +216,8 @@ void Server::Attached::advance() {
         in_access_ = true;
       }
       break;
+    case RequestKind::kMeet:
+      break;  // the server answers all
     case RequestKind::kWait:
       if (node.interrupt() || cluster_.cycle() >= due_) reply(node.interrupt() ? 8 : 0);
       break;
@@ -232,6 +242,26 @@ Server::Server(Cluster& cluster, const PlatformModel& model, std::span<const int
 }
 
 Server::~Server() = default;
+
+bool Server::meet() {
+  bool any = false;
+  for (const auto& host : hosts_) {
+    if (!host->gone() && !host->meets()) return false;
+    any = any || host->meets();
+  }
+  if (!any) return false;
+  std::vector<std::byte> all;
+  for (const auto& host : hosts_) {
+    const auto length = static_cast<std::uint32_t>(host->gone() ? 0 : host->told().size());
+    const auto length_bytes = std::as_bytes(std::span(&length, 1));
+    all.insert(all.end(), length_bytes.begin(), length_bytes.end());
+    if (length != 0) all.insert(all.end(), host->told().begin(), host->told().end());
+  }
+  for (const auto& host : hosts_) {
+    if (host->meets()) host->meet(all);
+  }
+  return true;
+}
 
 bool Server::wait_for_hosts() {
   while (true) {
@@ -266,7 +296,7 @@ void Server::run() {
         if (host->waits()) host->advance();
         answered = answered || host->running();
       }
-      if (answered) break;
+      if (answered || meet()) break;
       if (cluster_.cycle() % kLookForGone == 0) {
         bool any = false;
         for (const auto& host : hosts_) {

@@ -38,6 +38,8 @@ class Server {
   class Attached;
   /// Receives until every attached host waits; false if none is left.
   bool wait_for_hosts();
+  /// Answers the hosts if all that are attached have come to meet.
+  bool meet();
 
   Cluster& cluster_;
   PlatformModel model_;

@@ -256,15 +256,15 @@ class Functional(Threads):
                 os.environ["UNISONO_PLATFORM"] = before
 
 
-def in_processes(module: str, ranks: int, task: object) -> list[Any]:
+def in_processes(module: str, ranks: int, task: object, options: Sequence[str] = (), seconds: float = 300) -> list[Any]:
     """Runs a module of this package on ranks started by `unisono run`; what each leaves, by rank."""
     root = Path(__file__).resolve().parents[1]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "task").write_bytes(pickle.dumps(task))
-        command = [sys.executable, "-m", "unisono.cli", "run", "-n", str(ranks), "--"]
+        command = [sys.executable, "-m", "unisono.cli", "run", "-n", str(ranks), *options, "--"]
         command += [sys.executable, "-m", f"conformance.{module}", folder]
         environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
         if done.returncode != 0:
             raise AssertionError(f"unisono run exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return [pickle.loads((Path(folder) / f"rank{r}").read_bytes()) for r in range(ranks)]
@@ -285,6 +285,22 @@ class Processes:
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
         by_rank = in_processes("worker", ranks, (list(cases), self._placement, self._settings))
+        return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
+
+
+class Cluster:
+    """Engines in RTL: each rank a process attached to its own node of the simulated cluster (`make cluster`)."""
+
+    name = "rtl"
+
+    def admits(self, case: Case) -> bool:
+        """What the engines' capability word has; the rest is refused, which `test_rtl` tests by itself."""
+        return not needs_direct_access(case) and case.op != "avg" and not case.dtype.startswith("complex")
+
+    def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
+        """One job for all cases; outcomes come back in files."""
+        task = (list(cases), "ordinary", {})
+        by_rank = in_processes("worker", ranks, task, ("--platform", "rtl"), seconds=1800)
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 
@@ -380,4 +396,4 @@ ENGINES: dict[str, Engine] = {
 #: Engines that start processes, which takes its time.
 STARTED = tuple(name for name, engine in ENGINES.items() if isinstance(engine, Processes))
 
-__all__ = ["ENGINES", "STARTED", "Engine", "Outcome", "V_COLLECTIVES", "call", "run_rank"]
+__all__ = ["ENGINES", "Cluster", "STARTED", "Engine", "Outcome", "V_COLLECTIVES", "call", "run_rank"]

@@ -1,0 +1,57 @@
+"""The matrix on engines in RTL, through the driver: bit for bit what the reference interpreter has.
+
+Needs the simulated cluster, so it runs with UNISONO_TEST_RTL=1 only (`make test-rtl`); 2 widens it to all cases.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from .case import Case
+from .engines import Cluster, Outcome, interpret
+from .matrix import SEED, core, edges, names
+
+WIDTH = int(os.environ.get("UNISONO_TEST_RTL", "0"))
+pytestmark = pytest.mark.skipif(WIDTH == 0, reason="UNISONO_TEST_RTL is not set")
+
+RANKS = (2, 3, 4, 5, 8)
+FEW = {2: 3, 3: 2, 4: 2, 5: 2, 8: 1}  # cases of each algorithm, by ranks
+
+
+def same(got: Outcome, want: Outcome) -> bool:
+    """Bit for bit, but for the padding of pairs."""
+    if got is None or want is None or isinstance(got, str) or isinstance(want, str):
+        return type(got) is type(want) and (got is None or got == want)
+    fields = got.dtype.names
+    if fields is None:
+        return got.tobytes() == want.tobytes()
+    return all(got[field].tobytes() == want[field].tobytes() for field in fields)
+
+
+def cases_of(ranks: int) -> list[Case]:
+    """Some of the core of each algorithm, drawn by number; one beyond a segment among them."""
+    cluster, chosen = Cluster(), []
+    for name in names():
+        own = [case for case in core(*name, ranks) if cluster.admits(case)]
+        large = [case for case in edges(*name, ranks) if cluster.admits(case)]
+        if WIDTH < 2:
+            rng = random.Random(f"{SEED} {name} {ranks}")
+            own = rng.sample(own, min(len(own), FEW[ranks]))
+            large = rng.sample(large[:2], min(len(large), 1))
+        chosen += own + large
+    return chosen
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_engines_in_rtl_agree_with_the_interpreter(ranks: int) -> None:
+    cases = cases_of(ranks)
+    wrong = []
+    for case, outcomes in zip(cases, Cluster().run(ranks, cases), strict=True):
+        expected = interpret(case, "least_permissive", case.seed)
+        for rank, (got, want) in enumerate(zip(outcomes, expected, strict=True)):
+            if not same(got, want):
+                wrong.append(f"{case}: rank {rank}: {got if isinstance(got, str) else 'another result'}")
+    assert not wrong, "\n".join([f"{len(wrong)} wrong of {len(cases)} cases:", *wrong[:20]])
