@@ -11,7 +11,7 @@
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
 #include "sim/cluster/cluster.hpp"
-#include "tests/rtl/cclo/host.hpp"
+#include "sim/cluster/host.hpp"
 
 namespace unisono::rtl {
 namespace {
@@ -35,7 +35,7 @@ sim::ClusterConfig usual(std::uint32_t nodes) {
 /// A cluster whose nodes have one communicator of all.
 class Job {
  public:
-  explicit Job(std::uint32_t size, const Host::Agreed& agreed = {}) : cluster_(usual(size)) {
+  explicit Job(std::uint32_t size, const sim::Host::Agreed& agreed = {}) : cluster_(usual(size)) {
     for (std::uint32_t node = 0; node < size; ++node) {
       hosts_.emplace_back(cluster_, node);
       hosts_[node].run();
@@ -44,12 +44,12 @@ class Job {
   }
 
   sim::Cluster& cluster() { return cluster_; }
-  Host& host(std::uint32_t node) { return hosts_[node]; }
+  sim::Host& host(std::uint32_t node) { return hosts_[node]; }
   std::uint32_t size() const { return cluster_.nodes(); }
 
  private:
   sim::Cluster cluster_;
-  std::vector<Host> hosts_;
+  std::vector<sim::Host> hosts_;
 };
 
 Job& job_of(std::uint32_t size) {

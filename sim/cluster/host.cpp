@@ -1,10 +1,10 @@
-#include "tests/rtl/cclo/host.hpp"
+#include "sim/cluster/host.hpp"
 
 #include <stdexcept>
 
 #include "core/generated/spec.hpp"
 
-namespace unisono::rtl {
+namespace unisono::sim {
 namespace {
 
 constexpr int kLongestAccess = 5000;  ///< cycles; the members are cleared for 1024 after a reset
@@ -12,7 +12,7 @@ constexpr int kLongestAccess = 5000;  ///< cycles; the members are cleared for 1
 }  // namespace
 
 std::uint32_t Host::read(std::uint32_t offset) {
-  sim::Node& node = cluster_.node(node_);
+  Node& node = cluster_.node(node_);
   node.begin({false, offset, 0});
   for (int cycle = 0; node.busy(); ++cycle) {
     if (cycle == kLongestAccess) throw std::runtime_error("a read is not answered");
@@ -23,7 +23,7 @@ std::uint32_t Host::read(std::uint32_t offset) {
 }
 
 void Host::write(std::uint32_t offset, std::uint32_t value) {
-  sim::Node& node = cluster_.node(node_);
+  Node& node = cluster_.node(node_);
   node.begin({true, offset, value});
   for (int cycle = 0; node.busy(); ++cycle) {
     if (cycle == kLongestAccess) throw std::runtime_error("a write is not answered");
@@ -84,4 +84,4 @@ std::pair<std::uint32_t, std::uint16_t> Host::completion(std::uint64_t cycles) {
   return {id, static_cast<std::uint16_t>(read(exchange::kCompletedCode))};
 }
 
-}  // namespace unisono::rtl
+}  // namespace unisono::sim

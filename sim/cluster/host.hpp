@@ -10,11 +10,11 @@
 #include "core/generated/spec.hpp"
 #include "sim/cluster/cluster.hpp"
 
-namespace unisono::rtl {
+namespace unisono::sim {
 
 class Host {
  public:
-  Host(sim::Cluster& cluster, std::uint32_t node) : cluster_(cluster), node_(node) {}
+  Host(Cluster& cluster, std::uint32_t node) : cluster_(cluster), node_(node) {}
 
   /// One transfer; ticks the cluster until it has ended. Throws std::runtime_error if the engine refuses it.
   std::uint32_t read(std::uint32_t offset);
@@ -32,8 +32,8 @@ class Host {
   std::pair<std::uint32_t, std::uint16_t> completion(std::uint64_t cycles);
 
  private:
-  sim::Cluster& cluster_;
+  Cluster& cluster_;
   std::uint32_t node_;
 };
 
-}  // namespace unisono::rtl
+}  // namespace unisono::sim
