@@ -76,10 +76,20 @@ module unisono_host_tables
   assign host_place = {address_i[6+:CommunicatorWidth], address_i[4:2]};
   assign write_word = write_i && !of_transport && !of_data_path;
 
+  // What was never written since the reset is not valid, whatever the memory holds.
+  logic [Communicators-1:0] written_q;
+  logic place_known_q;
+  logic [31:0] place_word_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) written_q <= '0;
+    else if (write_word && host_place[2:0] == '0) written_q[host_place[3+:CommunicatorWidth]] <= 1'b1;
+  end
   always_ff @(posedge clk_i) begin
     if (write_word) words[host_place] <= data_i;
-    place_data_o <= words[place_i];
+    place_word_q  <= words[place_i];
+    place_known_q <= written_q[place_i[3+:CommunicatorWidth]];
   end
+  assign place_data_o = place_known_q ? place_word_q : '0;
   always_ff @(posedge clk_i) begin
     if (write_word) host_words[host_place] <= data_i;
   end
@@ -94,7 +104,7 @@ module unisono_host_tables
   always_comb begin
     state_d = state_q;
     valid_d = 1'b0;
-    data_d  = host_words[host_place];
+    data_d  = written_q[host_place[3+:CommunicatorWidth]] ? host_words[host_place] : '0;
     unique case (state_q)
       Microcontroller: begin
         if (write_i || read_i) begin

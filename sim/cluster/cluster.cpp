@@ -4,7 +4,8 @@ namespace unisono::sim {
 
 Cluster::Cluster(const ClusterConfig& config)
     : clock_khz_(config.network.clock_khz), has_firmware_(!config.firmware.empty()), network_(config.network) {
-  for (std::uint32_t node = 0; node < config.network.nodes; ++node) {
+  const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;
+  for (std::uint32_t node = 0; node < engines; ++node) {
     NodeConfig own;
     own.node = node;
     own.seed = config.seed;

@@ -12,10 +12,11 @@
 namespace unisono::sim {
 
 struct ClusterConfig {
-  NetworkConfig network;   ///< its number of nodes is that of the cluster
-  AxiMemoryConfig memory;  ///< of each node; seeds differ
-  std::string firmware;    ///< see NodeConfig
-  std::string wave;        ///< of node 0, if not empty
+  NetworkConfig network;      ///< its number of nodes is that of the cluster
+  std::uint32_t engines = 0;  ///< nodes that are engines, the first ones; 0: all
+  AxiMemoryConfig memory;     ///< of each node; seeds differ
+  std::string firmware;       ///< see NodeConfig
+  std::string wave;           ///< of node 0, if not empty
   std::uint64_t seed = 1;
 };
 
@@ -28,6 +29,7 @@ class Cluster {
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
   Node& node(std::uint32_t number) { return *nodes_[number]; }
   const Network& network() const { return network_; }
+  Network& network() { return network_; }
 
   /// One cycle of all.
   void tick();

@@ -40,14 +40,15 @@ void Host::run() {
   }
 }
 
-void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed) {
+void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed,
+                               std::uint32_t changes) {
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     const bool own = rank == node_;
     if (!own) write(exchange::kTransport + 4 * rank, 1U << 31U | rank);
     write(exchange::kMembers + 256 * place + 4 * rank, 1U << 31U | (own ? kSelfSession : rank));
   }
   const std::uint32_t entry = exchange::kCommunicators + 64 * place;
-  const std::uint32_t words[16] = {1U | 8U,
+  const std::uint32_t words[16] = {1U | (changes + 1) << 3U,
                                    number,
                                    node_,
                                    size,
@@ -63,10 +64,15 @@ void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::u
                                    size | node_ << 16U,
                                    1,
                                    0};
+  write(entry + 4 * 14, 0);  // not valid while it changes
   for (std::uint32_t i = 0; i < 15; ++i) write(entry + 4 * i, words[i]);
 }
 
 void Host::submit(const CallDescriptor& call) {
+  // The call before may still be waiting for an entry.
+  for (int i = 0; (read(exchange::kStatus) & 4U) != 0; ++i) {
+    if (i == kLongestAccess) throw std::runtime_error("the engine does not take the call before");
+  }
   const auto words = encode(call);
   for (std::uint32_t i = 0; i < words.size(); ++i) {
     write(exchange::kCallSlot + 8 * i, static_cast<std::uint32_t>(words[i]));

@@ -26,7 +26,9 @@ class Host {
     std::uint32_t eager_limit = 4096, segment_bytes = 4096, rx_buffers = 4;
   };
   /// A communicator of nodes 0 .. size-1, whose rank here is the node's number.
-  void create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed);
+  /// `changes` tells lives of the same place apart.
+  void create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed,
+                           std::uint32_t changes = 0);
   void submit(const CallDescriptor& call);
   /// The next completion: its call id and code; waits for it, at most that many cycles, else throws.
   std::pair<std::uint32_t, std::uint16_t> completion(std::uint64_t cycles);
