@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl lint-rtl prove-rtl check model peers lint format docs sanitize generate clean distclean
+.PHONY: help demo build test test-rtl lint-rtl prove-rtl cluster bench-rtl synth check model peers lint format docs sanitize generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -29,7 +29,17 @@ test: build ## all C++ and Python tests
 test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: cocotb, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L rtl -j $(JOBS) --no-label-summary
-	$(STEP) -t 2400 -k 12 rtl "modules" tools/rtl/test
+	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
+	$(STEP) -t 2400 -k 14 rtl "modules" tools/rtl/test
+
+cluster: packages-rtl environment-rtl ## the simulated cluster, for unisono run --platform rtl
+	$(STEP) cluster "simulated cluster" tools/build --cluster
+
+bench-rtl: cluster ## the hardware engine in cycles, beside the papers' figures
+	@tools/bench-rtl
+
+synth: packages-rtl environment-rtl ## resources and levels of the hardware, estimated by open tools
+	@tools/rtl/synthesis
 
 lint-rtl: packages-rtl environment-rtl ## both Verilators and slang on every module
 	$(STEP) -k 1 rtl-lint "RTL lint" tools/rtl/lint
