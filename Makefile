@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl lint-rtl prove-rtl cluster bench-rtl synth check model peers lint format docs sanitize generate clean distclean
+.PHONY: help demo build test test-rtl lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model peers lint format docs sanitize generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -37,6 +37,10 @@ cluster: packages-rtl environment-rtl ## the simulated cluster, for unisono run 
 
 bench-rtl: cluster ## the hardware engine in cycles, beside the papers' figures
 	@tools/bench-rtl
+
+soak-rtl: cluster ## random calls on four engines, ten million cycles
+	$(STEP) soak-build "soak" cmake --build --preset release --target soak_rtl
+	@build/release/tests/rtl/soak_rtl
 
 synth: packages-rtl environment-rtl ## resources and levels of the hardware, estimated by open tools
 	@tools/rtl/synthesis
