@@ -48,6 +48,16 @@ module unisono_dispatcher
   input  move_id_t issue_id_i,
   input  generation_t issue_generation_i,
 
+  // How many bytes a move may have done, for those of its producers: two cycles after its look has begun, and then as
+  // they grow. It says that it waits for more, and is kicked.
+  output move_id_t       follow_id_o,
+  input  logic           follow_limited_i,
+  input  message_bytes_t follow_limit_i,
+  output logic           follow_waits_o,
+  input  logic           follow_kick_valid_i,
+  output logic           follow_kick_ready_o,
+  input  move_id_t       follow_kick_id_i,
+
   // Lists of peers: a word of the program's constant pool, one cycle after the question.
   output slot_t       pool_slot_o,
   output pool_index_t pool_index_o,
@@ -112,6 +122,7 @@ module unisono_dispatcher
   output post_t    post_o,
   output logic     head_valid_o,
   output pair_t    head_pair_o,
+  output entry_t   head_entry_o,
   input  logic     head_answer_i,
   input  segment_t head_i,
   output logic     take_valid_o,
@@ -136,9 +147,14 @@ module unisono_dispatcher
   output logic job_valid_o,
   input  logic job_ready_i,
   output job_t job_o,
+  // Which lane: 0 computes, 1 only sends. Messages to a peer must not overtake one another on different lanes: whether
+  // some to the peer are on their way in each, and whether a job now becomes one of them.
+  output logic       job_lane_o,
+  output rank_t      order_peer_o,
+  input  logic [1:0] order_busy_i,
 
-  // Events for the scoreboard: a move's last segment was taken from its peer, or handed to Tx; it has ended
-  // without a job.
+  // Events for the scoreboard: a move's last segment was taken from all its peers, if there are several (the
+  // receive-buffer manager tells of others), or handed to a lane; it has ended without a job.
   output logic     consumed_valid_o,
   output logic     sent_valid_o,
   output logic     complete_valid_o,
@@ -202,7 +218,8 @@ module unisono_dispatcher
   logic [MoveWidth+Ranks-1:0] move_word;
   run_t run_word, run_new;
   progress_t progress_word, progress_new;
-  pair_t grant_address, grant_write_pair;
+  // Of the message that is sent now and of the next one, which differ in the lowest bit of their generation.
+  logic [$bits(pair_t):0] grant_address, grant_write_pair;
   grant_t grant_word, grant_new;
 
   unisono_ram_sdp #(.Width(MoveWidth + Ranks), .Depth(Moves)) u_moves (
@@ -217,13 +234,14 @@ module unisono_dispatcher
     .clk_i, .wr_en_i(progress_write), .wr_addr_i(id_q), .wr_data_i(progress_new),
     .rd_en_i(run_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(progress_word)
   );
-  unisono_ram_sdp #(.Width($bits(grant_t)), .Depth(Pairs)) u_grants (
+  unisono_ram_sdp #(.Width($bits(grant_t)), .Depth(2 * Pairs)) u_grants (
     .clk_i, .wr_en_i(grant_write), .wr_addr_i(grant_write_pair), .wr_data_i(grant_new),
     .rd_en_i(grant_read), .rd_addr_i(grant_address), .rd_out_en_i(1'b1), .rd_data_o(grant_word)
   );
 
   // Which move of a pair sends now, and whether it waits for credit or a grant.
   logic [Pairs-1:0] sends_d, sends_q, granted_d, granted_q;
+  logic [Pairs-1:0] next_granted_d, next_granted_q, parity_d, parity_q;
   entry_t sender_q [Pairs];
   logic sender_write;
   pair_t sender_pair;
@@ -269,6 +287,7 @@ module unisono_dispatcher
     push_valid = 1'b0;
     push_id = '0;
     kick_ready_o = 1'b0;
+    follow_kick_ready_o = 1'b0;
     if (again_valid) begin
       push_valid = 1'b1;
       push_id = id_q;
@@ -279,6 +298,10 @@ module unisono_dispatcher
       push_valid = 1'b1;
       push_id = kick_id_i;
       kick_ready_o = 1'b1;
+    end else if (follow_kick_valid_i) begin
+      push_valid = 1'b1;
+      push_id = follow_kick_id_i;
+      follow_kick_ready_o = 1'b1;
     end else if (scan_q) begin
       push_valid = sends_q[scan_pair] && communicators_i[scan_slot_q] == scan_communicator_q;
       push_id = '{slot: scan_slot_q, entry: sender_q[scan_pair]};
@@ -292,7 +315,7 @@ module unisono_dispatcher
   end
 
   logic scan_moves;
-  assign scan_moves = scan_q && !again_valid && !grant_kick_q && !kick_valid_i;
+  assign scan_moves = scan_q && !again_valid && !grant_kick_q && !kick_valid_i && !follow_kick_valid_i;
   assign grant_ready_o = !grant_kick_q;
 
   always_ff @(posedge clk_i) begin
@@ -449,6 +472,26 @@ module unisono_dispatcher
       sized = segment_bytes_t'(allowed);
     end
   end
+  // Its producers must have made what the next segment reads: before credit and space are asked for, which would
+  // otherwise be held meanwhile.
+  message_bytes_t next_bytes;
+  logic follows;
+  assign next_bytes = run_q.arrival ? message_bytes_t'(segment_q.bytes)
+                      : left < message_bytes_t'(run_q.segment) ? left : message_bytes_t'(run_q.segment);
+  assign follows = !follow_limited_i || progress_q.position + next_bytes <= follow_limit_i;
+  assign follow_id_o = id_d;
+
+  // Which lane. What only reads memory and sends needs no plugin, unless the compute lane still holds something for the
+  // same peer; then it follows that. A job of the compute lane that finds the peer busy in the other one makes further
+  // sends go its own way, so that its turn comes.
+  logic only_sends, via_sender, overtakes, lane_d, lane_q, yields_d, yields_q;
+  rank_t yields_peer_d, yields_peer_q;
+  assign only_sends = run_q.send && !run_q.arrival && run_q.func == FuncNone && !run_q.local_;
+  assign via_sender = only_sends && !order_busy_i[0] && !(yields_q && yields_peer_q == run_q.peer);
+  assign overtakes = run_q.send && !via_sender && order_busy_i[1];
+  assign order_peer_o = run_q.peer;
+  assign job_lane_o = lane_q;
+
   logic last_segment;
   assign last_segment = progress_q.position + message_bytes_t'(bytes_q) == run_q.bytes;
 
@@ -507,14 +550,21 @@ module unisono_dispatcher
     complete_valid_o = 1'b0;
     fail_valid_o = 1'b0;
     again = 1'b0;
+    follow_waits_o = 1'b0;
     sender_write = 1'b0;
     sender_pair = '{slot: id_q.slot, peer: run_new.peer};
     sends_d = sends_q;
     granted_d = granted_q;
+    next_granted_d = next_granted_q;
+    parity_d = parity_q;
+    lane_d = lane_q;
+    yields_d = yields_q;
+    yields_peer_d = yields_peer_q;
 
     unique case (state_q)
       Idle: begin
         offered_d = 1'b0;
+        asks_d = 1'b0;
         if (clear_valid_i && !cleared_q) begin
           id_d = '{slot: clear_slot_i, entry: '0};
           state_d = Clear;
@@ -616,7 +666,6 @@ module unisono_dispatcher
           run_d = run_word;
           progress_d = progress_word;
         end
-        asks_d = 1'b0;
         // What was asked for is sent when it is granted, however short it is.
         run_d.eager = run_d.eager && !progress_d.requested;
         // What a list's local result is made of, and then what is sent of it.
@@ -674,7 +723,10 @@ module unisono_dispatcher
       end
 
       Credit: begin
-        if (!run_q.send) begin
+        if (!follows && !credit_asked_q) begin
+          follow_waits_o = 1'b1;
+          state_d = Idle;
+        end else if (!run_q.send) begin
           state_d = Size;
         end else if (held_i) begin
           // What is before it waits for space at most.
@@ -718,6 +770,7 @@ module unisono_dispatcher
 
       Size: begin
         bytes_d = sized;
+        lane_d = 1'b0;
         state_d = run_q.send ? Space : Dispatch;
         // Nothing may go yet: the next grant kicks.
         if (run_q.send && !run_q.eager && run_q.bytes != '0 &&
@@ -728,8 +781,15 @@ module unisono_dispatcher
       end
 
       Space: begin
-        space_valid_o = !space_asked_q;
-        if (space_answer_i) begin
+        space_valid_o = !space_asked_q && !overtakes;
+        if (!space_asked_q) lane_d = via_sender;
+        if (overtakes && !space_asked_q) begin
+          yields_d = yields_q || !only_sends;
+          if (!yields_q) yields_peer_d = run_q.peer;
+          state_d = Idle;
+          offer_answer_o = offered_q;
+          again = !offered_q;
+        end else if (space_answer_i) begin
           if (space_granted_i) begin
             state_d = Dispatch;
           end else begin
@@ -745,6 +805,7 @@ module unisono_dispatcher
           job_valid_o = 1'b1;
           if (job_ready_i) begin
             announced_o = 1'b1;
+            if (!lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
             progress_d.requested = 1'b1;
             progress_new = progress_d;
             progress_write = 1'b1;
@@ -766,7 +827,7 @@ module unisono_dispatcher
           // A signal that only arrives needs no lane.
           take_valid_o = 1'b1;
           if (take_ready_i) begin
-            consumed_valid_o = 1'b1;
+            consumed_valid_o = run_q.fan_in;
             complete_valid_o = !run_q.fan_out;
             progress_d.done = !run_q.fan_out;
             progress_d.made = 1'b1;
@@ -782,11 +843,14 @@ module unisono_dispatcher
             announced_o = run_q.send;
             progress_d.position = progress_q.position + message_bytes_t'(bytes_q);
             progress_d.done = last_of_move;
-            consumed_valid_o = last_segment && run_q.arrival;
+            consumed_valid_o = last_segment && run_q.fan_in;
+            if (run_q.send && !lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
             sent_valid_o = last_of_move && run_q.send;
             if (last_segment && run_q.send) begin
               sends_d[send_pair] = 1'b0;
-              granted_d[send_pair] = 1'b0;
+              granted_d[send_pair] = next_granted_q[send_pair];
+              next_granted_d[send_pair] = 1'b0;
+              parity_d[send_pair] = !parity_q[send_pair];
               if (run_q.fan_out) begin
                 // On to the next peer, from the beginning.
                 progress_d.peers = next_peers;
@@ -817,6 +881,8 @@ module unisono_dispatcher
         if (sends_q[{id_q.slot, rank_t'(0)} +: Ranks] == '0) begin
           live_d[{id_q.slot, entry_t'(0)} +: Window] = '0;
           granted_d[{id_q.slot, rank_t'(0)} +: Ranks] = '0;
+          next_granted_d[{id_q.slot, rank_t'(0)} +: Ranks] = '0;
+          yields_d = 1'b0;
           cleared_d = 1'b1;
           state_d = Idle;
         end
@@ -833,14 +899,23 @@ module unisono_dispatcher
     endcase
 
     // A grant is noted when it comes, also for a message that has not issued here yet.
-    if (grant_valid_i && grant_ready_o) granted_d[grant_pair_i] = 1'b1;
+    if (grant_valid_i && grant_ready_o) begin
+      if (!granted_d[grant_pair_i]) begin
+        granted_d[grant_pair_i] = 1'b1;
+        parity_d[grant_pair_i] = grant_generation_i[0];
+      end else if (parity_d[grant_pair_i] != grant_generation_i[0]) begin
+        next_granted_d[grant_pair_i] = 1'b1;
+      end
+    end
   end
 
   assign again_valid = again;
   assign post_o = '{id: id_q, peer: run_q.source, tag: move.arrival.tag, bytes: run_q.bytes,
-                    rendezvous: !run_q.eager && !context_i.point_to_point, fan_in: run_q.fan_in};
+                    rendezvous: !run_q.eager && !context_i.point_to_point, fan_in: run_q.fan_in,
+                    generation: run_q.generation};
   assign adopt_pair_o = send_pair;
   assign head_pair_o = arrival_pair;
+  assign head_entry_o = id_q.entry;
   assign take_pair_o = arrival_pair;
   assign credit_communicator_o = context_i.communicator;
   assign credit_peer_o = run_q.peer;
@@ -852,9 +927,9 @@ module unisono_dispatcher
   assign fail_code_o = ErrorCodeInvalidArgument;
 
   assign grant_read = 1'b1;
-  assign grant_address = send_pair;
+  assign grant_address = {send_pair, parity_q[send_pair]};
   assign grant_write = grant_valid_i && grant_ready_o;
-  assign grant_write_pair = grant_pair_i;
+  assign grant_write_pair = {grant_pair_i, grant_generation_i[0]};
   assign grant_new = '{generation: grant_generation_i, slot: grant_slot_i, limit: grant_limit_i};
 
   // --- one question at a time
@@ -878,6 +953,11 @@ module unisono_dispatcher
       bytes_q <= '0;
       sends_q <= '0;
       granted_q <= '0;
+      next_granted_q <= '0;
+      parity_q <= '0;
+      lane_q <= 1'b0;
+      yields_q <= 1'b0;
+      yields_peer_q <= '0;
       credit_asked_q <= 1'b0;
       space_asked_q <= 1'b0;
       issued_here_q <= 1'b0;
@@ -901,6 +981,11 @@ module unisono_dispatcher
       bytes_q <= bytes_d;
       sends_q <= sends_d;
       granted_q <= granted_d;
+      next_granted_q <= next_granted_d;
+      parity_q <= parity_d;
+      lane_q <= lane_d;
+      yields_q <= yields_d;
+      yields_peer_q <= yields_peer_d;
       credit_asked_q <= state_d == Credit && (credit_asked_q || (credit_take_o && credit_ready_i));
       space_asked_q <= state_d == Space && (space_asked_q || (space_valid_o && space_ready_i));
       issued_here_q <= state_q == Decode;

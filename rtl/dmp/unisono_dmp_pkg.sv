@@ -76,6 +76,7 @@ package unisono_dmp_pkg;
     generation_t generation;
     logic last;
     logic wakes;
+    segment_bytes_t made;   // bytes of the local result
     logic error;            // a memory answered with an error
     logic releases;
     buffer_t buffer;
@@ -89,6 +90,7 @@ package unisono_dmp_pkg;
     message_bytes_t bytes;
     logic rendezvous;       // its sender waits for a grant
     logic fan_in;           // it is one of several: its segments do not go past the buffers
+    generation_t generation;
   } post_t;
 
   // The oldest segment of a pair that stands in a buffer.

@@ -2,16 +2,18 @@
 // the order of pairs.
 //
 // A move is taken in (push), offered when it may start (issue), and leaves its window, in order,
-// when it is complete. It may start when all moves that `dependencies` names are complete, every
+// when it is complete. It may start when all moves that `dependencies` names are complete, all that
+// `streams` names have been issued (whoever carries it out sees to its segments), every
 // earlier move that receives from one of its peers is `consumed`, and every earlier one that sends
 // to one of its peers is `sent`. `complete` implies `sent`, and `sent` implies `consumed`.
 //
-// What a move waits for is a row: a level per entry of the window (nothing, consumed, sent,
+// What a move waits for is a row: a level per entry of the window (nothing, issued, consumed, sent,
 // complete). Rows are examined `Rows` at a time; such a group of one call is a unit. An event makes
 // the units of its call dirty, and dirty units are examined by turns.
 //
 // Latency: event to issue 3 cycles if nothing else is under examination; 2 more if the unit itself
-// is, one more per dirty unit, and one per move that goes before. Push to issue 7. Throughput: one
+// is, one more per dirty unit, and one per move that goes before; issue to the issue of what streams
+// from it one more. Push to issue 7. Throughput: one
 // push, one issue, one event of each kind, one retirement per cycle. A push that names k > 1 peers
 // in a list takes k cycles.
 // Restrictions: sizes are powers of two. Events name moves that have been issued; each at most
@@ -36,6 +38,7 @@ module unisono_scoreboard #(
   output logic                              push_ready_o,
   input  logic [SlotWidth-1:0]              push_slot_i,
   input  logic [Window-1:0]                 push_dependencies_i,
+  input  logic [Window-1:0]                 push_streams_i,       // producers of its segments, likewise
   input  logic [EntryWidth:0]               push_distance_i,      // the greater segment dependency
   input  logic [Ranks-1:0]                  push_receives_i,
   input  logic [Ranks-1:0]                  push_sends_i,
@@ -110,12 +113,14 @@ module unisono_scoreboard #(
   typedef logic [EntryWidth-1:0] entry_t;
   typedef logic [EntryWidth:0] count_t;         // move numbers modulo 2 * Window
   typedef logic [UnitWidth-1:0] unit_t;         // {group, slot}
-  typedef enum logic [1:0] {
-    LevelNone = 2'd0,
-    LevelConsumed = 2'd1,
-    LevelSent = 2'd2,
-    LevelComplete = 2'd3
+  typedef enum logic [2:0] {
+    LevelNone = 3'd0,
+    LevelIssued = 3'd1,
+    LevelConsumed = 3'd2,
+    LevelSent = 3'd3,
+    LevelComplete = 3'd4
   } level_e;
+  localparam int unsigned LevelWidth = $bits(level_e);
 
   function automatic unit_t unit_of(slot_t slot, entry_t entry);
     return unit_t'(((32'(entry) >> RowBits) << SlotWidth) | 32'(slot));
@@ -183,7 +188,7 @@ module unisono_scoreboard #(
   logic beat_valid_q, beat_first_q, beat_trivial_q, beat_lapped_q, beat_more;
   slot_t beat_slot_q;
   entry_t beat_entry_q;
-  logic [Window-1:0] beat_dependencies_q;
+  logic [Window-1:0] beat_dependencies_q, beat_streams_q;
   logic [EntryWidth:0] beat_distance_q;
   // The peers of this beat, and those of later ones.
   logic [Ranks-1:0] receive_now_q, receive_rest_q, receive_from, receive_one;
@@ -222,6 +227,7 @@ module unisono_scoreboard #(
       beat_entry_q <= push_entry_o;
       beat_lapped_q <= lapped_q[push_slot_i];
       beat_dependencies_q <= push_dependencies_i;
+      beat_streams_q <= push_streams_i;
       beat_distance_q <= push_distance_i;
       beat_trivial_q <= push_trivial_i;
     end else begin
@@ -255,13 +261,15 @@ module unisono_scoreboard #(
 
   // Entries of a row are numbered from the first of its own group: entry base + c is number c. Bit
   // i of dependencies of row r is then number r - 1 - i.
-  logic [Window-1:0] beat_relative;
+  logic [Window-1:0] beat_relative, beat_relative_streams;
   always_comb begin
     beat_relative = '0;
+    beat_relative_streams = '0;
     for (int r = 0; r < int'(Rows); r++) begin
       if (32'(beat_entry_q) % Rows == 32'(r)) begin
         for (int i = 0; i < int'(Window) - 1; i++) begin
           beat_relative[(r - 1 - i + int'(Window)) % int'(Window)] = beat_dependencies_q[i];
+          beat_relative_streams[(r - 1 - i + int'(Window)) % int'(Window)] = beat_streams_q[i];
         end
       end
     end
@@ -294,6 +302,7 @@ module unisono_scoreboard #(
     slot_t slot;
     entry_t entry;
     logic [Window-1:0] relative;
+    logic [Window-1:0] streams;
   } look_t;
 
   localparam int unsigned Steps = 3;
@@ -310,7 +319,8 @@ module unisono_scoreboard #(
       malformed: beat_first_q ? malformed : beat_malformed_q,
       slot: beat_slot_q,
       entry: beat_entry_q,
-      relative: beat_relative
+      relative: beat_relative,
+      streams: beat_relative_streams
     }};
     look_valid_q[0] <= rst_ni && beat_valid_q && !clear[beat_slot_q];
     for (int i = 1; i < int'(Steps); i++) begin
@@ -344,12 +354,11 @@ module unisono_scoreboard #(
   level_e [Window-1:0] arm_levels;
   for (genvar c = 0; c < int'(Window); c++) begin : gen_arm_level
     always_comb begin
-      unique case (1'b1)
-        found.relative[c]: arm_levels[c] = LevelComplete;
-        !found.relative[c] && sent_of[c]: arm_levels[c] = LevelSent;
-        !found.relative[c] && !sent_of[c] && consumed_of[c]: arm_levels[c] = LevelConsumed;
-        default: arm_levels[c] = LevelNone;
-      endcase
+      if (found.relative[c]) arm_levels[c] = LevelComplete;
+      else if (sent_of[c]) arm_levels[c] = LevelSent;
+      else if (consumed_of[c]) arm_levels[c] = LevelConsumed;
+      else if (found.streams[c]) arm_levels[c] = LevelIssued;
+      else arm_levels[c] = LevelNone;
     end
   end
 
@@ -372,11 +381,27 @@ module unisono_scoreboard #(
                                      : own_complete;
 
   slot_t examined_slot;
-  logic [Window-1:0] unconsumed, unsent, incomplete;
+  logic [Window-1:0] unissued, unconsumed, unsent, incomplete;
   logic head_incomplete, next_incomplete;
   entry_t retire_entry;
-  logic [3:0] unused_probe;
+  logic [5:0] unused_probe;
 
+  // An issue is an event a cycle later: who takes it may know late that it does.
+  logic issued_q;
+  slot_t issued_slot_q;
+  entry_t issued_entry_q;
+  always_ff @(posedge clk_i) begin
+    issued_q <= rst_ni && issue_valid_o && issue_ready_i;
+    {issued_slot_q, issued_entry_q} <= drain_id;
+  end
+  unisono_pending_bits #(.Rows(Calls), .Columns(Window)) u_unissued (
+    .clk_i,
+    .raise_valid_i(arm), .raise_row_i(arm_slot), .raise_column_i(arm_entry),
+    .lower_valid_i(issued_q), .lower_row_i(issued_slot_q), .lower_column_i(issued_entry_q),
+    .row_i(examined_slot), .row_o(unissued),
+    .probe_row_i('0), .probe_column_i('0), .probe_o(unused_probe[4]),
+    .probe_next_o(unused_probe[5])
+  );
   unisono_pending_bits #(.Rows(Calls), .Columns(Window)) u_unconsumed (
     .clk_i,
     .raise_valid_i(arm), .raise_row_i(arm_slot), .raise_column_i(arm_entry),
@@ -407,6 +432,7 @@ module unisono_scoreboard #(
   // happened (dirty).
 
   logic [Units-1:0] live_q, live_set, dirty_q, dirty_set;
+  logic [Units-1:0] streams_q;                  // some row has waited for an issue
   logic [Units-1:0] candidates, later, after, pick_any_one, pick_later_one;
   logic pick_any, pick_later;
   unit_t pick_unit, pick_any_unit, pick_later_unit;
@@ -433,11 +459,17 @@ module unisono_scoreboard #(
                           (sent_valid_i && sent_slot == slot_t'(Slot)) ||
                           (complete_valid_i &&
                            complete_id_i[IdWidth-1:EntryWidth] == slot_t'(Slot)) ||
-                          (drain_any_trivial && drain_slot == slot_t'(Slot));
+                          (drain_any_trivial && drain_slot == slot_t'(Slot)) ||
+                          (issued_q && streams_q[u] && issued_slot_q == slot_t'(Slot));
     assign live_set[u] = own_arm || (left_valid_q && left_unit_q == unit_t'(u));
     assign candidates[u] = (live_q[u] || live_set[u]) && (dirty_q[u] || dirty_set[u]) &&
                            !in_first_step && !(test_valid_q && test_unit_q == unit_t'(u));
     always_ff @(posedge clk_i) begin
+      if (!rst_ni || clear[Slot] || finish[Slot]) begin
+        streams_q[u] <= 1'b0;
+      end else if (own_arm && found.streams != '0) begin
+        streams_q[u] <= 1'b1;
+      end
       if (!rst_ni) begin
         live_q[u] <= 1'b0;
         dirty_q[u] <= 1'b0;
@@ -466,7 +498,7 @@ module unisono_scoreboard #(
   entry_t window_base;
   count_t window_head, window_armed;
   entry_t head_number, armed_number;
-  logic [Window-1:0] from_head, rotated_unconsumed, rotated_unsent, rotated_incomplete;
+  logic [Window-1:0] from_head, rotated_unissued, rotated_unconsumed, rotated_unsent, rotated_incomplete;
   logic [Rows-1:0] in_window, before_armed, waiting;
   logic [Rows-1:0] waits_word, taken_word;
   level_e [Window-1:0] done_d, done_q;
@@ -478,6 +510,7 @@ module unisono_scoreboard #(
   assign window_armed = armed_q[examined_slot];
   assign head_number = window_head[EntryWidth-1:0] - window_base;
   assign armed_number = window_armed[EntryWidth-1:0] - window_base;
+  assign rotated_unissued = Window'({unissued, unissued} >> window_base);
   assign rotated_unconsumed = Window'({unconsumed, unconsumed} >> window_base);
   assign rotated_unsent = Window'({unsent, unsent} >> window_base);
   assign rotated_incomplete = Window'({incomplete, incomplete} >> window_base);
@@ -496,6 +529,8 @@ module unisono_scoreboard #(
         done_d[c] = LevelSent;
       end else if (!rotated_unconsumed[c]) begin
         done_d[c] = LevelConsumed;
+      end else if (!rotated_unissued[c]) begin
+        done_d[c] = LevelIssued;
       end else begin
         done_d[c] = LevelNone;
       end
@@ -564,7 +599,7 @@ module unisono_scoreboard #(
   assign taken_word = taken_q[window_unit_q];
 
   for (genvar r = 0; r < int'(Rows); r++) begin : gen_test
-    (* ram_style = "distributed" *) logic [2*Window:0] levels_q [Units];
+    (* ram_style = "distributed" *) logic [LevelWidth*Window:0] levels_q [Units];
 
     wire own_arm = arm && 32'(arm_entry) % Rows == 32'(r);
     always_ff @(posedge clk_i) begin

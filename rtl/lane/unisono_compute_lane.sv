@@ -160,7 +160,8 @@ module unisono_compute_lane
     join_in = '{func: job_i.func, dtype: job_i.dtype, swap: job_i.swap, op0: job_i.op0, op1: job_i.op1};
     fork_in = '{slot: job_i.id.slot, empty: !with_data, accumulate: job_i.accumulate, local_: job_i.local_, send: job_i.send,
                 transmit: job_i.transmit};
-    wait_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: job_i.wakes, error: 1'b0,
+    wait_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: job_i.wakes,
+                    made: job_i.local_ ? job_i.bytes : '0, error: 1'b0,
                     releases: job_i.releases, buffer: job_i.buffer};
     wait_in.local_ = job_i.local_ && with_data;
   end

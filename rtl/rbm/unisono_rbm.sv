@@ -6,6 +6,9 @@
 // buffer and takes its place in the pair's list. Long messages are granted in steps of GrantSegments, each with a
 // buffer in reserve, so that what comes never has to wait (rule 2 of docs/rtl/engine.md).
 //
+// Of a pair two arrivals may have issued: the one that takes what comes, and the next, which is told of its turn when
+// the former has all, and may have been granted before.
+//
 // What belongs to a call that is not active yet is *early*: it waits in a hash table of lists, keyed by communicator,
 // source and sequence. The first operation on a pair of a new call takes over what came early for it. What belongs to a
 // collective that is over is dropped: its sequence is before that of the communicator's newest call.
@@ -103,6 +106,7 @@ module unisono_rbm
   input  post_t    post_i,
   input  logic     head_valid_i,
   input  pair_t    head_pair_i,
+  input  entry_t   head_entry_i,           // who asks: the segment may be another arrival's
   output logic     head_answer_o,
   output segment_t head_o,
   input  logic     take_valid_i,
@@ -111,6 +115,11 @@ module unisono_rbm
   output logic     kick_valid_o,
   input  logic     kick_ready_i,
   output move_id_t kick_id_o,
+  // An arrival takes what comes from its peer from now on, so the next one may issue. Never refused; not of those of
+  // several peers.
+  output logic        turn_valid_o,
+  output move_id_t    turn_id_o,
+  output generation_t turn_generation_o,
   // A pair's grants, if any have come, are handed over before the answer.
   input  logic           adopt_valid_i,
   input  pair_t          adopt_pair_i,
@@ -144,8 +153,25 @@ module unisono_rbm
   output error_code_e fail_code_o
 );
 
+  // An arrival that has issued behind another one.
+  typedef struct packed {
+    logic posted;
+    entry_t entry;
+    generation_t program_;
+    logic [23:0] tag;
+    message_bytes_t total;
+    message_bytes_t limit;
+    logic rendezvous;
+    logic fan_in;
+    logic ample;
+    logic granted;
+  } next_t;
+
   // All that is known of a pair's messages to this rank.
   typedef struct packed {
+    next_t next;
+    generation_t program_;       // the scoreboard's generation of the posted one
+    logic granted;               // it has had its first grant
     logic posted;                // its arrival has issued
     entry_t entry;
     logic [23:0] tag;
@@ -589,12 +615,20 @@ module unisono_rbm
 
   // Is a write of the message that its token was given for, and does it fit what is expected?
   logic is_due, fits, fresh_pair, truncates;
-  assign is_due = active[pair_q.slot] && known_q[pair_q] && record_word.posted && record_word.rendezvous &&
-                  header.token_generation == record_word.generation && pair_q.peer == received_i.source &&
-                  own.communicator == received_i.communicator;
+  // Of the next message only behind what is still there of this one.
+  logic is_due_now, is_due_next;
+  assign is_due_now = record_word.posted && record_word.rendezvous &&
+                      header.token_generation == record_word.generation;
+  assign is_due_next = record_word.next.posted && record_word.next.rendezvous &&
+                       (record_word.listed || record_word.written != '0) &&
+                       header.token_generation == record_word.generation + 1'b1;
+  assign is_due = active[pair_q.slot] && known_q[pair_q] && (is_due_now || is_due_next) &&
+                  pair_q.peer == received_i.source && own.communicator == received_i.communicator;
+  message_bytes_t due_limit;
+  assign due_limit = is_due_now ? record_word.limit : record_word.next.limit;
   assign truncates = record_word.posted && header.message_bytes > record_word.total;
   assign fits = header.signature == own.signature &&
-                (is_write ? header.offset + message_bytes_t'(segment_bytes) <= record_word.limit : !truncates || !is_pair) &&
+                (is_write ? header.offset + message_bytes_t'(segment_bytes) <= due_limit : !truncates || !is_pair) &&
                 header.offset == record_word.received &&
                 (!record_word.posted || record_word.listed || record_word.written != '0 || is_pair ||
                  (header.tag[23:0] == record_word.tag && header.message_bytes == record_word.total));
@@ -604,14 +638,22 @@ module unisono_rbm
 
   // The first grant is of two steps, further ones of one. GrantSegments is a power of two.
   message_bytes_t segment_step, ample_step, grant_step, grant_end;
-  logic first_grant, ample;
+  message_bytes_t granted_total, granted_limit;
+  logic first_grant, ample, grants_now, grants_next;
+  // The next arrival is granted when nothing is left to grant of this one. A short message must have come first: its
+  // sender may have no credit, and ask for a grant of its own.
+  assign grants_now = record_word.posted && record_word.rendezvous &&
+                      (!record_word.granted || record_word.limit != record_word.total);
+  assign grants_next = !grants_now && record_word.rendezvous && record_word.next.posted && record_word.next.rendezvous &&
+                       !record_word.next.granted;
+  assign granted_total = grants_next ? record_word.next.total : record_word.total;
+  assign granted_limit = grants_next ? '0 : record_word.limit;
   assign segment_step = message_bytes_t'(communicator_i.segment_bytes);
   assign ample_step = segment_step << $clog2(GrantSegments);
-  assign first_grant = record_word.limit == '0;
+  assign first_grant = granted_limit == '0;
   assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : record_word.ample;
   assign grant_step = !ample ? segment_step : first_grant ? ample_step << 1 : ample_step;
-  assign grant_end = record_word.total - record_word.limit < grant_step ? record_word.total
-                                                                        : record_word.limit + grant_step;
+  assign grant_end = granted_total - granted_limit < grant_step ? granted_total : granted_limit + grant_step;
   assign communicator_slot_o = pair_q.slot;
   assign peer_communicator_o = contexts_i[pair_q.slot].communicator;
   assign peer_rank_o = pair_q.peer;
@@ -623,10 +665,45 @@ module unisono_rbm
   assign offer_bytes_o = segment_bytes;
   assign offer_total_o = header.message_bytes;
 
+  // A request stands behind what has come: when nothing of that is left, it is of the arrival that takes what comes.
+  function automatic record_t met(record_t record);
+    met = record;
+    if (record.posted && record.requested && !record.listed && record.written == '0 && record.received == '0) begin
+      met.requested = 1'b0;
+      met.rendezvous = 1'b1;
+      if (!record.rendezvous) met.generation = record.generation + 1'b1;
+    end
+  endfunction
+
+  // All of an arrival has been taken: it is the next one's turn.
+  function automatic record_t promoted(record_t record);
+    promoted = record;
+    promoted.posted = record.next.posted;
+    promoted.entry = record.next.entry;
+    promoted.program_ = record.next.program_;
+    promoted.tag = record.next.tag;
+    promoted.total = record.next.total;
+    promoted.limit = record.next.limit;
+    promoted.rendezvous = record.next.rendezvous;
+    promoted.fan_in = record.next.fan_in;
+    promoted.ample = record.next.ample;
+    promoted.granted = record.next.granted;
+    promoted.consumed = '0;
+    if (record.next.posted && record.next.rendezvous) promoted.generation = record.generation + 1'b1;
+    promoted.next = '0;
+    promoted = met(promoted);
+  endfunction
+
+  logic turns;                             // record_new's arrival takes what comes from now on
+  assign turn_valid_o = turns && record_new.posted && !record_new.fan_in;
+  assign turn_id_o = '{slot: pair_q.slot, entry: record_new.entry};
+  assign turn_generation_o = record_new.program_;
+
   // More is granted when one step of two has been taken, or the one segment.
   function automatic logic wants_more(record_t record, message_bytes_t step);
-    return record.posted && record.rendezvous && record.limit != record.total &&
-           record.limit - record.consumed <= (record.ample ? step : '0);
+    return record.posted && record.rendezvous &&
+           (!record.granted || (record.limit != record.total &&
+                                record.limit - record.consumed <= (record.ample ? step : '0)));
   endfunction
 
   always_comb begin
@@ -706,6 +783,7 @@ module unisono_rbm
     forgets = 1'b0;
     clear_rank_d = clear_rank_q;
     cleared_d = cleared_q && clear_valid_i;
+    turns = 1'b0;
 
     unique case (state_q)
       Idle: begin
@@ -895,14 +973,16 @@ module unisono_rbm
         record_new.head = link_word;
         record_new.consumed = record_q.consumed + message_bytes_t'(info_word.bytes);
         info_taken_d = record_q.head;
-        if (info_word.last) record_new.posted = 1'b0;
+        if (info_word.last) record_new = promoted(record_new);
+        turns = info_word.last;
         record_write = 1'b1;
         if (info_word.last && record_q.rendezvous && record_q.ample) begin
           reserved_d = reserved_q - ReserveWidth'(Reserve);
         end
         grants_push = wants_more(record_new, ample_step);
         signal_ends_d = info_word.bytes == '0;
-        state_d = Idle;
+        kick_d = '{slot: pair_q.slot, entry: record_new.entry};
+        state_d = info_word.last && record_new.posted && record_new.listed ? Kick : Idle;
       end
 
       HeadRead: begin
@@ -911,8 +991,14 @@ module unisono_rbm
       end
       HeadShow: begin
         head_answer_o = 1'b1;
-        head_o = '{valid: record_q.listed, buffer: record_q.head, bytes: info_word.bytes, last: info_word.last,
-                   total: info_word.total};
+        head_o = '{valid: record_q.listed && record_q.posted && record_q.entry == head_entry_i,
+                   buffer: record_q.head, bytes: info_word.bytes, last: info_word.last, total: info_word.total};
+        // What came before its arrival had issued is compared with it here.
+        if (head_o.valid && !own.point_to_point &&
+            (info_word.tag != record_q.tag || info_word.total != record_q.total)) begin
+          fail_valid_o = 1'b1;
+          head_o.valid = 1'b0;
+        end
         state_d = Idle;
       end
 
@@ -932,45 +1018,64 @@ module unisono_rbm
       Post: begin
         post_ready_o = 1'b1;
         record_new = record_q;
-        record_new.posted = 1'b1;
-        record_new.entry = post_i.id.entry;
-        record_new.tag = post_i.tag;
-        record_new.total = record_q.bound ? record_q.total : post_i.bytes;
-        record_new.consumed = '0;
-        record_new.limit = '0;
-        record_new.ample = 1'b0;
-        // The request stands behind what has come.
-        record_new.rendezvous = post_i.rendezvous || (record_q.requested && !record_q.listed &&
-                                                      record_q.written == '0 && record_q.received == '0);
-        if (record_new.rendezvous) record_new.requested = 1'b0;
-        record_new.fan_in = post_i.fan_in;
-        if (record_new.rendezvous) record_new.generation = record_q.generation + 1'b1;
-        record_write = 1'b1;
-        grants_push = record_new.rendezvous;
-        kick_d = post_i.id;
-        state_d = record_q.listed ? Kick : Idle;
-        if (record_q.bound && record_q.total > post_i.bytes) begin
-          fail_valid_o = 1'b1;
-          fail_code_o = ErrorCodeTruncated;
-          record_new.posted = 1'b0;
-          grants_push = 1'b0;
+        if (record_q.posted) begin
+          record_new.next = '{posted: 1'b1, entry: post_i.id.entry, program_: post_i.generation, tag: post_i.tag,
+                              total: post_i.bytes, limit: '0, rendezvous: post_i.rendezvous,
+                              fan_in: post_i.fan_in, ample: 1'b0, granted: 1'b0};
+          grants_push = post_i.rendezvous && record_q.rendezvous && record_q.granted &&
+                        record_q.limit == record_q.total;
           state_d = Idle;
-        end else if (!record_q.bound && record_q.listed &&
-                     (info_word.tag != post_i.tag || info_word.total != post_i.bytes)) begin
-          fail_valid_o = 1'b1;
+        end else begin
+          record_new.posted = 1'b1;
+          record_new.entry = post_i.id.entry;
+          record_new.program_ = post_i.generation;
+          record_new.tag = post_i.tag;
+          record_new.total = record_q.bound ? record_q.total : post_i.bytes;
+          record_new.consumed = '0;
+          record_new.limit = '0;
+          record_new.ample = 1'b0;
+          record_new.granted = 1'b0;
+          record_new.rendezvous = post_i.rendezvous;
+          record_new.fan_in = post_i.fan_in;
+          if (post_i.rendezvous) record_new.generation = record_q.generation + 1'b1;
+          record_new = met(record_new);
+          turns = 1'b1;
+          grants_push = record_new.rendezvous;
+          state_d = record_q.listed ? Kick : Idle;
+          if (record_q.bound && record_q.total > post_i.bytes) begin
+            fail_valid_o = 1'b1;
+            fail_code_o = ErrorCodeTruncated;
+            record_new.posted = 1'b0;
+            turns = 1'b0;
+            grants_push = 1'b0;
+            state_d = Idle;
+          end
         end
+        record_write = 1'b1;
+        kick_d = post_i.id;
       end
 
       Grant: begin
         record_d = record_word;
-        record_new.limit = grant_end;
-        record_new.ample = ample;
-        record_write = record_word.posted;
-        if (record_word.posted && first_grant && ample) begin
+        if (grants_next) begin
+          record_new.next.limit = grant_end;
+          record_new.next.ample = ample;
+          record_new.next.granted = 1'b1;
+          record_d.generation = record_word.generation + 1'b1;
+        end else begin
+          record_new.limit = grant_end;
+          record_new.ample = ample;
+          record_new.granted = 1'b1;
+          // Then the one behind it.
+          grants_push = grants_now && grant_end == record_word.total && record_word.next.posted &&
+                        record_word.next.rendezvous;
+        end
+        record_write = grants_now || grants_next;
+        if ((grants_now || grants_next) && first_grant && ample) begin
           reserved_d = reserved_q + ReserveWidth'(Reserve);
         end
         record_d.limit = grant_end;
-        state_d = record_word.posted ? GrantSend : Idle;
+        state_d = grants_now || grants_next ? GrantSend : Idle;
       end
       GrantSend: begin
         transmit_valid_o = 1'b1;
@@ -1063,7 +1168,8 @@ module unisono_rbm
         if (accepted_q) begin
           record_new.received = header.last ? '0 : record_word.received + message_bytes_t'(segment_bytes);
           record_new.consumed = record_word.consumed + message_bytes_t'(segment_bytes);
-          if (header.last) record_new.posted = 1'b0;
+          if (header.last) record_new = promoted(record_new);
+          turns = header.last;
           record_write = 1'b1;
           if (header.last && record_word.rendezvous && record_word.ample) begin
             reserved_d = reserved_q - ReserveWidth'(Reserve);
@@ -1113,9 +1219,11 @@ module unisono_rbm
           state_d = ClearTake;
         end else begin
           if (known_q[pair_q]) begin
+            reserved_d = reserved_q;
             if (record_word.posted && record_word.rendezvous && record_word.ample) begin
-              reserved_d = reserved_q - ReserveWidth'(Reserve);
+              reserved_d = reserved_d - ReserveWidth'(Reserve);
             end
+            if (record_word.next.posted && record_word.next.ample) reserved_d = reserved_d - ReserveWidth'(Reserve);
             record_new = '0;
             record_new.generation = record_word.generation + 1'b1;
             record_write = 1'b1;

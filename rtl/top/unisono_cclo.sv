@@ -24,7 +24,7 @@ module unisono_cclo
   parameter int unsigned CpuMemoryBytes = 131072,
   parameter int unsigned Nodes = 64,
   parameter bit          RxPause = 1'b1,
-  localparam int unsigned Ports = 2,
+  localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
   localparam int unsigned AddressWidth = 14
 ) (

@@ -87,18 +87,18 @@ module unisono_cclo_core
   input  logic           space_answer_i,
   input  logic           space_granted_i,
 
-  // Data to send, and grants.
-  output logic      transmit_valid_o,
-  input  logic      transmit_ready_i,
-  output transmit_t transmit_o,
-  output logic                   send_valid_o,
-  input  logic                   send_ready_i,
-  output logic [DataBytes*8-1:0] send_data_o,
-  output logic [DataBytes-1:0]   send_keep_o,
-  output logic                   send_last_o,
-  output slot_t                  send_slot_o,
-  input  logic                   send_error_valid_i,     // Tx refused words of this slot
-  input  slot_t                  send_error_slot_i,
+  // Data to send, of the compute lane (0) and of the send lane (1), and grants.
+  output logic [1:0]      transmit_valid_o,
+  input  logic [1:0]      transmit_ready_i,
+  output transmit_t [1:0] transmit_o,
+  output logic [1:0]                  send_valid_o,
+  input  logic [1:0]                  send_ready_i,
+  output logic [1:0][DataBytes*8-1:0] send_data_o,
+  output logic [1:0][DataBytes-1:0]   send_keep_o,
+  output logic [1:0]                  send_last_o,
+  output slot_t [1:0]                 send_slot_o,
+  input  logic                        send_error_valid_i,  // Tx refused words of this slot
+  input  slot_t                       send_error_slot_i,
   output logic      control_valid_o,
   input  logic      control_ready_i,
   output transmit_t control_o,
@@ -113,17 +113,17 @@ module unisono_cclo_core
   input  logic [DataBytes-1:0]   payload_keep_i,
   input  logic                   payload_last_i,
 
-  // Readers of op0 and op1.
-  output logic [1:0]     read_command_valid_o,
-  input  logic [1:0]     read_command_ready_i,
-  output address_t       read_command_address_o [2],
-  output segment_bytes_t read_command_bytes_o [2],
-  input  logic [1:0]             read_valid_i,
-  output logic [1:0]             read_ready_o,
-  input  logic [DataBytes*8-1:0] read_data_i [2],
-  input  logic [DataBytes-1:0]   read_keep_i [2],
-  input  logic [1:0]             read_last_i,
-  input  logic [1:0]             read_error_i,
+  // Readers of op0, of op1, and of what is only sent.
+  output logic [2:0]     read_command_valid_o,
+  input  logic [2:0]     read_command_ready_i,
+  output address_t       read_command_address_o [3],
+  output segment_bytes_t read_command_bytes_o [3],
+  input  logic [2:0]             read_valid_i,
+  output logic [2:0]             read_ready_o,
+  input  logic [DataBytes*8-1:0] read_data_i [3],
+  input  logic [DataBytes-1:0]   read_keep_i [3],
+  input  logic [2:0]             read_last_i,
+  input  logic [2:0]             read_error_i,
 
   // Writers of results (0) and of receive buffers (1).
   output logic [1:0]     write_command_valid_o,
@@ -273,17 +273,23 @@ module unisono_cclo_core
 
   // -------------------------------------------------------------------------------------------- scoreboard
 
+  // The receive-buffer manager says when the next arrival of a pair may issue; this waits while the dispatcher does.
+  logic turn_in_valid, turn_valid;
+  move_id_t turn_in_id, turn_id;
+  generation_t turn_in_generation, turn_generation;
+
   entry_t push_entry;
   logic push_valid, issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, window_error;
   move_id_t issue_id, event_id, complete_id, push_id, window_error_id;
   generation_t issue_generation, event_generation, complete_generation;
-  logic [31:0] dependencies;
+  logic [31:0] streams;
+  logic [Calls-1:0][GenerationWidth-1:0] generations;
 
-  // A segment dependency is kept as a dependency on the whole move, which rule 10 of the model allows.
+  // A move that follows another one by segments may issue when that one has.
   always_comb begin
-    dependencies = moves_move.dependencies;
-    if (moves_move.segment_dependency0 != '0) dependencies[moves_move.segment_dependency0[4:0] - 5'd1] = 1'b1;
-    if (moves_move.segment_dependency1 != '0) dependencies[moves_move.segment_dependency1[4:0] - 5'd1] = 1'b1;
+    streams = '0;
+    if (moves_move.segment_dependency0 != '0) streams[moves_move.segment_dependency0[4:0] - 5'd1] = 1'b1;
+    if (moves_move.segment_dependency1 != '0) streams[moves_move.segment_dependency1[4:0] - 5'd1] = 1'b1;
   end
   assign push_valid = moves_valid && !malformed && !dead;
   assign push_id = '{slot: moves_slot, entry: push_entry};
@@ -291,12 +297,13 @@ module unisono_cclo_core
   unisono_scoreboard u_scoreboard (
     .clk_i, .rst_ni,
     .push_valid_i(push_valid), .push_ready_o(moves_ready), .push_slot_i(moves_slot),
-    .push_dependencies_i(dependencies), .push_distance_i(distance),
+    .push_dependencies_i(moves_move.dependencies), .push_streams_i(streams), .push_distance_i(distance),
     .push_receives_i(receives), .push_sends_i(sends), .push_trivial_i(!exists), .push_entry_o(push_entry),
     .error_valid_o(window_error), .error_id_o(window_error_id),
     .issue_valid_o(issue_valid), .issue_ready_i(issue_ready), .issue_id_o(issue_id),
     .issue_generation_o(issue_generation),
-    .consumed_valid_i(consumed_valid), .consumed_id_i(event_id), .consumed_generation_i(event_generation),
+    .consumed_valid_i(turn_valid || consumed_valid), .consumed_id_i(consumed_valid ? event_id : turn_id),
+    .consumed_generation_i(consumed_valid ? event_generation : turn_generation),
     .sent_valid_i(sent_valid), .sent_id_i(event_id), .sent_generation_i(event_generation),
     .complete_valid_i(complete_valid), .complete_id_i(complete_id),
     .complete_generation_i(complete_generation),
@@ -304,7 +311,31 @@ module unisono_cclo_core
     .close_valid_i(close_valid), .close_slot_i(listed_slot),
     .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
     .clear_valid_i(window_clear), .clear_slot_i,
-    .room_o(window_room), .empty_o(), .generation_o()
+    .room_o(window_room), .empty_o(), .generation_o(generations)
+  );
+
+  unisono_fifo #(.Width($bits(move_id_t) + GenerationWidth), .Depth(8)) u_turns (
+    .clk_i, .rst_ni, .in_valid_i(turn_in_valid), .in_ready_o(), .in_data_i({turn_in_id, turn_in_generation}),
+    .out_valid_o(turn_valid), .out_ready_i(!consumed_valid), .out_data_o({turn_id, turn_generation}), .count_o()
+  );
+
+  // ----------------------------------------------------------------------------------- segment dependencies
+
+  move_id_t follow_id, follow_kick_id;
+  logic follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
+  message_bytes_t follow_limit;
+  logic end_valid;
+  job_end_t job_end;
+
+  unisono_producers u_producers (
+    .clk_i, .rst_ni, .clear_valid_i(window_clear), .clear_slot_i,
+    .push_valid_i(push_valid && moves_ready), .push_id_i(push_id), .push_generation_i(generations[moves_slot]),
+    .push_distance0_i(moves_move.segment_dependency0[4:0]), .push_distance1_i(moves_move.segment_dependency1[4:0]),
+    .end_valid_i(end_valid), .end_id_i(job_end.id), .end_generation_i(job_end.generation),
+    .end_bytes_i(job_end.made),
+    .ask_id_i(follow_id), .limit_o(follow_limit), .limited_o(follow_limited),
+    .wait_valid_i(follow_waits), .wait_id_i(event_id),
+    .kick_valid_o(follow_kick_valid), .kick_ready_i(follow_kick_ready), .kick_id_o(follow_kick_id)
   );
 
   // Moves that were taken and have not entered their window yet need their places there.
@@ -339,19 +370,24 @@ module unisono_cclo_core
   } owed_t;
   owed_t owed_in, owed_out;
   logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
-  logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_ready;
+  logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_lane;
+  logic [1:0] lane_ready, order_busy, order_any;
+  rank_t order_peer;
+  logic send_job_valid, send_job_ready, send_end_valid, send_end_ready, send_complete;
+  job_t send_job;
+  job_end_t send_end;
   logic adopt_valid, adopt_ready;
   pair_t grant_pair, head_pair, take_pair, adopt_pair;
   message_bytes_t grant_limit;
   logic [15:0] grant_slot, grant_generation;
   post_t post;
   segment_t head;
+  entry_t head_entry;
   move_id_t kick_id, offer_id;
   segment_bytes_t offer_bytes;
   message_bytes_t offer_total;
   job_t job, lane_job;
-  logic lane_job_valid, lane_job_ready, end_valid, end_complete, dispatcher_complete;
-  job_end_t job_end;
+  logic lane_job_valid, lane_job_ready, end_complete, dispatcher_complete;
   logic fails [2];
   slot_t fail_slot [2];
   error_code_e fail_code [2];
@@ -385,6 +421,9 @@ module unisono_cclo_core
     .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
     .issue_generation_i(issue_generation),
+    .follow_id_o(follow_id), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
+    .follow_waits_o(follow_waits), .follow_kick_valid_i(follow_kick_valid),
+    .follow_kick_ready_o(follow_kick_ready), .follow_kick_id_i(follow_kick_id),
     .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
     .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
     .communicator_i(communicators_i[context_slot]), .communicators_i(slot_communicators),
@@ -399,14 +438,15 @@ module unisono_cclo_core
     .grant_limit_i(grant_limit), .grant_slot_i(grant_slot), .grant_generation_i(grant_generation),
     .space_valid_o, .space_ready_i, .space_session_o, .space_bytes_o, .space_answer_i, .space_granted_i,
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_o(post),
-    .head_valid_o(head_valid), .head_pair_o(head_pair), .head_answer_i(head_answer), .head_i(head),
+    .head_valid_o(head_valid), .head_pair_o(head_pair), .head_entry_o(head_entry), .head_answer_i(head_answer), .head_i(head),
     .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
     .kick_valid_i(kick_valid), .kick_ready_o(kick_ready), .kick_id_i(kick_id),
     .wake_valid_i(wake_valid), .wake_ready_o(wake_ready), .wake_id_i(wake_id),
     .offer_valid_i(offer_valid), .offer_id_i(offer_id), .offer_bytes_i(offer_bytes),
     .offer_total_i(offer_total),
     .offer_answer_o(offer_answer), .offer_accepted_o(offer_accepted),
-    .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job),
+    .job_valid_o(job_valid), .job_ready_i(lane_ready[job_lane]), .job_o(job), .job_lane_o(job_lane),
+    .order_peer_o(order_peer), .order_busy_i(order_busy),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
     .complete_valid_o(dispatcher_complete), .event_id_o(event_id), .event_generation_o(event_generation),
     .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0])
@@ -420,8 +460,22 @@ module unisono_cclo_core
 
   // Room once shown stays until it is used, whatever the lane does.
   unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_jobs (
-    .clk_i, .rst_ni, .in_valid_i(job_valid), .in_ready_o(job_ready), .in_data_i(job),
+    .clk_i, .rst_ni, .in_valid_i(job_valid && !job_lane), .in_ready_o(lane_ready[0]), .in_data_i(job),
     .out_valid_o(lane_job_valid), .out_ready_i(lane_job_ready), .out_data_o(lane_job), .count_o()
+  );
+  unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_send_jobs (
+    .clk_i, .rst_ni, .in_valid_i(job_valid && job_lane), .in_ready_o(lane_ready[1]), .in_data_i(job),
+    .out_valid_o(send_job_valid), .out_ready_i(send_job_ready), .out_data_o(send_job), .count_o()
+  );
+
+  // Which peers the lanes hold messages for.
+  logic [1:0] entering;
+  assign entering[0] = job_valid && lane_ready[0] && !job_lane && job.send;
+  assign entering[1] = job_valid && lane_ready[1] && job_lane;
+  unisono_lane_order u_order (
+    .clk_i, .rst_ni, .ask_peer_i(order_peer), .busy_o(order_busy), .any_o(order_any),
+    .enter_i(entering), .leave_i(transmit_valid_o & transmit_ready_i),
+    .leave_peer_i({transmit_o[1].peer, transmit_o[0].peer})
   );
 
   // ----------------------------------------------------------------------------------- receive buffers
@@ -449,9 +503,10 @@ module unisono_cclo_core
     .offer_total_o(offer_total),
     .offer_answer_i(offer_answer), .offer_accepted_i(offer_accepted),
     .post_valid_i(post_valid), .post_ready_o(post_ready), .post_i(post),
-    .head_valid_i(head_valid), .head_pair_i(head_pair), .head_answer_o(head_answer), .head_o(head),
+    .head_valid_i(head_valid), .head_pair_i(head_pair), .head_entry_i(head_entry), .head_answer_o(head_answer), .head_o(head),
     .take_valid_i(take_valid), .take_pair_i(take_pair), .take_ready_o(take_ready),
     .kick_valid_o(kick_valid), .kick_ready_i(kick_ready), .kick_id_o(kick_id),
+    .turn_valid_o(turn_in_valid), .turn_id_o(turn_in_id), .turn_generation_o(turn_in_generation),
     .adopt_valid_i(adopt_valid), .adopt_pair_i(adopt_pair), .adopt_ready_o(adopt_ready),
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_pair_o(grant_pair),
     .grant_limit_o(grant_limit), .grant_slot_o(grant_slot), .grant_generation_o(grant_generation),
@@ -502,26 +557,44 @@ module unisono_cclo_core
     .write_valid_o(write_valid_o[0]), .write_ready_i(write_ready_i[0]), .write_data_o(write_data_o[0]),
     .write_keep_o(write_keep_o[0]), .write_last_o(write_last_o[0]),
     .written_valid_i(written_valid_i[0]), .written_error_i(written_error_i[0]),
-    .transmit_valid_o, .transmit_ready_i, .transmit_o,
-    .send_valid_o, .send_ready_i, .send_data_o, .send_keep_o, .send_last_o, .send_slot_o,
+    .transmit_valid_o(transmit_valid_o[0]), .transmit_ready_i(transmit_ready_i[0]), .transmit_o(transmit_o[0]),
+    .send_valid_o(send_valid_o[0]), .send_ready_i(send_ready_i[0]), .send_data_o(send_data_o[0]),
+    .send_keep_o(send_keep_o[0]), .send_last_o(send_last_o[0]), .send_slot_o(send_slot_o[0]),
     .end_valid_o(end_valid), .end_o(job_end)
   );
 
+  unisono_send_lane #(.DataBytes(DataBytes)) u_send_lane (
+    .clk_i, .rst_ni,
+    .job_valid_i(send_job_valid), .job_ready_o(send_job_ready), .job_i(send_job), .alone_i(!order_any[0]),
+    .command_valid_o(read_command_valid_o[2]), .command_ready_i(read_command_ready_i[2]),
+    .command_address_o(read_command_address_o[2]), .command_bytes_o(read_command_bytes_o[2]),
+    .read_valid_i(read_valid_i[2]), .read_ready_o(read_ready_o[2]), .read_data_i(read_data_i[2]),
+    .read_keep_i(read_keep_i[2]), .read_last_i(read_last_i[2]), .read_error_i(read_error_i[2]),
+    .transmit_valid_o(transmit_valid_o[1]), .transmit_ready_i(transmit_ready_i[1]), .transmit_o(transmit_o[1]),
+    .send_valid_o(send_valid_o[1]), .send_ready_i(send_ready_i[1]), .send_data_o(send_data_o[1]),
+    .send_keep_o(send_keep_o[1]), .send_last_o(send_last_o[1]), .send_slot_o(send_slot_o[1]),
+    .end_valid_o(send_end_valid), .end_ready_i(send_end_ready), .end_o(send_end)
+  );
+
   // ------------------------------------------------------------------------------------------- completion
-  // Jobs end at most one a cycle, and moves without a job complete rarely: these wait while a job ends.
+  // Jobs of the compute lane end at most one a cycle; those of the send lane wait while one does, and moves without a
+  // job, which complete rarely, while any does.
 
   assign end_complete = end_valid && job_end.last;
+  assign send_end_ready = !end_complete;
+  assign send_complete = send_end_valid && send_end.last && !end_complete;
   logic late_valid, late_ready;
   move_id_t late_id;
   generation_t late_generation;
   unisono_fifo #(.Width($bits(move_id_t) + GenerationWidth), .Depth(64)) u_late (
     .clk_i, .rst_ni, .in_valid_i(dispatcher_complete), .in_ready_o(late_ready),
     .in_data_i({event_id, event_generation}),
-    .out_valid_o(late_valid), .out_ready_i(!end_complete), .out_data_o({late_id, late_generation}), .count_o()
+    .out_valid_o(late_valid), .out_ready_i(!end_complete && !send_complete), .out_data_o({late_id, late_generation}), .count_o()
   );
-  assign complete_valid = end_complete || late_valid;
-  assign complete_id = end_complete ? job_end.id : late_id;
-  assign complete_generation = end_complete ? job_end.generation : late_generation;
+  assign complete_valid = end_complete || send_complete || late_valid;
+  assign complete_id = end_complete ? job_end.id : send_complete ? send_end.id : late_id;
+  assign complete_generation = end_complete ? job_end.generation
+                               : send_complete ? send_end.generation : late_generation;
 
   // Credits that are owed wait while the table of credits is set up.
   assign owed_communicator_o = owed_out.communicator;
@@ -541,10 +614,11 @@ module unisono_cclo_core
   typedef logic [6:0] under_way_t;
   logic [Calls-1:0] quiet;
   for (genvar s = 0; s < int'(Calls); s++) begin : gen_under_way
-    logic begins, ends, wakes, woken;
+    logic begins, ends, sent, wakes, woken;
     under_way_t jobs_q, wakes_q;
-    assign begins = job_valid && job_ready && job.id.slot == slot_t'(s);
+    assign begins = job_valid && lane_ready[job_lane] && job.id.slot == slot_t'(s);
     assign ends = end_valid && job_end.id.slot == slot_t'(s);
+    assign sent = send_end_valid && send_end_ready && send_end.id.slot == slot_t'(s);
     assign wakes = ends && job_end.wakes;
     assign woken = wake_valid && wake_ready && wake_id.slot == slot_t'(s);
     assign quiet[s] = jobs_q == '0 && wakes_q == '0;
@@ -553,7 +627,7 @@ module unisono_cclo_core
         jobs_q <= '0;
         wakes_q <= '0;
       end else begin
-        jobs_q <= jobs_q + under_way_t'(begins) - under_way_t'(ends);
+        jobs_q <= jobs_q + under_way_t'(begins) - under_way_t'(ends) - under_way_t'(sent);
         wakes_q <= wakes_q + under_way_t'(wakes) - under_way_t'(woken);
       end
     end
@@ -561,16 +635,16 @@ module unisono_cclo_core
   assign lane_quiet = quiet[clear_slot_i];
 
   // Errors end their call, the first of each: of memory and Tx, of moves, of messages. They are told one at a time.
-  localparam int unsigned Causes = 7;
+  localparam int unsigned Causes = 8;
   logic [Causes-1:0] cause_valid;
   slot_t cause_slot [Causes];
   error_code_e cause_code [Causes];
-  assign cause_valid = {params_fails, send_error_valid_i, fails[1], fails[0], window_error, moves_valid && malformed && !dead,
-                        end_valid && job_end.error};
+  assign cause_valid = {send_end_valid && send_end_ready && send_end.error, params_fails, send_error_valid_i, fails[1],
+                        fails[0], window_error, moves_valid && malformed && !dead, end_valid && job_end.error};
   assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
-                        send_error_slot_i, params_fail_slot};
+                        send_error_slot_i, params_fail_slot, send_end.id.slot};
   assign cause_code = '{ErrorCodeInternal, move_error, ErrorCodeMalformedProgram, fail_code[0], fail_code[1],
-                        ErrorCodeInternal, params_code};
+                        ErrorCodeInternal, params_code, ErrorCodeInternal};
 
   logic [Calls-1:0] failed_q, fail_one;
   error_code_e failed_code_q [Calls];

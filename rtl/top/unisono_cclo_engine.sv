@@ -1,7 +1,7 @@
 // The engine without its microcontroller and call front end: the core between memory and a transport.
 //
-// Moves and contexts come in, frames go out and come in, memory is read and written. Two AXI4 ports: port 0 reads op0
-// and writes results, port 1 reads op1 and writes receive buffers.
+// Moves and contexts come in, frames go out and come in, memory is read and written. Three AXI4 ports: port 0 reads op0
+// and writes results, port 1 reads op1 and writes receive buffers, port 2 reads what is only sent.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
@@ -17,7 +17,7 @@ module unisono_cclo_engine
   parameter int unsigned BufferBytes = 8192,
   parameter int unsigned Nodes = 64,
   parameter bit          RxPause = 1'b1,
-  localparam int unsigned Ports = 2,
+  localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
   localparam int unsigned RegWidth = 11
 ) (
@@ -210,25 +210,30 @@ module unisono_cclo_engine
   logic owed_valid, owed_ready, space_valid, space_ready, space_answer, space_granted;
   session_t space_session;
   segment_bytes_t space_bytes;
-  logic transmit_valid, transmit_ready, send_valid, send_ready, send_last, grants_valid, grants_ready;
-  transmit_t transmit, grants;
-  logic [DataBytes*8-1:0] send_data, payload_data;
-  logic [DataBytes-1:0] send_keep, payload_keep;
+  logic [1:0] transmit_valid, transmit_ready, send_valid, send_ready, send_last;
+  logic grants_valid, grants_ready;
+  transmit_t [1:0] transmit;
+  transmit_t grants;
+  logic [1:0][DataBytes*8-1:0] send_data;
+  logic [1:0][DataBytes-1:0] send_keep;
+  logic [DataBytes*8-1:0] payload_data;
+  logic [DataBytes-1:0] payload_keep;
   logic received_valid, received_ready, payload_valid, payload_ready, payload_last;
   received_t received;
-  logic [1:0] read_command_valid, read_command_ready, read_valid, read_ready, read_last, read_error;
+  logic [2:0] read_command_valid, read_command_ready, read_valid, read_ready, read_last, read_error;
   logic [1:0] write_command_valid, write_command_ready, write_valid, write_ready, write_last;
   logic [1:0] written_valid, written_error;
-  address_t read_address [2], write_address [2];
-  segment_bytes_t read_bytes [2], write_bytes [2];
-  logic [DataBytes*8-1:0] read_data [2], write_data [2];
-  logic [DataBytes-1:0] read_keep [2], write_keep [2];
+  address_t read_address [3], write_address [2];
+  segment_bytes_t read_bytes [3], write_bytes [2];
+  logic [DataBytes*8-1:0] read_data [3], write_data [2];
+  logic [DataBytes-1:0] read_keep [3], write_keep [2];
   logic plugin_valid, plugin_ready, plugin_use0, plugin_use1, plugin_swap, plugin_last;
   logic result_valid, result_ready, result_last;
   logic [DataBytes*8-1:0] plugin_op0, plugin_op1, result_data;
   logic [DataBytes-1:0] plugin_keep, result_keep;
   logic credit_back, credit_back_ready, send_error;
-  slot_t send_slot, send_slot_q;
+  logic [1:0] send_error_source;
+  slot_t [1:0] send_slot, send_slot_q;
   func_e plugin_func;
   datatype_e plugin_dtype;
 
@@ -256,7 +261,7 @@ module unisono_cclo_engine
     .transmit_valid_o(transmit_valid), .transmit_ready_i(transmit_ready), .transmit_o(transmit),
     .send_valid_o(send_valid), .send_ready_i(send_ready), .send_data_o(send_data), .send_keep_o(send_keep),
     .send_last_o(send_last), .send_slot_o(send_slot), .send_error_valid_i(send_error),
-    .send_error_slot_i(send_slot_q),
+    .send_error_slot_i(send_slot_q[send_error_source[0]]),
     .control_valid_o(grants_valid), .control_ready_i(grants_ready), .control_o(grants),
     .received_valid_i(received_valid), .received_ready_o(received_ready), .received_i(received),
     .payload_valid_i(payload_valid), .payload_ready_o(payload_ready), .payload_data_i(payload_data),
@@ -309,6 +314,9 @@ module unisono_cclo_engine
       .m_axi_rid(m_axi_rid[p]), .m_axi_rdata(m_axi_rdata[p]), .m_axi_rresp(m_axi_rresp[p]),
       .m_axi_rlast(m_axi_rlast[p]), .m_axi_rvalid(m_axi_rvalid[p]), .m_axi_rready(m_axi_rready[p])
     );
+  end
+
+  for (genvar p = 0; p < 2; p++) begin : gen_writer
     unisono_memory_write #(.DataBytes(DataBytes), .UserWidth(1)) u_write (
       .clk_i, .rst_ni,
       .cmd_valid_i(write_command_valid[p]), .cmd_ready_o(write_command_ready[p]),
@@ -325,6 +333,19 @@ module unisono_cclo_engine
       .m_axi_bready(m_axi_bready[p])
     );
   end
+
+  // Port 2 only reads.
+  assign m_axi_awid[2] = '0;
+  assign m_axi_awaddr[2] = '0;
+  assign m_axi_awlen[2] = '0;
+  assign m_axi_awsize[2] = '0;
+  assign m_axi_awburst[2] = '0;
+  assign m_axi_awvalid[2] = 1'b0;
+  assign m_axi_wdata[2] = '0;
+  assign m_axi_wstrb[2] = '0;
+  assign m_axi_wlast[2] = 1'b0;
+  assign m_axi_wvalid[2] = 1'b0;
+  assign m_axi_bready[2] = 1'b1;
 
   // ----------------------------------------------------------------------------------------------- credits
 
@@ -423,7 +444,7 @@ module unisono_cclo_engine
   logic [DataBytes-1:0] tx_keep, rx_keep;
   logic rx_meta_valid, rx_meta_ready, rx_meta_error, rx_valid, rx_ready, rx_last;
 
-  unisono_tx #(.DataBytes(DataBytes), .Sources(1)) u_tx (
+  unisono_tx #(.DataBytes(DataBytes), .Sources(2)) u_tx (
     .clk_i, .rst_ni,
     .command_valid_i(transmit_valid), .command_ready_o(transmit_ready), .command_transmit_i(transmit),
     .payload_valid_i(send_valid), .payload_ready_o(send_ready), .payload_data_i(send_data),
@@ -439,12 +460,12 @@ module unisono_cclo_engine
     .meta_bytes_o(meta_bytes),
     .tx_valid_o(tx_valid), .tx_ready_i(tx_ready), .tx_data_o(tx_data), .tx_keep_o(tx_keep),
     .tx_last_o(tx_last),
-    .error_valid_o(send_error), .error_source_o(), .error_long_o()
+    .error_valid_o(send_error), .error_source_o(send_error_source), .error_long_o()
   );
 
   // Tx tells of a word that was wrong one cycle after it.
   always_ff @(posedge clk_i) begin
-    if (send_valid && send_ready) send_slot_q <= send_slot;
+    for (int l = 0; l < 2; l++) if (send_valid[l] && send_ready[l]) send_slot_q[l] <= send_slot[l];
   end
 
   unisono_rx #(.DataBytes(DataBytes)) u_rx (

@@ -37,7 +37,7 @@ class Node {
   /// Buffers of the host may stand here; receive buffers of the engine are elsewhere.
   static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 32U;
-  static constexpr unsigned kMemoryPorts = 2;
+  static constexpr unsigned kMemoryPorts = 3;
 
   /// In reset for some cycles, which are over when this returns. Throws Error(kUnsupported) for a wave in a build
   /// without.

@@ -217,10 +217,10 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   }
   top.move_valid_i = offers(offers_move_, offers_move);
 
-  std::array<Beat, 2> read{};
+  std::array<Beat, 3> read{};
   top.read_valid_i = 0;
   top.read_command_ready_i = 0;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 3; ++i) {
     Reader& reader = readers_[i];
     if (reader.commands.size() < 8 && !stalls()) top.read_command_ready_i |= static_cast<std::uint8_t>(1U << i);
     if (!offers(reader.offered, !reader.commands.empty() && reader.commands.front().ready <= cycle)) continue;
@@ -252,8 +252,13 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     top.result_keep_i = results_.front().beat.keep;
     top.result_last_i = results_.front().beat.last;
   }
-  top.transmit_ready_i = !sending_ && !stalls();
-  top.send_ready_i = sending_ && !stalls();
+  top.transmit_ready_i = 0;
+  top.send_ready_i = 0;
+  // As Tx, which sends one packet after the other and takes commands by turns.
+  const std::size_t first = cycle % 2;
+  const std::size_t sender = sending_[0] ? 0 : sending_[1] ? 1 : 2;
+  if (sender != 2 && !stalls()) top.send_ready_i = static_cast<std::uint8_t>(1U << sender);
+  if (sender == 2 && !stalls()) top.transmit_ready_i = static_cast<std::uint8_t>(1U << first);
   top.control_ready_i = !stalls();
 
   const bool has_arrival = !arrived_.empty();
@@ -307,7 +312,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     next_slot_ = (top.move_slot_i + 1U) % 8;
     offers_move_ = false;
   }
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 3; ++i) {
     const std::uint8_t bit = static_cast<std::uint8_t>(1U << i);
     Reader& reader = readers_[i];
     if ((top.read_valid_i & top.read_ready_o & bit) != 0) {
@@ -323,6 +328,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
           {top.read_command_address_o[i], top.read_command_bytes_o[i], cycle + settings_.memory_latency, broken_[i]});
       broken_[i] = false;
     }
+    if (i == 2) continue;
     Writer& writer = writers_[i];
     if ((top.write_valid_o & top.write_ready_i & bit) != 0) {
       const Command& command = writer.commands.front();
@@ -349,33 +355,44 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     results_.push_back({compute(), cycle + settings_.plugin_latency});
     ++counters_.plugin_words;
   }
-  if (top.send_valid_o != 0 && top.send_ready_i != 0) {
-    outgoing_.payload.push_back({get_word(top.send_data_o), top.send_keep_o, top.send_last_o != 0});
+  for (std::size_t i = 0; i < 2; ++i) {
+    if ((top.send_valid_o & top.send_ready_i & 1U << i) == 0) continue;
+    Beat beat;
+    for (std::size_t word = 0; word < 8; ++word) {
+      const std::uint64_t part = get_bits(top.send_data_o, 512 * i + 64 * word, 64);
+      std::memcpy(beat.data.data() + 8 * word, &part, 8);
+    }
+    beat.keep = get_bits(top.send_keep_o, 64 * i, 64);
+    beat.last = (top.send_last_o & 1U << i) != 0;
+    outgoing_[i].payload.push_back(beat);
     ++counters_.sent_words;
-    if (top.send_last_o != 0) {
-      outgoing_.ready = cycle + settings_.network_latency;
-      network.push_back(std::move(outgoing_));
-      outgoing_ = {};
-      sending_ = false;
+    if (beat.last) {
+      outgoing_[i].ready = cycle + settings_.network_latency;
+      network.push_back(std::move(outgoing_[i]));
+      outgoing_[i] = {};
+      sending_[i] = false;
     }
   }
-  const auto packet_of = [&](const auto& transmit) {
+  const auto packet_of = [&](const auto& transmit, std::size_t lane = 0) {
+    const std::size_t lo = lane * 539;
     Packet packet;
     std::array<std::uint64_t, 8> words{};
-    for (std::size_t i = 0; i < 8; ++i) words[i] = get_bits(transmit, 27 + 64 * i, 64);
+    for (std::size_t i = 0; i < 8; ++i) words[i] = get_bits(transmit, lo + 27 + 64 * i, 64);
     packet.header = decode_header(words);
     packet.from = rank_;
-    packet.to = static_cast<std::uint32_t>(get_bits(transmit, 17, 6));
-    if (get_bits(transmit, 1, 16) != packet.to) throw std::runtime_error("a session that is not the peer's");
+    packet.to = static_cast<std::uint32_t>(get_bits(transmit, lo + 17, 6));
+    if (get_bits(transmit, lo + 1, 16) != packet.to) throw std::runtime_error("a session that is not the peer's");
     packet.ready = cycle + settings_.network_latency;
     return packet;
   };
-  if (top.transmit_valid_o != 0 && top.transmit_ready_i != 0) {
-    outgoing_ = packet_of(top.transmit_o);
-    if (outgoing_.header.segment_bytes == 0) {
-      network.push_back(std::move(outgoing_));
+  for (std::size_t i = 0; i < 2; ++i) {
+    if ((top.transmit_valid_o & top.transmit_ready_i & 1U << i) == 0) continue;
+    outgoing_[i] = packet_of(top.transmit_o, i);
+    if (outgoing_[i].header.segment_bytes == 0) {
+      network.push_back(std::move(outgoing_[i]));
+      outgoing_[i] = {};
     } else {
-      sending_ = true;
+      sending_[i] = true;
     }
   }
   if (top.control_valid_o != 0 && top.control_ready_i != 0) network.push_back(packet_of(top.control_o));

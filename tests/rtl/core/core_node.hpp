@@ -149,11 +149,11 @@ class CoreNode {
   std::array<std::uint16_t, 8> failed_{};
   std::uint32_t next_slot_ = 0;
 
-  std::array<Reader, 2> readers_;
+  std::array<Reader, 3> readers_;
   std::array<Writer, 2> writers_;
   std::deque<Result> results_;
-  bool sending_ = false;
-  Packet outgoing_;
+  std::array<bool, 2> sending_{};  ///< by lane
+  std::array<Packet, 2> outgoing_;
   std::deque<Packet> arrived_;
   bool header_taken_ = false, offers_header_ = false, offers_payload_ = false, offers_move_ = false;
   std::size_t payload_done_ = 0;

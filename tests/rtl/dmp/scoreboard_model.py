@@ -18,6 +18,7 @@ class Move:
     receives: int
     sends: int
     trivial: bool
+    streams: int = 0
     malformed: bool = False
     issued: bool = False
     consumed: bool = False
@@ -68,6 +69,10 @@ class Call:
         for bit in range(self.window):
             other = move.number - 1 - bit
             if move.dependencies >> bit & 1 and other >= self.retired and not self.done(other):
+                return False
+            if move.streams >> bit & 1 and other >= self.retired and not (
+                self.moves[other].issued or self.done(other)
+            ):
                 return False
         for earlier in self.moves[self.retired : move.number]:
             if earlier.receives & move.receives and not (earlier.consumed or earlier.sent or self.done(earlier.number)):

@@ -22,6 +22,7 @@ class Style:
     trivial: float
     malformed: float
     near: bool
+    streams: float = 0.0
 
 
 def random_style(rng):
@@ -30,8 +31,9 @@ def random_style(rng):
         peers=rng.choice((0.0, 0.3, 0.8, 1.0)),
         lists=rng.choice((0.0, 0.1, 0.5)),
         trivial=rng.choice((0.0, 0.1, 0.5)),
-        malformed=rng.choice((0.0, 0.0, 0.01)),
+        malformed=rng.choice((0.0, 0.0, 0.03)),
         near=rng.random() < 0.5,
+        streams=rng.choice((0.0, 0.2, 0.8)),
     )
 
 
@@ -59,6 +61,9 @@ def random_move(rng, style, number, window, ranks):
             distance = rng.randint(known + 1, window - 1)
         else:
             dependencies |= 1 << rng.randint(known, window - 1)
+    streams = 0
+    while known and rng.random() < style.streams and streams.bit_count() < 2:
+        streams |= 1 << min(known - 1, int(rng.expovariate(0.4)))
     trivial = rng.random() < style.trivial
     return Move(
         number,
@@ -67,6 +72,7 @@ def random_move(rng, style, number, window, ranks):
         0 if trivial else random_peers(rng, style, ranks),
         0 if trivial else random_peers(rng, style, ranks),
         trivial,
+        streams,
     )
 
 
@@ -338,6 +344,7 @@ class Bench:
             dut.push_slot_i.value = index
             dut.push_dependencies_i.value = move.dependencies
             dut.push_distance_i.value = move.distance
+            dut.push_streams_i.value = move.streams
             dut.push_receives_i.value = move.receives
             dut.push_sends_i.value = move.sends
             dut.push_trivial_i.value = int(move.trivial)
@@ -454,6 +461,7 @@ async def latency_of_a_chain(dut):
         dut.push_valid_i.value = 1
         dut.push_slot_i.value = 1
         dut.push_distance_i.value = 0
+        dut.push_streams_i.value = 0
         dut.push_trivial_i.value = 0
         dut.push_receives_i.value = int(kind == "consumed") << 1
         dut.push_sends_i.value = int(kind == "sent") << 1
@@ -499,6 +507,7 @@ async def late_events_are_ignored(dut):
     for name in (*ports, *(f"{name}_valid" for name in EVENTS)):
         getattr(dut, f"{name}_i").value = 0
     dut.push_distance_i.value = 0
+    dut.push_streams_i.value = 0
     edge = RisingEdge(dut.clk_i)
     await start_clock_and_reset(dut)
     dut.issue_ready_i.value = 1

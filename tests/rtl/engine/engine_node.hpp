@@ -27,7 +27,7 @@ struct Agreed {
 
 class EngineNode {
  public:
-  static constexpr unsigned kPorts = 2;                   ///< AXI4 ports to memory
+  static constexpr unsigned kPorts = 3;                   ///< AXI4 ports to memory
   using Place = std::pair<std::uint64_t, std::uint64_t>;  ///< address, bytes
 
   EngineNode(std::uint32_t node, sim::Network& network, const sim::AxiMemoryConfig& memory);
