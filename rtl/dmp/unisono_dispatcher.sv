@@ -51,6 +51,7 @@ module unisono_dispatcher
   // How many bytes a move may have done, for those of its producers: two cycles after its look has begun, and then as
   // they grow. It says that it waits for more, and is kicked.
   output move_id_t       follow_id_o,
+  input  logic           follow_free_i,            // one cycle after: it has none
   input  logic           follow_limited_i,
   input  message_bytes_t follow_limit_i,
   output logic           follow_waits_o,
@@ -412,7 +413,7 @@ module unisono_dispatcher
   assign binding_slot_o = id_q.slot;
   assign binding_region_o = state_q == Bind0 ? move.op0.region
                             : state_q == Bind1 ? move.op1.region : move.local_.region;
-  assign binding_asks_o = state_q == Bind0 || state_q == Bind1 || state_q == Bind2;
+  assign binding_asks_o = state_q == Bind0 || state_q == Bind1 || state_q == Bind2 || state_q == Decode;
   binding_t op0_binding_d, op0_binding_q, op1_binding_d, op1_binding_q;
   generation_t generation_d, generation_q;
   // Elements have 1, 2, 4, 8 or 16 bytes.
@@ -458,6 +459,13 @@ module unisono_dispatcher
               beyond(run_new.local_, move.local_, move_bytes, binding_i);
   end
 
+  // A short message from memory that follows no other move: credit is all that it can want. (Credit that waits for
+  // anything but space could be what that needs.)
+  logic early_credit, early_asked_d, early_asked_q, early_credited_d, early_credited_q;
+  assign early_credit = exists && move.remote.kind == RemoteKindMessage && move.remote.mode == PeerModeRank &&
+                        move.op1.kind != OperandKindArrival && move.protocol != ProtocolRendezvous &&
+                        move_bytes <= message_bytes_t'(communicator_i.eager_limit) && follow_free_i && !held_i;
+
   // --- how much may go
   message_bytes_t left, allowed;
   assign left = run_q.bytes - progress_q.position;
@@ -478,7 +486,7 @@ module unisono_dispatcher
   logic follows;
   assign next_bytes = run_q.arrival ? message_bytes_t'(segment_q.bytes)
                       : left < message_bytes_t'(run_q.segment) ? left : message_bytes_t'(run_q.segment);
-  assign follows = !follow_limited_i || progress_q.position + next_bytes <= follow_limit_i;
+  assign follows = follow_free_i || !follow_limited_i || progress_q.position + next_bytes <= follow_limit_i;
   assign follow_id_o = id_d;
 
   // Which lane. What only reads memory and sends needs no plugin, unless the compute lane still holds something for the
@@ -523,6 +531,8 @@ module unisono_dispatcher
     segment_d = segment_q;
     op0_binding_d = op0_binding_q;
     op1_binding_d = op1_binding_q;
+    early_asked_d = early_asked_q && !credit_answer_i;
+    early_credited_d = early_credited_q || (early_asked_q && credit_answer_i && credit_granted_i);
     generation_d = generation_q;
     walk_d = walk_q;
     index_d = index_q;
@@ -603,19 +613,28 @@ module unisono_dispatcher
         state_d = Idle;
       end
 
-      Bind0: state_d = Bind1;
+      Bind0: begin
+        // Credit for a short message that waits for nothing else is asked for meanwhile.
+        credit_take_o = early_credit;
+        early_asked_d = early_credit && credit_ready_i;
+        early_credited_d = 1'b0;
+        state_d = Bind1;
+      end
       Bind1: begin
         op0_binding_d = binding_i;
-        state_d = Bind2;
+        state_d = move.op1.kind == OperandKindMemory || move.local_.kind == OperandKindMemory ? Bind2 : Decode;
       end
       Bind2: begin
         op1_binding_d = binding_i;
         state_d = Decode;
       end
 
-      Decode: begin
+      Decode: if (early_asked_q && !credit_answer_i) begin
+        // Its answer is on its way.
+      end else begin
         run_write = 1'b1;
         progress_new = '0;
+        progress_new.credited = early_credited_d;
         progress_new.peers = move_peers;
         progress_new.made = !(run_new.local_ || run_new.arrival);
         progress_write = 1'b1;
@@ -625,6 +644,12 @@ module unisono_dispatcher
         if (outside) begin
           fail_valid_o = 1'b1;
           state_d = Idle;
+          // Nothing of it is sent, but the credit that it has is given back.
+          progress_new.done = 1'b1;
+          if (early_credited_d) begin
+            sender_write = 1'b1;
+            sends_d[sender_pair] = 1'b1;
+          end
         end else if (!exists) begin
           consumed_valid_o = 1'b1;
           sent_valid_o = 1'b1;
@@ -635,7 +660,8 @@ module unisono_dispatcher
             sender_write = 1'b1;
             sends_d[sender_pair] = 1'b1;
           end
-          state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post : Look;
+          state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post
+                    : !run_new.fan_out && follow_free_i ? Credit : Look;
           walk_d = Posting;
           index_d = '0;
         end
@@ -685,7 +711,9 @@ module unisono_dispatcher
         end
         // A kick that came too late finds its move done, or its local result not there yet.
         state_d = progress_d.done || (!progress_d.made && progress_d.position == run_d.bytes &&
-                                      run_d.bytes != '0) ? Idle : run_d.fan_in ? ListWait : Head;
+                                      run_d.bytes != '0) ? Idle
+                  : run_d.fan_in ? ListWait
+                  : !run_d.arrival && !offered_q && follow_free_i ? Credit : Head;
         walk_d = Checking;
         index_d = '0;
         if (!live_q[id_q]) begin
@@ -725,16 +753,20 @@ module unisono_dispatcher
       Credit: begin
         if (!follows && !credit_asked_q) begin
           follow_waits_o = 1'b1;
+          offer_answer_o = offered_q;
           state_d = Idle;
         end else if (!run_q.send) begin
-          state_d = Size;
+          bytes_d = sized;
+          lane_d = 1'b0;
+          state_d = Dispatch;
         end else if (held_i) begin
           // What is before it waits for space at most.
           again = 1'b1;
           state_d = Idle;
         end else if (run_q.eager) begin
+          bytes_d = sized;
           if (progress_q.credited) begin
-            state_d = Size;
+            state_d = Space;
           end else begin
             credit_take_o = !credit_asked_q;
             if (credit_answer_i) begin
@@ -743,7 +775,7 @@ module unisono_dispatcher
               progress_write = credit_granted_i;
               // Credit may be held by messages that the peer takes only after this one, so it is asked.
               asks_d = !credit_granted_i;
-              state_d = credit_granted_i ? Size : Space;
+              state_d = Space;
             end
           end
         end else if (context_i.point_to_point && !progress_q.requested) begin
@@ -918,7 +950,7 @@ module unisono_dispatcher
   assign head_entry_o = id_q.entry;
   assign take_pair_o = arrival_pair;
   assign credit_communicator_o = context_i.communicator;
-  assign credit_peer_o = run_q.peer;
+  assign credit_peer_o = state_q == Bind0 ? rank_t'(move.remote.peer) : run_q.peer;
   assign space_session_o = peer_i.session;
   assign space_bytes_o = bytes_q;
   assign event_id_o = id_q;
@@ -958,6 +990,8 @@ module unisono_dispatcher
       lane_q <= 1'b0;
       yields_q <= 1'b0;
       yields_peer_q <= '0;
+      early_asked_q <= 1'b0;
+      early_credited_q <= 1'b0;
       credit_asked_q <= 1'b0;
       space_asked_q <= 1'b0;
       issued_here_q <= 1'b0;
@@ -986,6 +1020,8 @@ module unisono_dispatcher
       lane_q <= lane_d;
       yields_q <= yields_d;
       yields_peer_q <= yields_peer_d;
+      early_asked_q <= early_asked_d;
+      early_credited_q <= early_credited_d;
       credit_asked_q <= state_d == Credit && (credit_asked_q || (credit_take_o && credit_ready_i));
       space_asked_q <= state_d == Space && (space_asked_q || (space_valid_o && space_ready_i));
       issued_here_q <= state_q == Decode;

@@ -36,8 +36,9 @@ module unisono_producers
   input  generation_t    end_generation_i,
   input  segment_bytes_t end_bytes_i,
 
-  // How many bytes a move may have done.
+  // How many bytes a move may have done. One cycle after the question it is known whether it follows no other (free).
   input  move_id_t       ask_id_i,
+  output logic           free_o,
   output message_bytes_t limit_o,
   output logic           limited_o,        // without: all
 
@@ -127,6 +128,8 @@ module unisono_producers
   );
 
   // ------------------------------------------------------------------------------------------------ limits
+
+  assign free_o = !producers[0].valid && !producers[1].valid;
 
   slot_t slot_q;
   logic [1:0] limits_q, none_q;

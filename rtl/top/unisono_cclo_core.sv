@@ -14,7 +14,8 @@ module unisono_cclo_core
 #(
   parameter int unsigned DataBytes = 64,
   parameter logic [63:0] BufferBase = 64'h0,
-  parameter int unsigned BufferBytes = 8192
+  parameter int unsigned BufferBytes = 8192,
+  parameter int unsigned BypassWords = 64
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -322,7 +323,7 @@ module unisono_cclo_core
   // ----------------------------------------------------------------------------------- segment dependencies
 
   move_id_t follow_id, follow_kick_id;
-  logic follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
+  logic follow_free, follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
   message_bytes_t follow_limit;
   logic end_valid;
   job_end_t job_end;
@@ -333,7 +334,7 @@ module unisono_cclo_core
     .push_distance0_i(moves_move.segment_dependency0[4:0]), .push_distance1_i(moves_move.segment_dependency1[4:0]),
     .end_valid_i(end_valid), .end_id_i(job_end.id), .end_generation_i(job_end.generation),
     .end_bytes_i(job_end.made),
-    .ask_id_i(follow_id), .limit_o(follow_limit), .limited_o(follow_limited),
+    .ask_id_i(follow_id), .free_o(follow_free), .limit_o(follow_limit), .limited_o(follow_limited),
     .wait_valid_i(follow_waits), .wait_id_i(event_id),
     .kick_valid_o(follow_kick_valid), .kick_ready_i(follow_kick_ready), .kick_id_o(follow_kick_id)
   );
@@ -421,7 +422,7 @@ module unisono_cclo_core
     .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
     .issue_generation_i(issue_generation),
-    .follow_id_o(follow_id), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
+    .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
     .follow_waits_o(follow_waits), .follow_kick_valid_i(follow_kick_valid),
     .follow_kick_ready_o(follow_kick_ready), .follow_kick_id_i(follow_kick_id),
     .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
@@ -480,9 +481,17 @@ module unisono_cclo_core
 
   // ----------------------------------------------------------------------------------- receive buffers
 
-  logic bypass_valid, bypass_ready, bypass_last;
-  logic [DataBytes*8-1:0] bypass_data;
-  logic [DataBytes-1:0] bypass_keep;
+  // What goes past the buffers waits here for its other operand, while the header behind it is looked at: so a memory
+  // that answers after BypassWords cycles takes nothing of the rate.
+  logic bypass_valid, bypass_ready, bypass_last, passing_valid, passing_ready, passing_last;
+  logic [DataBytes*8-1:0] bypass_data, passing_data;
+  logic [DataBytes-1:0] bypass_keep, passing_keep;
+  unisono_fifo #(.Width(9 * DataBytes + 1), .Depth(BypassWords)) u_bypass (
+    .clk_i, .rst_ni, .in_valid_i(passing_valid), .in_ready_o(passing_ready),
+    .in_data_i({passing_last, passing_keep, passing_data}),
+    .out_valid_o(bypass_valid), .out_ready_i(bypass_ready), .out_data_o({bypass_last, bypass_keep, bypass_data}),
+    .count_o()
+  );
 
   unisono_rbm #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_rbm (
     .clk_i, .rst_ni,
@@ -497,8 +506,8 @@ module unisono_cclo_core
     .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]), .write_data_o(write_data_o[1]),
     .write_keep_o(write_keep_o[1]), .write_last_o(write_last_o[1]), .written_i(written_valid_i[1]),
     .written_error_i(written_error_i[1]),
-    .bypass_valid_o(bypass_valid), .bypass_ready_i(bypass_ready), .bypass_data_o(bypass_data),
-    .bypass_keep_o(bypass_keep), .bypass_last_o(bypass_last),
+    .bypass_valid_o(passing_valid), .bypass_ready_i(passing_ready), .bypass_data_o(passing_data),
+    .bypass_keep_o(passing_keep), .bypass_last_o(passing_last),
     .offer_valid_o(offer_valid), .offer_id_o(offer_id), .offer_bytes_o(offer_bytes),
     .offer_total_o(offer_total),
     .offer_answer_i(offer_answer), .offer_accepted_i(offer_accepted),
