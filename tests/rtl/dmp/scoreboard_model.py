@@ -70,9 +70,7 @@ class Call:
             other = move.number - 1 - bit
             if move.dependencies >> bit & 1 and other >= self.retired and not self.done(other):
                 return False
-            if move.streams >> bit & 1 and other >= self.retired and not (
-                self.moves[other].issued or self.done(other)
-            ):
+            if move.streams >> bit & 1 and other >= self.retired and not (self.moves[other].issued or self.done(other)):
                 return False
         for earlier in self.moves[self.retired : move.number]:
             if earlier.receives & move.receives and not (earlier.consumed or earlier.sent or self.done(earlier.number)):
