@@ -880,9 +880,12 @@ module unisono_dispatcher
             sent_valid_o = last_of_move && run_q.send;
             if (last_segment && run_q.send) begin
               sends_d[send_pair] = 1'b0;
-              granted_d[send_pair] = next_granted_q[send_pair];
-              next_granted_d[send_pair] = 1'b0;
-              parity_d[send_pair] = !parity_q[send_pair];
+              // A short message leaves the grant alone that has come for a long one behind it.
+              if (!run_q.eager) begin
+                granted_d[send_pair] = next_granted_q[send_pair];
+                next_granted_d[send_pair] = 1'b0;
+                parity_d[send_pair] = !parity_q[send_pair];
+              end
               if (run_q.fan_out) begin
                 // On to the next peer, from the beginning.
                 progress_d.peers = next_peers;

@@ -36,6 +36,15 @@ sim::NetworkConfig usual_network() {
   return network;
 }
 
+sim::AxiMemoryConfig usual_memory() {
+  sim::AxiMemoryConfig memory;
+  memory.channels = EngineNode::kPorts;
+  memory.one_memory = true;
+  memory.read_latency = 30;
+  memory.write_latency = 20;
+  return memory;
+}
+
 /// Cycles in which a word that finds the network idle is under way from one node to another.
 std::uint64_t transit(const sim::NetworkConfig& network) {
   return 2 * std::uint64_t{network.link.propagation} + network.switch_latency;
@@ -43,17 +52,14 @@ std::uint64_t transit(const sim::NetworkConfig& network) {
 
 class Cluster {
  public:
-  Cluster(const reference::Job& job, const Agreed& agreed, sim::NetworkConfig config = usual_network()) : job_(job) {
+  Cluster(const reference::Job& job, const Agreed& agreed, sim::AxiMemoryConfig memory = usual_memory()) : job_(job) {
     const std::uint32_t size = job.size();
+    sim::NetworkConfig config = usual_network();
     config.nodes = size;
     network_ = std::make_unique<sim::Network>(config);
-    sim::AxiMemoryConfig memory;
-    memory.channels = kPorts;
-    memory.one_memory = true;
-    memory.read_latency = 30;
-    memory.write_latency = 20;
     std::mt19937_64 random(size);
     for (std::uint32_t rank = 0; rank < size; ++rank) {
+      memory.seed = size * 64 + rank;
       nodes_.push_back(std::make_unique<EngineNode>(rank, *network_, memory));
       nodes_[rank]->create_communicator(2, 77, size, agreed);
       inputs_.push_back({});
@@ -127,7 +133,6 @@ class Cluster {
   }
 
  private:
-  static constexpr unsigned kPorts = EngineNode::kPorts;
   static std::span<const std::uint8_t> bytes_of(const std::vector<std::byte>& bytes) {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
   }
@@ -189,6 +194,42 @@ double peak(const reference::Job& job, const Agreed& agreed, const std::string& 
 }
 
 constexpr std::uint64_t kLarge = std::uint64_t{128} << 10U;  // bytes
+
+/// Messages of a pair by turns from the send lane and from the compute lane, short and long ones, and arrivals that
+/// issue while the ones before them are still coming.
+TEST(Lanes, KeepTheOrderOfAPair) {
+  constexpr std::uint32_t kMessages = 24;
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    std::mt19937_64 random(seed);
+    const Call call = call_of(Collective::kBcast, 3, 1);
+    std::vector<Program> programs(3);
+    std::uint64_t at = 0;
+    for (std::uint32_t i = 0; i < kMessages; ++i) {
+      const std::uint64_t own = 1 + random() % (random() % 2 == 0 ? 40 : 1500);
+      const std::uint64_t passed = 1 + random() % (random() % 2 == 0 ? 40 : 1500);
+      programs[0].moves.push_back(Build(call).take({Region::kSrc, at}).send(1, i).count(passed));
+      const auto send_own = [&] {
+        programs[1].moves.push_back(Build(call).take({Region::kSrc, at}).send(2, 2 * i).count(own));
+      };
+      const Move pass_on = Build(call).arrive(0, i).keep(dst(at)).send(2, 2 * i + 1).count(passed);
+      send_own();
+      programs[1].moves.push_back(pass_on);
+      programs[2].moves.push_back(Build(call).arrive(1, 2 * i).keep(dst(at)).count(own));
+      at += 4 * own;
+      programs[2].moves.push_back(Build(call).arrive(1, 2 * i + 1).keep(dst(at)).count(passed));
+      at += 4 * passed;
+    }
+    sim::AxiMemoryConfig memory = usual_memory();
+    memory.stall_ar = memory.stall_r = memory.stall_aw = memory.stall_w = seed == 1 ? 0 : 90;
+    memory.jitter = 60;
+    memory.reorder = true;
+    Agreed agreed = with_segments(1024);
+    agreed.rx_buffers = static_cast<std::uint32_t>(seed);
+    Cluster cluster(job_of(call, programs, at + 65536, at + 65536), agreed, memory);
+    cluster.run();
+    if (HasFailure()) return;
+  }
+}
 
 TEST(Speed, OneLargeSend) {
   for (const std::uint32_t segment : {1024U, 2048U, 4096U, 8192U}) {
