@@ -285,6 +285,7 @@ module unisono_cclo_core
   generation_t issue_generation, event_generation, complete_generation;
   logic [31:0] streams;
   logic [Calls-1:0][GenerationWidth-1:0] generations;
+  logic [Calls-1:0][EntryWidth:0] window_room;
 
   // A move that follows another one by segments may issue when that one has.
   always_comb begin
@@ -340,7 +341,7 @@ module unisono_cclo_core
   );
 
   // Moves that were taken and have not entered their window yet need their places there.
-  logic [Calls-1:0][EntryWidth:0] window_room, coming_q;
+  logic [Calls-1:0][EntryWidth:0] coming_q;
   logic taken, entered;
   assign taken = move_valid_i && move_ready_o && !move_end_i;
   assign entered = moves_valid && decode_take;

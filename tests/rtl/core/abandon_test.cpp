@@ -199,7 +199,7 @@ TEST(AbandonedCall, IsSilentAfterwards) {
 
 // An error of memory ends the call that it met.
 TEST(AbandonedCall, MemoryErrorsFailTheirCall) {
-  for (std::size_t port = 0; port < 4; ++port) {
+  for (std::size_t port = 0; port < 5; ++port) {
     MachineSettings settings;
     settings.skew = 0;
     CoreMachine machine(2, settings);

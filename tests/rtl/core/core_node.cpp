@@ -345,8 +345,8 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
       }
     }
     if ((top.write_command_valid_o & top.write_command_ready_i & bit) != 0) {
-      writer.commands.push_back({top.write_command_address_o[i], top.write_command_bytes_o[i], cycle, broken_[2 + i]});
-      broken_[2 + i] = false;
+      writer.commands.push_back({top.write_command_address_o[i], top.write_command_bytes_o[i], cycle, broken_[3 + i]});
+      broken_[3 + i] = false;
       if (i == 1) ++counters_.buffered_segments;
     }
   }

@@ -75,7 +75,7 @@ class CoreNode {
   std::uint32_t free_buffers() const { return free_buffers_; }
   /// Eager messages that may be sent to a peer now.
   std::uint32_t credits(std::uint32_t peer) const { return credits_[peer]; }
-  /// Memory answers the next read (0, 1) or write (2, 3) of a port with an error.
+  /// Memory answers the next read (0 to 2) or write (3, 4) of a port with an error.
   void break_memory(std::size_t port) { broken_[port] = true; }
   /// The error code the core has ended a call with, 0 if none.
   std::uint16_t failed(std::uint32_t slot) const { return failed_[slot]; }
@@ -142,7 +142,7 @@ class CoreNode {
   std::deque<std::uint32_t> starting_;  ///< slots whose calls' first moves have not been taken
   std::uint32_t since_move_ = 0;        ///< cycles
   std::uint32_t free_buffers_ = 0;
-  std::array<bool, 4> broken_{};
+  std::array<bool, 5> broken_{};
   std::array<std::array<Place, 5>, 8> regions_{};
   Place binding_;
   std::array<bool, 8> finished_{};
