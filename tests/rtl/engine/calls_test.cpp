@@ -33,7 +33,7 @@ class Cluster {
  public:
   Cluster(std::uint32_t size, const Agreed& agreed, std::uint64_t seed) : network_(config(size, seed)) {
     sim::AxiMemoryConfig memory;
-    memory.channels = 2;
+    memory.channels = EngineNode::kPorts;
     memory.one_memory = true;
     memory.read_latency = 30;
     memory.write_latency = 20;
