@@ -19,6 +19,8 @@
 // A sender without credit, and one of a long point-to-point message, asks: a request takes its place among the messages
 // of its pair and makes the arrival that meets it one that is granted.
 //
+// When a communicator begins anew, what was early in its former life is thrown away.
+//
 // A call that failed is cleared: what its pairs hold is given back, with the credit, and what was early for it too.
 //
 // Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write. Operations on pairs take 2
@@ -221,6 +223,7 @@ module unisono_rbm
   pair_t offer_pair_d, offer_pair_q;
   logic grant_early;                            // a grant is an early one, not the one at the head of Rx
   logic walk_d, walk_q;                         // an early list's head has been passed
+  logic mute_d, mute_q;                         // what is given back is of a communicator that is no more
   logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
   logic forgets;                                // a slot's pairs, all at once
   logic [Calls-1:0] active, sends_q;            // active, and not being cleared; a send of a point-to-point call
@@ -287,10 +290,12 @@ module unisono_rbm
     .clk_i, .rst_ni, .in_valid_i(release_valid_i), .in_ready_o(), .in_data_i(release_buffer_i),
     .out_valid_o(released_valid), .out_ready_i(released_take), .out_data_o(released_head), .count_o()
   );
+  logic signal_mute, recycle_mute_q;
   logic [4:0] signal_count;
-  unisono_fifo #(.Width(BufferWidth), .Depth(16)) u_signals (
-    .clk_i, .rst_ni, .in_valid_i(signal_ends_q), .in_ready_o(), .in_data_i(info_taken_q),
-    .out_valid_o(signal_valid), .out_ready_i(signal_take), .out_data_o(signal_head), .count_o(signal_count)
+  unisono_fifo #(.Width(BufferWidth + 1), .Depth(16)) u_signals (
+    .clk_i, .rst_ni, .in_valid_i(signal_ends_q), .in_ready_o(), .in_data_i({mute_q, info_taken_q}),
+    .out_valid_o(signal_valid), .out_ready_i(signal_take), .out_data_o({signal_mute, signal_head}),
+    .count_o(signal_count)
   );
   logic [BufferWidth:0] recycled_count;
   assign free_buffers_o = (BufferWidth + 1)'(Buffers) - fresh_q + recycled_count;
@@ -315,7 +320,7 @@ module unisono_rbm
     .out_valid_o(bypassed_valid), .out_ready_i(bypassed_take), .out_data_o(bypassed), .count_o()
   );
   assign bypassed_take = bypassed_valid && !recycle_q;
-  assign owed_valid_o = recycle_q ? owner_word.eager : bypassed_valid;
+  assign owed_valid_o = recycle_q ? owner_word.eager && !recycle_mute_q : bypassed_valid;
   assign owed_communicator_o = recycle_q ? owner_word.communicator : bypassed.communicator;
   assign owed_peer_o = recycle_q ? owner_word.source : bypassed.source;
 
@@ -328,6 +333,7 @@ module unisono_rbm
       if (free_take && fresh) fresh_q <= fresh_q + 1'b1;
       recycle_q <= release_take;
       if (release_take) recycle_buffer_q <= release_head;
+      if (release_take) recycle_mute_q <= !released_valid && signal_mute;
     end
   end
 
@@ -370,6 +376,26 @@ module unisono_rbm
       early_pending_q <= early_pending_d;
       store_early_q <= store_early_d;
       bucket_q <= bucket_d;
+    end
+  end
+
+  // A communicator begins anew: what was early in its former life goes away, list by list, before anything more is
+  // taken from Rx. Its credit went with that life.
+  logic [Communicators-1:0] renewed_d, renewed_q, sweeping_d, sweeping_q;
+  logic sweeps, sweep_last;
+  bucket_t sweep_bucket_d, sweep_bucket_q;
+  assign sweeps = sweeping_q != '0;
+  assign sweep_last = sweep_bucket_q == '1;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      renewed_q <= '0;
+      sweeping_q <= '0;
+      sweep_bucket_q <= '0;
+    end else begin
+      renewed_q <= renewed_d;
+      sweeping_q <= sweeping_d;
+      sweep_bucket_q <= sweep_bucket_d;
+      if (begins_valid_i) renewed_q[begins_communicator_i] <= 1'b1;
     end
   end
 
@@ -752,6 +778,10 @@ module unisono_rbm
     early_new = '0;
     early_pending_d = early_pending_q;
     store_early_d = store_early_q;
+    renewed_d = renewed_q;
+    sweeping_d = sweeping_q;
+    sweep_bucket_d = sweep_bucket_q;
+    mute_d = 1'b0;
     at_d = at_q;
     stays_d = stays_q;
     stays_head_d = stays_head_q;
@@ -794,6 +824,18 @@ module unisono_rbm
           early_read = 1'b1;
           bucket_d = pending_head.bucket;
           state_d = pending_head.early ? AppendEarly : Append;
+        end else if (sweeps) begin
+          early_read = 1'b1;
+          bucket_d = sweep_bucket_q;
+          stays_d = 1'b0;
+          walk_d = 1'b0;
+          at_d = '0;
+          sweep_bucket_d = sweep_bucket_q + 1'b1;
+          if (early_q[sweep_bucket_q]) state_d = AdoptRead;
+          else if (sweep_last) sweeping_d = '0;
+        end else if (renewed_q != '0 && early_pending_q == '0 && payload_q == PayloadNone && !offering_q) begin
+          renewed_d = '0;
+          sweeping_d = renewed_q;
         end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
           forgets = 1'b1;
           cleared_d = 1'b1;
@@ -835,7 +877,7 @@ module unisono_rbm
           record_address = grants_head;
           pair_d = grants_head;
           state_d = Grant;
-        end else if (received_valid_i && !offering_q && payload_q == PayloadNone) begin
+        end else if (received_valid_i && !offering_q && payload_q == PayloadNone && renewed_q == '0) begin
           record_read = 1'b1;
           record_address = is_write ? token_pair : '{slot: match, peer: received_i.source};
           matched_d = match_any;
@@ -905,13 +947,23 @@ module unisono_rbm
         at_d = link_word;
         state_d = at_q == early_word[BufferWidth-1:0] ? AdoptEnd : AdoptRead;
         link_new = at_q;
-        if (info_word.communicator != own.communicator || info_word.source != pair_q.peer ||
-            info_word.point_to_point != own.point_to_point || info_word.key != early_key || bound_q) begin
+        if (sweeps ? !sweeping_q[info_word.communicator]
+                   : info_word.communicator != own.communicator || info_word.source != pair_q.peer ||
+                     info_word.point_to_point != own.point_to_point || info_word.key != early_key || bound_q) begin
           link_write = stays_q;
           link_write_address = stays_tail_q;
           stays_d = 1'b1;
           if (!stays_q) stays_head_d = at_q;
           stays_tail_d = at_q;
+        end else if (sweeps) begin
+          if (signal_count[3]) begin
+            at_d = at_q;
+            state_d = AdoptCheck;
+          end else begin
+            mute_d = 1'b1;
+            signal_ends_d = 1'b1;
+            info_taken_d = at_q;
+          end
         end else if (info_word.grant && !active[pair_q.slot]) begin
           signal_ends_d = 1'b1;
           info_taken_d = at_q;
@@ -956,9 +1008,10 @@ module unisono_rbm
         early_valid = stays_q;
         early_new = {stays_head_q, stays_tail_q};
         record_new = record_q;
-        record_write = 1'b1;
+        record_write = !sweeps;
         walk_d = 1'b0;
         state_d = Idle;
+        if (sweeps && sweep_bucket_q == '0) sweeping_d = '0;
       end
 
       // info and link of the head are read now, and used in the next cycle.
@@ -1299,6 +1352,7 @@ module unisono_rbm
       post_ready_q <= 1'b0;
       adopt_ready_q <= 1'b0;
       walk_q <= 1'b0;
+      mute_q <= 1'b0;
       signal_ends_q <= 1'b0;
       matched_q <= 1'b0;
       bound_q <= 1'b0;
@@ -1325,6 +1379,7 @@ module unisono_rbm
       post_ready_q <= post_ready_o;
       adopt_ready_q <= adopt_ready_o;
       walk_q <= walk_d;
+      mute_q <= mute_d;
       signal_ends_q <= signal_ends_d;
       matched_q <= matched_d;
       bound_q <= bound_d;

@@ -21,7 +21,7 @@ sim::ClusterConfig usual(std::uint32_t nodes) {
   sim::ClusterConfig config;
   config.network.nodes = nodes;
   config.network.policy = sim::Policy::kPause;
-  config.memory.channels = 2;
+  config.memory.channels = sim::Node::kMemoryPorts;
   config.memory.one_memory = true;
   config.memory.read_latency = 30;
   config.memory.write_latency = 20;
