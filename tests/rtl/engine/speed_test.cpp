@@ -286,7 +286,7 @@ TEST(Speed, ChainBroadcast) {
     std::printf(
         "chain broadcast of %llu bytes: %.0f cycles to the third rank, %.1f per hop, %.1f without the network\n",
         static_cast<unsigned long long>(bytes), cycles[0], hop, hop - static_cast<double>(transit(usual_network())));
-    EXPECT_LT(hop - static_cast<double>(transit(usual_network())), bytes == 64 ? 50 : 200);
+    EXPECT_LT(hop - static_cast<double>(transit(usual_network())), bytes == 64 ? 53 : 200);
   }
 }
 
@@ -341,7 +341,7 @@ TEST(Speed, SmallMessages) {
   for (const std::uint32_t receivers : {1U, 4U}) {
     const double cycles = small_messages(receivers, 64);
     std::printf("messages of 64 bytes from one rank to %u: one in %.1f cycles\n", receivers, cycles);
-    EXPECT_LT(cycles, receivers == 1 ? 24.5 : 10.5);
+    EXPECT_LT(cycles, receivers == 1 ? 32 : 12.5);
   }
 }
 
