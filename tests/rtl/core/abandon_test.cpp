@@ -160,6 +160,11 @@ class RandomPrograms {
     const auto from = static_cast<std::uint32_t>(random_() % ranks);
     const auto to = static_cast<std::uint32_t>((from + 1 + random_() % (ranks - 1)) % ranks);
     const auto further = static_cast<std::uint32_t>((to + 1 + random_() % (ranks - 1)) % ranks);
+    if (tag % 7 == 3) {
+      programs_[from].moves.push_back(build::Build(call_).send(to, tag).signal());
+      programs_[to].moves.push_back(build::Build(call_).arrive(from, tag).signal());
+      return;
+    }
     const std::uint64_t count = counts_[tag % 10 == 0 ? 3 : random_() % 3];
     const bool adds = flips(), arrives_at_sum = flips(), passes_on = flips(), keeps = !passes_on || flips();
     build::Build first(call_), second(call_), third(call_);
