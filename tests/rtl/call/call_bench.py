@@ -137,7 +137,14 @@ class FrontBench:
                 "clear_done_i",
                 "ready_i",
             ),
-            *("table_data_i", "table_valid_i", "communicator_changed_i", "counter_i", "rx_buffer_data_i", "kernel_start_ready_i"),
+            *(
+                "table_data_i",
+                "table_valid_i",
+                "communicator_changed_i",
+                "counter_i",
+                "rx_buffer_data_i",
+                "kernel_start_ready_i",
+            ),
             *("kernel_done_valid_i", "kernel_done_code_i", "room_i"),
         ):
             getattr(dut, name).value = 0
