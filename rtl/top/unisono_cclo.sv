@@ -257,13 +257,22 @@ module unisono_cclo
     .fail_valid_o(cpu_fail_valid), .fail_slot_o(cpu_fail_slot), .fail_code_o(cpu_fail_code)
   );
 
+  // Point to point, grants of several sends to one peer are told apart by a number of this engine's own.
+  logic [31:0] pair_sequence_q;
+  always_ff @(posedge clk_i) begin
+    if (!engine_rst_n) pair_sequence_q <= '0;
+    else if (context_valid && cpu_context.space == unisono_cpu_pkg::SpacePointToPoint) begin
+      pair_sequence_q <= pair_sequence_q + 32'd1;
+    end
+  end
+
   call_context_t call_context;
   logic collective;
   assign collective = cpu_context.space == unisono_cpu_pkg::SpaceCollective;
   assign call_context = '{
     signature: cpu_context.signature,
     tag: collective ? '0 : cpu_context.sequence_or_tag,
-    sequence_: collective ? cpu_context.sequence_or_tag : '0,
+    sequence_: collective ? cpu_context.sequence_or_tag : pair_sequence_q,
     dtype: cpu_context.dtype,
     point_to_point: cpu_context.space == unisono_cpu_pkg::SpacePointToPoint,
     communicator: communicator_t'(cpu_context.communicator)

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,48 @@ TEST(Cclo, RefusesAnUnknownAlgorithm) {
   const auto [id, code] = job.host(0).completion(10000);
   EXPECT_EQ(id, call.call_id);
   EXPECT_EQ(code, static_cast<std::uint16_t>(ErrorCode::kUnknownAlgorithm));
+}
+
+TEST(Cclo, SeveralLongSendsToOnePeerAreToldApart) {
+  // All are granted at once; receives stand in another order than sends.
+  constexpr std::uint32_t kMessages = 4;
+  constexpr std::uint64_t kCount = 20'000;
+  Job& job = job_of(2);
+  std::vector<std::uint32_t> ids(2 * kMessages);
+  const auto place = [](std::uint32_t message) { return sim::Node::kMemoryAddress + message * (kCount * 4 + 64); };
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    std::vector<std::int32_t> data(kCount);
+    for (std::size_t k = 0; k < kCount; ++k) data[k] = static_cast<std::int32_t>(k * 5 + i * 1'000'003);
+    job.cluster().node(0).store(place(i), std::as_bytes(std::span(data)));
+    CallDescriptor call;
+    call.dtype = Datatype::kInt32;
+    call.communicator = kPlace;
+    call.count = kCount;
+    call.collective = Collective::kSend;
+    call.root = 1;
+    call.tag = i;
+    call.src_address = place(i);
+    call.src_bytes = kCount * 4;
+    call.call_id = ids[i] = next_call_id();
+    job.host(0).submit(call);
+    call.collective = Collective::kRecv;
+    call.root = 0;
+    call.tag = kMessages - 1 - i;
+    call.src_address = call.src_bytes = 0;
+    call.dst_address = place(call.tag);
+    call.dst_bytes = kCount * 4;
+    call.call_id = ids[kMessages + i] = next_call_id();
+    job.host(1).submit(call);
+  }
+  for (std::uint32_t node = 0; node < 2; ++node) {
+    for (std::uint32_t i = 0; i < kMessages; ++i) EXPECT_EQ(job.host(node).completion(kLimit).second, 0) << node;
+  }
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    std::vector<std::int32_t> got(kCount), sent(kCount);
+    job.cluster().node(1).load(place(i), std::as_writable_bytes(std::span(got)));
+    job.cluster().node(0).load(place(i), std::as_writable_bytes(std::span(sent)));
+    EXPECT_EQ(got, sent) << "message " << i;
+  }
 }
 
 class Calls : public testing::TestWithParam<const Algorithm*> {};
