@@ -3,7 +3,11 @@
 namespace unisono::sim {
 
 Cluster::Cluster(const ClusterConfig& config)
-    : clock_khz_(config.network.clock_khz), has_firmware_(!config.firmware.empty()), network_(config.network) {
+    : clock_khz_(config.network.clock_khz),
+      has_firmware_(!config.firmware.empty()),
+      network_(config.network),
+      team_(config.engines == 0 ? config.network.nodes : config.engines, config.threads,
+            [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
   const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;
   for (std::uint32_t node = 0; node < engines; ++node) {
     NodeConfig own;
@@ -18,7 +22,9 @@ Cluster::Cluster(const ClusterConfig& config)
 }
 
 void Cluster::tick() {
-  for (const auto& node : nodes_) node->tick();
+  for (const auto& node : nodes_) node->look();
+  team_.run();
+  for (const auto& node : nodes_) node->commit();
   network_.tick();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cluster/node.hpp"
+#include "sim/cluster/team.hpp"
 #include "sim/network/network.hpp"
 
 namespace unisono::sim {
@@ -18,9 +19,10 @@ struct ClusterConfig {
   std::string firmware;       ///< see NodeConfig
   std::string wave;           ///< of node 0, if not empty
   std::uint64_t seed = 1;
+  unsigned threads = 1;  ///< that evaluate nodes at the same time; at most one per node is used
 };
 
-/// Same configuration, same accesses in the same cycles: same cycles ever after.
+/// Same configuration, same accesses in the same cycles: same cycles ever after, with any number of threads.
 class Cluster {
  public:
   /// Throws Error.
@@ -30,6 +32,8 @@ class Cluster {
   Node& node(std::uint32_t number) { return *nodes_[number]; }
   const Network& network() const { return network_; }
   Network& network() { return network_; }
+
+  unsigned threads() const { return team_.threads(); }
 
   /// One cycle of all.
   void tick();
@@ -43,6 +47,7 @@ class Cluster {
   bool has_firmware_;
   Network network_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  Team team_;  ///< after the nodes: its threads end first
 };
 
 }  // namespace unisono::sim

@@ -1,6 +1,7 @@
 // unisono-cluster: N Verilated engines, a network between them, and a socket to each one's host.
+#include <sys/resource.h>
+
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -21,15 +22,19 @@ using unisono::ErrorCode;
 
 constexpr const char* kUsage =
     "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
-    "                       [--firmware FILE] [--wave FILE]\n"
+    "                       [--threads N] [--firmware FILE] [--wave FILE]\n"
     "\n"
     "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
     "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
     "  --memory    platform: partitioned (copies take time, a call takes 50 us to be given) or\n"
     "              unified (the host's memory, a call takes 2 us); without it neither takes time\n"
     "  --seed      of everything random; same seed, same cycles\n"
+    "  --threads   that evaluate nodes at the same time, which changes no cycle; default: one per node, as far as\n"
+    "              there are processors\n"
     "  --firmware  image of the microcontroller, 32-bit words in hexadecimal; default: the one built with it\n"
     "  --wave      waveforms of node 0, in a build that has them\n";
+
+constexpr std::uint64_t kMostNodes = 64;
 
 struct Options {
   unisono::sim::ClusterConfig cluster;
@@ -66,6 +71,7 @@ Options parse(int count, char** arguments) {
   cluster.memory.write_latency = 30;
   cluster.memory.one_memory = true;
   cluster.firmware = UNISONO_FIRMWARE_HEX;
+  cluster.threads = unisono::sim::usable_processors();
   std::uint64_t nodes = 0;
   for (int i = 1; i < count; ++i) {
     const std::string option = arguments[i];
@@ -83,6 +89,12 @@ Options parse(int count, char** arguments) {
       options.platform = platform_of(value);
     } else if (option == "--seed") {
       cluster.seed = number_of(option, value);
+    } else if (option == "--threads") {
+      const std::uint64_t threads = number_of(option, value);
+      if (threads < 1 || threads > kMostNodes) {
+        throw Error(ErrorCode::kInvalidArgument, "--threads: 1 to 64\n" + std::string(kUsage));
+      }
+      cluster.threads = static_cast<unsigned>(threads);
     } else if (option == "--firmware") {
       cluster.firmware = value;
     } else if (option == "--wave") {
@@ -97,7 +109,6 @@ Options parse(int count, char** arguments) {
       throw Error(ErrorCode::kInvalidArgument, "there is no option " + option + "\n" + kUsage);
     }
   }
-  constexpr std::uint64_t kMostNodes = 64;
   if (nodes < 1 || nodes > kMostNodes) {
     throw Error(ErrorCode::kInvalidArgument, "-n: a cluster has 1 to 64 nodes\n" + std::string(kUsage));
   }
@@ -120,13 +131,18 @@ int main(int count, char** arguments) {
   try {
     const Options options = parse(count, arguments);
     unisono::sim::Cluster cluster(options.cluster);
-    const auto begin = std::chrono::steady_clock::now();
-    unisono::sim::Server(cluster, options.platform, options.sockets).run();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    unisono::sim::Server server(cluster, options.platform, options.sockets);
+    server.run();
     const double cycles = static_cast<double>(cluster.cycle());
     const double khz = static_cast<double>(cluster.clock_khz());
-    std::fprintf(stderr, "unisono-cluster: %u nodes, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz\n",
-                 cluster.nodes(), cycles, cycles * 1000 / khz, khz / 1000, cycles / took.count() / 1000);
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    const double user = static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec);
+    std::fprintf(stderr,
+                 "unisono-cluster: %u nodes, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
+                 "%.1f us of processor time per node and cycle\n",
+                 cluster.nodes(), cycles, cycles * 1000 / khz, khz / 1000, cycles / server.seconds() / 1000,
+                 cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "unisono-cluster: %s\n", error.what());

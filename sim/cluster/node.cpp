@@ -58,6 +58,7 @@ Node::Node(const NodeConfig& config, Network& network)
   if (!config.firmware.empty()) context_->commandArgs(2, arguments);
   top_ = std::make_unique<Vunisono_cclo>(context_.get());
   Vunisono_cclo& top = *top_;
+  sent_.data = sent_data_.data();
   if (!config.wave.empty()) wave_ = std::make_unique<Wave>(*context_, top, config.wave);
   bind_read_pins(pins_, top, kIdBits, 64, kWordBytes);
   bind_write_pins(pins_, top, kIdBits, 64, kWordBytes);
@@ -137,34 +138,39 @@ void Node::receive() {
   top.mac_rx_error_i = word->damaged;
 }
 
-void Node::send() {
-  Vunisono_cclo& top = *top_;
-  if (top.mac_tx_valid_o == 0 || top.mac_tx_ready_i == 0) return;
-  if (first_sent_ == 0 && top.mac_tx_control_o == 0) first_sent_ = network_.cycle();
-  SentWord sent;
-  sent.data = reinterpret_cast<const std::byte*>(&top.mac_tx_data_o[0]);
-  sent.bytes = static_cast<std::uint32_t>(__builtin_popcountll(top.mac_tx_keep_o));
-  sent.last = top.mac_tx_last_o != 0;
-  sent.destination = top.mac_tx_dest_o;
-  sent.frame_bytes = top.mac_tx_bytes_o;
-  sent.port = top.mac_tx_control_o;
-  if (const Pushed result = network_.push(node_, sent); result != Pushed::kTaken) {
-    throw Error(ErrorCode::kInternal, "node " + std::to_string(node_) + ": the network refused a word to node " +
-                                          std::to_string(sent.destination) + ": " + name_of(result));
-  }
+void Node::look() {
+  top_->mac_tx_ready_i = network_.can_push(node_);
+  receive();
 }
 
-void Node::tick() {
+void Node::commit() {
+  if (sends_) {
+    if (first_sent_ == 0 && sent_.port == 0) first_sent_ = network_.cycle();
+    if (const Pushed result = network_.push(node_, sent_); result != Pushed::kTaken) {
+      throw Error(ErrorCode::kInternal, "node " + std::to_string(node_) + ": the network refused a word to node " +
+                                            std::to_string(sent_.destination) + ": " + name_of(result));
+    }
+  }
+  if (pops_) network_.pop(node_);
+}
+
+void Node::evaluate() {
   Vunisono_cclo& top = *top_;
-  top.mac_tx_ready_i = network_.can_push(node_);
-  receive();
+  Verilated::threadContextp(context_.get());  // each thread has its own
   top.clk_i = 0;
   top.eval();
   if (wave_) wave_->dump();
 
-  const bool popped = top.mac_rx_valid_i != 0 && top.mac_rx_ready_o != 0;
-  send();
-  if (popped) network_.pop(node_);
+  pops_ = top.mac_rx_valid_i != 0 && top.mac_rx_ready_o != 0;
+  sends_ = top.mac_tx_valid_o != 0 && top.mac_tx_ready_i != 0;
+  if (sends_) {
+    std::memcpy(sent_data_.data(), &top.mac_tx_data_o[0], kWordBytes);
+    sent_.bytes = static_cast<std::uint32_t>(__builtin_popcountll(top.mac_tx_keep_o));
+    sent_.last = top.mac_tx_last_o != 0;
+    sent_.destination = top.mac_tx_dest_o;
+    sent_.frame_bytes = top.mac_tx_bytes_o;
+    sent_.port = top.mac_tx_control_o;
+  }
   for (unsigned port = 0; port < kMemoryPorts; ++port) memory_.tick(port, pins_.sample(port));
 
   const bool call_taken = top.call_valid_i != 0 && top.call_ready_o != 0;

@@ -46,8 +46,13 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// One cycle of the clock.
-  void tick();
+  // A cycle of the clock, in three parts. Only `evaluate` may run at the same time as that of other nodes: it changes
+  // nothing but this node, and the network stands still meanwhile.
+  /// What the network shows the node in this cycle.
+  void look();
+  void evaluate();
+  /// What the node has sent and taken.
+  void commit();
 
   /// Begins an access; the one before must have ended.
   void begin(const RegisterAccess& access);
@@ -81,7 +86,6 @@ class Node {
  private:
   void offer_beat();
   void receive();
-  void send();
 
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vunisono_cclo> top_;
@@ -91,6 +95,10 @@ class Node {
   Network& network_;
   AxiMemory memory_;
   AxiPins pins_;
+  // Between `evaluate` and `commit`; the data is copied, for the clock's edge changes the pins.
+  SentWord sent_;
+  std::array<std::byte, kWordBytes> sent_data_;
+  bool sends_ = false, pops_ = false;
   RegisterAccess access_;
   std::array<std::uint64_t, 16> calling_{};
   unsigned beats_left_ = 0;

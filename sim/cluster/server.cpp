@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -291,6 +292,7 @@ void Server::run() {
     for (const auto& host : hosts_) {
       if (host->waits()) host->begin();
     }
+    const auto begin = std::chrono::steady_clock::now();
     for (bool answered = false; !answered;) {
       for (const auto& host : hosts_) {
         if (host->waits()) host->advance();
@@ -307,6 +309,7 @@ void Server::run() {
       }
       cluster_.tick();
     }
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 }
 

@@ -33,6 +33,8 @@ class Server {
 
   /// Until all hosts have gone. Throws Error when a host breaks the protocol beyond repair; others go on.
   void run();
+  /// Of this machine's time, how much the simulation took, hosts left out.
+  double seconds() const { return seconds_; }
 
  private:
   class Attached;
@@ -43,6 +45,7 @@ class Server {
 
   Cluster& cluster_;
   PlatformModel model_;
+  double seconds_ = 0;
   std::vector<std::unique_ptr<Attached>> hosts_;
 };
 
