@@ -85,9 +85,9 @@ def test_wrappers_join_each_memory_port_to_its_own(platform):
     wrapper = (ROOT / "platform" / platform / f"unisono_{platform}.sv").read_text()
     engine = (RTL / "top" / "unisono_cclo_engine.sv").read_text()
     ports = re.findall(r"(?:input|output) +logic +\[Ports-1:0\].* m_axi_(\w+)", engine)
-    joined = re.findall(r"\.m_axi_(\w+) *\(\{m_axi_op1_(\w+), m_axi_op0_(\w+)\}\)", wrapper)
+    joined = re.findall(r"\.m_axi_(\w+) *\(\{m_axi_send_(\w+), m_axi_op1_(\w+), m_axi_op0_(\w+)\}\)", wrapper)
     assert len(ports) == 29
-    assert joined == [(name, name, name) for name in ports]
+    assert joined == [(name,) * 4 for name in ports]
 
 
 def test_platforms_use_the_engine():

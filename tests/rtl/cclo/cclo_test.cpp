@@ -147,8 +147,8 @@ void check(const Algorithm& algorithm, std::uint32_t ranks, std::uint64_t count)
 }
 
 TEST_P(Calls, AgreeWithTheInterpreter) {
-  for (const std::uint32_t ranks : {2U, 3U, 5U}) {
-    for (const std::uint64_t count : {1U, 1000U, 6001U}) {
+  for (const std::uint32_t ranks : {3U, 5U}) {
+    for (const std::uint64_t count : {1U, 6001U}) {
       check(*GetParam(), ranks, count);
       if (HasFailure()) return;
     }

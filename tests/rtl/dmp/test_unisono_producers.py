@@ -168,7 +168,7 @@ async def limits_and_kicks(dut):
     assert bench.counts["limits"] > 1000
     assert bench.counts["unlimited"] > 50
     assert bench.counts["waits"] > 300
-    assert bench.counts["kicks"] > 300
+    assert bench.counts["kicks"] > 150
     assert bench.counts["stale"] > 50
 
 

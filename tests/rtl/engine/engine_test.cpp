@@ -148,8 +148,8 @@ void check(const Algorithm& algorithm, std::uint32_t ranks, std::uint64_t count,
 }
 
 TEST_P(Engines, AgreesWithTheInterpreter) {
-  for (const std::uint32_t ranks : {2U, 3U, 4U, 5U}) {
-    for (const std::uint64_t count : {1U, 7U, 1000U, 6001U}) {
+  for (const std::uint32_t ranks : {2U, 5U}) {
+    for (const std::uint64_t count : {7U, 6001U}) {
       check(*GetParam(), ranks, count, usual());
       if (HasFailure()) return;
     }
