@@ -29,7 +29,7 @@ test: build ## all C++ and Python tests
 test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: cocotb, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L rtl -j $(JOBS) --no-label-summary
-	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
+	$(STEP) -t 1200 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
 	$(STEP) -t 2400 -k 14 rtl "modules" tools/rtl/test
 
 cluster: packages-rtl environment-rtl ## the simulated cluster, for unisono run --platform rtl
