@@ -127,6 +127,11 @@ module unisono_exchange #(
     end
   endfunction
 
+  // What reads and writes of tables have to know of each other.
+  logic     table_idle;              // no access to a table is under way
+  logic     write_table, read_table, begins, beyond_r_q;
+  address_t raddr_q;
+
   // ------------------------------------------------------------------------------------------ writes
 
   logic        aw_held_q, w_held_q, beyond_w_q;
@@ -147,8 +152,7 @@ module unisono_exchange #(
   logic slot_taken_q;                // the descriptor at call_slot is being taken
   logic write_ok;
 
-  logic table_idle;                  // no access to a table is under way
-  logic write_control, write_status, write_doorbell, write_slot, write_table, write_firmware;
+  logic write_control, write_status, write_doorbell, write_slot, write_firmware;
 
   function automatic logic in_table(address_t address);
     return is_in(address, ExchangeTransportOffset, ExchangeTransportBytes)
@@ -367,11 +371,10 @@ module unisono_exchange #(
   // The address goes to all ports; what answers is chosen when the slowest has.
   localparam int unsigned WaitWidth = 4;
 
-  logic                 reading_q, beyond_r_q, ok_q;
-  address_t             raddr_q;
+  logic                 reading_q, ok_q;
   logic [WaitWidth-1:0] wait_q;
   logic                 first_q;     // of the cycles of a read
-  logic                 stall, begins;
+  logic                 stall;
   logic                 finish;
   logic [31:0]          local_q, local_data, counter_high_q;
   logic                 local_ok;
@@ -382,7 +385,7 @@ module unisono_exchange #(
   assign finish        = reading_q && wait_q == '0 && (!read_table || beyond_r_q || table_answered_q);
   assign slot_read_row = raddr_q[3+:SlotIndexWidth];
 
-  logic read_table, read_counter, read_rx_buffer, read_slot, read_firmware, read_completed;
+  logic read_counter, read_rx_buffer, read_slot, read_firmware, read_completed;
   always_comb begin
     read_table        = in_table(raddr_q);
     read_counter      = is_in(raddr_q, ExchangeCountersOffset, ExchangeCountersBytes);
