@@ -105,10 +105,10 @@ std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, co
   DeviceOptions options;
   options.settings = settings;
   options.margin = kSimulatedMargin;
+  if (std::getenv("UNISONO_FIRMWARE") != nullptr) options.firmware = firmware_image();
   auto device = std::make_unique<SimulatedDevice>(descriptor_of_device(), patience_with_device());
-  if ((device->greeting().features & device::kHasFirmware) == 0 || std::getenv("UNISONO_FIRMWARE") != nullptr) {
-    options.firmware = firmware_image();
-  }
+  const bool in_place = (device->greeting().features & device::kHasFirmware) != 0;
+  if (!in_place && options.firmware.empty()) options.firmware = firmware_image();
   const std::uint32_t node = device->node();
   // What the device is can only be asked while all hosts wait for it, and here they wait for each other: this offer
   // says who is who, and the capability follows when all have come.

@@ -92,7 +92,12 @@ CONTRADICTIONS = {
     ),
     "a register grown over the next": ("exchange.yaml", "bytes: 8, access", "bytes: 12, access", "control overlaps"),
     "an unaligned register": ("exchange.yaml", "offset: 0x0050", "offset: 0x0052", "multiples of 4"),
-    "a register beyond the memory": ("exchange.yaml", "bytes: 4096", "bytes: 4100", "beyond the memory"),
+    "a register beyond the memory": (
+        "exchange.yaml",
+        "offset: 0x3000, bytes: 4096",
+        "offset: 0x3000, bytes: 4100",
+        "beyond the memory",
+    ),
     "an unknown access": ("exchange.yaml", "access: wo", "access: w", "must be ro, rw or wo"),
     "two registers of one name": ("exchange.yaml", "name: error_call", "name: error", "error appears twice"),
     "an error without advice": (
