@@ -82,7 +82,12 @@ Node::Node(const NodeConfig& config, Network& network)
   context_->assertOn(true);
 }
 
-Node::~Node() { top_->final(); }
+Node::~Node() {
+  // A model takes its scopes out of the thread's context, which is that of the node this thread evaluated last.
+  Verilated::threadContextp(context_.get());
+  top_->final();
+  top_.reset();
+}
 
 void Node::begin(const RegisterAccess& access) {
   Vunisono_cclo& top = *top_;
