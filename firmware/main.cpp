@@ -15,22 +15,15 @@ using namespace port;  // NOLINT(google-build-using-namespace)
 void no_step(const Call& /*call*/, std::uint32_t /*s*/, Emit& /*emit*/) {}
 
 /// Stands where there is no call, or none any more: its steps do nothing, and have no end that is reached.
-std::uint32_t unnumbered = 0;
-constinit Plan none{.step = no_step, .context = kNeedsMore, .next = &unnumbered};
+constinit Plan none{.step = no_step, .context = kNeedsMore};
 
 struct Slot {
   Plan* plan = &none;
   std::uint32_t step = 0;  ///< the next one
 };
 
-struct Sequence {
-  std::uint32_t state;  ///< of the communicator when this began
-  std::uint32_t next;
-};
-
 constinit Plan plans[kPlans]{};
 constinit Slot slots[kSlots]{};
-Sequence sequences[kCommunicators];
 
 /// Words of the call descriptor.
 enum Word : std::uint32_t {
@@ -63,11 +56,6 @@ UNISONO_INLINE void fail(ErrorCode code) { tell<kGroupControl, kControlFail>(sta
     return &none;
   }
   if (at == home) tell<kGroupControl, kControlKeep>(at);
-  // A communicator that was made anew counts its calls from 0.
-  Sequence& sequence = sequences[key.communicator];
-  const std::uint32_t flags = (std::uint32_t{1} << (kCommunicatorCrowded + 1)) - 1;
-  if (((sequence.state ^ key.state) & ~flags) != 0 || sequence.state == 0) sequence = {key.state, 0};
-  plan.next = (plan.context & kSpaceCollective) != 0 ? &sequence.next : &unnumbered;
   return &plan;
 }
 
@@ -80,11 +68,10 @@ UNISONO_INLINE Plan* start(std::uint32_t item) {
   // All loads first: an instruction of the unit waits until those before it are done.
   const std::uint64_t src = plan->src_bytes;
   const std::uint64_t dst = plan->dst_bytes;
-  std::uint32_t* const next = plan->next;
   const std::uint32_t context = plan->context;
   const std::uint32_t signature = plan->signature;
   const std::uint32_t users = plan->users;
-  std::uint32_t number = *next;
+  std::uint32_t tag = 0;
   std::uint32_t lacking = lacks<kSrcBytes>(src);
   lacking |= lacks<kDstBytes>(dst);
   tell<kGroupControl, kControlSign>(signature);
@@ -94,8 +81,8 @@ UNISONO_INLINE Plan* start(std::uint32_t item) {
       lacking |= lacks<kScratchBytes>(plan->scratch_bytes) | lacks<kParamsBytes>(plan->params_bytes);
     }
     if ((context & kSpacePointToPoint) != 0) {
-      number = descriptor<kTag>();
-      if (number > kMaxUserTag) [[unlikely]] {
+      tag = descriptor<kTag>();
+      if (tag > kMaxUserTag) [[unlikely]] {
         fail(ErrorCode::kInvalidArgument);
         return &none;
       }
@@ -105,9 +92,8 @@ UNISONO_INLINE Plan* start(std::uint32_t item) {
     fail(ErrorCode::kBufferTooSmall);
     return &none;
   }
-  *next = number + 1;
   plan->users = users + 1;
-  tell<kGroupControl, kControlContext>(context, number);
+  tell<kGroupControl, kControlContext>(context, tag);
   return plan;
 }
 

@@ -14,7 +14,6 @@ inline constexpr std::uint32_t kSlots = kMaxActiveCalls;
 /// In a plan's context: it needs scratch or params.
 inline constexpr std::uint32_t kNeedsMore = std::uint32_t{1} << 24U;
 static_assert(port::kPlans > kSlots, "a plan is always free");
-inline constexpr std::uint32_t kCommunicators = 256;
 inline constexpr std::uint32_t kRules = 32;
 
 /// The part of a call descriptor that decides which moves a call has, and the state of its communicator.
@@ -40,7 +39,6 @@ struct alignas(128) Plan {
   std::uint64_t dst_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t params_bytes = 0;
-  std::uint32_t* next = nullptr;  ///< the next sequence number of its communicator; for others than collectives, any
   std::uint32_t users = 0;        ///< slots that run it
   const Algorithm* algorithm = nullptr;
 };

@@ -37,7 +37,7 @@ package unisono_cpu_pkg;
   typedef struct packed {
     // CRC-32C of what the ranks must agree on
     logic [31:0] signature;
-    // collective sequence, or user tag for point to point
+    // collective sequence, which unisono_replay puts in; or user tag for point to point
     logic [31:0] sequence_or_tag;
     // position in the communicator table
     logic [7:0] communicator;
@@ -76,7 +76,7 @@ package unisono_cpu_pkg;
   localparam logic [6:0] ControlNext = 7'd0;     // waits for the next item, selects its slot
   localparam logic [6:0] ControlEnd = 7'd1;      // the program has no more moves
   localparam logic [6:0] ControlFail = 7'd2;     // rs1: error code
-  // rs1: space | algorithm << 8 | dtype << 16, rs2: sequence or tag
+  // rs1: space | algorithm << 8 | dtype << 16, rs2: tag, point to point
   localparam logic [6:0] ControlContext = 7'd3;
   localparam logic [6:0] ControlKeep = 7'd4;     // rs1: place of the plan of the call started last
   localparam logic [6:0] ControlClear = 7'd5;    // forget a fault

@@ -224,7 +224,6 @@ module unisono_cclo
   slot_t list_slot, context_slot;
   pool_index_t list_index;
   logic [23:0] list_word;
-  unisono_cpu_pkg::context_t cpu_context;
   unisono_cpu_pkg::work_t work;
   logic [Calls-1:0] step_room;
   logic [PlaceWidth-1:0] place;
@@ -237,6 +236,17 @@ module unisono_cclo
     assign step_room[s] = room[s] >= RoomWidth'(MovesPerStep) && !failing[s];
   end
 
+  logic cpu_work_valid, cpu_work_ready, cpu_step_valid, cpu_move_valid, cpu_move_ready, cpu_move_end;
+  logic cpu_list_valid, cpu_context_valid;
+  unisono_cpu_pkg::work_t cpu_work;
+  slot_t cpu_step_slot, cpu_move_slot, cpu_list_slot, cpu_context_slot;
+  move_t cpu_move;
+  pool_index_t cpu_list_index;
+  logic [23:0] cpu_list_word;
+  unisono_cpu_pkg::context_t cpu_context, context_given;
+  logic [SlotWidth+3:0] cpu_descriptor_address;
+  logic [PlaceWidth-1:0] cpu_place;
+
   unisono_cclo_cpu #(
     .MemoryBytes(CpuMemoryBytes),
     .Communicators(Communicators),
@@ -246,36 +256,59 @@ module unisono_cclo
     .load_valid_i(firmware_valid), .load_ready_o(), .load_write_i(firmware_write),
     .load_address_i(firmware_address[LoadWidth-1:0]), .load_data_i(firmware_data),
     .load_data_valid_o(firmware_answer), .load_data_o(firmware_read),
+    .work_valid_i(cpu_work_valid), .work_ready_o(cpu_work_ready), .work_i(cpu_work),
+    .room_i(step_room), .step_valid_o(cpu_step_valid), .step_slot_o(cpu_step_slot),
+    .descriptor_address_o(cpu_descriptor_address), .descriptor_data_i(descriptor_data),
+    .communicator_address_o(cpu_place), .communicator_data_i(place_data),
+    .move_valid_o(cpu_move_valid), .move_ready_i(cpu_move_ready), .move_o(cpu_move), .move_slot_o(cpu_move_slot),
+    .move_end_o(cpu_move_end),
+    .list_valid_o(cpu_list_valid), .list_slot_o(cpu_list_slot), .list_index_o(cpu_list_index),
+    .list_word_o(cpu_list_word),
+    .context_valid_o(cpu_context_valid), .context_slot_o(cpu_context_slot), .context_o(cpu_context),
+    .fail_valid_o(cpu_fail_valid), .fail_slot_o(cpu_fail_slot), .fail_code_o(cpu_fail_code)
+  );
+
+  unisono_replay #(.Communicators(Communicators), .ListWords(PoolWords)) u_replay (
+    .clk_i, .rst_ni(cpu_run),
     .work_valid_i(work_valid), .work_ready_o(work_ready), .work_i(work),
-    .room_i(step_room), .step_valid_o(step_valid), .step_slot_o(step_slot),
+    .step_valid_o(step_valid), .step_slot_o(step_slot),
     .descriptor_address_o(descriptor_address), .descriptor_data_i(descriptor_data),
     .communicator_address_o(place), .communicator_data_i(place_data),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
     .move_end_o(move_end),
     .list_valid_o(list_valid), .list_slot_o(list_slot), .list_index_o(list_index), .list_word_o(list_word),
-    .context_valid_o(context_valid), .context_slot_o(context_slot), .context_o(cpu_context),
-    .fail_valid_o(cpu_fail_valid), .fail_slot_o(cpu_fail_slot), .fail_code_o(cpu_fail_code)
+    .context_valid_o(context_valid), .context_slot_o(context_slot), .context_o(context_given),
+    .cpu_work_valid_o(cpu_work_valid), .cpu_work_ready_i(cpu_work_ready), .cpu_work_o(cpu_work),
+    .cpu_step_valid_i(cpu_step_valid), .cpu_step_slot_i(cpu_step_slot),
+    .cpu_descriptor_address_i(cpu_descriptor_address), .cpu_communicator_address_i(cpu_place),
+    .cpu_move_valid_i(cpu_move_valid), .cpu_move_ready_o(cpu_move_ready), .cpu_move_i(cpu_move),
+    .cpu_move_slot_i(cpu_move_slot), .cpu_move_end_i(cpu_move_end),
+    .cpu_list_valid_i(cpu_list_valid), .cpu_list_slot_i(cpu_list_slot), .cpu_list_index_i(cpu_list_index),
+    .cpu_list_word_i(cpu_list_word),
+    .cpu_context_valid_i(cpu_context_valid), .cpu_context_slot_i(cpu_context_slot), .cpu_context_i(cpu_context),
+    .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot),
+    .replayed_o()
   );
 
   // Point to point, grants of several sends to one peer are told apart by a number of this engine's own.
   logic [31:0] pair_sequence_q;
   always_ff @(posedge clk_i) begin
     if (!engine_rst_n) pair_sequence_q <= '0;
-    else if (context_valid && cpu_context.space == unisono_cpu_pkg::SpacePointToPoint) begin
+    else if (context_valid && context_given.space == unisono_cpu_pkg::SpacePointToPoint) begin
       pair_sequence_q <= pair_sequence_q + 32'd1;
     end
   end
 
   call_context_t call_context;
   logic collective;
-  assign collective = cpu_context.space == unisono_cpu_pkg::SpaceCollective;
+  assign collective = context_given.space == unisono_cpu_pkg::SpaceCollective;
   assign call_context = '{
-    signature: cpu_context.signature,
-    tag: collective ? '0 : cpu_context.sequence_or_tag,
-    sequence_: collective ? cpu_context.sequence_or_tag : pair_sequence_q,
-    dtype: cpu_context.dtype,
-    point_to_point: cpu_context.space == unisono_cpu_pkg::SpacePointToPoint,
-    communicator: communicator_t'(cpu_context.communicator)
+    signature: context_given.signature,
+    tag: collective ? '0 : context_given.sequence_or_tag,
+    sequence_: collective ? context_given.sequence_or_tag : pair_sequence_q,
+    dtype: context_given.dtype,
+    point_to_point: context_given.space == unisono_cpu_pkg::SpacePointToPoint,
+    communicator: communicator_t'(context_given.communicator)
   };
 
   // ------------------------------------------------------------------------------------------------ tables
@@ -324,7 +357,7 @@ module unisono_cclo
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot), .clear_failed_i(clear_failed),
     .clear_done_o(clear_done), .free_buffers_o(),
     .context_valid_i(context_valid), .context_slot_i(context_slot), .context_i(call_context),
-    .context_local_i(cpu_context.space == unisono_cpu_pkg::SpaceLocal),
+    .context_local_i(context_given.space == unisono_cpu_pkg::SpaceLocal),
     .binding_slot_o(binding_slot), .binding_region_o(binding_region), .binding_i(binding),
     .fail_valid_o(fail_valid), .fail_slot_o(fail_slot), .fail_code_o(fail_code),
     .reg_valid_i(reg_valid), .reg_ready_o(reg_ready), .reg_write_i(reg_write), .reg_word_i(reg_word),

@@ -1,0 +1,521 @@
+// Microcode memory: programs that the microcontroller has made before are given out again without it.
+//
+// Stands between the call front end and the microcontroller. While the microcontroller makes the moves of a
+// call, they are kept here, with what decides about them: the arguments and the state of the communicator.
+// A call with the same arguments, on buffers at least as long, gets its context and its moves from here. Any
+// other call goes on to the microcontroller. Collectives of a communicator are numbered here, because both
+// ways count.
+//
+// Starts take effect in their order: a call is replayed only when the microcontroller has begun the ones
+// before it.
+// A program that is longer than MoveCount moves or ListCount words of lists is not kept, and one whose call
+// fails neither.
+//
+// Latency: from a start item to the first move 10 cycles, also when the call turns out to be new and the item
+// goes to the microcontroller; other items pass within the cycle. Throughput: one move per cycle.
+// Restrictions: a step is MovesPerStep moves; an item comes when the window has room for it.
+
+module unisono_replay
+  import unisono_spec_pkg::*;
+  import unisono_cpu_pkg::*;
+#(
+  parameter int unsigned Communicators = 32,
+  parameter int unsigned ListWords = 1024,    // of the pool of a slot
+  parameter int unsigned Entries = 16,
+  parameter int unsigned MoveCount = 32,
+  parameter int unsigned ListCount = 64,
+  localparam int unsigned PlaceWidth = $clog2(Communicators) + 3,
+  localparam int unsigned ListAddressWidth = $clog2(ListWords)
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Call front end.
+  input  logic                        work_valid_i,
+  output logic                        work_ready_o,
+  input  work_t                       work_i,
+  output logic                        step_valid_o,
+  output logic [SlotWidth-1:0]        step_slot_o,
+  output logic [SlotWidth+3:0]        descriptor_address_o,
+  input  logic [63:0]                 descriptor_data_i,
+  output logic [PlaceWidth-1:0]       communicator_address_o,
+  input  logic [31:0]                 communicator_data_i,
+
+  // Engine.
+  output logic                        move_valid_o,
+  input  logic                        move_ready_i,
+  output move_t                       move_o,
+  output logic [SlotWidth-1:0]        move_slot_o,
+  output logic                        move_end_o,
+  output logic                        list_valid_o,
+  output logic [SlotWidth-1:0]        list_slot_o,
+  output logic [ListAddressWidth-1:0] list_index_o,
+  output logic [23:0]                 list_word_o,
+  output logic                        context_valid_o,
+  output logic [SlotWidth-1:0]        context_slot_o,
+  output context_t                    context_o,
+
+  // Microcontroller: the same again.
+  output logic                        cpu_work_valid_o,
+  input  logic                        cpu_work_ready_i,
+  output work_t                       cpu_work_o,
+  input  logic                        cpu_step_valid_i,
+  input  logic [SlotWidth-1:0]        cpu_step_slot_i,
+  input  logic [SlotWidth+3:0]        cpu_descriptor_address_i,
+  input  logic [PlaceWidth-1:0]       cpu_communicator_address_i,
+  input  logic                        cpu_move_valid_i,
+  output logic                        cpu_move_ready_o,
+  input  move_t                       cpu_move_i,
+  input  logic [SlotWidth-1:0]        cpu_move_slot_i,
+  input  logic                        cpu_move_end_i,
+  input  logic                        cpu_list_valid_i,
+  input  logic [SlotWidth-1:0]        cpu_list_slot_i,
+  input  logic [ListAddressWidth-1:0] cpu_list_index_i,
+  input  logic [23:0]                 cpu_list_word_i,
+  input  logic                        cpu_context_valid_i,
+  input  logic [SlotWidth-1:0]        cpu_context_slot_i,
+  input  context_t                    cpu_context_i,
+  input  logic                        cpu_fail_valid_i,
+  input  logic [SlotWidth-1:0]        cpu_fail_slot_i,
+
+  // A call is given out from here.
+  output logic                        replayed_o
+);
+
+  if (Entries < 2 || (Entries & (Entries - 1)) != 0 || Entries > 256) begin : gen_bad_entries
+    $error("unisono_replay: Entries must be a power of two from 2 to 256");
+  end
+  if ((MoveCount & (MoveCount - 1)) != 0 || MoveCount < MovesPerStep || ListCount > ListWords ||
+      (ListCount & (ListCount - 1)) != 0) begin : gen_bad_counts
+    $error("unisono_replay: MoveCount and ListCount must be powers of two, at least a step, at most a pool");
+  end
+
+  localparam int unsigned EntryWidth = $clog2(Entries);
+  localparam int unsigned IndexWidth = $clog2(MoveCount);
+  localparam int unsigned ListWidth = $clog2(ListCount);
+  localparam int unsigned CommunicatorWidth = $clog2(Communicators);
+  // Of the state of a communicator, what tells a new one from one that has changed.
+  localparam int unsigned Life = CommunicatorCrowded + 1;
+
+  typedef logic [EntryWidth-1:0] entry_t;
+  typedef logic [IndexWidth:0] moves_t;
+  typedef logic [ListWidth:0] lists_t;
+  typedef logic [SlotWidth-1:0] slot_t;
+
+  // What decides which moves a call has.
+  typedef struct packed {
+    logic [63:0] count;
+    logic [31:0] root;
+    logic [31:0] communicator;
+    logic [DescriptorFlags-1:0] flags;
+    logic [31:0] head;
+    logic [31:0] state;
+  } key_t;
+
+  // Bytes of src, dst, scratch and params.
+  typedef logic [3:0][63:0] sizes_t;
+
+  typedef struct packed {
+    moves_t moves;
+    lists_t lists;
+  } length_t;
+
+  // --------------------------------------------------------------------------------------------- state
+
+  typedef enum logic [1:0] {
+    StIdle,
+    StLook,
+    StPass,    // the start goes to the microcontroller
+    StPlay
+  } state_e;
+
+  state_e state_q;
+  logic [3:0] look_q;                      // cycles since the item came
+  slot_t slot_q;
+
+  logic [Slots-1:0] playing_q, recording_q;
+  entry_t [Slots-1:0] entry_of_q;
+  moves_t [Slots-1:0] count_q;             // moves given out, or kept
+  lists_t [Slots-1:0] lists_q;             // words of lists kept
+
+  logic [Entries-1:0] known_q;
+
+  // The microcontroller has a start whose first move is still to come.
+  logic starting_q;
+  slot_t starting_slot_q;
+
+  logic is_start, is_more, is_control, looks, plays_on;
+  assign is_start = work_valid_i && work_i.kind == WorkStart;
+  assign is_more = work_valid_i && work_i.kind == WorkMore;
+  assign is_control = work_valid_i && work_i.kind == WorkControl;
+  assign looks = state_q == StIdle && is_start && !starting_q;
+  assign plays_on = state_q == StIdle && is_more && playing_q[work_i.slot];
+
+  // ---------------------------------------------------------------------------------------------- look
+
+  localparam logic [3:0] LookSizes = 4'd4;
+  localparam logic [3:0] LookEntry = 4'd4;
+  localparam logic [3:0] LookTable = 4'd5;
+  localparam logic [3:0] LookCompare = 4'd8;
+  localparam logic [3:0] LookDecide = 4'd9;
+
+  // Rows of the descriptor, in the order in which they are needed.
+  function automatic logic [3:0] row_of(logic [3:0] look);
+    case (look)
+      4'd0: row_of = 4'd0;      // head, flags
+      4'd1: row_of = 4'd1;      // communicator, root
+      4'd2: row_of = 4'd3;      // count
+      4'd3: row_of = 4'd5;      // bytes of src
+      4'd4: row_of = 4'd7;      // of dst
+      4'd5: row_of = 4'd9;      // of scratch
+      4'd6: row_of = 4'd11;     // of params
+      default: row_of = 4'd2;   // tag
+    endcase
+  endfunction
+
+  key_t key_q, there_q;
+  sizes_t sizes_q, sizes_there_q;
+  logic [31:0] tag_q;
+  entry_t entry_q;
+  logic exists_q, match_q, fits_q, known_there_q, taken_q;
+
+  // Counts are often multiples of powers of two, and roots small.
+  logic [15:0] mixed;
+  entry_t home;
+  assign mixed = key_q.count[15:0] ^ key_q.count[31:16] ^ key_q.root[15:0] ^
+                 {key_q.head[3:0], key_q.head[7:4], key_q.head[19:16], key_q.head[27:24]} ^
+                 {key_q.communicator[7:0], 8'd0};
+  always_comb begin
+    home = '0;
+    for (int i = 0; i < 16; i += int'(EntryWidth)) begin
+      home ^= entry_t'(mixed >> i);
+    end
+  end
+
+  // A program that is given out or kept stays where it is.
+  logic taken;
+  always_comb begin
+    taken = 1'b0;
+    for (int s = 0; s < int'(Slots); s++) begin
+      taken |= (playing_q[s] || recording_q[s]) && entry_of_q[s] == entry_q;
+    end
+  end
+
+  (* ram_style = "distributed" *) key_t keys [Entries];
+  (* ram_style = "distributed" *) sizes_t sizes [Entries];
+  (* ram_style = "distributed" *) context_t contexts [Entries];
+  (* ram_style = "distributed" *) length_t lengths [Entries];
+
+  always_ff @(posedge clk_i) begin
+    case (look_q)
+      4'd1: {key_q.flags, key_q.head} <= descriptor_data_i[32+DescriptorFlags-1:0];
+      4'd2: begin
+        {key_q.root, key_q.communicator} <= descriptor_data_i;
+        exists_q <= descriptor_data_i[31:0] < 32'(Communicators);
+      end
+      4'd3: key_q.count <= descriptor_data_i;
+      4'd4: key_q.state <= exists_q ? communicator_data_i : '0;
+      4'd8: tag_q <= descriptor_data_i[31:0];
+      default: ;
+    endcase
+    for (int i = 0; i < 4; i++) begin
+      if (look_q == LookSizes + 4'(i)) sizes_q[i] <= descriptor_data_i;
+    end
+    if (look_q == LookEntry) entry_q <= home;
+    if (look_q == LookTable) begin
+      there_q <= keys[entry_q];
+      sizes_there_q <= sizes[entry_q];
+      known_there_q <= known_q[entry_q];
+      taken_q <= taken;
+    end
+    if (look_q == LookCompare) match_q <= known_there_q && there_q == key_q;
+    for (int i = 0; i < 4; i++) begin
+      if (look_q == LookCompare && sizes_q[i] < sizes_there_q[i]) fits_q <= 1'b0;
+    end
+    if (look_q == LookTable) fits_q <= 1'b1;
+  end
+
+  context_t context_there_q;
+  length_t length_there;
+  always_ff @(posedge clk_i) context_there_q <= contexts[entry_q];
+  assign length_there = lengths[entry_of_q[slot_q]];
+
+  // The tag of a call that is replayed is looked at here, all else has been when the program was made. Ports
+  // of streams stand in the descriptor, where the key does not reach.
+  logic decides, streams, hit, keeps;
+  assign decides = state_q == StLook && look_q == LookDecide;
+  assign streams = |key_q.flags[12:11];
+  assign hit = match_q && fits_q && !streams &&
+               (context_there_q.space != SpacePointToPoint || tag_q <= MaxUserTag);
+  assign keeps = !taken_q && !streams;
+
+  // ------------------------------------------------------------------------------- what is under way
+
+  logic cpu_begins, cpu_moves;
+  assign cpu_moves = cpu_move_valid_i && cpu_move_ready_o;
+  assign cpu_begins = cpu_work_valid_o && cpu_work_ready_i && cpu_work_o.kind == WorkStart;
+
+  logic own_valid, own_end, own_moves, step_own, step_ends;
+  lists_t sent_q;
+  logic [1:0] settle_q;                    // cycles since the last beat of the step, up to 3
+  moves_t left_q;                          // of the step
+
+  always_ff @(posedge clk_i) begin
+    case (state_q)
+      StIdle: begin
+        look_q <= '0;
+        slot_q <= work_i.slot;
+        if (looks) begin
+          state_q <= StLook;
+          look_q <= 4'd1;
+        end else if (plays_on) begin
+          state_q <= StPlay;
+        end
+      end
+      StLook: begin
+        look_q <= look_q + 4'd1;
+        if (decides) begin
+          state_q <= hit ? StPlay : StPass;
+          look_q <= '0;
+        end
+      end
+      StPass: begin
+        if (cpu_work_ready_i) state_q <= StIdle;
+      end
+      default: begin
+        if (step_own) state_q <= StIdle;
+      end
+    endcase
+    if (!rst_ni) begin
+      state_q <= StIdle;
+      look_q <= '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (cpu_begins) begin
+      starting_q <= 1'b1;
+      starting_slot_q <= cpu_work_o.slot;
+    end else if ((cpu_moves && cpu_move_slot_i == starting_slot_q) ||
+                 (cpu_fail_valid_i && cpu_fail_slot_i == starting_slot_q)) begin
+      starting_q <= 1'b0;
+    end
+    if (!rst_ni) starting_q <= 1'b0;
+  end
+
+  assign cpu_work_o = work_i;
+  assign cpu_work_valid_o = state_q == StPass ||
+                            (state_q == StIdle && ((is_more && !playing_q[work_i.slot]) || is_control));
+  // An item that is dealt with here is taken when that is done.
+  assign work_ready_o = (cpu_work_valid_o && cpu_work_ready_i) || step_own;
+
+  // ------------------------------------------------------------------------------------------- keeping
+
+  logic cpu_lists, keeps_move, keeps_list, too_long;
+  assign cpu_lists = cpu_list_valid_i && recording_q[cpu_list_slot_i];
+  assign keeps_list = cpu_lists && 32'(cpu_list_index_i) < ListCount;
+  assign keeps_move = cpu_moves && recording_q[cpu_move_slot_i] && !cpu_move_end_i && !too_long;
+  assign too_long = count_q[cpu_move_slot_i][IndexWidth];
+
+  always_ff @(posedge clk_i) begin
+    if (decides && !hit && keeps) begin
+      keys[entry_q] <= key_q;
+      sizes[entry_q] <= sizes_q;
+    end
+    if (cpu_context_valid_i && recording_q[cpu_context_slot_i]) begin
+      contexts[entry_of_q[cpu_context_slot_i]] <= cpu_context_i;
+    end
+    if (cpu_moves && cpu_move_end_i && recording_q[cpu_move_slot_i]) begin
+      lengths[entry_of_q[cpu_move_slot_i]] <=
+          '{moves: count_q[cpu_move_slot_i], lists: lists_q[cpu_move_slot_i]};
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (cpu_moves && recording_q[cpu_move_slot_i]) begin
+      if (cpu_move_end_i) begin
+        known_q[entry_of_q[cpu_move_slot_i]] <= 1'b1;
+        recording_q[cpu_move_slot_i] <= 1'b0;
+      end else if (too_long) begin
+        recording_q[cpu_move_slot_i] <= 1'b0;
+      end else begin
+        count_q[cpu_move_slot_i] <= count_q[cpu_move_slot_i] + 1'b1;
+      end
+    end
+    if (cpu_lists) begin
+      if (keeps_list) lists_q[cpu_list_slot_i] <= lists_t'(cpu_list_index_i) + 1'b1;
+      else recording_q[cpu_list_slot_i] <= 1'b0;
+    end
+    if (cpu_fail_valid_i) recording_q[cpu_fail_slot_i] <= 1'b0;
+    if (looks) begin
+      // What was under way in the slot belonged to a call that has ended.
+      recording_q[work_i.slot] <= 1'b0;
+      playing_q[work_i.slot] <= 1'b0;
+    end
+    if (decides) begin
+      entry_of_q[slot_q] <= entry_q;
+      count_q[slot_q] <= '0;
+      lists_q[slot_q] <= '0;
+      playing_q[slot_q] <= hit;
+      recording_q[slot_q] <= !hit && keeps;
+      if (!hit && keeps) known_q[entry_q] <= 1'b0;
+    end
+    if (own_moves) begin
+      if (own_end) playing_q[slot_q] <= 1'b0;
+      else count_q[slot_q] <= count_q[slot_q] + 1'b1;
+    end
+    if (cpu_work_valid_o && cpu_work_ready_i && cpu_work_o.kind == WorkControl) begin
+      known_q <= '0;
+      recording_q <= '0;
+    end
+    if (!rst_ni) begin
+      known_q <= '0;
+      recording_q <= '0;
+      playing_q <= '0;
+    end
+  end
+
+  // --------------------------------------------------------------------------------------- giving out
+
+  // Words stand at the memories' outputs before they are wanted.
+  typedef struct packed {
+    lists_t lists;                         // that must have been given out before it
+    move_t move;
+  } kept_t;
+
+  kept_t kept, kept_in;
+  logic read_move, have_q;
+  logic [IndexWidth-1:0] read_index;
+  assign kept_in = '{lists: lists_q[cpu_move_slot_i], move: cpu_move_i};
+  unisono_ram_sdp #(.Width($bits(kept_t)), .Depth(Entries * MoveCount)) u_moves (
+    .clk_i, .wr_en_i(keeps_move),
+    .wr_addr_i({entry_of_q[cpu_move_slot_i], count_q[cpu_move_slot_i][IndexWidth-1:0]}),
+    .wr_data_i(kept_in),
+    .rd_en_i(read_move), .rd_out_en_i(1'b1),
+    .rd_addr_i({state_q == StLook ? entry_q : entry_of_q[slot_q], read_index}), .rd_data_o(kept)
+  );
+
+  logic read_list, have_list_q, own_list, list_left;
+  logic [ListWidth-1:0] list_index;
+  logic [23:0] list_kept;
+  unisono_ram_sdp #(.Width(24), .Depth(Entries * ListCount)) u_lists (
+    .clk_i, .wr_en_i(keeps_list),
+    .wr_addr_i({entry_of_q[cpu_list_slot_i], cpu_list_index_i[ListWidth-1:0]}), .wr_data_i(cpu_list_word_i),
+    .rd_en_i(read_list), .rd_out_en_i(1'b1),
+    .rd_addr_i({state_q == StLook ? entry_q : entry_of_q[slot_q], list_index}), .rd_data_o(list_kept)
+  );
+
+  assign own_end = count_q[slot_q] == length_there.moves;
+  assign list_left = sent_q != length_there.lists;
+  assign own_valid = state_q == StPlay && settle_q == '0 &&
+                     (own_end ? !list_left : have_q && left_q != '0 && kept.lists <= sent_q);
+  assign own_list = state_q == StPlay && have_list_q && list_left && !cpu_list_valid_i;
+
+  // The first word of each is fetched while the arguments are compared; in a later step, when it begins.
+  assign read_move = (state_q == StLook && look_q == LookCompare) || (state_q == StPlay && (!have_q || own_moves));
+  assign read_index = state_q == StLook ? '0 : count_q[slot_q][IndexWidth-1:0] + IndexWidth'(own_moves);
+  assign read_list = (state_q == StLook && look_q == LookCompare) || own_list;
+  assign list_index = state_q == StLook ? '0 : sent_q[ListWidth-1:0] + 1'b1;
+
+  // All lists belong to the first step. What was given out is counted in the window's room when the step is done.
+  assign step_ends = own_end ? own_moves : left_q == '0 && !list_left;
+  assign step_own = state_q == StPlay && settle_q == 2'b11 && !cpu_step_valid_i;
+
+  always_ff @(posedge clk_i) begin
+    if (state_q != StPlay) begin
+      have_q <= decides;
+      have_list_q <= decides;
+      settle_q <= '0;
+      left_q <= moves_t'(MovesPerStep);
+      // Of a later step, all lists have been given out.
+      sent_q <= decides ? '0 : lengths[entry_of_q[work_i.slot]].lists;
+    end else begin
+      if (read_move) have_q <= 1'b1;
+      if (own_list) sent_q <= sent_q + 1'b1;
+      if (own_moves && !own_end) left_q <= left_q - 1'b1;
+      if (settle_q == '0 ? step_ends : settle_q != 2'b11) settle_q <= settle_q + 2'd1;
+    end
+  end
+
+  assign replayed_o = decides && hit;
+
+  // ------------------------------------------------------------------------------------------- outputs
+
+  // One after the other; what is on offer stays.
+  logic own_q, held_q, own;
+  assign own = held_q ? own_q : own_valid && (!cpu_move_valid_i || !own_q);
+  assign move_valid_o = own ? own_valid : cpu_move_valid_i;
+  assign move_o = own ? kept.move : cpu_move_i;
+  assign move_slot_o = own ? slot_q : cpu_move_slot_i;
+  assign move_end_o = own ? own_end : cpu_move_end_i;
+  assign cpu_move_ready_o = !own && move_ready_i;
+  assign own_moves = own && own_valid && move_ready_i;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) {held_q, own_q} <= '0;
+    else begin
+      held_q <= move_valid_o && !move_ready_i;
+      if (move_valid_o) own_q <= own;
+    end
+  end
+
+  assign list_valid_o = cpu_list_valid_i || own_list;
+  assign list_slot_o = cpu_list_valid_i ? cpu_list_slot_i : slot_q;
+  assign list_index_o = cpu_list_valid_i ? cpu_list_index_i : ListAddressWidth'(sent_q);
+  assign list_word_o = cpu_list_valid_i ? cpu_list_word_i : list_kept;
+
+  assign step_valid_o = cpu_step_valid_i || step_own;
+  assign step_slot_o = cpu_step_valid_i ? cpu_step_slot_i : slot_q;
+
+  // The microcontroller reads them only from a start to its first move, and no other start is looked at then.
+  assign descriptor_address_o = looks ? {work_i.slot, row_of('0)}
+                              : state_q == StLook ? {slot_q, row_of(look_q)} : cpu_descriptor_address_i;
+  assign communicator_address_o = state_q == StLook ? {key_q.communicator[CommunicatorWidth-1:0], CommunicatorState}
+                                                    : cpu_communicator_address_i;
+
+  // A communicator that was made anew counts its collectives from 0.
+  typedef struct packed {
+    logic [31:Life] state;
+    logic [31:0] next;
+  } numbers_t;
+  (* ram_style = "distributed" *) numbers_t numbers [Communicators];
+  logic [Communicators-1:0] counted_q;
+  logic [CommunicatorWidth-1:0] number_of;
+  numbers_t number_there;
+  logic [31:0] number;
+  context_t context_given;
+  logic numbered;
+  assign context_given = replayed_o ? context_there_q : cpu_context_i;
+  assign numbered = context_given.space == SpaceCollective;
+  assign number_of = context_given.communicator[CommunicatorWidth-1:0];
+  assign number_there = numbers[number_of];
+  assign number = counted_q[number_of] && number_there.state == key_q.state[31:Life] ? number_there.next : '0;
+
+  always_ff @(posedge clk_i) begin
+    if (context_valid_o && numbered) begin
+      numbers[number_of] <= '{state: key_q.state[31:Life], next: number + 32'd1};
+      counted_q[number_of] <= 1'b1;
+    end
+    if (!rst_ni) counted_q <= '0;
+  end
+
+  assign context_valid_o = replayed_o || cpu_context_valid_i;
+  assign context_slot_o = replayed_o ? slot_q : cpu_context_slot_i;
+  always_comb begin
+    context_o = context_given;
+    if (numbered) context_o.sequence_or_tag = number;
+    else if (replayed_o) context_o.sequence_or_tag = tag_q;
+  end
+
+  // ---------------------------------------------------------------------------------------- assertions
+
+`ifndef SYNTHESIS
+  move_held :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+      move_valid_o && !move_ready_i |=> move_valid_o && $stable(move_slot_o) && $stable(move_end_o));
+  one_context :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !(replayed_o && cpu_context_valid_i));
+  start_before_context :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) cpu_context_valid_i |-> starting_q);
+`endif
+
+endmodule

@@ -1,0 +1,401 @@
+"""unisono_replay between a model of the call front end and one of the microcontroller.
+
+Whichever way a call takes, its context, lists and moves must be those of its program, collectives of a communicator
+must be numbered in the order of their starts, and nothing may be given out for a call that the microcontroller would
+refuse.
+"""
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import cocotb
+from bus import new_random, start_clock_and_reset
+from cocotb.triggers import RisingEdge
+from hdl import simulate
+
+SLOTS = 8
+STEP = 16
+WINDOW = 32
+COMMUNICATORS = 4  # in use, of 32
+START, MORE, CONTROL = 1, 2, 3
+LOCAL, COLLECTIVE, POINT_TO_POINT = 0, 1, 2
+MOST_TAG = 2**31 - 1
+LIFE = 3
+
+
+@dataclass(frozen=True)
+class Key:
+    head: int
+    flags: int
+    communicator: int
+    root: int
+    count: int
+
+    @property
+    def streams(self) -> bool:
+        return self.flags >> 11 != 0
+
+
+@dataclass
+class Program:
+    """What the microcontroller makes of a key and the state of a communicator."""
+
+    space: int
+    signature: int
+    needs: tuple[int, int, int, int]
+    lists: list[list[int]]  # words before each move
+    moves: list[int]
+
+    @classmethod
+    def of(cls, key: Key, state: int) -> "Program":
+        rng = random.Random(f"{key}/{state}")
+        size = rng.choice((1, 1, 2, 5, 15, 16, 17, 31, 32, 33, 40, 0))
+        long = rng.random() < 0.1
+        lists = [[rng.getrandbits(24) for _ in range(rng.choice((0, 0, 0, 3, 20 if long else 4)))] for _ in range(size)]
+        moves = [rng.getrandbits(512) for _ in range(size)]
+        needs = tuple(rng.choice((0, 64, 1000)) for _ in range(4))
+        return cls(
+            rng.choice((LOCAL, COLLECTIVE, COLLECTIVE, POINT_TO_POINT)), rng.getrandbits(32), needs, lists, moves
+        )
+
+
+@dataclass
+class Call:
+    key: Key
+    sizes: tuple[int, int, int, int]
+    tag: int
+    state: int
+    program: Program
+    number: int = -1
+    given: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+    context: bool = False
+    in_window: int = 0
+    with_dut: bool = True  # an item of it is out, or it waits for its start
+    started: bool = False
+    ended: bool = False
+    failed: bool = False
+    to_cpu: bool = False
+
+    @property
+    def refused(self) -> bool:
+        short = any(size < need for size, need in zip(self.sizes, self.program.needs, strict=True))
+        return short or (self.program.space == POINT_TO_POINT and self.tag > MOST_TAG)
+
+    def rows(self) -> list[int]:
+        rows = [0xDEAD] * 16
+        rows[0] = self.key.head | self.key.flags << 32
+        rows[1] = self.key.communicator | self.key.root << 32
+        rows[2] = self.tag
+        rows[3] = self.key.count
+        for row, size in zip((5, 7, 9, 11), self.sizes, strict=True):
+            rows[row] = size
+        return rows
+
+
+class Bench:
+    def __init__(self, dut: Any, rng: random.Random, stall: float) -> None:
+        self.dut, self.rng, self.stall = dut, rng, stall
+        self.states = [1 | c << 16 for c in range(COMMUNICATORS)]
+        self.numbers = [(0, 0)] * COMMUNICATORS  # life, next
+        self.keys = [
+            Key(
+                rng.getrandbits(32), rng.choice((0, 0, 256, 1 << 11)), c % COMMUNICATORS, rng.randrange(8), 8 << (c % 7)
+            )
+            for c in range(10)
+        ]
+        self.slots: list[Call | None] = [None] * SLOTS
+        self.starts: deque[int] = deque()
+        self.control = False
+        self.work: tuple[int, int] | None = None
+        self.replayed = self.done = self.now = 0
+        # The microcontroller: what it does next, one thing a cycle.
+        self.cpu: deque[tuple[str, int, Any]] = deque()
+        self.cpu_move: tuple[int, int, int] | None = None
+        self.cpu_next = [0] * SLOTS
+        self.cpu_words = [0] * SLOTS
+        self.cpu_reads: deque[tuple[int, int]] = deque()
+
+    # ------------------------------------------------------------------------------------- front end
+
+    def submit(self) -> None:
+        free = [slot for slot, call in enumerate(self.slots) if call is None]
+        if not free or self.rng.random() > 0.2:
+            return
+        key = self.rng.choice(self.keys)
+        state = self.states[key.communicator]
+        program = Program.of(key, state)
+        sizes = tuple(need + self.rng.choice((0,) * 20 + (64, -1 if need else 0)) for need in program.needs)
+        tag = self.rng.choice((0, 7, MOST_TAG, MOST_TAG + 1)) if self.rng.random() < 0.3 else self.rng.getrandbits(20)
+        slot = self.rng.choice(free)
+        self.slots[slot] = Call(key, sizes, tag, state, program)
+        self.starts.append(slot)
+
+    def change(self) -> None:
+        """A communicator is made anew, or crowded, when none of its calls is under way."""
+        place = self.rng.randrange(COMMUNICATORS)
+        if any(call is not None and call.key.communicator == place for call in self.slots):
+            return
+        state = self.states[place]
+        self.states[place] = state ^ 4 if self.rng.random() < 0.5 else state + (1 << LIFE)
+        self.control = True
+
+    def offer(self) -> None:
+        if self.work is not None or self.rng.random() < 0.3:
+            return
+        more = [
+            slot
+            for slot, call in enumerate(self.slots)
+            if call is not None
+            and call.started
+            and not call.with_dut
+            and not call.ended
+            and not call.failed
+            and WINDOW - call.in_window >= STEP
+        ]
+        if self.control:
+            self.work, self.control = (CONTROL, 0), False
+        elif self.starts and (not more or self.rng.random() < 0.6):
+            self.work = (START, self.starts.popleft())
+        elif more:
+            slot = self.rng.choice(more)
+            self.call(slot).with_dut = True
+            self.work = (MORE, slot)
+
+    def call(self, slot: int) -> Call:
+        call = self.slots[slot]
+        assert call is not None, f"slot {slot} has no call"
+        return call
+
+    def retire(self) -> None:
+        for slot, call in enumerate(self.slots):
+            if call is None or call.with_dut:
+                continue
+            if call.in_window and self.rng.random() < 0.5:
+                call.in_window -= 1
+            if self.rng.random() < 0.002:
+                call.failed = True  # its deadline, say
+            if call.failed or (call.ended and call.in_window == 0):
+                if not call.failed:
+                    assert call.given == call.program.moves, f"slot {slot}: {len(call.given)} moves"
+                    assert call.words == [word for words in call.program.lists for word in words]
+                self.slots[slot] = None
+                self.done += 1
+
+    # ------------------------------------------------------------------------------- microcontroller
+
+    def take(self, kind: int, slot: int) -> None:
+        if kind == CONTROL:
+            return
+        call = self.call(slot)
+        self.cpu.extend(("wait", 0, None) for _ in range(self.rng.choice((0, 3, 60))))
+        if kind == START:
+            call.to_cpu = True
+            self.cpu_next[slot] = self.cpu_words[slot] = 0
+            self.cpu.extend(("read", slot, row) for row in (0, 1, 2, 3, 5, 7, 9, 11))
+            if call.refused:
+                self.cpu.append(("fail", slot, None))
+                self.cpu.append(("step", slot, None))
+                return
+            self.cpu.append(("context", slot, None))
+        program = call.program
+        for index in range(self.cpu_next[slot], min(self.cpu_next[slot] + STEP, len(program.moves))):
+            for word in program.lists[index]:
+                self.cpu.append(("list", slot, (self.cpu_words[slot], word)))
+                self.cpu_words[slot] += 1
+            self.cpu.append(("move", slot, (program.moves[index], 0)))
+            self.cpu_next[slot] = index + 1
+        if self.cpu_next[slot] == len(program.moves):
+            self.cpu.append(("move", slot, (0, 1)))
+        self.cpu.extend([("wait", 0, None)] * 2)
+        self.cpu.append(("step", slot, None))
+
+    def drive_cpu(self) -> None:
+        dut = self.dut
+        for name in ("step", "list", "context", "fail"):
+            getattr(dut, f"cpu_{name}_valid_i").value = 0
+        if not self.cpu or self.cpu_move is not None or self.rng.random() < 0.2:
+            return
+        what, slot, value = self.cpu.popleft()
+        if what == "read":
+            dut.cpu_descriptor_address_i.value = slot << 4 | value
+            self.cpu_reads.append((self.now + 2, self.call(slot).rows()[value]))
+        elif what == "move":
+            self.cpu_move = (slot, *value)
+            dut.cpu_move_slot_i.value, dut.cpu_move_i.value, dut.cpu_move_end_i.value = self.cpu_move
+        elif what != "wait":
+            getattr(dut, f"cpu_{what}_valid_i").value = 1
+            getattr(dut, f"cpu_{what}_slot_i").value = slot
+        if what == "list":
+            dut.cpu_list_index_i.value, dut.cpu_list_word_i.value = value
+        if what == "context":
+            dut.cpu_context_i.value = self.context(self.call(slot), 0xBAD if self.call(slot).program.space else 0)
+            if self.call(slot).program.space == POINT_TO_POINT:
+                dut.cpu_context_i.value = self.context(self.call(slot), self.call(slot).tag)
+
+    @staticmethod
+    def context(call: Call, number: int) -> int:
+        program = call.program
+        value = program.signature
+        for part, width in (
+            (number, 32),
+            (call.key.communicator, 8),
+            (call.key.head >> 8 & 255, 8),
+            (program.space, 2),
+            (6, 6),
+        ):
+            value = value << width | part
+        return value
+
+    # ------------------------------------------------------------------------------------ what comes
+
+    def look(self) -> None:
+        """Everything that is valid in the cycle that ends."""
+        dut = self.dut
+        if int(dut.replayed_o.value):
+            self.replayed += 1
+            call = self.call(int(dut.context_slot_o.value))
+            assert not call.refused, "a call was given out that must be refused"
+            assert not call.key.streams
+        if int(dut.context_valid_o.value):
+            slot = int(dut.context_slot_o.value)
+            call = self.call(slot)
+            assert not call.context
+            assert not call.given
+            call.context = True
+            number = 0
+            if call.program.space == COLLECTIVE:
+                life, number = self.numbers[call.key.communicator]
+                if life != call.state >> LIFE:
+                    number = 0
+                self.numbers[call.key.communicator] = (call.state >> LIFE, number + 1)
+            elif call.program.space == POINT_TO_POINT:
+                number = call.tag
+            if call.program.space != LOCAL:
+                assert int(dut.context_o.value) == self.context(call, number)
+        if int(dut.list_valid_o.value):
+            call = self.call(int(dut.list_slot_o.value))
+            assert int(dut.list_index_o.value) == len(call.words)
+            call.words.append(int(dut.list_word_o.value))
+        if int(dut.move_valid_o.value) and int(dut.move_ready_i.value):
+            call = self.call(int(dut.move_slot_o.value))
+            assert call.context
+            assert call.with_dut
+            assert not call.ended
+            if int(dut.move_end_o.value):
+                call.ended = True
+            else:
+                wanted = sum(len(words) for words in call.program.lists[: len(call.given) + 1])
+                assert len(call.words) >= wanted, "a move came before its list"
+                call.given.append(int(dut.move_o.value))
+                call.in_window += 1
+                assert call.in_window <= WINDOW
+        if int(dut.step_valid_o.value):
+            call = self.call(int(dut.step_slot_o.value))
+            assert call.with_dut
+            assert call.started
+            call.with_dut = False
+        if int(dut.cpu_fail_valid_i.value):
+            self.call(int(dut.cpu_fail_slot_i.value)).failed = True
+
+    async def cycle(self, submitting: bool) -> None:
+        dut = self.dut
+        await RisingEdge(dut.clk_i)
+        if int(dut.cpu_move_valid_i.value) and int(dut.cpu_move_ready_o.value):
+            self.cpu_move = None
+        self.now += 1
+        if self.cpu_reads and self.cpu_reads[0][0] == self.now:
+            assert int(dut.descriptor_data_i.value) == self.cpu_reads.popleft()[1], "another row was read"
+        passed = int(dut.cpu_work_valid_o.value) and int(dut.cpu_work_ready_i.value)
+        if passed:
+            item = int(dut.cpu_work_o.value)
+            assert self.work is not None
+            assert item == self.work[0] << 3 | self.work[1]
+        if self.work is not None and int(dut.work_ready_o.value):
+            if self.work[0] == START:
+                self.call(self.work[1]).started = True
+            self.work = None
+        self.look()
+        if passed:
+            self.take(item >> 3, item & 7)
+        # Memories answer in the next cycle.
+        address = int(dut.descriptor_address_o.value)
+        call = self.slots[address >> 4]
+        dut.descriptor_data_i.value = call.rows()[address & 15] if call is not None else 0xBAD
+        address = int(dut.communicator_address_o.value)
+        inside = address >> 3 < COMMUNICATORS and address & 7 == 0
+        dut.communicator_data_i.value = self.states[address >> 3] if inside else 0xBAD
+        self.retire()
+        if submitting:
+            self.submit()
+            if self.rng.random() < 0.0008:
+                self.change()
+        self.offer()
+        self.drive_cpu()
+        dut.cpu_move_valid_i.value = int(self.cpu_move is not None)
+        dut.work_valid_i.value = int(self.work is not None)
+        if self.work is not None:
+            dut.work_i.value = self.work[0] << 3 | self.work[1]
+        dut.cpu_work_ready_i.value = int(not self.cpu)
+        dut.move_ready_i.value = int(self.rng.random() >= self.stall)
+
+
+async def prepare(dut: Any) -> None:
+    for name in ("work", "cpu_step", "cpu_move", "cpu_list", "cpu_context", "cpu_fail"):
+        getattr(dut, f"{name}_valid_i").value = 0
+    dut.cpu_descriptor_address_i.value = dut.cpu_communicator_address_i.value = 0
+    dut.move_ready_i.value = dut.cpu_work_ready_i.value = 0
+    await start_clock_and_reset(dut)
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def either_way_the_same(dut):
+    rng = new_random("replay")
+    await prepare(dut)
+    bench = Bench(dut, rng, 0.0)
+    for stall in (0.0, 0.3, 0.8):
+        bench.stall = stall
+        for _ in range(9000):
+            await bench.cycle(True)
+    for _ in range(4000):
+        await bench.cycle(False)
+    assert all(call is None for call in bench.slots), "a call has not ended"
+    dut._log.info("%d calls, %d replayed", bench.done, bench.replayed)
+    assert bench.replayed > 60
+    assert bench.done > bench.replayed + 20
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def cycles(dut):
+    """A start that is known gives its first move 10 cycles after it came, and a move a cycle from then on."""
+    await prepare(dut)
+    bench = Bench(dut, new_random("cycles"), 0.0)
+    key = next(
+        key
+        for key in (Key(head, 0, 0, 0, 4) for head in range(100_000))
+        if len(Program.of(key, bench.states[0]).moves) == 15 and not any(Program.of(key, bench.states[0]).lists)
+    )
+    program = Program.of(key, bench.states[0])
+    for turn in range(2):
+        bench.slots[0] = Call(key, program.needs, 1, bench.states[0], program)
+        bench.starts.append(0)
+        came, moves = None, []
+        for now in range(1000):
+            await bench.cycle(False)
+            if came is None and bench.work is not None:
+                came = now
+            if int(dut.move_valid_o.value) and int(dut.move_ready_i.value) and not int(dut.move_end_o.value):
+                moves.append(now)
+            if bench.slots[0] is None:
+                break
+        assert len(moves) == 15
+        if turn:
+            dut._log.info("first move %d cycles after its item", moves[0] - came - 1)
+            assert moves[0] - came - 1 == 10
+            assert moves[-1] - moves[0] == 14
+
+
+def test_unisono_replay():
+    simulate("unisono_replay", __file__)
