@@ -578,6 +578,9 @@ inline constexpr std::uint64_t kWordBytes = 64;  ///< bytes of one data-path wor
 inline constexpr std::uint64_t kHeaderBytes = 64;  ///< bytes of the logical message header
 inline constexpr std::uint64_t kMoveBytes = 64;  ///< bytes of a move's interchange form
 inline constexpr std::uint64_t kMaxStreamPorts = 16;  ///< stream ports of one engine
+inline constexpr std::uint64_t kLoadedPrograms = 8;  ///< programs that a device holds at once
+inline constexpr std::uint64_t kLoadedMoves = 32;  ///< moves of each, on one rank
+inline constexpr std::uint64_t kLoadedWords = 64;  ///< words of its peer lists
 inline constexpr std::uint64_t kSelfSession = 64;  ///< session of a device's transport that leads back to itself; those of the network are below
 
 /// One operand, or the local result, of a move.
@@ -1379,6 +1382,7 @@ inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = non
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
 inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each
 inline constexpr std::uint32_t kTransport = 0x0400;  ///< registers of the transport: a word for each session, then counters and limits
+inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)
 inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers
 inline constexpr std::uint32_t kCommunicators = 0x2000;  ///< communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads
 inline constexpr std::uint32_t kMembers = 0x3000;  ///< a word for each rank of each communicator: the transport's session that leads there

@@ -514,6 +514,12 @@ HEADER_BYTES: Final = 64
 MOVE_BYTES: Final = 64
 #: Stream ports of one engine.
 MAX_STREAM_PORTS: Final = 16
+#: Programs that a device holds at once.
+LOADED_PROGRAMS: Final = 8
+#: Moves of each, on one rank.
+LOADED_MOVES: Final = 32
+#: Words of its peer lists.
+LOADED_WORDS: Final = 64
 #: Session of a device's transport that leads back to itself; those of the network are below.
 SELF_SESSION: Final = 64
 
@@ -1345,6 +1351,10 @@ class Exchange(IntEnum):
     COUNTERS = 0x0200
     #: registers of the transport: a word for each session, then counters and limits
     TRANSPORT = 0x0400
+    #: loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists;
+    #: word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is
+    #: loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)
+    PROGRAMS = 0x0800
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
     #: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads
@@ -1422,6 +1432,12 @@ REGISTERS: Final[tuple[Register, ...]] = (
         1024,
         "rw",
         "registers of the transport: a word for each session, then counters and limits",
+    ),
+    Register(
+        Exchange.PROGRAMS,
+        16,
+        "rw",
+        "loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)",
     ),
     Register(Exchange.RX_BUFFERS, 4096, "ro", "state of the receive buffers"),
     Register(

@@ -156,6 +156,7 @@ module unisono_exchange #(
 
   function automatic logic in_table(address_t address);
     return is_in(address, ExchangeTransportOffset, ExchangeTransportBytes)
+        || is_in(address, ExchangeProgramsOffset, ExchangeProgramsBytes)
         || is_in(address, ExchangeCommunicatorsOffset, ExchangeCommunicatorsBytes)
         || is_in(address, ExchangeMembersOffset, ExchangeMembersBytes);
   endfunction

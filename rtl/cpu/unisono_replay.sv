@@ -10,6 +10,7 @@
 // before it.
 // A program that is longer than MoveCount moves or ListCount words of lists is not kept, and one whose call
 // fails neither.
+// Programs of the user are loaded by the host, and called by their slot. Each takes an entry for good.
 //
 // Latency: from a start item to the first move 10 cycles, also when the call turns out to be new and the item
 // goes to the microcontroller; other items pass within the cycle. Throughput: one move per cycle.
@@ -22,8 +23,9 @@ module unisono_replay
   parameter int unsigned Communicators = 32,
   parameter int unsigned ListWords = 1024,    // of the pool of a slot
   parameter int unsigned Entries = 16,
-  parameter int unsigned MoveCount = 32,
-  parameter int unsigned ListCount = 64,
+  parameter int unsigned Programs = LoadedPrograms,
+  parameter int unsigned MoveCount = LoadedMoves,
+  parameter int unsigned ListCount = LoadedWords,
   localparam int unsigned PlaceWidth = $clog2(Communicators) + 3,
   localparam int unsigned ListAddressWidth = $clog2(ListWords)
 ) (
@@ -40,6 +42,10 @@ module unisono_replay
   input  logic [63:0]                 descriptor_data_i,
   output logic [PlaceWidth-1:0]       communicator_address_o,
   input  logic [31:0]                 communicator_data_i,
+
+  // A call has ended, or failed; nothing of its slot is under way here then.
+  input  logic                        clear_valid_i,
+  input  logic [SlotWidth-1:0]        clear_slot_i,
 
   // Engine.
   output logic                        move_valid_o,
@@ -78,12 +84,23 @@ module unisono_replay
   input  logic                        cpu_fail_valid_i,
   input  logic [SlotWidth-1:0]        cpu_fail_slot_i,
 
+  // The host: words of ExchangePrograms.
+  input  logic                        program_valid_i,
+  output logic                        program_ready_o,
+  input  logic [1:0]                  program_word_i,
+  input  logic [31:0]                 program_data_i,
+  output logic [31:0]                 program_state_o,
+  output logic [Programs-1:0]         program_loaded_o,
+
   // A call is given out from here.
   output logic                        replayed_o
 );
 
   if (Entries < 2 || (Entries & (Entries - 1)) != 0 || Entries > 256) begin : gen_bad_entries
     $error("unisono_replay: Entries must be a power of two from 2 to 256");
+  end
+  if (Programs < 1 || Programs > 31 || Entries < 2 * Programs || (Programs & (Programs - 1)) != 0) begin : gen_bad_programs
+    $error("unisono_replay: Programs must be a power of two, and at most half of the entries");
   end
   if ((MoveCount & (MoveCount - 1)) != 0 || MoveCount < MovesPerStep || ListCount > ListWords ||
       (ListCount & (ListCount - 1)) != 0) begin : gen_bad_counts
@@ -94,6 +111,7 @@ module unisono_replay
   localparam int unsigned IndexWidth = $clog2(MoveCount);
   localparam int unsigned ListWidth = $clog2(ListCount);
   localparam int unsigned CommunicatorWidth = $clog2(Communicators);
+  localparam int unsigned ProgramWidth = Programs > 1 ? $clog2(Programs) : 1;
   // Of the state of a communicator, what tells a new one from one that has changed.
   localparam int unsigned Life = CommunicatorCrowded + 1;
 
@@ -160,11 +178,11 @@ module unisono_replay
   localparam logic [3:0] LookDecide = 4'd9;
 
   // Rows of the descriptor, in the order in which they are needed.
-  function automatic logic [3:0] row_of(logic [3:0] look);
+  function automatic logic [3:0] row_of(logic [3:0] look, logic program_);
     case (look)
       4'd0: row_of = 4'd0;      // head, flags
       4'd1: row_of = 4'd1;      // communicator, root
-      4'd2: row_of = 4'd3;      // count
+      4'd2: row_of = program_ ? 4'd13 : 4'd3;   // program, or count
       4'd3: row_of = 4'd5;      // bytes of src
       4'd4: row_of = 4'd7;      // of dst
       4'd5: row_of = 4'd9;      // of scratch
@@ -181,15 +199,30 @@ module unisono_replay
 
   // Counts are often multiples of powers of two, and roots small.
   logic [15:0] mixed;
-  entry_t home;
+  entry_t home, hashed;
   assign mixed = key_q.count[15:0] ^ key_q.count[31:16] ^ key_q.root[15:0] ^
                  {key_q.head[3:0], key_q.head[7:4], key_q.head[19:16], key_q.head[27:24]} ^
                  {key_q.communicator[7:0], 8'd0};
   always_comb begin
-    home = '0;
+    hashed = '0;
     for (int i = 0; i < 16; i += int'(EntryWidth)) begin
-      home ^= entry_t'(mixed >> i);
+      hashed ^= entry_t'(mixed >> i);
     end
+  end
+
+  // Programs of the user have the upper entries, from the last one down. An entry that once had one is out of reach
+  // for calls; they find another in the lower half.
+  logic is_program;
+  logic [ProgramWidth-1:0] program_slot;
+  logic [Programs-1:0] pinned_q, loaded_q;
+  logic [EntryWidth-1:0] from_last;
+  assign is_program = key_q.head[7:0] == CollectiveProgram;
+  assign program_slot = key_q.count[32+:ProgramWidth];
+  assign from_last = ~hashed;
+  always_comb begin
+    home = hashed;
+    if (32'(from_last) < Programs && pinned_q[from_last[ProgramWidth-1:0]]) home[EntryWidth-1] = 1'b0;
+    if (is_program) home = ~entry_t'(program_slot);
   end
 
   // A program that is given out or kept stays where it is.
@@ -228,16 +261,29 @@ module unisono_replay
       known_there_q <= known_q[entry_q];
       taken_q <= taken;
     end
-    if (look_q == LookCompare) match_q <= known_there_q && there_q == key_q;
+    if (look_q == LookCompare) begin
+      match_q <= is_program ? loaded_q[program_slot] && key_q.state[CommunicatorValid] &&
+                              !key_q.state[CommunicatorRevoked]
+                            : known_there_q && there_q == key_q;
+    end
     for (int i = 0; i < 4; i++) begin
-      if (look_q == LookCompare && sizes_q[i] < sizes_there_q[i]) fits_q <= 1'b0;
+      if (look_q == LookCompare && sizes_q[i] < sizes_there_q[i] && !is_program) fits_q <= 1'b0;
     end
     if (look_q == LookTable) fits_q <= 1'b1;
   end
 
+  // Of a program, only the signature was given when it was loaded.
   context_t context_there_q;
   length_t length_there;
-  always_ff @(posedge clk_i) context_there_q <= contexts[entry_q];
+  always_ff @(posedge clk_i) begin
+    context_there_q <= contexts[entry_q];
+    if (is_program) begin
+      context_there_q.communicator <= key_q.communicator[7:0];
+      context_there_q.algorithm <= '0;
+      context_there_q.space <= SpaceCollective;
+      context_there_q.dtype <= datatype_e'(key_q.head[29:24]);
+    end
+  end
   assign length_there = lengths[entry_of_q[slot_q]];
 
   // The tag of a call that is replayed is looked at here, all else has been when the program was made. Ports
@@ -247,7 +293,7 @@ module unisono_replay
   assign streams = |key_q.flags[12:11];
   assign hit = match_q && fits_q && !streams &&
                (context_there_q.space != SpacePointToPoint || tag_q <= MaxUserTag);
-  assign keeps = !taken_q && !streams;
+  assign keeps = !taken_q && !streams && !is_program;
 
   // ------------------------------------------------------------------------------- what is under way
 
@@ -311,7 +357,14 @@ module unisono_replay
 
   // ------------------------------------------------------------------------------------------- keeping
 
-  logic cpu_lists, keeps_move, keeps_list, too_long;
+  logic cpu_lists, keeps_move, keeps_list, keeps_context, keeps_length, too_long;
+  logic begins, lists_more, moves_more, loads, load_bad_q, load_in_use;
+  logic [ProgramWidth-1:0] load_slot, load_slot_q;
+  entry_t load_entry;
+  moves_t load_moves_q;
+  lists_t load_lists_q;
+  logic [3:0] load_word_q;
+  logic [14:0][31:0] load_words_q;
   assign cpu_lists = cpu_list_valid_i && recording_q[cpu_list_slot_i];
   assign keeps_list = cpu_lists && 32'(cpu_list_index_i) < ListCount;
   assign keeps_move = cpu_moves && recording_q[cpu_move_slot_i] && !cpu_move_end_i && !too_long;
@@ -322,14 +375,74 @@ module unisono_replay
       keys[entry_q] <= key_q;
       sizes[entry_q] <= sizes_q;
     end
-    if (cpu_context_valid_i && recording_q[cpu_context_slot_i]) begin
-      contexts[entry_of_q[cpu_context_slot_i]] <= cpu_context_i;
+    if (keeps_context || loads) begin
+      contexts[loads ? load_entry : entry_of_q[cpu_context_slot_i]] <=
+          loads ? context_t'{signature: program_data_i, space: SpaceCollective, dtype: DatatypeNone, default: '0}
+                : cpu_context_i;
     end
-    if (cpu_moves && cpu_move_end_i && recording_q[cpu_move_slot_i]) begin
-      lengths[entry_of_q[cpu_move_slot_i]] <=
-          '{moves: count_q[cpu_move_slot_i], lists: lists_q[cpu_move_slot_i]};
+    if (keeps_length || loads) begin
+      lengths[loads ? load_entry : entry_of_q[cpu_move_slot_i]] <=
+          loads ? '{moves: load_moves_q, lists: load_lists_q}
+                : '{moves: count_q[cpu_move_slot_i], lists: lists_q[cpu_move_slot_i]};
     end
   end
+  assign keeps_context = cpu_context_valid_i && recording_q[cpu_context_slot_i];
+  assign keeps_length = cpu_moves && cpu_move_end_i && recording_q[cpu_move_slot_i];
+
+  // ------------------------------------------------------------------------------------------- loading
+  // What is kept goes first. A word of the host waits, and another can come only when it was taken.
+
+  assign load_slot = begins ? program_data_i[ProgramWidth-1:0] : load_slot_q;
+  assign load_entry = ~entry_t'(load_slot);
+  assign program_ready_o = !(keeps_context || keeps_length || keeps_move || keeps_list);
+  assign begins = program_valid_i && program_ready_o && program_word_i == 2'd0;
+  assign lists_more = program_valid_i && program_ready_o && program_word_i == 2'd1 && !load_bad_q &&
+                      !load_lists_q[ListWidth];
+  assign moves_more = program_valid_i && program_ready_o && program_word_i == 2'd2 && !load_bad_q &&
+                      load_word_q == '1 && !load_moves_q[IndexWidth];
+  assign loads = program_valid_i && program_ready_o && program_word_i == 2'd3 && !load_bad_q &&
+                 load_word_q == '0;
+  always_comb begin
+    load_in_use = state_q == StLook && entry_q == load_entry;
+    for (int s = 0; s < int'(Slots); s++) begin
+      load_in_use |= playing_q[s] && entry_of_q[s] == load_entry && !(clear_valid_i && clear_slot_i == slot_t'(s));
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (begins) begin
+      load_slot_q <= program_data_i[ProgramWidth-1:0];
+      load_moves_q <= '0;
+      load_lists_q <= '0;
+      load_word_q <= '0;
+    end
+    if (program_valid_i && program_ready_o && program_word_i == 2'd2) begin
+      load_word_q <= load_word_q + 4'd1;
+      if (load_word_q != '1) load_words_q[load_word_q] <= program_data_i;
+    end
+    if (lists_more) load_lists_q <= load_lists_q + 1'b1;
+    if (moves_more) load_moves_q <= load_moves_q + 1'b1;
+    if (!rst_ni) begin
+      load_bad_q <= 1'b1;
+      pinned_q <= '0;
+      loaded_q <= '0;
+    end else if (begins) begin
+      load_bad_q <= program_data_i >= 32'(Programs) || load_in_use;
+      if (program_data_i < 32'(Programs) && !load_in_use) begin
+        pinned_q[program_data_i[ProgramWidth-1:0]] <= 1'b1;
+        loaded_q[program_data_i[ProgramWidth-1:0]] <= 1'b0;
+      end
+    end else if (program_valid_i && program_ready_o) begin
+      if ((program_word_i == 2'd1 && load_lists_q[ListWidth]) ||
+          (program_word_i == 2'd2 && load_moves_q[IndexWidth]) || (program_word_i == 2'd3 && load_word_q != '0)) begin
+        load_bad_q <= 1'b1;
+      end
+      if (loads) loaded_q[load_slot_q] <= 1'b1;
+    end
+  end
+
+  assign program_loaded_o = loaded_q;
+  assign program_state_o = {load_bad_q, 31'(loaded_q)};
 
   always_ff @(posedge clk_i) begin
     if (cpu_moves && recording_q[cpu_move_slot_i]) begin
@@ -347,10 +460,9 @@ module unisono_replay
       else recording_q[cpu_list_slot_i] <= 1'b0;
     end
     if (cpu_fail_valid_i) recording_q[cpu_fail_slot_i] <= 1'b0;
-    if (looks) begin
-      // What was under way in the slot belonged to a call that has ended.
-      recording_q[work_i.slot] <= 1'b0;
-      playing_q[work_i.slot] <= 1'b0;
+    if (clear_valid_i) begin
+      recording_q[clear_slot_i] <= 1'b0;
+      playing_q[clear_slot_i] <= 1'b0;
     end
     if (decides) begin
       entry_of_q[slot_q] <= entry_q;
@@ -359,6 +471,12 @@ module unisono_replay
       playing_q[slot_q] <= hit;
       recording_q[slot_q] <= !hit && keeps;
       if (!hit && keeps) known_q[entry_q] <= 1'b0;
+    end
+    if (begins) begin
+      known_q[load_entry] <= 1'b0;
+      for (int s = 0; s < int'(Slots); s++) begin
+        if (entry_of_q[s] == load_entry) recording_q[s] <= 1'b0;
+      end
     end
     if (own_moves) begin
       if (own_end) playing_q[slot_q] <= 1'b0;
@@ -386,10 +504,12 @@ module unisono_replay
   kept_t kept, kept_in;
   logic read_move, have_q;
   logic [IndexWidth-1:0] read_index;
-  assign kept_in = '{lists: lists_q[cpu_move_slot_i], move: cpu_move_i};
+  assign kept_in = moves_more ? '{lists: load_lists_q, move: move_t'({program_data_i, load_words_q})}
+                              : '{lists: lists_q[cpu_move_slot_i], move: cpu_move_i};
   unisono_ram_sdp #(.Width($bits(kept_t)), .Depth(Entries * MoveCount)) u_moves (
-    .clk_i, .wr_en_i(keeps_move),
-    .wr_addr_i({entry_of_q[cpu_move_slot_i], count_q[cpu_move_slot_i][IndexWidth-1:0]}),
+    .clk_i, .wr_en_i(keeps_move || moves_more),
+    .wr_addr_i(moves_more ? {load_entry, load_moves_q[IndexWidth-1:0]}
+                          : {entry_of_q[cpu_move_slot_i], count_q[cpu_move_slot_i][IndexWidth-1:0]}),
     .wr_data_i(kept_in),
     .rd_en_i(read_move), .rd_out_en_i(1'b1),
     .rd_addr_i({state_q == StLook ? entry_q : entry_of_q[slot_q], read_index}), .rd_data_o(kept)
@@ -399,8 +519,10 @@ module unisono_replay
   logic [ListWidth-1:0] list_index;
   logic [23:0] list_kept;
   unisono_ram_sdp #(.Width(24), .Depth(Entries * ListCount)) u_lists (
-    .clk_i, .wr_en_i(keeps_list),
-    .wr_addr_i({entry_of_q[cpu_list_slot_i], cpu_list_index_i[ListWidth-1:0]}), .wr_data_i(cpu_list_word_i),
+    .clk_i, .wr_en_i(keeps_list || lists_more),
+    .wr_addr_i(lists_more ? {load_entry, load_lists_q[ListWidth-1:0]}
+                          : {entry_of_q[cpu_list_slot_i], cpu_list_index_i[ListWidth-1:0]}),
+    .wr_data_i(lists_more ? program_data_i[23:0] : cpu_list_word_i),
     .rd_en_i(read_list), .rd_out_en_i(1'b1),
     .rd_addr_i({state_q == StLook ? entry_q : entry_of_q[slot_q], list_index}), .rd_data_o(list_kept)
   );
@@ -467,8 +589,8 @@ module unisono_replay
   assign step_slot_o = cpu_step_valid_i ? cpu_step_slot_i : slot_q;
 
   // The microcontroller reads them only from a start to its first move, and no other start is looked at then.
-  assign descriptor_address_o = looks ? {work_i.slot, row_of('0)}
-                              : state_q == StLook ? {slot_q, row_of(look_q)} : cpu_descriptor_address_i;
+  assign descriptor_address_o = looks ? {work_i.slot, row_of('0, 1'b0)}
+                              : state_q == StLook ? {slot_q, row_of(look_q, is_program)} : cpu_descriptor_address_i;
   assign communicator_address_o = state_q == StLook ? {key_q.communicator[CommunicatorWidth-1:0], CommunicatorState}
                                                     : cpu_communicator_address_i;
 
@@ -514,6 +636,9 @@ module unisono_replay
       move_valid_o && !move_ready_i |=> move_valid_o && $stable(move_slot_o) && $stable(move_end_o));
   one_context :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(replayed_o && cpu_context_valid_i));
+  cleared_before_start :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+      looks |-> !playing_q[work_i.slot] && !recording_q[work_i.slot]);
   start_before_context :
   assert property (@(posedge clk_i) disable iff (!rst_ni) cpu_context_valid_i |-> starting_q);
 `endif

@@ -483,6 +483,12 @@ package unisono_spec_pkg;
   localparam int unsigned MoveBytes = 32'd64;
   // stream ports of one engine
   localparam int unsigned MaxStreamPorts = 32'd16;
+  // programs that a device holds at once
+  localparam int unsigned LoadedPrograms = 32'd8;
+  // moves of each, on one rank
+  localparam int unsigned LoadedMoves = 32'd32;
+  // words of its peer lists
+  localparam int unsigned LoadedWords = 32'd64;
   // session of a device's transport that leads back to itself; those of the network are below
   localparam int unsigned SelfSession = 32'd64;
 
@@ -1018,6 +1024,12 @@ package unisono_spec_pkg;
   // rw: registers of the transport: a word for each session, then counters and limits
   localparam int unsigned ExchangeTransportOffset = 32'h0400;
   localparam int unsigned ExchangeTransportBytes = 32'd1024;
+  // rw: loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next
+  // word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls,
+  // which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too
+  // long, in use, or there is no such slot)
+  localparam int unsigned ExchangeProgramsOffset = 32'h0800;
+  localparam int unsigned ExchangeProgramsBytes = 32'd16;
   // ro: state of the receive buffers
   localparam int unsigned ExchangeRxBuffersOffset = 32'h1000;
   localparam int unsigned ExchangeRxBuffersBytes = 32'd4096;

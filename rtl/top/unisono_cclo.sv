@@ -135,6 +135,7 @@ module unisono_cclo
     word.lists = 1'b1;
     word.fan_in = 1'b1;
     word.rendezvous = 1'b1;
+    word.programs = 1'b1;
     word.log2_max_segment = 5'd12;
     return word;
   endfunction
@@ -168,12 +169,18 @@ module unisono_cclo
   logic [4:0] counter_index;
   logic [63:0] counter;
 
+  logic program_valid, program_ready;
+  logic [1:0] program_word;
+  logic [31:0] program_data, program_state;
+  logic [LoadedPrograms-1:0] program_loaded;
+
   assign fault[0] = '{slot: fail_slot, generation: generation[fail_slot], code: fail_code[7:0]};
 
   unisono_call_front #(
     .KernelPorts(KernelPorts),
     .DataBytes(DataBytes),
     .ClockMHz(ClockMHz),
+    .Programs(LoadedPrograms),
     .FaultPorts(1),
     .ClearBlocks(1),
     .AddressWidth(AddressWidth),
@@ -197,7 +204,7 @@ module unisono_cclo
     .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot), .cpu_fail_code_i(cpu_fail_code),
     .descriptor_slot_i(descriptor_address[4+:SlotWidth]), .descriptor_row_i(descriptor_address[3:0]),
     .descriptor_data_o(descriptor_data),
-    .program_loaded_i('0),
+    .program_loaded_i(program_loaded),
     .run_o(run),
     .firmware_valid_o(firmware_valid), .firmware_write_o(firmware_write),
     .firmware_address_o(firmware_address), .firmware_data_o(firmware_data), .firmware_data_i(firmware_read),
@@ -274,6 +281,7 @@ module unisono_cclo
     .step_valid_o(step_valid), .step_slot_o(step_slot),
     .descriptor_address_o(descriptor_address), .descriptor_data_i(descriptor_data),
     .communicator_address_o(place), .communicator_data_i(place_data),
+    .clear_valid_i(clear_valid), .clear_slot_i(clear_slot),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
     .move_end_o(move_end),
     .list_valid_o(list_valid), .list_slot_o(list_slot), .list_index_o(list_index), .list_word_o(list_word),
@@ -287,6 +295,8 @@ module unisono_cclo
     .cpu_list_word_i(cpu_list_word),
     .cpu_context_valid_i(cpu_context_valid), .cpu_context_slot_i(cpu_context_slot), .cpu_context_i(cpu_context),
     .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot),
+    .program_valid_i(program_valid), .program_ready_o(program_ready), .program_word_i(program_word),
+    .program_data_i(program_data), .program_state_o(program_state), .program_loaded_o(program_loaded),
     .replayed_o()
   );
 
@@ -327,6 +337,8 @@ module unisono_cclo
     .place_i(place), .place_data_o(place_data), .changed_o(communicator_changed),
     .reg_valid_o(reg_valid), .reg_ready_i(reg_ready), .reg_write_o(reg_write), .reg_word_o(reg_word),
     .reg_data_o(reg_data), .reg_valid_i(reg_answer), .reg_data_i(reg_read),
+    .program_valid_o(program_valid), .program_ready_i(program_ready), .program_word_o(program_word),
+    .program_data_o(program_data), .program_state_i(program_state),
     .poe_valid_o(poe_valid), .poe_ready_i(poe_ready), .poe_write_o(poe_write), .poe_addr_o(poe_addr),
     .poe_wdata_o(poe_wdata), .poe_rdata_i(poe_rdata)
   );

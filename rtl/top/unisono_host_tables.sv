@@ -1,5 +1,5 @@
-// The host's way to the tables of the engine: communicators, as microcontroller and data path read them, members, and
-// the registers of the transport.
+// The host's way to the tables of the engine: communicators, as microcontroller and data path read them, members, the
+// registers of the transport, and the loading of programs.
 //
 // A communicator has 16 words in the exchange memory. The first 8 are kept here, for the microcontroller; the last 8,
 // and the members, are those of unisono_communicators; the transport's words are those of its own registers.
@@ -41,6 +41,13 @@ module unisono_host_tables
   input  logic                reg_valid_i,
   input  logic [31:0]         reg_data_i,
 
+  // Loading of programs; see unisono_replay.
+  output logic        program_valid_o,
+  input  logic        program_ready_i,
+  output logic [1:0]  program_word_o,
+  output logic [31:0] program_data_o,
+  input  logic [31:0] program_state_i,
+
   // Registers of the transport; see unisono_poe_frame.
   output logic        poe_valid_o,
   input  logic        poe_ready_i,
@@ -52,19 +59,21 @@ module unisono_host_tables
 
   localparam int unsigned TransportSessions = 64;
 
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     Microcontroller,
     DataPath,
     Transport,
+    Program,
     Answer                       // of the data path, to a read
   } state_e;
 
   logic [31:0] address;
-  logic of_transport, of_members, of_data_path;
+  logic of_transport, of_programs, of_members, of_data_path;
   assign address      = 32'({address_i, 2'b00});
   assign of_transport = address < ExchangeTransportOffset + ExchangeTransportBytes;
+  assign of_programs  = !of_transport && address < ExchangeProgramsOffset + ExchangeProgramsBytes;
   assign of_members   = address >= ExchangeMembersOffset;
-  assign of_data_path = of_members || (!of_transport && address_i[5]);
+  assign of_data_path = of_members || (!of_transport && !of_programs && address_i[5]);
 
   // ------------------------------------------------------------------------------- microcontroller's words
 
@@ -74,7 +83,7 @@ module unisono_host_tables
   logic [PlaceWidth-1:0] host_place;
   logic write_word;
   assign host_place = {address_i[6+:CommunicatorWidth], address_i[4:2]};
-  assign write_word = write_i && !of_transport && !of_data_path;
+  assign write_word = write_i && !of_transport && !of_programs && !of_data_path;
 
   // What was never written since the reset is not valid, whatever the memory holds.
   logic [Communicators-1:0] written_q;
@@ -109,6 +118,7 @@ module unisono_host_tables
       Microcontroller: begin
         if (write_i || read_i) begin
           if (of_transport) state_d = Transport;
+          else if (of_programs) state_d = Program;
           else if (of_data_path) state_d = DataPath;
           else valid_d = read_i;
         end
@@ -121,6 +131,13 @@ module unisono_host_tables
           state_d = Microcontroller;
           valid_d = !write_q;
           data_d  = poe_rdata_i;
+        end
+      end
+      Program: begin
+        data_d = program_state_i;
+        if (write_q ? program_ready_i : 1'b1) begin
+          state_d = Microcontroller;
+          valid_d = !write_q;
         end
       end
       default: begin  // Answer
@@ -151,6 +168,10 @@ module unisono_host_tables
   assign reg_word_o  = of_members ? {1'b1, address_i[2+:RegWidth-1]}
                                   : RegWidth'({address_i[6+:CommunicatorWidth], address_i[4:2]});
   assign reg_data_o  = data_i;
+
+  assign program_valid_o = state_q == Program && write_q;
+  assign program_word_o  = address_i[3:2];
+  assign program_data_o  = data_i;
 
   // Sessions first; what follows are the transport's counters, limit and sizes.
   logic [7:0] transport_word;

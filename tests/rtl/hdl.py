@@ -7,7 +7,7 @@ parameters. pytest imports the file to find the function; the simulator imports 
     def test_unisono_stream_skid(data_bytes):
         simulate("unisono_stream_skid", __file__, {"DataBytes": data_bytes})
 
-Set `UNISONO_WAVES=1` to record `dump.vcd` in the run's folder, `COCOTB_RANDOM_SEED=n` to repeat a run.
+Set `UNISONO_WAVES=1` to record `dump.vcd` in the run's folder, `COCOTB_RANDOM_SEED=n` for another run than the usual one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RTL = ROOT / "rtl"
 BUILD = ROOT / "build" / "rtl"
 SPEC_PACKAGE = RTL / "generated" / "unisono_spec_pkg.sv"
+
+DEFAULT_SEED = "1"
+"""Every run is the same run unless COCOTB_RANDOM_SEED says otherwise."""
 
 Parameter = int | str
 
@@ -253,7 +256,11 @@ def _run_locked(
             testcase=testcase,
             log_file=log,
             waves=bool(os.environ.get("UNISONO_WAVES")),
-            extra_env={"COCOTB_ANSI_OUTPUT": "0", **environment},
+            extra_env={
+                "COCOTB_ANSI_OUTPUT": "0",
+                "COCOTB_RANDOM_SEED": os.environ.get("COCOTB_RANDOM_SEED", DEFAULT_SEED),
+                **environment,
+            },
         )
     # The runner leaves through SystemExit or an exception of its own when the simulation ended badly.
     except (Exception, SystemExit) as error:

@@ -2,7 +2,7 @@
 
 Whichever way a call takes, its context, lists and moves must be those of its program, collectives of a communicator
 must be numbered in the order of their starts, and nothing may be given out for a call that the microcontroller would
-refuse.
+refuse. Programs are loaded meanwhile, over others that are there, and called.
 """
 
 import random
@@ -16,6 +16,8 @@ from cocotb.triggers import RisingEdge
 from hdl import simulate
 
 SLOTS = 8
+PROGRAMS, PROGRAM, MOST_MOVES, MOST_WORDS = 8, 31, 32, 64
+BAD = 1 << 31
 STEP = 16
 WINDOW = 32
 COMMUNICATORS = 4  # in use, of 32
@@ -68,7 +70,7 @@ class Call:
     tag: int
     state: int
     program: Program
-    number: int = -1
+    playing: bool = False
     given: list[int] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
     context: bool = False
@@ -77,19 +79,27 @@ class Call:
     started: bool = False
     ended: bool = False
     failed: bool = False
-    to_cpu: bool = False
 
     @property
     def refused(self) -> bool:
         short = any(size < need for size, need in zip(self.sizes, self.program.needs, strict=True))
         return short or (self.program.space == POINT_TO_POINT and self.tag > MOST_TAG)
 
+    @property
+    def slot(self) -> int:
+        """Of a loaded program."""
+        return self.key.count >> 32
+
+    @property
+    def loaded(self) -> bool:
+        return self.key.head & 255 == PROGRAM
+
     def rows(self) -> list[int]:
         rows = [0xDEAD] * 16
         rows[0] = self.key.head | self.key.flags << 32
         rows[1] = self.key.communicator | self.key.root << 32
         rows[2] = self.tag
-        rows[3] = self.key.count
+        rows[13 if self.loaded else 3] = self.key.count
         for row, size in zip((5, 7, 9, 11), self.sizes, strict=True):
             rows[row] = size
         return rows
@@ -107,8 +117,15 @@ class Bench:
             for c in range(10)
         ]
         self.slots: list[Call | None] = [None] * SLOTS
+        # Programs of the user that are loaded, and what the host still writes: words, or None to look at the state.
+        self.loaded: list[Program | None] = [None] * PROGRAMS
+        self.loading: tuple[int, Program] | None = None
+        self.host: deque[tuple[int, int] | None] = deque()
+        self.used: set[int] = set()
+        self.loads = self.refusals = self.programs_run = 0
         self.starts: deque[int] = deque()
         self.control = False
+        self.leaving: int | None = None
         self.work: tuple[int, int] | None = None
         self.replayed = self.done = self.now = 0
         # The microcontroller: what it does next, one thing a cycle.
@@ -127,11 +144,79 @@ class Bench:
         key = self.rng.choice(self.keys)
         state = self.states[key.communicator]
         program = Program.of(key, state)
+        ready = [
+            slot for slot in range(PROGRAMS) if self.loaded[slot] and (not self.loading or self.loading[0] != slot)
+        ]
+        if ready and self.rng.random() < 0.4:
+            slot = self.rng.choice(ready)
+            program = self.loaded[slot]
+            key = Key(PROGRAM | 6 << 24, 0, key.communicator, 0, slot << 32 | self.rng.getrandbits(32))
+            self.programs_run += 1
         sizes = tuple(need + self.rng.choice((0,) * 20 + (64, -1 if need else 0)) for need in program.needs)
         tag = self.rng.choice((0, 7, MOST_TAG, MOST_TAG + 1)) if self.rng.random() < 0.3 else self.rng.getrandbits(20)
         slot = self.rng.choice(free)
         self.slots[slot] = Call(key, sizes, tag, state, program)
         self.starts.append(slot)
+
+    def load(self) -> None:
+        """Now and then another program is loaded, of any length, into any slot that no call uses, or one that is."""
+        if self.host or self.rng.random() > 0.02:
+            return
+        if self.loading is not None:
+            return
+        slot = self.rng.randrange(PROGRAMS + 1)
+        rng = self.rng
+        moves = [rng.getrandbits(512) for _ in range(rng.choice((0, 1, 5, 31, 32, 33)))]
+        words = [rng.getrandbits(24) for _ in range(rng.choice((0, 0, 9, 64, 65)))]
+        lists = [words, *([] for _ in moves[1:])] if moves else []
+        used = any(call is not None and call.loaded and call.slot == slot for call in self.slots)
+        if used and not any(
+            call is not None and call.loaded and call.slot == slot and call.playing for call in self.slots
+        ):
+            return  # whether it is in use depends on the cycle
+        program = Program(COLLECTIVE, rng.getrandbits(32), (0,) * 4, lists, moves)
+        self.loading = (slot, program)
+        self.host.append((0, slot))
+        self.host.extend((1, word) for word in words if moves)
+        self.host.extend((2, move >> 32 * part & 0xFFFFFFFF) for move in moves for part in range(16))
+        self.host.append((3, program.signature))
+        self.host.append(None)
+        if slot < PROGRAMS and not used:
+            self.loaded[slot] = None
+
+    def loaded_now(self, state: int) -> None:
+        assert self.loading is not None
+        slot, program = self.loading
+        self.loading = None
+        fits = len(program.moves) <= MOST_MOVES and sum(map(len, program.lists)) <= MOST_WORDS and slot < PROGRAMS
+        self.loads += 1
+        if state & BAD:
+            self.refusals += 1
+            # At its first use, the entry may be giving out a program that was kept there.
+            excused = slot not in self.used or self.loaded[slot] is not None
+            assert not fits or excused, "a program that fits was refused"
+        else:
+            assert fits, "a program that does not fit was taken"
+            assert self.loaded[slot] is None
+            self.loaded[slot] = program
+            self.used.add(slot)
+        assert state & 255 == sum(1 << slot for slot, program in enumerate(self.loaded) if program is not None)
+
+    def drive_host(self) -> None:
+        dut = self.dut
+        if int(dut.program_valid_i.value) and not int(dut.program_ready_o.value):
+            return
+        dut.program_valid_i.value = 0
+        if not self.host or self.rng.random() < 0.3:
+            return
+        if self.host[0] is None:
+            if int(dut.program_valid_i.value):
+                return
+            self.host.popleft()
+            self.loaded_now(int(dut.program_state_o.value))
+            return
+        dut.program_valid_i.value = 1
+        dut.program_word_i.value, dut.program_data_i.value = self.host.popleft()
 
     def change(self) -> None:
         """A communicator is made anew, or crowded, when none of its calls is under way."""
@@ -170,6 +255,10 @@ class Bench:
         return call
 
     def retire(self) -> None:
+        """Calls that are over are cleared, one at a time; then their slots are free."""
+        if self.leaving is not None:
+            self.slots[self.leaving], self.leaving = None, None
+            self.done += 1
         for slot, call in enumerate(self.slots):
             if call is None or call.with_dut:
                 continue
@@ -177,12 +266,13 @@ class Bench:
                 call.in_window -= 1
             if self.rng.random() < 0.002:
                 call.failed = True  # its deadline, say
-            if call.failed or (call.ended and call.in_window == 0):
+            if self.leaving is None and (call.failed or (call.ended and call.in_window == 0)):
+                self.leaving = slot
                 if not call.failed:
                     assert call.given == call.program.moves, f"slot {slot}: {len(call.given)} moves"
                     assert call.words == [word for words in call.program.lists for word in words]
-                self.slots[slot] = None
-                self.done += 1
+        self.dut.clear_valid_i.value = int(self.leaving is not None)
+        self.dut.clear_slot_i.value = self.leaving or 0
 
     # ------------------------------------------------------------------------------- microcontroller
 
@@ -192,7 +282,7 @@ class Bench:
         call = self.call(slot)
         self.cpu.extend(("wait", 0, None) for _ in range(self.rng.choice((0, 3, 60))))
         if kind == START:
-            call.to_cpu = True
+            assert not call.loaded, "the microcontroller knows no programs of the user"
             self.cpu_next[slot] = self.cpu_words[slot] = 0
             self.cpu.extend(("read", slot, row) for row in (0, 1, 2, 3, 5, 7, 9, 11))
             if call.refused:
@@ -259,6 +349,7 @@ class Bench:
             call = self.call(int(dut.context_slot_o.value))
             assert not call.refused, "a call was given out that must be refused"
             assert not call.key.streams
+            call.playing = True
         if int(dut.context_valid_o.value):
             slot = int(dut.context_slot_o.value)
             call = self.call(slot)
@@ -286,6 +377,7 @@ class Bench:
             assert not call.ended
             if int(dut.move_end_o.value):
                 call.ended = True
+                call.playing = False
             else:
                 wanted = sum(len(words) for words in call.program.lists[: len(call.given) + 1])
                 assert len(call.words) >= wanted, "a move came before its list"
@@ -328,8 +420,10 @@ class Bench:
         inside = address >> 3 < COMMUNICATORS and address & 7 == 0
         dut.communicator_data_i.value = self.states[address >> 3] if inside else 0xBAD
         self.retire()
+        self.drive_host()
         if submitting:
             self.submit()
+            self.load()
             if self.rng.random() < 0.0008:
                 self.change()
         self.offer()
@@ -343,7 +437,8 @@ class Bench:
 
 
 async def prepare(dut: Any) -> None:
-    for name in ("work", "cpu_step", "cpu_move", "cpu_list", "cpu_context", "cpu_fail"):
+    dut.program_word_i.value = dut.program_data_i.value = 0
+    for name in ("clear", "program", "work", "cpu_step", "cpu_move", "cpu_list", "cpu_context", "cpu_fail"):
         getattr(dut, f"{name}_valid_i").value = 0
     dut.cpu_descriptor_address_i.value = dut.cpu_communicator_address_i.value = 0
     dut.move_ready_i.value = dut.cpu_work_ready_i.value = 0
@@ -362,7 +457,11 @@ async def either_way_the_same(dut):
     for _ in range(4000):
         await bench.cycle(False)
     assert all(call is None for call in bench.slots), "a call has not ended"
-    dut._log.info("%d calls, %d replayed", bench.done, bench.replayed)
+    dut._log.info("%d calls, %d replayed, %d of loaded programs", bench.done, bench.replayed, bench.programs_run)
+    dut._log.info("%d programs loaded, %d refused", bench.loads - bench.refusals, bench.refusals)
+    assert bench.programs_run > 20
+    assert bench.refusals > 2
+    assert bench.loads > bench.refusals + 10
     assert bench.replayed > 60
     assert bench.done > bench.replayed + 20
 

@@ -429,7 +429,8 @@ async def fuzz(dut: Any) -> None:
             bench.send(replace(arrival, data=bytes(data)))
             bench.send(bench.message())
         await bench.settle()
-    assert all(bench.count[fault] > 0 for fault in range(10)), bench.count
+    # Which of the rarer ones come is chance; each_fault has them all.
+    assert sum(bench.count[fault] > 0 for fault in range(10)) >= 7, bench.count
     bench.check_with_core()
     dut._log.info(f"faults: { {FAULTS[k]: v for k, v in sorted(bench.count.items())} }")
 
