@@ -131,6 +131,14 @@ class DeviceEngine::Impl {
     Binding host;
   };
 
+  /// A program of the user that the device holds.
+  struct Loaded {
+    std::shared_ptr<const cclo::CheckedProgram> program;
+    std::uint32_t signature = 0;  ///< of its calls
+    std::uint32_t users = 0;      ///< calls that the device works on
+    std::uint64_t used = 0;       ///< when it was called last
+  };
+
   /// A communicator, and its place in the device's table.
   struct Group {
     cclo::Communicator state;
@@ -154,6 +162,7 @@ class DeviceEngine::Impl {
     microseconds timeout{0};
     nanoseconds submitted{0};
     std::shared_ptr<Image> src, dst, scratch, params;
+    std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
     CallResult result;
 
     const Binding& region(Region which) const { return call->regions[static_cast<std::size_t>(which)]; }
@@ -444,6 +453,7 @@ class DeviceEngine::Impl {
 
   /// Refuses what no state of the device has room for.
   void check_size(const Work& work) const {
+    if (work.call->call.collective == Collective::kProgram) check_program_size(work);
     std::uint64_t bytes = 0;
     for (const Region region : {Region::kSrc, Region::kDst, Region::kScratch, Region::kParams}) {
       bytes += work.region(region).bytes;
@@ -453,6 +463,21 @@ class DeviceEngine::Impl {
                                              std::to_string(work.group->state.number) + ": it takes " +
                                              std::to_string(bytes) + " bytes of device memory; the device has " +
                                              std::to_string(device->memory_bytes()));
+  }
+
+  static void check_program_size(const Work& work) {
+    const cclo::CheckedProgram& checked = *work.call->program;
+    const auto refuse = [&](ErrorCode code, const std::string& what) {
+      throw Error(code, "program on communicator " + std::to_string(work.group->state.number) + ": " + what);
+    };
+    const std::size_t moves = checked.program.moves.size(), words = checked.program.pool.size();
+    if (moves > kLoadedMoves || words > kLoadedWords) {
+      refuse(ErrorCode::kCapacity, "rank " + std::to_string(work.group->state.rank) + " has " + std::to_string(moves) +
+                                       " moves and " + std::to_string(words) +
+                                       " words of peer lists; a device holds " + std::to_string(kLoadedMoves) +
+                                       " and " + std::to_string(kLoadedWords) + " of a program");
+    }
+    if (checked.writes_params) refuse(ErrorCode::kUnsupported, "it writes its own params, which a device cannot do");
   }
 
   /// Calls of one order begin in the order of their submission: collectives of a communicator, and its messages.
@@ -523,6 +548,10 @@ class DeviceEngine::Impl {
                std::to_string(memory.largest()) + " in one piece");
       return;
     }
+    if (work.call->call.collective == Collective::kProgram) {
+      work.program_slot = slot_of(work);
+      if (!work.program_slot) return;
+    }
     if (store_src) store(src_image->address, src);
     if (store_dst) store(dst_image->address, dst);
     if (params_image) store(params_image->address, params);
@@ -559,6 +588,7 @@ class DeviceEngine::Impl {
     descriptor.call_id = last_number;
     descriptor.wait_for0 = waits[0];
     descriptor.wait_for1 = waits[1];
+    descriptor.program = work.program_slot.value_or(0);
     ring(descriptor);
 
     dequeue(work);
@@ -571,6 +601,45 @@ class DeviceEngine::Impl {
     work.params = std::move(params_image);
     ++work.group->on_device;
     running.emplace(work.number, &work);
+  }
+
+  /// The place of the call's program on the device, loaded if need be; none if all places are in use for now.
+  std::optional<std::uint32_t> slot_of(const Work& work) {
+    const auto& program = work.call->program;
+    const auto take = [&](Loaded& there) {
+      ++there.users;
+      there.used = ++programs_called;
+      return static_cast<std::uint32_t>(&there - loaded.data());
+    };
+    for (Loaded& there : loaded) {
+      if (there.program == program && there.signature == work.call->signature) return take(there);
+    }
+    std::vector<Loaded*> free;
+    for (Loaded& there : loaded) {
+      if (there.users == 0) free.push_back(&there);
+    }
+    std::sort(free.begin(), free.end(), [](const Loaded* a, const Loaded* b) { return a->used < b->used; });
+    for (Loaded* there : free) {
+      device->write(registers::kProgramSlot, static_cast<std::uint32_t>(there - loaded.data()));
+      // A place that never had a program may still be giving out a call that was kept there.
+      if ((device->read(registers::kProgramState) & registers::kProgramRefused) != 0) continue;
+      for (const std::uint32_t word : program->program.pool) device->write(registers::kProgramList, word);
+      for (const Move& move : program->program.moves) {
+        for (const std::uint64_t words : encode(move)) {
+          device->write(registers::kProgramMove, static_cast<std::uint32_t>(words));
+          device->write(registers::kProgramMove, static_cast<std::uint32_t>(words >> 32U));
+        }
+      }
+      device->write(registers::kProgramLoad, work.call->signature);
+      const auto at = static_cast<std::uint32_t>(there - loaded.data());
+      if ((device->read(registers::kProgramState) >> at & 1U) == 0) {
+        lost("it does not take a program of " + std::to_string(program->program.moves.size()) + " moves");
+      }
+      *there = {program, work.call->signature, 0, 0};
+      return take(*there);
+    }
+    if (running.empty()) lost("it has no place for a program, and no call under way");
+    return std::nullopt;
   }
 
   /// The result of a call in flight, where `wanted` lies in it: then both share it, and the device need not bring it to
@@ -650,6 +719,8 @@ class DeviceEngine::Impl {
     if (number != 0) device->write(exchange::kStatus, registers::kStatusFailed);
     running.erase(work.number);
     work.with_device = false;
+    if (work.program_slot) --loaded[*work.program_slot].users;
+    work.program_slot.reset();
     Group& of = *work.group;
     --of.on_device;
     if (!awaited) {
@@ -841,6 +912,8 @@ class DeviceEngine::Impl {
   std::uint64_t removals = 0;              ///< from the queue
   CallId last_id = 0;
   std::uint32_t last_number = 0;
+  std::array<Loaded, kLoadedPrograms> loaded;
+  std::uint64_t programs_called = 0;
 
   std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
   Clock::time_point next_look{};

@@ -50,6 +50,7 @@ constexpr auto kAccess = [] {
   set(exchange::kCallSlot, 128, Access::kReadWrite);
   set(exchange::kCounters, 256, Access::kReadOnly);
   set(exchange::kTransport, 1024, Access::kReadWrite);
+  set(exchange::kPrograms, 16, Access::kReadWrite);
   set(exchange::kRxBuffers, 4096, Access::kReadOnly);
   set(exchange::kCommunicators, 1024, Access::kReadWrite);
   set(exchange::kMembers, 4096, Access::kReadWrite);
@@ -142,6 +143,8 @@ class FunctionalDevice::Impl {
                ((1U << std::min<std::size_t>(active.size(), kMaxActiveCalls)) - 1U) << 8U;
       case exchange::kFirmwareData:
         return firmware_word("no firmware to read while it runs");
+      case registers::kProgramState:
+        return program_state();
       default:
         return word(offset);
     }
@@ -153,6 +156,10 @@ class FunctionalDevice::Impl {
     if (offset >= exchange::kCallSlot && offset < exchange::kCallSlot + 128) {
       if (slot_taken) refuse("a call descriptor is still being taken", offset);
       word(offset) = value;
+      return;
+    }
+    if (offset >= exchange::kPrograms && offset < exchange::kPrograms + 16) {
+      load_program(offset, value);
       return;
     }
     if (offset >= exchange::kCommunicators && offset < exchange::kCommunicators + 1024) {
@@ -193,9 +200,63 @@ class FunctionalDevice::Impl {
     return there;
   }
 
+  // --------------------------------------------------------------------------------------------- programs
+
+  std::uint32_t program_state() const {
+    std::uint32_t state = refused ? registers::kProgramRefused : 0;
+    for (std::size_t slot = 0; slot < programs.size(); ++slot) state |= programs[slot] ? 1U << slot : 0U;
+    return state;
+  }
+
+  /// As docs/rtl/replay.md says.
+  void load_program(std::uint32_t offset, std::uint32_t value) {
+    switch (offset) {
+      case registers::kProgramSlot:
+        coming = {};
+        move_words.clear();
+        coming_slot = value;
+        refused = value >= programs.size();
+        if (!refused) programs[value].reset();
+        break;
+      case registers::kProgramList:
+        refused = refused || coming.pool.size() == kLoadedWords;
+        if (!refused) coming.pool.push_back(value);
+        break;
+      case registers::kProgramMove: {
+        refused = refused || coming.moves.size() == kLoadedMoves;
+        if (refused) break;
+        move_words.push_back(value);
+        if (move_words.size() < kMoveBytes / 4) break;
+        std::array<std::uint64_t, kMoveBytes / 8> move{};
+        for (std::size_t i = 0; i < move.size(); ++i) {
+          move[i] = move_words[2 * i] | std::uint64_t{move_words[2 * i + 1]} << 32U;
+        }
+        coming.moves.push_back(decode_move(move));
+        move_words.clear();
+        break;
+      }
+      default:
+        refused = refused || !move_words.empty();
+        if (!refused) programs[coming_slot] = std::make_shared<const Program>(coming);
+    }
+  }
+
+  /// The program of a call, with the memory that the call binds.
+  std::shared_ptr<const Program> program_of(const CallDescriptor& call) {
+    std::shared_ptr<const Program>& there = programs[call.program];
+    if (there->scratch_bytes != call.scratch_bytes || there->params_bytes != call.params_bytes) {
+      Program sized = *there;
+      sized.scratch_bytes = call.scratch_bytes;
+      sized.params_bytes = call.params_bytes;
+      there = std::make_shared<const Program>(std::move(sized));
+    }
+    return there;
+  }
+
   // ------------------------------------------------------------------------------------------------ calls
 
   void reset() {
+    programs = {};
     for (const Active& entry : active) {
       if (entry.id != 0) given_up.push_back(entry.id);
     }
@@ -303,7 +364,9 @@ class FunctionalDevice::Impl {
     }
     const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
     if (pair && call.tag > kMaxUserTag) reject(ErrorCode::kInvalidArgument);
-    if (call.collective == Collective::kProgram) reject(ErrorCode::kInvalidArgument);  // none is loaded
+    if (call.collective == Collective::kProgram && (call.program >= programs.size() || !programs[call.program])) {
+      reject(ErrorCode::kInvalidArgument);
+    }
     if (call.collective == Collective::kNop && call.algorithm != 0) reject(ErrorCode::kInvalidArgument);  // no kernels
     if (call.src_stream || call.dst_stream) reject(ErrorCode::kUnsupported);
     if (outstanding(call.call_id)) reject(ErrorCode::kInvalidArgument);
@@ -337,6 +400,7 @@ class FunctionalDevice::Impl {
     request.call.count = call.count;
     request.algorithm = call.algorithm == 0 ? -1 : static_cast<int>(call.algorithm) - 1;
     request.tag = call.tag;
+    if (call.collective == Collective::kProgram) request.program = program_of(call);
     request.src = bound(call.src_address, call.src_bytes);
     request.dst = bound(call.dst_address, call.dst_bytes);
     request.scratch = bound(call.scratch_address, call.scratch_bytes);
@@ -462,6 +526,12 @@ class FunctionalDevice::Impl {
   std::vector<std::uint32_t> firmware;
   std::array<std::optional<std::uint32_t>, DeviceLimits::kCommunicators> made;  ///< number by place in the table
 
+  std::array<std::shared_ptr<const Program>, kLoadedPrograms> programs;
+  Program coming;  ///< the one that the host writes
+  std::vector<std::uint32_t> move_words;
+  std::uint32_t coming_slot = 0;
+  bool refused = true;
+
   bool slot_taken = false;  ///< the descriptor at call_slot was submitted, and has not been taken
   bool failed = false;
   std::vector<Active> active;
@@ -485,6 +555,7 @@ Capability FunctionalDevice::usual_capability() {
   capability.lists = true;
   capability.fan_in = true;
   capability.rendezvous = true;
+  capability.programs = true;
   capability.log2_max_segment = 13;
   return capability;
 }

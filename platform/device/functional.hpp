@@ -11,7 +11,7 @@ namespace unisono {
 
 /// Answers to its registers as docs/rtl/exchange.md and call_front.md say, and carries calls out on the native engine,
 /// over messages on a network that leads from node to node. Calls make progress while their host reads `status` or
-/// waits. It has no kernels, no streams and no loaded programs.
+/// waits. It has no kernels and no streams.
 class FunctionalDevice final : public Device {
  public:
   /// What the hardware engine has.

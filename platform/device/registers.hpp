@@ -20,6 +20,14 @@ inline constexpr std::uint32_t kStatusCompletion = 1U << 3U;
 
 inline constexpr std::uint32_t kCodeGiven = 1U << 31U;  ///< in completed_code
 
+/// Loading of programs.
+inline constexpr std::uint32_t kProgramSlot = exchange::kPrograms;
+inline constexpr std::uint32_t kProgramList = exchange::kPrograms + 4;
+inline constexpr std::uint32_t kProgramMove = exchange::kPrograms + 8;
+inline constexpr std::uint32_t kProgramLoad = exchange::kPrograms + 12;
+inline constexpr std::uint32_t kProgramState = exchange::kPrograms;  ///< read
+inline constexpr std::uint32_t kProgramRefused = 1U << 31U;
+
 /// Words of an entry in `communicators`.
 inline constexpr std::uint32_t kState = 0;
 inline constexpr std::uint32_t kNumber = 1;

@@ -1048,6 +1048,8 @@ module unisono_dispatcher
     job_o.func = run_q.fan_in && first_of_list && !run_q.op0 ? FuncNone : run_q.func;
     job_o.dtype = run_q.dtype;
     job_o.swap = run_q.swap;
+    job_o.wide = run_q.fan_in && run_q.func inside {FuncSum, FuncProd} &&
+                 run_q.dtype inside {DatatypeFp16, DatatypeBf16};
     job_o.op0 = run_q.bytes == '0 ? Op0None : run_q.fan_in && !first_of_list ? Op0Accumulator
                 : run_q.op0 ? Op0Memory : Op0None;
     job_o.op0_address = run_q.op0_address + address_t'(progress_q.position);

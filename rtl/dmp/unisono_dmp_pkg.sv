@@ -57,6 +57,7 @@ package unisono_dmp_pkg;
     func_e func;
     datatype_e dtype;
     logic swap;
+    logic wide;             // one of several of fp16 or bf16, which are combined as fp32
     op0_e op0;
     address_t op0_address;
     op1_e op1;

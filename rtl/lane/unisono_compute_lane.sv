@@ -6,6 +6,9 @@
 // QueueDepth). The dispatcher has seen to it that every job can end by itself (rule 1 of docs/rtl/engine.md), so
 // nothing here waits for a peer.
 //
+// Several messages of fp16 or bf16 that are added or multiplied round once, at the end: their partial results are fp32,
+// two words for one, and such a job takes two cycles a word.
+//
 // Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles. Throughput: one
 // word per cycle; jobs of one word follow each other every second cycle.
 
@@ -17,6 +20,7 @@ module unisono_compute_lane
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
   import unisono_dmp_pkg::*;
+  import unisono_plugin_pkg::*;
 #(
   parameter int unsigned DataBytes = 64,
   parameter int unsigned QueueDepth = 8
@@ -111,6 +115,7 @@ module unisono_compute_lane
     func_e func;
     datatype_e dtype;
     logic swap;
+    logic wide;          // operands of fp16 or bf16 are combined as fp32
     op0_e op0;
     op1_e op1;
   } join_t;
@@ -118,6 +123,7 @@ module unisono_compute_lane
     slot_t slot;
     logic empty;
     logic accumulate;
+    logic [1:0] narrows;   // a cast_mode_e: what the words of fp32 become
     logic local_;
     logic send;
     transmit_t transmit;
@@ -157,9 +163,11 @@ module unisono_compute_lane
   logic join_valid, join_take, fork_valid, fork_take, wait_valid, wait_take;
 
   always_comb begin
-    join_in = '{func: job_i.func, dtype: job_i.dtype, swap: job_i.swap, op0: job_i.op0, op1: job_i.op1};
-    fork_in = '{slot: job_i.id.slot, empty: !with_data, accumulate: job_i.accumulate, local_: job_i.local_, send: job_i.send,
-                transmit: job_i.transmit};
+    join_in = '{func: job_i.func, dtype: job_i.dtype, swap: job_i.swap, wide: job_i.wide,
+                op0: job_i.op0, op1: job_i.op1};
+    fork_in = '{slot: job_i.id.slot, empty: !with_data, accumulate: job_i.accumulate, narrows: CastModePass,
+                local_: job_i.local_, send: job_i.send, transmit: job_i.transmit};
+    if (job_i.wide && !job_i.accumulate) fork_in.narrows = job_i.dtype == DatatypeBf16 ? CastModeBf16 : CastModeFp16;
     wait_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: job_i.wakes,
                     made: job_i.local_ ? job_i.bytes : '0, error: 1'b0,
                     releases: job_i.releases, buffer: job_i.buffer};
@@ -182,7 +190,7 @@ module unisono_compute_lane
   // ------------------------------------------------------------------------------------------------- join
   // Both operands have the same length, so their words meet one to one.
 
-  // The accumulator holds the words of one segment.
+  // The accumulator holds the words of one segment, as fp32 if need be.
   localparam int unsigned AccumulatorDepth = 2 * MaxSegment / DataBytes;
   logic sum_valid, sum_ready, sum_last, keeps_valid, keeps_ready;
   logic [DataBytes*8-1:0] sum_data;
@@ -193,36 +201,57 @@ module unisono_compute_lane
     .out_valid_o(sum_valid), .out_ready_i(sum_ready), .out_data_o({sum_last, sum_keep, sum_data}), .count_o()
   );
 
+  logic fires, last_half;
+  logic [DataBytes*8-1:0] op1_data, wide_data0, wide_data1;
+  logic [DataBytes-1:0] op1_keep, wide_keep0, wide_keep1;
   logic op0_there, op0_last, from_sum, has_op0;
   logic [DataBytes-1:0] op0_keep;
   assign from_sum = join_head.op0 == Op0Accumulator;
   assign has_op0 = join_head.op0 != Op0None;
   assign op0_there = from_sum ? sum_valid : !has_op0 || op0_valid_i;
-  assign op0_last = from_sum ? sum_last : op0_last_i;
-  assign op0_keep = from_sum ? sum_keep : op0_keep_i;
+  assign op0_last = from_sum ? sum_last : op0_last_i && last_half;
+  assign op0_keep = from_sum ? sum_keep : join_head.wide ? wide_keep0 : op0_keep_i;
 
   logic op1_there, op1_last, from_bypass, from_memory;
   assign from_bypass = join_head.op1 == Op1Bypass;
   assign from_memory = join_head.op1 == Op1Memory;
   assign op1_there = from_bypass ? bypass_valid_i : from_memory ? op1_valid_i : 1'b1;
-  assign op1_last = from_bypass ? bypass_last_i : op1_last_i;
+  assign op1_last = (from_bypass ? bypass_last_i : op1_last_i) && last_half;
+  assign op1_data = from_bypass ? bypass_data_i : op1_data_i;
+  assign op1_keep = from_bypass ? bypass_keep_i : op1_keep_i;
 
-  logic fires;
+  // A word of 16-bit numbers that are combined as fp32 stands for two cycles, unless it ends in its lower half.
+  logic upper_q;
+  assign last_half = !join_head.wide || upper_q ||
+                     !(join_head.op1 != Op1None ? op1_keep[DataBytes/2] : op0_keep_i[DataBytes/2]);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) upper_q <= 1'b0;
+    else if (fires) upper_q <= !last_half;
+  end
+  unisono_half_widen #(.DataBytes(DataBytes)) u_wide0 (
+    .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16), .data_i(op0_data_i), .keep_i(op0_keep_i),
+    .data_o(wide_data0), .keep_o(wide_keep0)
+  );
+  unisono_half_widen #(.DataBytes(DataBytes)) u_wide1 (
+    .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16), .data_i(op1_data), .keep_i(op1_keep),
+    .data_o(wide_data1), .keep_o(wide_keep1)
+  );
+
   assign plugin_valid_o = join_valid && op1_there && op0_there;
   assign fires = plugin_valid_o && plugin_ready_i;
-  assign op0_ready_o = fires && join_head.op0 == Op0Memory;
+  assign op0_ready_o = fires && join_head.op0 == Op0Memory && last_half;
   assign sum_ready = fires && from_sum;
-  assign op1_ready_o = fires && from_memory;
-  assign bypass_ready_o = fires && from_bypass;
+  assign op1_ready_o = fires && from_memory && last_half;
+  assign bypass_ready_o = fires && from_bypass && last_half;
   // An operand that is not used is zero, so that a word on offer does not change.
-  assign plugin_op0_o = from_sum ? sum_data : has_op0 ? op0_data_i : '0;
-  assign plugin_op1_o = from_bypass ? bypass_data_i : from_memory ? op1_data_i : '0;
+  assign plugin_op0_o = from_sum ? sum_data : !has_op0 ? '0 : join_head.wide ? wide_data0 : op0_data_i;
+  assign plugin_op1_o = join_head.op1 == Op1None ? '0 : join_head.wide ? wide_data1 : op1_data;
   assign plugin_use0_o = has_op0;
   assign plugin_use1_o = join_head.op1 != Op1None;
   assign plugin_func_o = join_head.func;
-  assign plugin_dtype_o = join_head.dtype;
+  assign plugin_dtype_o = join_head.wide ? DatatypeFp32 : join_head.dtype;
   assign plugin_swap_o = join_head.swap;
-  assign plugin_keep_o = has_op0 ? op0_keep : from_bypass ? bypass_keep_i : op1_keep_i;
+  assign plugin_keep_o = has_op0 ? op0_keep : join_head.wide ? wide_keep1 : op1_keep;
   assign plugin_last_o = has_op0 ? op0_last : op1_last;
   assign join_take = fires && plugin_last_o;
 
@@ -248,8 +277,34 @@ module unisono_compute_lane
   assign transmit_valid_o = fork_valid && fork_head.send && !announced_q;
   assign transmit_o = fork_head.transmit;
 
-  logic word_there, both_take;
-  assign word_there = fork_valid && !fork_head.empty && result_valid_i;
+  // What has been combined as fp32 becomes what it was: by its job's words alone, up to the last.
+  logic both_take;
+  logic narrows, narrow_in, narrow_ready, narrow_valid, narrow_last, narrow_unused, fed_q;
+  logic [DataBytes*8-1:0] narrow_data;
+  logic [DataBytes-1:0] narrow_keep;
+  assign narrows = fork_head.narrows != CastModePass;
+  assign narrow_in = fork_valid && !fork_head.empty && narrows && result_valid_i && !fed_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || fork_take) fed_q <= 1'b0;
+    else if (narrow_in && narrow_ready && result_last_i) fed_q <= 1'b1;
+  end
+  unisono_cast_narrow #(.DataBytes(DataBytes)) u_narrow (
+    .clk_i, .rst_ni, .in_mode_i(fork_head.narrows), .in_valid_i(narrow_in), .in_ready_o(narrow_ready),
+    .in_data_i(result_data_i), .in_keep_i(result_keep_i), .in_last_i(result_last_i), .in_user_i(1'b0),
+    .out_valid_o(narrow_valid), .out_ready_i(fork_valid && narrows && both_take), .out_data_o(narrow_data),
+    .out_keep_o(narrow_keep), .out_last_o(narrow_last), .out_user_o(narrow_unused)
+  );
+
+  logic there_valid, there_last;
+  logic [DataBytes*8-1:0] there_data;
+  logic [DataBytes-1:0] there_keep;
+  assign there_valid = narrows ? narrow_valid : result_valid_i;
+  assign there_data = narrows ? narrow_data : result_data_i;
+  assign there_keep = narrows ? narrow_keep : result_keep_i;
+  assign there_last = narrows ? narrow_last : result_last_i;
+
+  logic word_there;
+  assign word_there = fork_valid && !fork_head.empty && there_valid;
   // A word leaves when all that it concerns take it.
   assign both_take = (!fork_head.accumulate || keeps_ready) && (!fork_head.local_ || write_ready_i) &&
                      (!fork_head.send || (announced_q && send_ready_i));
@@ -258,17 +313,17 @@ module unisono_compute_lane
                          (!fork_head.send || (announced_q && send_ready_i));
   assign send_valid_o = word_there && fork_head.send && announced_q &&
                         (!fork_head.local_ || write_ready_i);
-  assign result_ready_o = fork_valid && !fork_head.empty && both_take;
-  assign write_data_o = result_data_i;
-  assign write_keep_o = result_keep_i;
-  assign write_last_o = result_last_i;
-  assign send_data_o = result_data_i;
-  assign send_keep_o = result_keep_i;
-  assign send_last_o = result_last_i;
+  assign result_ready_o = narrows ? narrow_in && narrow_ready : fork_valid && !fork_head.empty && both_take;
+  assign write_data_o = there_data;
+  assign write_keep_o = there_keep;
+  assign write_last_o = there_last;
+  assign send_data_o = there_data;
+  assign send_keep_o = there_keep;
+  assign send_last_o = there_last;
   assign send_slot_o = fork_head.slot;
 
   assign moves_on = fork_head.empty ? !fork_head.send || (transmit_valid_o && transmit_ready_i)
-                                    : word_there && both_take && result_last_i;
+                                    : word_there && both_take && there_last;
   assign fork_take = fork_valid && moves_on;
   assign tx_done = fork_take;
   assign announced_d = fork_take ? 1'b0 : announced_q || (transmit_valid_o && transmit_ready_i);

@@ -8,6 +8,9 @@
 #include "collectives/algorithm.hpp"
 #include "core/footprint.hpp"
 #include "ranks.hpp"
+#include "reference/interpreter.hpp"
+#include "reference/job.hpp"
+#include "tests/cpp/engine/random_programs.hpp"
 
 namespace unisono::test {
 namespace {
@@ -206,6 +209,60 @@ TEST_P(Ways, MessagesMeetByTag) {
     EXPECT_EQ(a, data_of(other, 3000));
     EXPECT_EQ(b, data_of(other + 7, 5));
   });
+}
+
+// More programs than a device holds at once, each called twice; the second time it may be there.
+TEST_P(Ways, ProgramsOfTheUserGiveTheInterpretersBits) {
+  for (const std::uint32_t size : {2U, 3U}) {
+    struct Tried {
+      Generator generator;
+      std::vector<std::shared_ptr<const Program>> programs;
+      std::vector<reference::RankInput> inputs;
+      std::vector<std::vector<std::byte>> expected;
+    };
+    std::vector<Tried> tried;
+    for (std::uint32_t seed = 0; tried.size() < 2 * kLoadedPrograms; ++seed) {
+      Generator generator(seed * 10 + size, size, 40, false);
+      const std::vector<Program> programs = generator.run(12);
+      if (std::any_of(programs.begin(), programs.end(), [](const Program& program) {
+            return program.moves.size() > kLoadedMoves || program.pool.size() > kLoadedWords;
+          })) {
+        continue;
+      }
+      Tried& made = tried.emplace_back(Tried{std::move(generator), {}, {}, {}});
+      for (const Program& program : programs) made.programs.push_back(std::make_shared<const Program>(program));
+      for (std::uint32_t r = 0; r < size; ++r) {
+        made.inputs.push_back({made.generator.data(r, 0), made.generator.data(r, 1), {}});
+      }
+      made.expected = reference::interpret(
+          reference::make_job(programs, made.generator.dtype(), made.generator.src_bytes(), made.generator.bytes()),
+          made.inputs);
+    }
+    run_ranks(size, job(), [&](Rank& self) {
+      std::vector<std::pair<CallId, std::size_t>> ids;
+      std::vector<std::vector<std::byte>> src, dst;
+      for (int turn = 0; turn < 2; ++turn) {
+        for (const Tried& one : tried) {
+          src.push_back(one.inputs[self.rank].src);
+          dst.push_back(one.inputs[self.rank].dst);
+        }
+      }
+      for (std::size_t i = 0; i < src.size(); ++i) {
+        const Tried& one = tried[i % tried.size()];
+        CallRequest made = request(Collective::kProgram, 0);
+        made.call.dtype = one.generator.dtype();
+        made.program = one.programs[self.rank];
+        made.src = bind(src[i]);
+        made.dst = bind(dst[i]);
+        ids.emplace_back(self.engine.submit(made), i % tried.size());
+      }
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        const CallResult result = self.finish(ids[i].first);
+        ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
+        EXPECT_EQ(dst[i], tried[ids[i].second].expected[self.rank]) << "rank " << self.rank << ", program " << i;
+      }
+    });
+  }
 }
 
 /// Something that calls of a rank can wait for, and that ends only when all ranks have come to its `open`.
@@ -575,8 +632,27 @@ TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
     made.algorithm = find_algorithm(Collective::kAllreduce, "direct");
     EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(made); }), HasSubstr("share none"));
     CallRequest program = request(Collective::kProgram, 0);
-    program.program = std::make_shared<const Program>();
-    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(program); }), HasSubstr("programs"));
+    const auto copies = [&](std::size_t moves, Region to) {
+      Program copy;
+      Move move;
+      move.kind = MoveKind::kMove;
+      move.dtype = Datatype::kInt64;
+      move.count = 1;
+      move.op0 = {.kind = OperandKind::kMemory, .region = Region::kSrc};
+      move.local = {.kind = OperandKind::kMemory, .region = to};
+      copy.moves.assign(moves, move);
+      for (std::size_t i = 1; i < moves; ++i) copy.moves[i].dependencies = 1;
+      copy.params_bytes = 8;
+      return std::make_shared<const Program>(std::move(copy));
+    };
+    program.call.dtype = Datatype::kInt64;
+    program.src = bind(a);
+    program.dst = bind(b);
+    program.program = copies(kLoadedMoves + 1, Region::kDst);
+    EXPECT_THAT(refusal(ErrorCode::kCapacity, [&] { rank.engine.submit(program); }),
+                HasSubstr("33 moves and 0 words of peer lists; a device holds 32 and 64"));
+    program.program = copies(1, Region::kParams);
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(program); }), HasSubstr("its own params"));
     EXPECT_EQ(rank.engine.express(0), nullptr);
     // A receive must be as long as its message, for the registers have no place for a length.
     CallRequest message =

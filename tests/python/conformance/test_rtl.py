@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +58,51 @@ def test_engines_in_rtl_agree_with_the_interpreter(ranks: int) -> None:
             if not same(got, want):
                 wrong.append(f"{case}: rank {rank}: {got if isinstance(got, str) else 'another result'}")
     assert not wrong, "\n".join([f"{len(wrong)} wrong of {len(cases)} cases:", *wrong[:20]])
+
+
+# Nothing of it was known when the model was built.
+LATER = """
+import numpy as np
+import unisono
+
+
+def zigzag(p):
+    \"\"\"All-gather over the neighbours on both sides: blocks go up by even steps, down by odd ones.\"\"\"
+    up, down = (p.rank + 1) % p.size, (p.rank - 1) % p.size
+    block = lambda rank: p.dst(3 * (rank % p.size), 3)
+    last = p.move(take=p.src(0, 3), keep=block(p.rank))
+    highest = lowest = p.rank
+    for step in range(p.size - 1):
+        if step % 2 == 0:
+            p.move(take=block(highest), send=p.message(up, tag=step), after=last)
+            lowest -= 1
+            last = p.move(take=p.arrival(down, tag=step), keep=block(lowest))
+        else:
+            p.move(take=block(lowest), send=p.message(down, tag=step), after=last)
+            highest += 1
+            last = p.move(take=p.arrival(up, tag=step), keep=block(highest))
+
+
+with unisono.init() as context:
+    world = context.world
+    program = unisono.Program.build(world.size, zigzag, dtype="int32")
+    assert program.check()
+    for turn in range(3):
+        mine = np.array([100 * world.rank + 10 * turn + i for i in range(3)], np.int32)
+        everything = world.run_program(program, mine, np.zeros(3 * world.size, np.int32))
+        want = [100 * r + 10 * turn + i for r in range(world.size) for i in range(3)]
+        assert everything.tolist() == want, everything
+    print("right")
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_a_collective_written_after_the_model_was_built(ranks: int, tmp_path: Path) -> None:
+    script = tmp_path / "later.py"
+    script.write_text(LATER)
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "run", "--platform", "rtl", "-n", str(ranks), script],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split() == ["right"] * ranks

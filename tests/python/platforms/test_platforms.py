@@ -50,6 +50,19 @@ with unisono.init(timeout=60) as context:
             assert np.allclose(again, total)
         except unisono.UnsupportedError as error:
             assert algorithm.name.startswith("direct"), error
+
+    def backwards(p):
+        """Everybody's vector to everybody, summed from the last rank to the first."""
+        order = [r for r in reversed(range(p.size)) if r != p.rank]
+        mine, result = p.src(0, 5), p.dst(0, 5)
+        p.move(take=mine, send=p.message(order, tag=1))
+        p.move(take=mine, combine=p.arrival(order, tag=1), func="sum", keep=result)
+
+    if size > 1:
+        program = unisono.Program.build(size, backwards, dtype="fp64")
+        for turn in range(3):
+            sums = world.run_program(program, np.full(5, 10.0**rank + turn), np.zeros(5))
+            assert (sums == sum(10.0**r + turn for r in range(size))).all(), sums
     world.barrier()
     print(f"rank {rank} of {size} is right\\n", end="")
 """

@@ -101,6 +101,17 @@ std::vector<reference::RankInput> random_inputs(const reference::Job& job, std::
     inputs[rank].dst.resize(job.bytes(rank, Region::kDst));
     for (auto* bytes : {&inputs[rank].src, &inputs[rank].dst}) {
       for (std::byte& byte : *bytes) byte = static_cast<std::byte>(random());
+      const Datatype dtype = job.call.dtype;
+      if (dtype != Datatype::kFp16 && dtype != Datatype::kBf16) continue;
+      // Numbers of like size, so that most sums round; which of two NaN is kept is not said.
+      const std::uint16_t kept = dtype == Datatype::kFp16 ? 0x83ff : 0x807f;
+      const unsigned shift = dtype == Datatype::kFp16 ? 10 : 7, least = dtype == Datatype::kFp16 ? 11 : 123;
+      for (std::size_t at = 0; at + 2 <= bytes->size(); at += 2) {
+        std::uint16_t number = 0;
+        std::memcpy(&number, bytes->data() + at, 2);
+        number = static_cast<std::uint16_t>((number & kept) | (least + random() % 8) << shift);
+        std::memcpy(bytes->data() + at, &number, 2);
+      }
     }
   }
   return inputs;
@@ -108,11 +119,12 @@ std::vector<reference::RankInput> random_inputs(const reference::Job& job, std::
 
 class Core : public testing::TestWithParam<const Algorithm*> {};
 
-void check(const Algorithm& algorithm, std::uint32_t ranks, std::uint64_t count, const MachineSettings& settings) {
+void check(const Algorithm& algorithm, std::uint32_t ranks, std::uint64_t count, const MachineSettings& settings,
+           Datatype dtype = Datatype::kInt32, Func func = Func::kSum) {
   Call call;
   call.collective = algorithm.collective;
-  call.func = reference::is_reduction(algorithm.collective) ? Func::kSum : Func::kNone;
-  call.dtype = algorithm.collective == Collective::kBarrier ? Datatype::kNone : Datatype::kInt32;
+  call.func = reference::is_reduction(algorithm.collective) ? func : Func::kNone;
+  call.dtype = algorithm.collective == Collective::kBarrier ? Datatype::kNone : dtype;
   call.size = ranks;
   call.root = reference::is_rooted(algorithm.collective) ? ranks - 1 : 0;
   call.count = algorithm.collective == Collective::kBarrier ? 0 : count;
@@ -135,6 +147,24 @@ TEST_P(Core, AgreesWithTheInterpreter) {
     for (const std::uint64_t count : {1U, 7U, 1000U, 6001U}) {
       check(*GetParam(), ranks, count, {});
       if (HasFailure()) return;
+    }
+  }
+}
+
+// Several messages of 16-bit numbers round once, at the end of their sum.
+TEST_P(Core, FoldsOfHalfNumbersRoundOnce) {
+  if (!reference::is_reduction(GetParam()->collective)) GTEST_SKIP() << "reduces nothing";
+  for (const bool stalls : {false, true}) {
+    MachineSettings settings;
+    settings.seed = 5;
+    settings.stall_percent = stalls ? 30 : 0;
+    for (const Datatype dtype : {Datatype::kFp16, Datatype::kBf16}) {
+      for (const Func func : {Func::kSum, Func::kProd, Func::kMax}) {
+        for (const std::uint64_t count : {1U, 17U, 1300U}) {
+          check(*GetParam(), 5, count, settings, dtype, func);
+          if (HasFailure()) return;
+        }
+      }
     }
   }
 }
