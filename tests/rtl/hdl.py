@@ -7,7 +7,8 @@ parameters. pytest imports the file to find the function; the simulator imports 
     def test_unisono_stream_skid(data_bytes):
         simulate("unisono_stream_skid", __file__, {"DataBytes": data_bytes})
 
-Set `UNISONO_WAVES=1` to record `dump.vcd` in the run's folder, `COCOTB_RANDOM_SEED=n` for another run than the usual one.
+Set `UNISONO_WAVES=1` to record `dump.vcd` in the run's folder, `COCOTB_RANDOM_SEED=n` for another run than the usual
+one.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ with unisono.init(timeout=60) as context:
             assert algorithm.name.startswith("direct"), error
 
     def backwards(p):
-        """Everybody's vector to everybody, summed from the last rank to the first."""
+        # Everybody's vector to everybody, summed from the last rank to the first.
         order = [r for r in reversed(range(p.size)) if r != p.rank]
         mine, result = p.src(0, 5), p.dst(0, 5)
         p.move(take=mine, send=p.message(order, tag=1))
