@@ -437,6 +437,117 @@ constexpr bool is_known(MessageType value) { return name_of(value)[0] != '?'; }
 /// All enumerators of MessageType, in order of value.
 inline constexpr std::array<MessageType, 8> kAllMessageType{MessageType::kEager, MessageType::kRequest, MessageType::kGrant, MessageType::kWrite, MessageType::kDone, MessageType::kCredit, MessageType::kControl, MessageType::kAggregate};
 
+/// Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory. They count from power-up; a soft reset leaves them.
+enum class Counter : std::uint8_t {
+  kCycles = 0,  ///< cycles of the engine's clock
+  kBusy = 1,  ///< cycles in which a call is active
+  kDescriptorWords = 2,  ///< words of call descriptors taken from kernels' streams
+  kCalls = 3,  ///< calls that the microcontroller has begun
+  kCallsCompleted = 4,  ///< calls that ended well
+  kCallsFailed = 5,  ///< calls that ended with an error
+  kAnswers = 6,  ///< answers given to kernels
+  kCpuItems = 7,  ///< items of work given to the microcontroller
+  kCpuBusy = 8,  ///< cycles in which the microcontroller has an item to work on
+  kMoves = 9,  ///< moves that the microcontroller emitted, or that were replayed
+  kMovesEntered = 10,  ///< moves that entered the window of their call
+  kMovesIssued = 11,  ///< moves whose dependencies were complete
+  kMovesRetired = 12,  ///< moves complete, and all moves before them
+  kComputeJobs = 13,  ///< jobs given to the compute lane
+  kSendJobs = 14,  ///< jobs given to the send lane
+  kJobsEnded = 15,  ///< jobs of the compute lane that have ended
+  kSegmentsSent = 16,  ///< segments with data or a signal that Tx took from the lanes
+  kRequestsSent = 17,  ///< requests for a grant
+  kGrantsSent = 18,  ///< grants
+  kCreditsSent = 19,  ///< messages that only return credits
+  kSegmentsReceived = 20,  ///< segments with data or a signal that passed Rx
+  kRequestsReceived = 21,  ///< requests of peers
+  kGrantsReceived = 22,  ///< grants of peers
+  kSegmentsBuffered = 23,  ///< segments written to a receive buffer
+  kSegmentsBypassed = 24,  ///< segments that went from Rx to the compute lane, past the buffers
+  kRxFaults = 25,  ///< messages that Rx refused
+  kBuffersHigh = 26,  ///< largest number of receive buffers in use at once; not a count of events
+  kTxWords = 27,  ///< words, headers included, that Tx gave to the transports
+  kRxWords = 28,  ///< words, headers included, that Rx took from the transports
+  kMacTxWords = 29,  ///< words that left at the MAC
+  kMacRxWords = 30,  ///< words that came in at the MAC
+  kOp0Words = 31,  ///< words read from memory as first operand
+  kOp1Words = 32,  ///< words read from memory as second operand or from receive buffers, and params
+  kSendWords = 33,  ///< words read from memory by the send lane
+  kResultWords = 34,  ///< words of local results
+  kBufferWords = 35,  ///< words written to receive buffers
+  kStallRead = 36,  ///< cycles in which a lane lacks a word that memory has not delivered
+  kStallWrite = 37,  ///< cycles in which memory does not take a word that is written
+  kStallTxData = 38,  ///< cycles in which Tx has begun a message and no lane has a word of it
+  kStallTxNetwork = 39,  ///< cycles in which a transport does not take a word of Tx
+  kStallLane = 40,  ///< cycles in which the dispatcher has a job and the lane's queue is full
+  kStallCredit = 41,  ///< cycles in which a move waits because its peer has given no credit
+  kStallGrant = 42,  ///< cycles in which a move waits for its peer to grant more of a long message
+  kStallSpace = 43,  ///< cycles in which a move waits for room in its transport, or for the message before it
+  kStallArrival = 44,  ///< cycles in which a move waits for a segment from a peer
+  kStallProducer = 45,  ///< cycles in which a move waits for the move that it follows by segments
+  kStallWindow = 46,  ///< cycles in which the microcontroller is idle, and a program has more moves than its window has room
+};
+
+/// Name of a counter as users write it; "?" for a value that is none.
+constexpr const char* name_of(Counter value) {
+  switch (value) {
+    case Counter::kCycles: return "cycles";
+    case Counter::kBusy: return "busy";
+    case Counter::kDescriptorWords: return "descriptor_words";
+    case Counter::kCalls: return "calls";
+    case Counter::kCallsCompleted: return "calls_completed";
+    case Counter::kCallsFailed: return "calls_failed";
+    case Counter::kAnswers: return "answers";
+    case Counter::kCpuItems: return "cpu_items";
+    case Counter::kCpuBusy: return "cpu_busy";
+    case Counter::kMoves: return "moves";
+    case Counter::kMovesEntered: return "moves_entered";
+    case Counter::kMovesIssued: return "moves_issued";
+    case Counter::kMovesRetired: return "moves_retired";
+    case Counter::kComputeJobs: return "compute_jobs";
+    case Counter::kSendJobs: return "send_jobs";
+    case Counter::kJobsEnded: return "jobs_ended";
+    case Counter::kSegmentsSent: return "segments_sent";
+    case Counter::kRequestsSent: return "requests_sent";
+    case Counter::kGrantsSent: return "grants_sent";
+    case Counter::kCreditsSent: return "credits_sent";
+    case Counter::kSegmentsReceived: return "segments_received";
+    case Counter::kRequestsReceived: return "requests_received";
+    case Counter::kGrantsReceived: return "grants_received";
+    case Counter::kSegmentsBuffered: return "segments_buffered";
+    case Counter::kSegmentsBypassed: return "segments_bypassed";
+    case Counter::kRxFaults: return "rx_faults";
+    case Counter::kBuffersHigh: return "buffers_high";
+    case Counter::kTxWords: return "tx_words";
+    case Counter::kRxWords: return "rx_words";
+    case Counter::kMacTxWords: return "mac_tx_words";
+    case Counter::kMacRxWords: return "mac_rx_words";
+    case Counter::kOp0Words: return "op0_words";
+    case Counter::kOp1Words: return "op1_words";
+    case Counter::kSendWords: return "send_words";
+    case Counter::kResultWords: return "result_words";
+    case Counter::kBufferWords: return "buffer_words";
+    case Counter::kStallRead: return "stall_read";
+    case Counter::kStallWrite: return "stall_write";
+    case Counter::kStallTxData: return "stall_tx_data";
+    case Counter::kStallTxNetwork: return "stall_tx_network";
+    case Counter::kStallLane: return "stall_lane";
+    case Counter::kStallCredit: return "stall_credit";
+    case Counter::kStallGrant: return "stall_grant";
+    case Counter::kStallSpace: return "stall_space";
+    case Counter::kStallArrival: return "stall_arrival";
+    case Counter::kStallProducer: return "stall_producer";
+    case Counter::kStallWindow: return "stall_window";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of Counter's enumerators.
+constexpr bool is_known(Counter value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of Counter, in order of value.
+inline constexpr std::array<Counter, 47> kAllCounter{Counter::kCycles, Counter::kBusy, Counter::kDescriptorWords, Counter::kCalls, Counter::kCallsCompleted, Counter::kCallsFailed, Counter::kAnswers, Counter::kCpuItems, Counter::kCpuBusy, Counter::kMoves, Counter::kMovesEntered, Counter::kMovesIssued, Counter::kMovesRetired, Counter::kComputeJobs, Counter::kSendJobs, Counter::kJobsEnded, Counter::kSegmentsSent, Counter::kRequestsSent, Counter::kGrantsSent, Counter::kCreditsSent, Counter::kSegmentsReceived, Counter::kRequestsReceived, Counter::kGrantsReceived, Counter::kSegmentsBuffered, Counter::kSegmentsBypassed, Counter::kRxFaults, Counter::kBuffersHigh, Counter::kTxWords, Counter::kRxWords, Counter::kMacTxWords, Counter::kMacRxWords, Counter::kOp0Words, Counter::kOp1Words, Counter::kSendWords, Counter::kResultWords, Counter::kBufferWords, Counter::kStallRead, Counter::kStallWrite, Counter::kStallTxData, Counter::kStallTxNetwork, Counter::kStallLane, Counter::kStallCredit, Counter::kStallGrant, Counter::kStallSpace, Counter::kStallArrival, Counter::kStallProducer, Counter::kStallWindow};
+
 /// Result of every operation.
 enum class ErrorCode : std::uint16_t {
   kOk = 0,  ///< success
@@ -1356,6 +1467,121 @@ constexpr bool well_formed_capability(const std::array<std::uint64_t, 1>& words)
 
 inline constexpr std::size_t kCapabilityWords = 1;
 
+/// What became of one move, told when it retires. Times are cycles of the engine's clock since power-up, modulo 2^48.
+struct MoveRecord {
+  std::uint32_t call_id{};  ///< number that the requester gave the call
+  std::uint32_t index{};  ///< position of the move in its program
+  std::uint64_t entered{};  ///< it entered its window
+  std::uint8_t slot{};  ///< of the call among the active ones
+  Func func{};  ///< its function
+  std::uint64_t issued{};  ///< its dependencies were complete, and the dispatcher took it
+  std::uint16_t destination{};  ///< rank that it sends to; index of a list if it sends to several
+  std::uint64_t began{};  ///< its first segment was given to a lane; 0 if it needed none
+  std::uint16_t source{};  ///< rank that it receives from; index of a list if there are several
+  std::uint64_t completed{};  ///< its last segment had ended: its result is visible, its sources may change
+  std::uint16_t segments{};  ///< jobs given to lanes for it; 65535 also stands for more
+  std::uint64_t retired{};  ///< it and all moves before it were complete
+  Datatype dtype{};  ///< its element type
+  bool receives{};  ///< an operand arrives from a peer
+  bool sends{};  ///< the result is sent to a peer
+  bool reads0{};  ///< the first operand is in memory
+  bool reads1{};  ///< the second operand is in memory
+  bool writes{};  ///< it has a local result
+  std::uint64_t bytes{};  ///< of its result
+  bool waited_credit{};  ///< it had to wait for credit
+  bool waited_grant{};  ///< for a grant
+  bool waited_space{};  ///< for room in the transport, or the message before it
+  bool waited_arrival{};  ///< for a segment from a peer
+  bool waited_producer{};  ///< for the move that it follows
+  std::uint32_t communicator{};  ///< number of its communicator
+  std::uint32_t sequence{};  ///< of the communicator's collectives, or of the pair
+  friend constexpr bool operator==(const MoveRecord&, const MoveRecord&) = default;
+};
+
+/// Encoded form of MoveRecord: 8 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 8> encode(const MoveRecord& value) {
+  std::array<std::uint64_t, 8> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.call_id) & 0xffffffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.index) & 0xffffffffU) << 32U;
+  words[1] |= (static_cast<std::uint64_t>(value.entered) & 0xffffffffffffULL) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.slot) & 0xffU) << 48U;
+  words[1] |= (static_cast<std::uint64_t>(value.func) & 0xffU) << 56U;
+  words[2] |= (static_cast<std::uint64_t>(value.issued) & 0xffffffffffffULL) << 0U;
+  words[2] |= (static_cast<std::uint64_t>(value.destination) & 0xffffU) << 48U;
+  words[3] |= (static_cast<std::uint64_t>(value.began) & 0xffffffffffffULL) << 0U;
+  words[3] |= (static_cast<std::uint64_t>(value.source) & 0xffffU) << 48U;
+  words[4] |= (static_cast<std::uint64_t>(value.completed) & 0xffffffffffffULL) << 0U;
+  words[4] |= (static_cast<std::uint64_t>(value.segments) & 0xffffU) << 48U;
+  words[5] |= (static_cast<std::uint64_t>(value.retired) & 0xffffffffffffULL) << 0U;
+  words[5] |= (static_cast<std::uint64_t>(value.dtype) & 0xffU) << 48U;
+  words[5] |= (static_cast<std::uint64_t>(value.receives) & 0x1U) << 56U;
+  words[5] |= (static_cast<std::uint64_t>(value.sends) & 0x1U) << 57U;
+  words[5] |= (static_cast<std::uint64_t>(value.reads0) & 0x1U) << 58U;
+  words[5] |= (static_cast<std::uint64_t>(value.reads1) & 0x1U) << 59U;
+  words[5] |= (static_cast<std::uint64_t>(value.writes) & 0x1U) << 60U;
+  words[6] |= (static_cast<std::uint64_t>(value.bytes) & 0xffffffffffffULL) << 0U;
+  words[6] |= (static_cast<std::uint64_t>(value.waited_credit) & 0x1U) << 48U;
+  words[6] |= (static_cast<std::uint64_t>(value.waited_grant) & 0x1U) << 49U;
+  words[6] |= (static_cast<std::uint64_t>(value.waited_space) & 0x1U) << 50U;
+  words[6] |= (static_cast<std::uint64_t>(value.waited_arrival) & 0x1U) << 51U;
+  words[6] |= (static_cast<std::uint64_t>(value.waited_producer) & 0x1U) << 52U;
+  words[7] |= (static_cast<std::uint64_t>(value.communicator) & 0xffffffffU) << 0U;
+  words[7] |= (static_cast<std::uint64_t>(value.sequence) & 0xffffffffU) << 32U;
+  return words;
+}
+
+/// Decodes a MoveRecord without checking; see `well_formed_move_record`.
+constexpr MoveRecord decode_move_record(const std::array<std::uint64_t, 8>& words) {
+  MoveRecord value{};
+  value.call_id = static_cast<std::uint32_t>((words[0]) & 0xffffffffU);
+  value.index = static_cast<std::uint32_t>((words[0] >> 32U) & 0xffffffffU);
+  value.entered = static_cast<std::uint64_t>((words[1]) & 0xffffffffffffULL);
+  value.slot = static_cast<std::uint8_t>((words[1] >> 48U) & 0xffU);
+  value.func = static_cast<Func>((words[1] >> 56U) & 0xffU);
+  value.issued = static_cast<std::uint64_t>((words[2]) & 0xffffffffffffULL);
+  value.destination = static_cast<std::uint16_t>((words[2] >> 48U) & 0xffffU);
+  value.began = static_cast<std::uint64_t>((words[3]) & 0xffffffffffffULL);
+  value.source = static_cast<std::uint16_t>((words[3] >> 48U) & 0xffffU);
+  value.completed = static_cast<std::uint64_t>((words[4]) & 0xffffffffffffULL);
+  value.segments = static_cast<std::uint16_t>((words[4] >> 48U) & 0xffffU);
+  value.retired = static_cast<std::uint64_t>((words[5]) & 0xffffffffffffULL);
+  value.dtype = static_cast<Datatype>((words[5] >> 48U) & 0xffU);
+  value.receives = ((words[5] >> 56U) & 0x1U) != 0;
+  value.sends = ((words[5] >> 57U) & 0x1U) != 0;
+  value.reads0 = ((words[5] >> 58U) & 0x1U) != 0;
+  value.reads1 = ((words[5] >> 59U) & 0x1U) != 0;
+  value.writes = ((words[5] >> 60U) & 0x1U) != 0;
+  value.bytes = static_cast<std::uint64_t>((words[6]) & 0xffffffffffffULL);
+  value.waited_credit = ((words[6] >> 48U) & 0x1U) != 0;
+  value.waited_grant = ((words[6] >> 49U) & 0x1U) != 0;
+  value.waited_space = ((words[6] >> 50U) & 0x1U) != 0;
+  value.waited_arrival = ((words[6] >> 51U) & 0x1U) != 0;
+  value.waited_producer = ((words[6] >> 52U) & 0x1U) != 0;
+  value.communicator = static_cast<std::uint32_t>((words[7]) & 0xffffffffU);
+  value.sequence = static_cast<std::uint32_t>((words[7] >> 32U) & 0xffffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const MoveRecord& value) {
+  return value.entered <= 0xffffffffffffULL &&
+         is_known(value.func) &&
+         value.issued <= 0xffffffffffffULL &&
+         value.began <= 0xffffffffffffULL &&
+         value.completed <= 0xffffffffffffULL &&
+         value.retired <= 0xffffffffffffULL &&
+         is_known(value.dtype) &&
+         value.bytes <= 0xffffffffffffULL;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_move_record(const std::array<std::uint64_t, 8>& words) {
+  const MoveRecord value = decode_move_record(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kMoveRecordWords = 8;
+
 /// Byte offsets in exchange memory.
 namespace exchange {
 inline constexpr std::uint32_t kBytes = 16384;
@@ -1380,7 +1606,7 @@ inline constexpr std::uint32_t kFirmwareData = 0x0064;  ///< the word there; onl
 inline constexpr std::uint32_t kWindowAddress = 0x0068;  ///< memory that peers may put to and get from
 inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = none
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
-inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each
+inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each, in the order of `counter`
 inline constexpr std::uint32_t kTransport = 0x0400;  ///< registers of the transport: a word for each session, then counters and limits
 inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)
 inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers

@@ -228,6 +228,10 @@ module unisono_coyote
     .m_axi_bresp   ({m_axi_send_bresp, m_axi_op1_bresp, m_axi_op0_bresp}),
     .m_axi_bvalid  ({m_axi_send_bvalid, m_axi_op1_bvalid, m_axi_op0_bvalid}),
     .m_axi_bready  ({m_axi_send_bready, m_axi_op1_bready, m_axi_op0_bready}),
+    .cycle_i       ('0),
+    .events_o      (),
+    .record_valid_o(),
+    .record_o      (),
     .*
   );
 

@@ -357,6 +357,108 @@ class MessageType(IntEnum):
     AGGREGATE = 7
 
 
+class Counter(IntEnum):
+    """Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory.
+
+    They count from power-up; a soft reset leaves them.
+    """
+
+    #: cycles of the engine's clock
+    CYCLES = 0
+    #: cycles in which a call is active
+    BUSY = 1
+    #: words of call descriptors taken from kernels' streams
+    DESCRIPTOR_WORDS = 2
+    #: calls that the microcontroller has begun
+    CALLS = 3
+    #: calls that ended well
+    CALLS_COMPLETED = 4
+    #: calls that ended with an error
+    CALLS_FAILED = 5
+    #: answers given to kernels
+    ANSWERS = 6
+    #: items of work given to the microcontroller
+    CPU_ITEMS = 7
+    #: cycles in which the microcontroller has an item to work on
+    CPU_BUSY = 8
+    #: moves that the microcontroller emitted, or that were replayed
+    MOVES = 9
+    #: moves that entered the window of their call
+    MOVES_ENTERED = 10
+    #: moves whose dependencies were complete
+    MOVES_ISSUED = 11
+    #: moves complete, and all moves before them
+    MOVES_RETIRED = 12
+    #: jobs given to the compute lane
+    COMPUTE_JOBS = 13
+    #: jobs given to the send lane
+    SEND_JOBS = 14
+    #: jobs of the compute lane that have ended
+    JOBS_ENDED = 15
+    #: segments with data or a signal that Tx took from the lanes
+    SEGMENTS_SENT = 16
+    #: requests for a grant
+    REQUESTS_SENT = 17
+    #: grants
+    GRANTS_SENT = 18
+    #: messages that only return credits
+    CREDITS_SENT = 19
+    #: segments with data or a signal that passed Rx
+    SEGMENTS_RECEIVED = 20
+    #: requests of peers
+    REQUESTS_RECEIVED = 21
+    #: grants of peers
+    GRANTS_RECEIVED = 22
+    #: segments written to a receive buffer
+    SEGMENTS_BUFFERED = 23
+    #: segments that went from Rx to the compute lane, past the buffers
+    SEGMENTS_BYPASSED = 24
+    #: messages that Rx refused
+    RX_FAULTS = 25
+    #: largest number of receive buffers in use at once; not a count of events
+    BUFFERS_HIGH = 26
+    #: words, headers included, that Tx gave to the transports
+    TX_WORDS = 27
+    #: words, headers included, that Rx took from the transports
+    RX_WORDS = 28
+    #: words that left at the MAC
+    MAC_TX_WORDS = 29
+    #: words that came in at the MAC
+    MAC_RX_WORDS = 30
+    #: words read from memory as first operand
+    OP0_WORDS = 31
+    #: words read from memory as second operand or from receive buffers, and params
+    OP1_WORDS = 32
+    #: words read from memory by the send lane
+    SEND_WORDS = 33
+    #: words of local results
+    RESULT_WORDS = 34
+    #: words written to receive buffers
+    BUFFER_WORDS = 35
+    #: cycles in which a lane lacks a word that memory has not delivered
+    STALL_READ = 36
+    #: cycles in which memory does not take a word that is written
+    STALL_WRITE = 37
+    #: cycles in which Tx has begun a message and no lane has a word of it
+    STALL_TX_DATA = 38
+    #: cycles in which a transport does not take a word of Tx
+    STALL_TX_NETWORK = 39
+    #: cycles in which the dispatcher has a job and the lane's queue is full
+    STALL_LANE = 40
+    #: cycles in which a move waits because its peer has given no credit
+    STALL_CREDIT = 41
+    #: cycles in which a move waits for its peer to grant more of a long message
+    STALL_GRANT = 42
+    #: cycles in which a move waits for room in its transport, or for the message before it
+    STALL_SPACE = 43
+    #: cycles in which a move waits for a segment from a peer
+    STALL_ARRIVAL = 44
+    #: cycles in which a move waits for the move that it follows by segments
+    STALL_PRODUCER = 45
+    #: cycles in which the microcontroller is idle, and a program has more moves than its window has room
+    STALL_WINDOW = 46
+
+
 class ErrorCode(IntEnum):
     """Result of every operation."""
 
@@ -1302,6 +1404,136 @@ class Capability:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class MoveRecord:
+    """What became of one move, told when it retires.
+
+    Times are cycles of the engine's clock since power-up, modulo 2^48.
+    """
+
+    #: Bytes of the encoded form.
+    BYTES: ClassVar[int] = 64
+
+    #: number that the requester gave the call
+    call_id: int = 0
+    #: position of the move in its program
+    index: int = 0
+    #: it entered its window
+    entered: int = 0
+    #: of the call among the active ones
+    slot: int = 0
+    #: its function
+    func: Func = Func.NONE
+    #: its dependencies were complete, and the dispatcher took it
+    issued: int = 0
+    #: rank that it sends to; index of a list if it sends to several
+    destination: int = 0
+    #: its first segment was given to a lane; 0 if it needed none
+    began: int = 0
+    #: rank that it receives from; index of a list if there are several
+    source: int = 0
+    #: its last segment had ended: its result is visible, its sources may change
+    completed: int = 0
+    #: jobs given to lanes for it; 65535 also stands for more
+    segments: int = 0
+    #: it and all moves before it were complete
+    retired: int = 0
+    #: its element type
+    dtype: Datatype = Datatype.NONE
+    #: an operand arrives from a peer
+    receives: bool = False
+    #: the result is sent to a peer
+    sends: bool = False
+    #: the first operand is in memory
+    reads0: bool = False
+    #: the second operand is in memory
+    reads1: bool = False
+    #: it has a local result
+    writes: bool = False
+    #: of its result
+    bytes: int = 0
+    #: it had to wait for credit
+    waited_credit: bool = False
+    #: for a grant
+    waited_grant: bool = False
+    #: for room in the transport, or the message before it
+    waited_space: bool = False
+    #: for a segment from a peer
+    waited_arrival: bool = False
+    #: for the move that it follows
+    waited_producer: bool = False
+    #: number of its communicator
+    communicator: int = 0
+    #: of the communicator's collectives, or of the pair
+    sequence: int = 0
+
+    def encode(self) -> builtins.bytes:
+        """The 64 little-endian bytes; ValueError if a field's value is not allowed."""
+        raw = 0
+        raw |= _unsigned(self.call_id, 32, "MoveRecord.call_id")
+        raw |= _unsigned(self.index, 32, "MoveRecord.index") << 32
+        raw |= _unsigned(self.entered, 48, "MoveRecord.entered") << 64
+        raw |= _unsigned(self.slot, 8, "MoveRecord.slot") << 112
+        raw |= _enumerator(Func, self.func, "MoveRecord.func") << 120
+        raw |= _unsigned(self.issued, 48, "MoveRecord.issued") << 128
+        raw |= _unsigned(self.destination, 16, "MoveRecord.destination") << 176
+        raw |= _unsigned(self.began, 48, "MoveRecord.began") << 192
+        raw |= _unsigned(self.source, 16, "MoveRecord.source") << 240
+        raw |= _unsigned(self.completed, 48, "MoveRecord.completed") << 256
+        raw |= _unsigned(self.segments, 16, "MoveRecord.segments") << 304
+        raw |= _unsigned(self.retired, 48, "MoveRecord.retired") << 320
+        raw |= _enumerator(Datatype, self.dtype, "MoveRecord.dtype") << 368
+        raw |= _flag(self.receives, "MoveRecord.receives") << 376
+        raw |= _flag(self.sends, "MoveRecord.sends") << 377
+        raw |= _flag(self.reads0, "MoveRecord.reads0") << 378
+        raw |= _flag(self.reads1, "MoveRecord.reads1") << 379
+        raw |= _flag(self.writes, "MoveRecord.writes") << 380
+        raw |= _unsigned(self.bytes, 48, "MoveRecord.bytes") << 384
+        raw |= _flag(self.waited_credit, "MoveRecord.waited_credit") << 432
+        raw |= _flag(self.waited_grant, "MoveRecord.waited_grant") << 433
+        raw |= _flag(self.waited_space, "MoveRecord.waited_space") << 434
+        raw |= _flag(self.waited_arrival, "MoveRecord.waited_arrival") << 435
+        raw |= _flag(self.waited_producer, "MoveRecord.waited_producer") << 436
+        raw |= _unsigned(self.communicator, 32, "MoveRecord.communicator") << 448
+        raw |= _unsigned(self.sequence, 32, "MoveRecord.sequence") << 480
+        return raw.to_bytes(64, "little")
+
+    @classmethod
+    def decode(cls, data: builtins.bytes) -> MoveRecord:
+        """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
+        raw = _integer(data, 64, "MoveRecord")
+        _zero(raw, 381, 3, "MoveRecord.reserved0")
+        _zero(raw, 437, 11, "MoveRecord.reserved1")
+        return cls(
+            call_id=_bits(raw, 0, 32),
+            index=_bits(raw, 32, 32),
+            entered=_bits(raw, 64, 48),
+            slot=_bits(raw, 112, 8),
+            func=_enumerator(Func, _bits(raw, 120, 8), "MoveRecord.func"),
+            issued=_bits(raw, 128, 48),
+            destination=_bits(raw, 176, 16),
+            began=_bits(raw, 192, 48),
+            source=_bits(raw, 240, 16),
+            completed=_bits(raw, 256, 48),
+            segments=_bits(raw, 304, 16),
+            retired=_bits(raw, 320, 48),
+            dtype=_enumerator(Datatype, _bits(raw, 368, 8), "MoveRecord.dtype"),
+            receives=_bits(raw, 376, 1) != 0,
+            sends=_bits(raw, 377, 1) != 0,
+            reads0=_bits(raw, 378, 1) != 0,
+            reads1=_bits(raw, 379, 1) != 0,
+            writes=_bits(raw, 380, 1) != 0,
+            bytes=_bits(raw, 384, 48),
+            waited_credit=_bits(raw, 432, 1) != 0,
+            waited_grant=_bits(raw, 433, 1) != 0,
+            waited_space=_bits(raw, 434, 1) != 0,
+            waited_arrival=_bits(raw, 435, 1) != 0,
+            waited_producer=_bits(raw, 436, 1) != 0,
+            communicator=_bits(raw, 448, 32),
+            sequence=_bits(raw, 480, 32),
+        )
+
+
 class Exchange(IntEnum):
     """Byte offsets in exchange memory."""
 
@@ -1347,7 +1579,7 @@ class Exchange(IntEnum):
     WINDOW_BYTES = 0x0070
     #: call descriptor written by the host
     CALL_SLOT = 0x0100
-    #: performance counters, 64 bits each
+    #: performance counters, 64 bits each, in the order of `counter`
     COUNTERS = 0x0200
     #: registers of the transport: a word for each session, then counters and limits
     TRANSPORT = 0x0400
@@ -1426,7 +1658,7 @@ REGISTERS: Final[tuple[Register, ...]] = (
     Register(Exchange.WINDOW_ADDRESS, 8, "rw", "memory that peers may put to and get from"),
     Register(Exchange.WINDOW_BYTES, 8, "rw", "bytes of it; 0 = none"),
     Register(Exchange.CALL_SLOT, 128, "rw", "call descriptor written by the host"),
-    Register(Exchange.COUNTERS, 256, "ro", "performance counters, 64 bits each"),
+    Register(Exchange.COUNTERS, 512, "ro", "performance counters, 64 bits each, in the order of `counter`"),
     Register(
         Exchange.TRANSPORT,
         1024,

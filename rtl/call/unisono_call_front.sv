@@ -22,7 +22,8 @@ module unisono_call_front #(
   parameter int unsigned RxBufferBytes = 4096,
   parameter int unsigned TimeoutUs = 30_000_000,
   localparam int unsigned MapWidth = $clog2(unisono_spec_pkg::ExchangeBytes),
-  localparam int unsigned RoomWidth = $clog2(unisono_spec_pkg::Window + 1)
+  localparam int unsigned RoomWidth = $clog2(unisono_spec_pkg::Window + 1),
+  localparam int unsigned CounterWidth = $clog2(unisono_spec_pkg::ExchangeCountersBytes / 8)
 ) (
   input  logic                                             clk_i,
   input  logic                                             rst_ni,
@@ -105,6 +106,11 @@ module unisono_call_front #(
   output logic [unisono_cclo_pkg::Calls-1:0]               failing_o,
   output unisono_call_pkg::generation_t [unisono_cclo_pkg::Calls-1:0] generation_o,
 
+  // For counters and trace: a call ends that had a slot; the id of each slot's call.
+  output logic                                             call_ended_o,
+  output logic                                             call_ended_failed_o,
+  output logic [unisono_cclo_pkg::Calls-1:0][31:0]         slot_call_id_o,
+
   // Settings and tables.
   output logic                                             engine_rst_no,
   input  logic                                             ready_i,
@@ -125,7 +131,7 @@ module unisono_call_front #(
   // The microcontroller must forget what it has derived from the communicators.
   input  logic                                             communicator_changed_i,
   output logic                                             counter_read_o,
-  output logic [4:0]                                       counter_index_o,
+  output logic [CounterWidth-1:0]                          counter_index_o,
   input  logic [63:0]                                      counter_i,
   output logic                                             rx_buffer_read_o,
   output logic [9:0]                                       rx_buffer_address_o,
@@ -354,8 +360,12 @@ module unisono_call_front #(
     .entry_o           (slot_entry),
     .src_stream_o      (src_stream),
     .dst_stream_o      (dst_stream),
+    .slot_call_id_o,
     .waits_for_cpu_o   (waits_for_cpu)
   );
+
+  assign call_ended_o        = end_valid[0] && end_ready[0];
+  assign call_ended_failed_o = ends[0].code != '0;
 
   unisono_call_memory u_memory (
     .clk_i,

@@ -81,6 +81,7 @@ module unisono_call_slots #(
   output unisono_call_pkg::call_entry_t [unisono_cclo_pkg::Calls-1:0] entry_o,
   output logic [unisono_cclo_pkg::Calls-1:0]             src_stream_o,
   output logic [unisono_cclo_pkg::Calls-1:0]             dst_stream_o,
+  output logic [unisono_cclo_pkg::Calls-1:0][31:0]       slot_call_id_o,
   // A failed call cannot end because the microcontroller still works on it.
   output logic                                           waits_for_cpu_o
 );
@@ -104,11 +105,13 @@ module unisono_call_slots #(
   generation_t [Calls-1:0] generation_q;
   call_entry_t [Calls-1:0] entry_q;
   logic [Calls-1:0]        src_stream_q, dst_stream_q;
+  logic [Calls-1:0][31:0]  call_id_q;
 
   assign active_o     = active_q;
   assign failing_o    = failing_q;
   assign generation_o = generation_q;
   assign entry_o      = entry_q;
+  assign slot_call_id_o = call_id_q;
   assign src_stream_o = src_stream_q;
   assign dst_stream_o = dst_stream_q;
 
@@ -403,6 +406,7 @@ module unisono_call_slots #(
     end
     if (start_i) begin
       entry_q[free_slot]      <= start_call_i.entry;
+      call_id_q[free_slot]    <= start_call_i.call_id;
       src_stream_q[free_slot] <= start_call_i.src_stream;
       dst_stream_q[free_slot] <= start_call_i.dst_stream;
     end
@@ -410,7 +414,7 @@ module unisono_call_slots #(
   end
 
   logic unused;
-  assign unused = |{start_call_i.call_id, start_call_i.tag, start_call_i.mode};
+  assign unused = |{start_call_i.tag, start_call_i.mode};
 
 `ifndef SYNTHESIS
   logic held_q;

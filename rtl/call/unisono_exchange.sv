@@ -24,7 +24,8 @@ module unisono_exchange #(
   parameter int unsigned                 TimeoutUs = 30_000_000,
   // Cycles that a soft reset lasts.
   parameter int unsigned                 ResetCycles = 64,
-  localparam int unsigned                MapWidth = $clog2(unisono_spec_pkg::ExchangeBytes)
+  localparam int unsigned                MapWidth = $clog2(unisono_spec_pkg::ExchangeBytes),
+  localparam int unsigned                CounterWidth = $clog2(unisono_spec_pkg::ExchangeCountersBytes / 8)
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -95,7 +96,7 @@ module unisono_exchange #(
 
   // Counters and receive buffers, by number and by word.
   output logic                    counter_read_o,
-  output logic [4:0]              counter_index_o,
+  output logic [CounterWidth-1:0] counter_index_o,
   input  logic [63:0]             counter_i,
   output logic                    rx_buffer_read_o,
   output logic [9:0]              rx_buffer_address_o,
@@ -503,7 +504,7 @@ module unisono_exchange #(
   // The cycle after the first one: data are there ReadLatency cycles later.
   always_ff @(posedge clk_i) begin
     counter_read_o              <= rst_ni && begins && read_counter && !beyond_r_q;
-    counter_index_o             <= raddr_q[7:3];
+    counter_index_o             <= raddr_q[3+:CounterWidth];
     rx_buffer_read_o            <= rst_ni && begins && read_rx_buffer && !beyond_r_q;
     rx_buffer_address_o         <= raddr_q[11:2];
   end

@@ -165,7 +165,12 @@ module unisono_dispatcher
   // A move that no engine can carry out ends its call.
   output logic        fail_valid_o,
   output slot_t       fail_slot_o,
-  output error_code_e fail_code_o
+  output error_code_e fail_code_o,
+
+  // For counters and trace: a look begins (at follow_id_o), or ends (at event_id_o) and why the move cannot go on.
+  output logic look_valid_o,
+  output logic park_valid_o,
+  output unisono_observe_pkg::wait_e park_cause_o
 );
 
   localparam int unsigned Moves = Calls * Window;
@@ -1030,6 +1035,24 @@ module unisono_dispatcher
       issued_here_q <= state_q == Decode;
       offer_answer_q <= offer_answer_o;
     end
+  end
+
+  // ---------------------------------------------------------------------------------------------- observing
+
+  assign look_valid_o = state_q == Idle && state_d != Idle && state_d != Clear;
+  assign park_valid_o = state_q inside {Post, Head, Credit, Grants, Size, Space, Dispatch} && state_d == Idle;
+  always_comb begin
+    case (state_q)
+      Post, Head: park_cause_o = unisono_observe_pkg::WaitArrival;
+      Credit: park_cause_o = follow_waits_o ? unisono_observe_pkg::WaitProducer : unisono_observe_pkg::WaitSpace;
+      // A short message asks to be granted for want of credit only.
+      Grants, Size: park_cause_o = progress_q.requested && run_q.bytes <= message_bytes_t'(communicator_i.eager_limit)
+                                   ? unisono_observe_pkg::WaitCredit : unisono_observe_pkg::WaitGrant;
+      Space: park_cause_o = unisono_observe_pkg::WaitSpace;
+      Dispatch: park_cause_o = !asks_q ? unisono_observe_pkg::WaitNone
+                               : run_q.eager ? unisono_observe_pkg::WaitCredit : unisono_observe_pkg::WaitGrant;
+      default: park_cause_o = unisono_observe_pkg::WaitNone;
+    endcase
   end
 
   // --------------------------------------------------------------------------------------------------- job

@@ -397,6 +397,124 @@ package unisono_spec_pkg;
     endcase
   endfunction
 
+  // Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory.
+  // They count from power-up; a soft reset leaves them.
+  typedef enum logic [5:0] {
+    // cycles of the engine's clock
+    CounterCycles = 6'd0,
+    // cycles in which a call is active
+    CounterBusy = 6'd1,
+    // words of call descriptors taken from kernels' streams
+    CounterDescriptorWords = 6'd2,
+    // calls that the microcontroller has begun
+    CounterCalls = 6'd3,
+    // calls that ended well
+    CounterCallsCompleted = 6'd4,
+    // calls that ended with an error
+    CounterCallsFailed = 6'd5,
+    // answers given to kernels
+    CounterAnswers = 6'd6,
+    // items of work given to the microcontroller
+    CounterCpuItems = 6'd7,
+    // cycles in which the microcontroller has an item to work on
+    CounterCpuBusy = 6'd8,
+    // moves that the microcontroller emitted, or that were replayed
+    CounterMoves = 6'd9,
+    // moves that entered the window of their call
+    CounterMovesEntered = 6'd10,
+    // moves whose dependencies were complete
+    CounterMovesIssued = 6'd11,
+    // moves complete, and all moves before them
+    CounterMovesRetired = 6'd12,
+    // jobs given to the compute lane
+    CounterComputeJobs = 6'd13,
+    // jobs given to the send lane
+    CounterSendJobs = 6'd14,
+    // jobs of the compute lane that have ended
+    CounterJobsEnded = 6'd15,
+    // segments with data or a signal that Tx took from the lanes
+    CounterSegmentsSent = 6'd16,
+    // requests for a grant
+    CounterRequestsSent = 6'd17,
+    // grants
+    CounterGrantsSent = 6'd18,
+    // messages that only return credits
+    CounterCreditsSent = 6'd19,
+    // segments with data or a signal that passed Rx
+    CounterSegmentsReceived = 6'd20,
+    // requests of peers
+    CounterRequestsReceived = 6'd21,
+    // grants of peers
+    CounterGrantsReceived = 6'd22,
+    // segments written to a receive buffer
+    CounterSegmentsBuffered = 6'd23,
+    // segments that went from Rx to the compute lane, past the buffers
+    CounterSegmentsBypassed = 6'd24,
+    // messages that Rx refused
+    CounterRxFaults = 6'd25,
+    // largest number of receive buffers in use at once; not a count of events
+    CounterBuffersHigh = 6'd26,
+    // words, headers included, that Tx gave to the transports
+    CounterTxWords = 6'd27,
+    // words, headers included, that Rx took from the transports
+    CounterRxWords = 6'd28,
+    // words that left at the MAC
+    CounterMacTxWords = 6'd29,
+    // words that came in at the MAC
+    CounterMacRxWords = 6'd30,
+    // words read from memory as first operand
+    CounterOp0Words = 6'd31,
+    // words read from memory as second operand or from receive buffers, and params
+    CounterOp1Words = 6'd32,
+    // words read from memory by the send lane
+    CounterSendWords = 6'd33,
+    // words of local results
+    CounterResultWords = 6'd34,
+    // words written to receive buffers
+    CounterBufferWords = 6'd35,
+    // cycles in which a lane lacks a word that memory has not delivered
+    CounterStallRead = 6'd36,
+    // cycles in which memory does not take a word that is written
+    CounterStallWrite = 6'd37,
+    // cycles in which Tx has begun a message and no lane has a word of it
+    CounterStallTxData = 6'd38,
+    // cycles in which a transport does not take a word of Tx
+    CounterStallTxNetwork = 6'd39,
+    // cycles in which the dispatcher has a job and the lane's queue is full
+    CounterStallLane = 6'd40,
+    // cycles in which a move waits because its peer has given no credit
+    CounterStallCredit = 6'd41,
+    // cycles in which a move waits for its peer to grant more of a long message
+    CounterStallGrant = 6'd42,
+    // cycles in which a move waits for room in its transport, or for the message before it
+    CounterStallSpace = 6'd43,
+    // cycles in which a move waits for a segment from a peer
+    CounterStallArrival = 6'd44,
+    // cycles in which a move waits for the move that it follows by segments
+    CounterStallProducer = 6'd45,
+    // cycles in which the microcontroller is idle, and a program has more moves than its window has
+    // room
+    CounterStallWindow = 6'd46
+  } counter_e;
+
+  // Whether `value` is one of the enumerators of counter_e.
+  function automatic logic counter_known(logic [5:0] value);
+    case (value)
+      CounterCycles, CounterBusy, CounterDescriptorWords, CounterCalls, CounterCallsCompleted,
+      CounterCallsFailed, CounterAnswers, CounterCpuItems, CounterCpuBusy, CounterMoves,
+      CounterMovesEntered, CounterMovesIssued, CounterMovesRetired, CounterComputeJobs,
+      CounterSendJobs, CounterJobsEnded, CounterSegmentsSent, CounterRequestsSent,
+      CounterGrantsSent, CounterCreditsSent, CounterSegmentsReceived, CounterRequestsReceived,
+      CounterGrantsReceived, CounterSegmentsBuffered, CounterSegmentsBypassed, CounterRxFaults,
+      CounterBuffersHigh, CounterTxWords, CounterRxWords, CounterMacTxWords, CounterMacRxWords,
+      CounterOp0Words, CounterOp1Words, CounterSendWords, CounterResultWords, CounterBufferWords,
+      CounterStallRead, CounterStallWrite, CounterStallTxData, CounterStallTxNetwork,
+      CounterStallLane, CounterStallCredit, CounterStallGrant, CounterStallSpace,
+      CounterStallArrival, CounterStallProducer, CounterStallWindow: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
   // Result of every operation.
   typedef enum logic [15:0] {
     // success
@@ -950,6 +1068,77 @@ package unisono_spec_pkg;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
+  // What became of one move, told when it retires. Times are cycles of the engine's clock since
+  // power-up, modulo 2^48.
+  typedef struct packed {
+    // of the communicator's collectives, or of the pair
+    logic [31:0] sequence_;
+    // number of its communicator
+    logic [31:0] communicator;
+    logic [10:0] reserved1;
+    // for the move that it follows
+    logic waited_producer;
+    // for a segment from a peer
+    logic waited_arrival;
+    // for room in the transport, or the message before it
+    logic waited_space;
+    // for a grant
+    logic waited_grant;
+    // it had to wait for credit
+    logic waited_credit;
+    // of its result
+    logic [47:0] bytes;
+    logic [2:0] reserved0;
+    // it has a local result
+    logic writes;
+    // the second operand is in memory
+    logic reads1;
+    // the first operand is in memory
+    logic reads0;
+    // the result is sent to a peer
+    logic sends;
+    // an operand arrives from a peer
+    logic receives;
+    // its element type (datatype_e, zero-extended)
+    logic [7:0] dtype;
+    // it and all moves before it were complete
+    logic [47:0] retired;
+    // jobs given to lanes for it; 65535 also stands for more
+    logic [15:0] segments;
+    // its last segment had ended: its result is visible, its sources may change
+    logic [47:0] completed;
+    // rank that it receives from; index of a list if there are several
+    logic [15:0] source;
+    // its first segment was given to a lane; 0 if it needed none
+    logic [47:0] began;
+    // rank that it sends to; index of a list if it sends to several
+    logic [15:0] destination;
+    // its dependencies were complete, and the dispatcher took it
+    logic [47:0] issued;
+    // its function
+    func_e func;
+    // of the call among the active ones
+    logic [7:0] slot;
+    // it entered its window
+    logic [47:0] entered;
+    // position of the move in its program
+    logic [31:0] index;
+    // number that the requester gave the call
+    logic [31:0] call_id;
+  } move_record_t;
+
+  localparam int unsigned MoveRecordWidth = 512;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic move_record_well_formed(move_record_t value);
+    return func_known(value.func) &&
+           value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
+           value.reserved0 == '0 &&
+           value.reserved1 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
   // Exchange memory: byte offset and bytes of each register.
 
   localparam int unsigned ExchangeBytes = 32'd16384;
@@ -1018,9 +1207,9 @@ package unisono_spec_pkg;
   // rw: call descriptor written by the host
   localparam int unsigned ExchangeCallSlotOffset = 32'h0100;
   localparam int unsigned ExchangeCallSlotBytes = 32'd128;
-  // ro: performance counters, 64 bits each
+  // ro: performance counters, 64 bits each, in the order of `counter`
   localparam int unsigned ExchangeCountersOffset = 32'h0200;
-  localparam int unsigned ExchangeCountersBytes = 32'd256;
+  localparam int unsigned ExchangeCountersBytes = 32'd512;
   // rw: registers of the transport: a word for each session, then counters and limits
   localparam int unsigned ExchangeTransportOffset = 32'h0400;
   localparam int unsigned ExchangeTransportBytes = 32'd1024;

@@ -107,7 +107,10 @@ module unisono_compute_lane
 
   // Ends, in order. Never refused.
   output logic     end_valid_o,
-  output job_end_t end_o
+  output job_end_t end_o,
+
+  // For counters: a word is wanted that memory has not delivered.
+  output logic     starves_o
 );
 
   // What the stages after the readers need to know.
@@ -254,6 +257,7 @@ module unisono_compute_lane
   assign plugin_keep_o = has_op0 ? op0_keep : join_head.wide ? wide_keep1 : op1_keep;
   assign plugin_last_o = has_op0 ? op0_last : op1_last;
   assign join_take = fires && plugin_last_o;
+  assign starves_o = join_valid && ((join_head.op0 == Op0Memory && !op0_valid_i) || (from_memory && !op1_valid_i));
 
   // Whether memory answered a job's reads with an error: kept beside its words until they leave the plugins.
   logic bad_word, bad_d, bad_q, read_bad;

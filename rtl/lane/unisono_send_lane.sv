@@ -52,7 +52,10 @@ module unisono_send_lane
 
   output logic     end_valid_o,
   input  logic     end_ready_i,
-  output job_end_t end_o
+  output job_end_t end_o,
+
+  // For counters: a word is wanted that memory has not delivered.
+  output logic     starves_o
 );
 
   typedef struct packed {
@@ -95,6 +98,7 @@ module unisono_send_lane
   assign send_keep_o = read_keep_i;
   assign send_last_o = read_last_i;
   assign send_slot_o = item.job.id.slot;
+  assign starves_o = item_valid && !item.empty && !read_valid_i;
   assign item_take = item.empty ? announces : send_valid_o && send_ready_i && read_last_i;
 
   always_ff @(posedge clk_i) begin

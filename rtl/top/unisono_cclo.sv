@@ -117,7 +117,13 @@ module unisono_cclo
   input  logic [Ports-1:0][IdWidth-1:0]     m_axi_bid,
   input  logic [Ports-1:0][1:0]             m_axi_bresp,
   input  logic [Ports-1:0]                  m_axi_bvalid,
-  output logic [Ports-1:0]                  m_axi_bready
+  output logic [Ports-1:0]                  m_axi_bready,
+
+  // Observing, for simulations and logic analysers; both may be left open. Bit n of events_o: what counter n counts
+  // (counter_e) happens in this cycle. A record of each move that has retired, on offer for one cycle.
+  output unisono_observe_pkg::events_t      events_o,
+  output logic                              record_valid_o,
+  output move_record_t                      record_o
 );
 
   localparam int unsigned MapWidth = $clog2(ExchangeBytes);
@@ -166,8 +172,10 @@ module unisono_cclo
   logic [MapWidth-1:2] table_address;
   logic [31:0] table_data, table_answer;
   logic counter_read;
-  logic [4:0] counter_index;
+  unisono_observe_pkg::counter_index_t counter_index;
   logic [63:0] counter;
+  logic call_ended, call_ended_failed;
+  logic [Calls-1:0][31:0] slot_call_id;
 
   logic program_valid, program_ready;
   logic [1:0] program_word;
@@ -205,6 +213,7 @@ module unisono_cclo
     .descriptor_slot_i(descriptor_address[4+:SlotWidth]), .descriptor_row_i(descriptor_address[3:0]),
     .descriptor_data_o(descriptor_data),
     .program_loaded_i(program_loaded),
+    .call_ended_o(call_ended), .call_ended_failed_o(call_ended_failed), .slot_call_id_o(slot_call_id),
     .run_o(run),
     .firmware_valid_o(firmware_valid), .firmware_write_o(firmware_write),
     .firmware_address_o(firmware_address), .firmware_data_o(firmware_data), .firmware_data_i(firmware_read),
@@ -353,6 +362,12 @@ module unisono_cclo
 
   // --------------------------------------------------------------------------------------------- data path
 
+  logic [unisono_dmp_pkg::BufferWidth:0] free_buffers;
+  unisono_observe_pkg::events_t engine_events;
+  move_record_t retired_record;
+  // Counters and the trace's clock go on through a soft reset.
+  logic [47:0] cycle_q;
+
   unisono_cclo_engine #(
     .DataBytes(DataBytes),
     .BufferBase(BufferBase),
@@ -367,7 +382,7 @@ module unisono_cclo
     .pool_write_word_i(list_word[RankWidth-1:0]),
     .room_o(room), .finished_valid_o(finished_valid), .finished_slot_o(finished_slot),
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot), .clear_failed_i(clear_failed),
-    .clear_done_o(clear_done), .free_buffers_o(),
+    .clear_done_o(clear_done), .free_buffers_o(free_buffers),
     .context_valid_i(context_valid), .context_slot_i(context_slot), .context_i(call_context),
     .context_local_i(context_given.space == unisono_cpu_pkg::SpaceLocal),
     .binding_slot_o(binding_slot), .binding_region_o(binding_region), .binding_i(binding),
@@ -385,16 +400,69 @@ module unisono_cclo
     .m_axi_rid, .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid, .m_axi_rready,
     .m_axi_awid, .m_axi_awaddr, .m_axi_awlen, .m_axi_awsize, .m_axi_awburst, .m_axi_awvalid, .m_axi_awready,
     .m_axi_wdata, .m_axi_wstrb, .m_axi_wlast, .m_axi_wvalid, .m_axi_wready,
-    .m_axi_bid, .m_axi_bresp, .m_axi_bvalid, .m_axi_bready
+    .m_axi_bid, .m_axi_bresp, .m_axi_bvalid, .m_axi_bready,
+    .cycle_i(cycle_q), .events_o(engine_events), .record_valid_o, .record_o(retired_record)
   );
 
   // ---------------------------------------------------------------------------------------------- counters
 
-  logic [63:0] cycles_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) cycles_q <= '0;
-    else cycles_q <= cycles_q + 64'd1;
+    if (!rst_ni) cycle_q <= '0;
+    else cycle_q <= cycle_q + 48'd1;
   end
-  assign counter = counter_index == '0 ? cycles_q : '0;
+
+  // Items given to the microcontroller and not done. Those about tables have no end that is told.
+  logic item_taken;
+  logic [2:0] items_q;
+  assign item_taken = work_valid && work_ready;
+  always_ff @(posedge clk_i) begin
+    if (!engine_rst_n) items_q <= '0;
+    else items_q <= items_q + 3'(item_taken && work_kind != unisono_call_pkg::WorkControl) - 3'(step_valid);
+  end
+
+  // Programs that have more moves than were emitted.
+  logic [Calls-1:0] unfinished_q;
+  always_ff @(posedge clk_i) begin
+    if (!engine_rst_n) begin
+      unfinished_q <= '0;
+    end else begin
+      if (ended_valid) unfinished_q[move_slot] <= 1'b0;
+      if (clear_valid) unfinished_q[clear_slot] <= 1'b0;
+      if (context_valid) unfinished_q[context_slot] <= 1'b1;
+    end
+  end
+  logic no_room;
+  always_comb begin
+    no_room = 1'b0;
+    for (int unsigned s = 0; s < Calls; s++) begin
+      no_room |= unfinished_q[s] && room[s] < RoomWidth'(MovesPerStep);
+    end
+  end
+
+  always_comb begin
+    events_o = engine_events;
+    events_o[CounterCycles] = 1'b1;
+    events_o[CounterBusy] = active != '0;
+    events_o[CounterDescriptorWords] = |(call_valid_i & call_ready_o);
+    events_o[CounterCalls] = context_valid;
+    events_o[CounterCallsCompleted] = call_ended && !call_ended_failed;
+    events_o[CounterCallsFailed] = call_ended && call_ended_failed;
+    events_o[CounterAnswers] = |(answer_valid_o & answer_ready_i);
+    events_o[CounterCpuItems] = item_taken;
+    events_o[CounterCpuBusy] = items_q != '0;
+    events_o[CounterMoves] = move_valid && move_ready && !move_end;
+    events_o[CounterStallWindow] = items_q == '0 && no_room;
+  end
+
+  unisono_counters #(.LevelWidth(unisono_dmp_pkg::BufferWidth + 1)) u_counters (
+    .clk_i, .rst_ni, .events_i(events_o),
+    .level_i((unisono_dmp_pkg::BufferWidth + 1)'(unisono_dmp_pkg::Buffers) - free_buffers),
+    .read_i(counter_read), .index_i(counter_index), .value_o(counter)
+  );
+
+  always_comb begin
+    record_o = retired_record;
+    record_o.call_id = slot_call_id[retired_record.slot[SlotWidth-1:0]];
+  end
 
 endmodule

@@ -155,7 +155,13 @@ module unisono_cclo_core
   output logic                   result_ready_o,
   input  logic [DataBytes*8-1:0] result_data_i,
   input  logic [DataBytes-1:0]   result_keep_i,
-  input  logic                   result_last_i
+  input  logic                   result_last_i,
+
+  // What happens in this cycle, for counters, and records of moves that have retired.
+  input  logic [47:0]            cycle_i,
+  output unisono_observe_pkg::events_t events_o,
+  output logic                   record_valid_o,
+  output move_record_t           record_o
 );
 
   // ----------------------------------------------------------------------------------------------- clearing
@@ -279,6 +285,8 @@ module unisono_cclo_core
   move_id_t turn_in_id, turn_id;
   generation_t turn_in_generation, turn_generation;
 
+  logic retired_valid;
+  move_id_t retired_id;
   entry_t push_entry;
   logic push_valid, issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, window_error;
   move_id_t issue_id, event_id, complete_id, push_id, window_error_id;
@@ -309,7 +317,7 @@ module unisono_cclo_core
     .sent_valid_i(sent_valid), .sent_id_i(event_id), .sent_generation_i(event_generation),
     .complete_valid_i(complete_valid), .complete_id_i(complete_id),
     .complete_generation_i(complete_generation),
-    .retired_valid_o(), .retired_id_o(),
+    .retired_valid_o(retired_valid), .retired_id_o(retired_id),
     .close_valid_i(close_valid), .close_slot_i(listed_slot),
     .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
     .clear_valid_i(window_clear), .clear_slot_i,
@@ -389,6 +397,8 @@ module unisono_cclo_core
   segment_bytes_t offer_bytes;
   message_bytes_t offer_total;
   job_t job, lane_job;
+  logic look_valid, park_valid, lane_starves, send_lane_starves;
+  unisono_observe_pkg::wait_e park_cause;
   logic lane_job_valid, lane_job_ready, end_complete, dispatcher_complete;
   logic fails [2];
   slot_t fail_slot [2];
@@ -451,7 +461,8 @@ module unisono_cclo_core
     .order_peer_o(order_peer), .order_busy_i(order_busy),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
     .complete_valid_o(dispatcher_complete), .event_id_o(event_id), .event_generation_o(event_generation),
-    .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0])
+    .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0]),
+    .look_valid_o(look_valid), .park_valid_o(park_valid), .park_cause_o(park_cause)
   );
 
   unisono_ram_sdp #(.Width(RankWidth), .Depth(Calls * PoolWords)) u_pools (
@@ -570,7 +581,7 @@ module unisono_cclo_core
     .transmit_valid_o(transmit_valid_o[0]), .transmit_ready_i(transmit_ready_i[0]), .transmit_o(transmit_o[0]),
     .send_valid_o(send_valid_o[0]), .send_ready_i(send_ready_i[0]), .send_data_o(send_data_o[0]),
     .send_keep_o(send_keep_o[0]), .send_last_o(send_last_o[0]), .send_slot_o(send_slot_o[0]),
-    .end_valid_o(end_valid), .end_o(job_end)
+    .end_valid_o(end_valid), .end_o(job_end), .starves_o(lane_starves)
   );
 
   unisono_send_lane #(.DataBytes(DataBytes)) u_send_lane (
@@ -583,7 +594,7 @@ module unisono_cclo_core
     .transmit_valid_o(transmit_valid_o[1]), .transmit_ready_i(transmit_ready_i[1]), .transmit_o(transmit_o[1]),
     .send_valid_o(send_valid_o[1]), .send_ready_i(send_ready_i[1]), .send_data_o(send_data_o[1]),
     .send_keep_o(send_keep_o[1]), .send_last_o(send_last_o[1]), .send_slot_o(send_slot_o[1]),
-    .end_valid_o(send_end_valid), .end_ready_i(send_end_ready), .end_o(send_end)
+    .end_valid_o(send_end_valid), .end_ready_i(send_end_ready), .end_o(send_end), .starves_o(send_lane_starves)
   );
 
   // ------------------------------------------------------------------------------------------- completion
@@ -685,6 +696,64 @@ module unisono_cclo_core
       end
       if (fails_now) failed_code_q[s] <= code;
     end
+  end
+
+  // ------------------------------------------------------------------------------------ counters and trace
+
+  logic [unisono_observe_pkg::Waits-1:0] waiting;
+  unisono_waits u_waits (
+    .clk_i, .rst_ni,
+    .look_valid_i(look_valid), .look_issue_i(issue_ready), .look_id_i(follow_id),
+    .park_valid_i(park_valid), .park_cause_i(park_cause), .park_id_i(event_id),
+    .clear_valid_i(dispatcher_clear && dispatcher_cleared), .clear_slot_i, .waiting_o(waiting)
+  );
+
+  unisono_move_trace u_trace (
+    .clk_i, .rst_ni, .cycle_i,
+    .clear_valid_i(window_clear), .clear_slot_i,
+    .entered_valid_i(push_valid && moves_ready), .entered_id_i(push_id), .entered_move_i(moves_move),
+    .entered_trivial_i(!exists),
+    .issued_valid_i(issue_valid && issue_ready), .job_valid_i(job_valid && lane_ready[job_lane]),
+    .park_valid_i(park_valid), .park_cause_i(park_cause),
+    .dispatcher_id_i(issue_ready ? issue_id : event_id),
+    .completed_valid_i(complete_valid), .completed_id_i(complete_id),
+    .retired_valid_i(retired_valid), .retired_id_i(retired_id),
+    .contexts_i, .communicators_i,
+    .valid_o(record_valid_o), .record_o
+  );
+
+  logic [1:0] transmits, is_request;
+  for (genvar l = 0; l < 2; l++) begin : gen_transmits
+    assign transmits[l] = transmit_valid_o[l] && transmit_ready_i[l];
+    assign is_request[l] = transmit_o[l].header.type_ == MessageTypeRequest;
+  end
+
+  always_comb begin
+    events_o = '0;
+    events_o[CounterMovesEntered] = push_valid && moves_ready;
+    events_o[CounterMovesIssued] = issue_valid && issue_ready;
+    events_o[CounterMovesRetired] = retired_valid;
+    events_o[CounterComputeJobs] = job_valid && lane_ready[0] && !job_lane;
+    events_o[CounterSendJobs] = job_valid && lane_ready[1] && job_lane;
+    events_o[CounterJobsEnded] = end_valid;
+    events_o[CounterSegmentsBuffered] = write_command_valid_o[1] && write_command_ready_i[1];
+    events_o[CounterSegmentsBypassed] = offer_answer && offer_accepted;
+    events_o[CounterOp0Words] = read_valid_i[0] && read_ready_o[0];
+    events_o[CounterOp1Words] = read_valid_i[1] && read_ready_o[1];
+    events_o[CounterSendWords] = read_valid_i[2] && read_ready_o[2];
+    events_o[CounterResultWords] = write_valid_o[0] && write_ready_i[0];
+    events_o[CounterBufferWords] = write_valid_o[1] && write_ready_i[1];
+    events_o[CounterStallRead] = lane_starves || send_lane_starves;
+    events_o[CounterStallWrite] = |(write_valid_o & ~write_ready_i);
+    events_o[CounterStallLane] = job_valid && !lane_ready[job_lane];
+    events_o[CounterStallCredit] = waiting[unisono_observe_pkg::WaitCredit];
+    events_o[CounterStallGrant] = waiting[unisono_observe_pkg::WaitGrant];
+    events_o[CounterStallSpace] = waiting[unisono_observe_pkg::WaitSpace];
+    events_o[CounterStallArrival] = waiting[unisono_observe_pkg::WaitArrival];
+    events_o[CounterStallProducer] = waiting[unisono_observe_pkg::WaitProducer];
+    // Requests leave one after the other: Tx takes one message at a time.
+    events_o[CounterRequestsSent] = |(transmits & is_request);
+    events_o[CounterSegmentsSent] = |(transmits & ~is_request);
   end
 
   logic unused;

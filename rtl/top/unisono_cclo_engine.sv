@@ -126,7 +126,13 @@ module unisono_cclo_engine
   input  logic [Ports-1:0][IdWidth-1:0]     m_axi_bid,
   input  logic [Ports-1:0][1:0]             m_axi_bresp,
   input  logic [Ports-1:0]                  m_axi_bvalid,
-  output logic [Ports-1:0]                  m_axi_bready
+  output logic [Ports-1:0]                  m_axi_bready,
+
+  // What happens in this cycle, for counters, and records of moves that have retired; see unisono_move_trace.
+  input  logic [47:0]                  cycle_i,
+  output unisono_observe_pkg::events_t events_o,
+  output logic                         record_valid_o,
+  output move_record_t                 record_o
 );
 
   // ------------------------------------------------------------------------------------------------ tables
@@ -236,6 +242,7 @@ module unisono_cclo_engine
   slot_t [1:0] send_slot, send_slot_q;
   func_e plugin_func;
   datatype_e plugin_dtype;
+  unisono_observe_pkg::events_t core_events;
 
   unisono_cclo_core #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_core (
     .clk_i, .rst_ni,
@@ -280,7 +287,8 @@ module unisono_cclo_engine
     .plugin_func_o(plugin_func), .plugin_dtype_o(plugin_dtype), .plugin_swap_o(plugin_swap),
     .plugin_keep_o(plugin_keep), .plugin_last_o(plugin_last),
     .result_valid_i(result_valid), .result_ready_o(result_ready), .result_data_i(result_data),
-    .result_keep_i(result_keep), .result_last_i(result_last)
+    .result_keep_i(result_keep), .result_last_i(result_last),
+    .cycle_i, .events_o(core_events), .record_valid_o, .record_o
   );
 
   // ----------------------------------------------------------------------------------------------- plugins
@@ -574,5 +582,39 @@ module unisono_cclo_engine
     .rx_data_o(poe_rx_data[1]), .rx_keep_o(poe_rx_keep[1]), .rx_last_o(poe_rx_last[1]),
     .dropped_o()
   );
+
+  // ---------------------------------------------------------------------------------------------- counters
+
+  // Messages with payload that Tx has begun and whose last word no lane has given yet.
+  logic [1:0] begins, finishes, tx_begun;
+  for (genvar l = 0; l < 2; l++) begin : gen_tx_begun
+    logic [3:0] count_q;
+    assign begins[l] = transmit_valid[l] && transmit_ready[l] && transmit[l].header.segment_bytes != '0;
+    assign finishes[l] = send_valid[l] && send_ready[l] && send_last[l];
+    assign tx_begun[l] = count_q != '0;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) count_q <= '0;
+      else count_q <= count_q + 4'(begins[l]) - 4'(finishes[l]);
+    end
+  end
+
+  logic receives;
+  assign receives = received_valid && received_ready;
+
+  always_comb begin
+    events_o = core_events;
+    events_o[CounterGrantsSent] = grants_valid && grants_ready;
+    events_o[CounterCreditsSent] = notice_valid && notice_ready;
+    events_o[CounterSegmentsReceived] = receives && received.header.type_ inside {MessageTypeEager, MessageTypeWrite};
+    events_o[CounterRequestsReceived] = receives && received.header.type_ == MessageTypeRequest;
+    events_o[CounterGrantsReceived] = receives && received.header.type_ == MessageTypeGrant;
+    events_o[CounterRxFaults] = rx_fault_valid_o;
+    events_o[CounterTxWords] = tx_valid && tx_ready;
+    events_o[CounterRxWords] = rx_valid && rx_ready;
+    events_o[CounterMacTxWords] = mac_tx_valid_o && mac_tx_ready_i;
+    events_o[CounterMacRxWords] = mac_rx_valid_i && mac_rx_ready_o;
+    events_o[CounterStallTxData] = tx_begun != '0 && send_valid == '0;
+    events_o[CounterStallTxNetwork] = (tx_valid && !tx_ready) || (meta_valid && !meta_ready);
+  end
 
 endmodule

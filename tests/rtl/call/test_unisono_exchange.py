@@ -42,7 +42,7 @@ class Bench:
             for word in range(size // 4)
         }
         self.rx_buffers = bytearray(self.rng.randbytes(4096))
-        self.counters = [self.rng.getrandbits(64) for _ in range(32)]
+        self.counters = [self.rng.getrandbits(64) for _ in range(64)]
         self.firmware: dict[int, int] = {}
         self.rows: list[int] = []
         self.take_rows = True
@@ -207,7 +207,7 @@ async def random_map(dut):
             assert resp == (AxiResp.OKAY if allowed else AxiResp.SLVERR), f"read of {address:#x}"
             if allowed and address in memory:
                 assert value == int.from_bytes(bytes(memory[address + i] for i in range(4)), "little"), f"{address:#x}"
-            if allowed and counters <= address < counters + 256 and not address & 4:
+            if allowed and counters <= address < counters + 512 and not address & 4:
                 assert value == bench.counters[(address - counters) // 8] & 0xFFFF_FFFF
         refused += not allowed
     assert refused > 100
