@@ -413,6 +413,21 @@ unisono_result unisono_last_algorithm(const unisono_communicator* communicator, 
   });
 }
 
+unisono_result unisono_counter(const unisono_communicator* communicator, size_t position, const char** name,
+                               uint64_t* value) {
+  return guarded([&] {
+    const char*& text = output(name, "name");
+    uint64_t& number = output(value, "value");
+    const auto own = communicator_of(communicator);
+    const bool known = position < kAllCounter.size();
+    // Past the last one too, so that an engine without counters says so.
+    const Counter counter = kAllCounter[known ? position : 0];
+    number = own->context->endpoint()->engine->counter(counter);
+    text = known ? name_of(counter) : nullptr;
+    if (!known) number = 0;
+  });
+}
+
 unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes) {
   return guarded([&] {
     const auto own = communicator_of(communicator);

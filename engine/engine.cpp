@@ -335,6 +335,12 @@ std::uint64_t Engine::run(const CallRequest& request) {
   return result.received_bytes;
 }
 
+std::uint64_t Engine::counter(Counter /*counter*/) const {
+  throw Error(ErrorCode::kUnsupported,
+              "counters: the native engine keeps none, so that nothing is paid for them; a device does "
+              "(UNISONO_PLATFORM=rtl)");
+}
+
 std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const { return nullptr; }
 
 NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {

@@ -125,6 +125,8 @@ class Engine {
   virtual std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
   /// The algorithm of the last collective call that has begun on a communicator.
   virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;
+  /// One of its performance counters. Throws Error(kUnsupported) from an engine that counts nothing.
+  virtual std::uint64_t counter(Counter counter) const;
   /// Makes progress and reports; the result stays available until `forget`.
   virtual CallResult test(CallId id) = 0;
   /// Progresses until the call has completed (in success or error); the call's own deadline ends it.

@@ -1053,6 +1053,14 @@ LastAlgorithm DeviceEngine::last_algorithm(std::uint32_t communicator) const {
   return impl_->group(communicator).last;
 }
 
+std::uint64_t DeviceEngine::counter(Counter counter) const {
+  const std::lock_guard lock(impl_->turns);
+  // The read of the lower half keeps the upper one as it was.
+  const std::uint32_t at = exchange::kCounters + 8 * static_cast<std::uint32_t>(counter);
+  const std::uint64_t low = impl_->device->read(at);
+  return low | std::uint64_t{impl_->device->read(at + 4)} << 32U;
+}
+
 namespace {
 
 CallResult result_of(const CallResult* known, CallId id, CallId last) {

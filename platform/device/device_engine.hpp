@@ -81,6 +81,7 @@ class DeviceEngine final : public Engine {
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
+  std::uint64_t counter(Counter counter) const override;
   CallResult test(CallId id) override;
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
   void forget(CallId id) override;

@@ -48,7 +48,7 @@ constexpr auto kAccess = [] {
   set(exchange::kFirmwareAddress, 8, Access::kReadWrite);
   set(exchange::kWindowAddress, 16, Access::kReadWrite);
   set(exchange::kCallSlot, 128, Access::kReadWrite);
-  set(exchange::kCounters, 256, Access::kReadOnly);
+  set(exchange::kCounters, 512, Access::kReadOnly);
   set(exchange::kTransport, 1024, Access::kReadWrite);
   set(exchange::kPrograms, 16, Access::kReadWrite);
   set(exchange::kRxBuffers, 4096, Access::kReadOnly);
@@ -414,8 +414,15 @@ class FunctionalDevice::Impl {
     return engine.submit(request);
   }
 
+  /// Of the counters there are those of calls; the others stay 0.
+  void count(Counter counter) {
+    const std::uint32_t at = exchange::kCounters + 8 * static_cast<std::uint32_t>(counter);
+    if (++word(at) == 0) ++word(at + 4);
+  }
+
   void end(std::uint32_t number, ErrorCode code) {
     completions.push_back({number, code});
+    count(code == ErrorCode::kOk ? Counter::kCallsCompleted : Counter::kCallsFailed);
     if (code == ErrorCode::kOk) return;
     failed = true;
     word(exchange::kError) = static_cast<std::uint32_t>(code);

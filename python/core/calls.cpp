@@ -226,6 +226,17 @@ class Communicator {
     return {name == nullptr ? std::nullopt : std::optional<std::string>(name), automatic != 0};
   }
 
+  std::vector<std::pair<std::string, std::uint64_t>> counters() const {
+    std::vector<std::pair<std::string, std::uint64_t>> values;
+    for (;;) {
+      const char* name = nullptr;
+      std::uint64_t value = 0;
+      without_gil([&] { return unisono_counter(handle_, values.size(), &name, &value); });
+      if (name == nullptr) return values;
+      values.emplace_back(name, value);
+    }
+  }
+
   nb::object window(const nb::object& buffer) const {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
     Outcome outcome;
@@ -463,6 +474,7 @@ void bind_calls(nb::module_& module) {
       .def("set_timeout", &Communicator::set_timeout, "seconds"_a)
       .def("revoke", &Communicator::revoke, "reason"_a)
       .def("last_algorithm", &Communicator::last_algorithm)
+      .def("counters", &Communicator::counters)
       .def("window", &Communicator::window, "buffer"_a.none())
       .def(
           "start",

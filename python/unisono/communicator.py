@@ -235,6 +235,14 @@ class Communicator:
         """The algorithm of the last collective call that this rank has begun here."""
         return LastAlgorithm(*self._core.last_algorithm())
 
+    def counters(self) -> dict[str, int]:
+        """The performance counters of the engine that carries out the calls of this communicator, by name.
+
+        They count from power-up, and are read one after the other. Raises `UnsupportedError` where the engine has none:
+        devices have them, the native engine has not.
+        """
+        return dict(self._core.counters())
+
     def set_timeout(self, seconds: float) -> None:
         """Default deadline of operations."""
         self._core.set_timeout(_seconds("set_timeout", seconds))

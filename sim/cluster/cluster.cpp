@@ -16,7 +16,8 @@ Cluster::Cluster(const ClusterConfig& config)
     own.memory = config.memory;
     own.memory.seed = config.seed * 1024 + node + 1;
     own.firmware = config.firmware;
-    if (node == 0) own.wave = config.wave;
+    if (node == config.wave_node) own.wave = config.wave;
+    own.trace = config.trace;
     nodes_.push_back(std::make_unique<Node>(own, network_));
   }
 }

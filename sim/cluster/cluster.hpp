@@ -17,7 +17,9 @@ struct ClusterConfig {
   std::uint32_t engines = 0;  ///< nodes that are engines, the first ones; 0: all
   AxiMemoryConfig memory;     ///< of each node; seeds differ
   std::string firmware;       ///< see NodeConfig
-  std::string wave;           ///< of node 0, if not empty
+  std::string wave;           ///< of one node, if not empty
+  std::uint32_t wave_node = 0;
+  bool trace = false;  ///< see NodeConfig
   std::uint64_t seed = 1;
   unsigned threads = 1;  ///< that evaluate nodes at the same time; at most one per node is used
 };
@@ -30,6 +32,7 @@ class Cluster {
 
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
   Node& node(std::uint32_t number) { return *nodes_[number]; }
+  const Node& node(std::uint32_t number) const { return *nodes_[number]; }
   const Network& network() const { return network_; }
   Network& network() { return network_; }
 

@@ -13,7 +13,9 @@
 
 #include "core/error.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/config.hpp"
 #include "sim/cluster/server.hpp"
+#include "sim/cluster/trace.hpp"
 
 namespace {
 
@@ -22,17 +24,19 @@ using unisono::ErrorCode;
 
 constexpr const char* kUsage =
     "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
-    "                       [--threads N] [--firmware FILE] [--wave FILE]\n"
+    "                       [--threads N] [--firmware FILE] [--wave FILE] [--trace FILE] [--counters FILE]\n"
     "\n"
     "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
     "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
     "  --memory    platform: partitioned (copies take time, a call takes 50 us to be given) or\n"
-    "              unified (the host's memory, a call takes 2 us); without it neither takes time\n"
+    "              unified (the host's memory behind a TLB, a call takes 2 us); without it neither takes time\n"
     "  --seed      of everything random; same seed, same cycles\n"
     "  --threads   that evaluate nodes at the same time, which changes no cycle; default: one per node, as far as\n"
     "              there are processors\n"
     "  --firmware  image of the microcontroller, 32-bit words in hexadecimal; default: the one built with it\n"
-    "  --wave      waveforms of node 0, in a build that has them\n";
+    "  --wave      waveforms of node 0, in the build that has them (unisono-cluster-wave)\n"
+    "  --trace     a timeline of the moves of all engines, for Perfetto (Trace Event Format)\n"
+    "  --counters  the engines' counters at the end, as JSON\n";
 
 constexpr std::uint64_t kMostNodes = 64;
 
@@ -40,6 +44,7 @@ struct Options {
   unisono::sim::ClusterConfig cluster;
   unisono::sim::PlatformModel platform;
   std::vector<int> sockets;
+  std::string trace, counters;  ///< files; empty: none
 };
 
 std::uint64_t number_of(std::string_view option, std::string_view text) {
@@ -57,6 +62,19 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
+/// A file to write; refused now, rather than when the run is over.
+std::ofstream written(const std::string& option, const std::string& file) {
+  std::ofstream stream(file);
+  if (!stream) throw Error(ErrorCode::kInvalidArgument, option + ": " + file + " cannot be written");
+  return stream;
+}
+
+/// A page walk reads the host's tables over its bus: about a microsecond.
+constexpr unisono::sim::TlbConfig kUnifiedTlb{.entries = 256,
+                                              .page_bytes = std::uint64_t{2} << 20U,
+                                              .miss_cycles = 250,
+                                              .from = unisono::sim::Node::kMemoryAddress};
+
 unisono::sim::PlatformModel platform_of(std::string_view name) {
   if (name == "partitioned") return {50'000, 5'000, 100'000};
   if (name == "unified") return {2'000, 0, 0};
@@ -73,6 +91,8 @@ Options parse(int count, char** arguments) {
   cluster.firmware = UNISONO_FIRMWARE_HEX;
   cluster.threads = unisono::sim::usable_processors();
   std::uint64_t nodes = 0;
+  bool unified = false;
+  unisono::sim::ClusterFile file;
   for (int i = 1; i < count; ++i) {
     const std::string option = arguments[i];
     if (option == "--help" || option == "-h") {
@@ -84,9 +104,11 @@ Options parse(int count, char** arguments) {
     if (option == "-n") {
       nodes = number_of(option, value);
     } else if (option == "--config") {
-      cluster.network = unisono::sim::parse_network(text_of(value), value);
+      file = unisono::sim::parse_cluster(text_of(value), value);
+      cluster.network = file.network;
     } else if (option == "--memory") {
       options.platform = platform_of(value);
+      unified = value == "unified";
     } else if (option == "--seed") {
       cluster.seed = number_of(option, value);
     } else if (option == "--threads") {
@@ -99,6 +121,13 @@ Options parse(int count, char** arguments) {
       cluster.firmware = value;
     } else if (option == "--wave") {
       cluster.wave = value;
+    } else if (option == "--trace") {
+      options.trace = value;
+      cluster.trace = true;
+      written(option, value);
+    } else if (option == "--counters") {
+      options.counters = value;
+      written(option, value);
     } else if (option == "--fd") {
       for (std::size_t at = 0; at <= value.size();) {
         const std::size_t comma = std::min(value.find(',', at), value.size());
@@ -120,6 +149,11 @@ Options parse(int count, char** arguments) {
   cluster.network.nodes = static_cast<std::uint32_t>(nodes);
   cluster.network.seed = cluster.seed;
   cluster.memory.channels = unisono::sim::Node::kMemoryPorts;
+  if (unified) {
+    cluster.memory.tlb = file.tlb(kUnifiedTlb);
+  } else if (file.has_tlb()) {
+    throw Error(ErrorCode::kInvalidArgument, "tlb_...: only memory that is the host's is translated: --memory unified");
+  }
   return options;
 }
 
@@ -133,6 +167,14 @@ int main(int count, char** arguments) {
     unisono::sim::Cluster cluster(options.cluster);
     unisono::sim::Server server(cluster, options.platform, options.sockets);
     server.run();
+    if (!options.trace.empty()) {
+      std::ofstream stream = written("--trace", options.trace);
+      unisono::sim::write_trace(stream, cluster);
+    }
+    if (!options.counters.empty()) {
+      std::ofstream stream = written("--counters", options.counters);
+      unisono::sim::write_counters(stream, cluster);
+    }
     const double cycles = static_cast<double>(cluster.cycle());
     const double khz = static_cast<double>(cluster.clock_khz());
     rusage used{};

@@ -50,7 +50,11 @@ class Node::Wave {
 #endif
 
 Node::Node(const NodeConfig& config, Network& network)
-    : context_(std::make_unique<VerilatedContext>()), node_(config.node), network_(network), memory_(config.memory) {
+    : context_(std::make_unique<VerilatedContext>()),
+      node_(config.node),
+      network_(network),
+      memory_(config.memory),
+      trace_(config.trace) {
   context_->randReset(2);
   context_->randSeed(static_cast<int>((config.seed * 1024 + config.node + 1) & 0x7fffffffU));
   const std::string plus = "+firmware=" + config.firmware;
@@ -182,6 +186,12 @@ void Node::evaluate() {
   if (top.answer_valid_o != 0) {
     answers_.push_back({static_cast<std::uint32_t>(top.answer_data_o),
                         static_cast<std::uint16_t>(top.answer_data_o >> 32U), network_.cycle()});
+  }
+  events_ = top.events_o;
+  if (trace_ && top.record_valid_o != 0) {
+    std::array<std::uint64_t, kMoveRecordWords> words{};
+    std::memcpy(words.data(), &top.record_o[0], sizeof words);
+    records_.push_back(decode_move_record(words));
   }
   const bool address_taken = top.s_axi_awready != 0;
   const bool data_taken = top.s_axi_wready != 0;

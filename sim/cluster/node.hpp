@@ -7,7 +7,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "core/generated/spec.hpp"
 #include "sim/memory/axi_memory.hpp"
 #include "sim/memory/axi_pins.hpp"
 #include "sim/network/network.hpp"
@@ -23,6 +25,7 @@ struct NodeConfig {
   AxiMemoryConfig memory;
   std::string firmware;  ///< words in hexadecimal, one a line; empty: the host loads it
   std::string wave;      ///< file for waveforms; only in a build that has them
+  bool trace = false;    ///< keeps a record of each move that retires
 };
 
 /// What a host asks of the exchange memory, as one transfer on AXI4-Lite.
@@ -78,6 +81,11 @@ class Node {
   std::uint64_t first_sent() const { return first_sent_; }
   void forget_first_sent() { first_sent_ = 0; }
 
+  /// Bit n: what counter n counts (`Counter`) happened in the last cycle.
+  std::uint64_t events() const { return events_; }
+  /// Of the moves that have retired, in that order, if the node keeps them.
+  const std::vector<MoveRecord>& records() const { return records_; }
+
   /// Device memory, past the ports.
   void store(std::uint64_t address, std::span<const std::byte> bytes);
   void load(std::uint64_t address, std::span<std::byte> bytes) const;
@@ -103,7 +111,9 @@ class Node {
   std::array<std::uint64_t, 16> calling_{};
   unsigned beats_left_ = 0;
   std::deque<Answer> answers_;
-  std::uint64_t first_sent_ = 0;
+  std::uint64_t first_sent_ = 0, events_ = 0;
+  const bool trace_;
+  std::vector<MoveRecord> records_;
   bool busy_ = false, accepted_ = false;
   std::uint32_t value_ = 0;
 };

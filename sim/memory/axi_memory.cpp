@@ -21,7 +21,7 @@ std::string hex(std::uint64_t value) {
 
 }  // namespace
 
-AxiMemory::AxiMemory(const AxiMemoryConfig& config) : config_(config) {
+AxiMemory::AxiMemory(const AxiMemoryConfig& config) : config_(config), tlb_(config.tlb) {
   const auto refuse = [](const char* what) { throw std::invalid_argument(std::string("AxiMemory: ") + what); };
   if (config.channels == 0) refuse("there must be a channel");
   if (!std::has_single_bit(config.beat_bytes) || config.beat_bytes > kMostBeatBytes) {
@@ -151,7 +151,7 @@ void AxiMemory::take(unsigned number, Channel& channel, const AxiInputs& inputs)
   }
   if (inputs.arvalid && out.arready) {
     Burst taken = burst(channel, inputs.arid, inputs.araddr, inputs.arlen, inputs.arsize, inputs.arburst, "read");
-    taken.due = due(channel, config_.read_latency);
+    taken.due = due(channel, config_.read_latency) + tlb_.wait(channel.counters.cycles, taken.address);
     channel.reads.push_back(std::move(taken));
     ++channel.counters.read_bursts;
   }
@@ -179,7 +179,7 @@ void AxiMemory::take(unsigned number, Channel& channel, const AxiInputs& inputs)
     channel.data.pop_front();
     channel.ends.pop_front();
     if (end) {
-      burst.due = due(channel, config_.write_latency);
+      burst.due = due(channel, config_.write_latency) + tlb_.wait(channel.counters.cycles, burst.address);
       channel.writes.push_back(std::move(burst));
       channel.requests.pop_front();
     }

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "sim/memory/pages.hpp"
+#include "sim/memory/tlb.hpp"
 
 namespace unisono::sim {
 
@@ -105,6 +106,9 @@ struct AxiMemoryConfig {
 
   /// All channels see one memory (several ports), instead of one each.
   bool one_memory = false;
+
+  /// Addresses are translated, by one TLB for all channels: what its misses cost is added to the latency.
+  TlbConfig tlb;
 };
 
 struct AxiMemoryCounters {
@@ -138,6 +142,7 @@ class AxiMemory {
   void heal() { failures_.clear(); }
 
   const AxiMemoryConfig& config() const { return config_; }
+  const TlbCounters& tlb_counters() const { return tlb_.counters(); }
 
  private:
   struct Failure {
@@ -190,6 +195,7 @@ class AxiMemory {
   std::vector<Channel> channels_;
   std::vector<Pages> pages_;
   std::vector<Failure> failures_;
+  Tlb tlb_;
 };
 
 /// The memory behind `unisono_memory_interleave` and the crossbars, as one: channels hold it in turns of

@@ -198,6 +198,11 @@ UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* com
  * name lives for ever. Ask after a blocking call and you learn what that call ran with. */
 UNISONO_API unisono_result unisono_last_algorithm(const unisono_communicator* communicator, const char** name,
                                                   int* automatic);
+/* A performance counter of the engine that carries out the communicator's calls, by its position: 0, 1, ... *name is
+ * null beyond the last one; else it lives for ever (docs/reference/spec.md#counter). Engines without counters answer
+ * unsupported: this library's own has none. Not collective. */
+UNISONO_API unisono_result unisono_counter(const unisono_communicator* communicator, size_t position, const char** name,
+                                           uint64_t* value);
 /* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 

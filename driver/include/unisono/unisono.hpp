@@ -321,6 +321,12 @@ struct LastAlgorithm {
   bool automatic = false;  ///< the call named none
 };
 
+/// A performance counter of an engine.
+struct CounterValue {
+  std::string_view name;  ///< docs/reference/spec.md#counter; lives for ever
+  std::uint64_t value = 0;
+};
+
 /// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
 /// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
 class Communicator {
@@ -345,6 +351,18 @@ class Communicator {
     int automatic = 0;
     detail::check(unisono_last_algorithm(handle_.get(), &name, &automatic));
     return {name == nullptr ? std::string_view{} : std::string_view{name}, automatic != 0};
+  }
+  /// The counters of the engine that carries out the calls of this communicator. Throws UnsupportedError where it has
+  /// none. They are read one after the other, each exact when it is read.
+  std::vector<CounterValue> counters() const {
+    std::vector<CounterValue> values;
+    for (;;) {
+      const char* name = nullptr;
+      std::uint64_t value = 0;
+      detail::check(unisono_counter(handle_.get(), values.size(), &name, &value));
+      if (name == nullptr) return values;
+      values.push_back({name, value});
+    }
   }
   /// Frees the communicator now, for all copies. Calls in flight on it fail.
   void free() { detail::check(unisono_communicator_free(handle_.get())); }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 NAME = "unisono-cluster"
+WITH_WAVES = "unisono-cluster-wave"
 MOST_NODES = 64
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
@@ -35,19 +38,34 @@ class ClusterOptions:
     seed: int | None = None
     memory: str | None = None
     wave: str | None = None
+    trace: str | None = None
+    counters: bool = False
 
     def given(self) -> list[str]:
         """The options of `unisono run` that were used."""
-        names = {"--network": self.network, "--seed": self.seed, "--platform-model": self.memory, "--wave": self.wave}
+        names = {
+            "--network": self.network,
+            "--seed": self.seed,
+            "--platform-model": self.memory,
+            "--wave": self.wave,
+            "--trace": self.trace,
+            "--counters": self.counters or None,
+        }
         return [name for name, value in names.items() if value is not None]
 
     def arguments(self) -> list[str]:
         """As the cluster has them."""
-        pairs = (("--config", self.network), ("--seed", self.seed), ("--memory", self.memory), ("--wave", self.wave))
+        pairs = (
+            ("--config", self.network),
+            ("--seed", self.seed),
+            ("--memory", self.memory),
+            ("--wave", self.wave),
+            ("--trace", self.trace),
+        )
         return [text for name, value in pairs if value is not None for text in (name, str(value))]
 
 
-def find_cluster() -> str:
+def find_cluster(name: str = NAME) -> str:
     """The program: UNISONO_CLUSTER, or in the build folder of the checkout, or beside the package, or on PATH."""
     named = os.environ.get("UNISONO_CLUSTER")
     if named:
@@ -55,13 +73,18 @@ def find_cluster() -> str:
             raise ClusterError(f"UNISONO_CLUSTER is {named!r}, which is no program that can be run")
         return named
     built = sorted(
-        (path for folder in ("rtl", "release") for path in (ROOT / "build" / folder).glob(f"**/{NAME}")),
+        (path for folder in ("rtl", "release") for path in (ROOT / "build" / folder).glob(f"**/{name}")),
         key=lambda path: path.stat().st_mtime,
     )
-    for candidate in (*reversed(built), PACKAGE / NAME, PACKAGE / "bin" / NAME):
+    for candidate in (*reversed(built), PACKAGE / name, PACKAGE / "bin" / name):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return str(candidate)
-    found = shutil.which(NAME)
+    found = shutil.which(name)
+    if found is None and name == WITH_WAVES:
+        raise ClusterError(
+            f"the simulated cluster that writes waveforms ({name}) is not built: `tools/build --wave` in a checkout "
+            "builds it (it needs Verilator, and takes minutes); or say where it is with UNISONO_CLUSTER"
+        )
     if found is None:
         raise ClusterError(
             f"the simulated cluster ({NAME}) is not built: `make cluster` in a checkout builds it (it needs Verilator, "
@@ -90,7 +113,8 @@ class Cluster:
             raise ClusterError(f"--network: there is no file {options.network}")
         self._nodes = nodes
         self._options = options
-        self._program = find_cluster()
+        self._program = find_cluster(NAME if options.wave is None else WITH_WAVES)
+        self._counters: Path | None = None  #: where the cluster writes them
         self.environment = named_firmware()
         self.fault: str | None = None  #: what went wrong with it, once it has ended
         self._ends: list[socket.socket | None] = []
@@ -102,6 +126,11 @@ class Cluster:
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(self._nodes)]
         inner = [pair[1].fileno() for pair in pairs]
         command = [self._program, "-n", str(self._nodes), *self._options.arguments()]
+        if self._options.counters:
+            handle, name = tempfile.mkstemp(prefix="unisono-counters-", suffix=".json")
+            os.close(handle)
+            self._counters = Path(name)
+            command += ["--counters", name]
         try:
             self._process = subprocess.Popen(
                 [*command, "--fd", ",".join(map(str, inner))],
@@ -163,11 +192,31 @@ class Cluster:
                 with contextlib.suppress(ValueError):
                     how = f"was ended by {signal.Signals(-status).name}"
             self.fault = f"the simulated cluster {how}; the ranks' devices went with it"
+        elif self._counters is not None:
+            sys.stderr.write(counter_table(json.loads(self._counters.read_text())["nodes"]))
+            sys.stderr.flush()
+        if self._counters is not None:
+            self._counters.unlink(missing_ok=True)
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def counter_table(ranks: list[dict[str, int]]) -> str:
+    """The engines' counters, a column for each rank; those that are 0 everywhere are left out."""
+    names = [name for name in ranks[0] if any(rank[name] for rank in ranks)]
+    left = max(map(len, names), default=0)
+    columns = [[f"rank {number}", *(f"{rank[name]:,}" for name in names)] for number, rank in enumerate(ranks)]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(
+            [name.ljust(left), *(column[row].rjust(width) for column, width in zip(columns, widths, strict=True))]
+        )
+        for row, name in enumerate(["", *names])
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _echo(source: IO[bytes]) -> None:

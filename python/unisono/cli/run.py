@@ -58,7 +58,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     cluster.add_argument(
         "--platform-model", choices=("partitioned", "unified"), help="how host and device share memory in the model"
     )
-    cluster.add_argument("--wave", metavar="FILE", help="write the signals of the engines to a file")
+    cluster.add_argument("--wave", metavar="FILE", help="write the signals of rank 0's engine to a file")
+    cluster.add_argument(
+        "--trace", metavar="FILE", help="write a timeline of the moves of all engines (JSON, for Perfetto)"
+    )
+    cluster.add_argument("--counters", action="store_true", help="print the engines' counters at the end")
     parser.add_argument("program", help="the program, found as a shell finds it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(execute=execute)
@@ -90,7 +94,9 @@ def execute(options: argparse.Namespace) -> int:
     platform = options.platform or os.environ.get("UNISONO_PLATFORM") or PLATFORMS[0]
     if platform not in PLATFORMS:
         return _refuse(f"UNISONO_PLATFORM is {platform!r}; known are {', '.join(PLATFORMS)}", 2)
-    wishes = ClusterOptions(options.network, options.seed, options.platform_model, options.wave)
+    wishes = ClusterOptions(
+        options.network, options.seed, options.platform_model, options.wave, options.trace, options.counters
+    )
     if platform != "rtl" and wishes.given():
         return _refuse(f"{' and '.join(wishes.given())} goes with --platform rtl; the platform is {platform}", 2)
     command = [options.program, *options.arguments]

@@ -1,0 +1,23 @@
+// What a cluster tells of its engines when it has run: a timeline of moves, and counters.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <vector>
+
+#include "core/generated/spec.hpp"
+#include "sim/cluster/cluster.hpp"
+
+namespace unisono::sim {
+
+/// Moves of all nodes on one timeline, in the Trace Event Format, which Perfetto and chrome://tracing show. A process
+/// for each node; in it, for each slot of active calls, a row of calls and as many rows of moves as overlap.
+void write_trace(std::ostream& out, std::span<const std::vector<MoveRecord>> nodes, std::uint64_t clock_khz);
+void write_trace(std::ostream& out, const Cluster& cluster);
+
+/// The counters of all nodes as JSON, by their names. Reads them as hosts do, so time passes. Throws
+/// std::runtime_error.
+void write_counters(std::ostream& out, Cluster& cluster);
+
+}  // namespace unisono::sim
