@@ -17,6 +17,7 @@ MAGIC = 0x554E4344
 HELLO, READ, WRITE, STORE, LOAD, WAIT = range(6)
 IDENTITY, VERSION, CONTROL, STATUS = 0x0, 0x4, 0x10, 0x14
 FIRMWARE_ADDRESS, FIRMWARE_DATA = 0x60, 0x64
+COUNTERS = '{"clock_khz": 250000, "nodes": [{"cycles": 1234567, "busy": 0, "moves": 21}]}'
 
 
 def main() -> int:
@@ -24,11 +25,15 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, required=True)
     parser.add_argument("--fd", required=True)
-    for name in ("--config", "--seed", "--memory", "--wave"):
+    for name in ("--config", "--seed", "--memory", "--wave", "--trace", "--counters"):
         parser.add_argument(name)
     options = parser.parse_args()
     how = os.environ.get("MISBEHAVIOUR", "")
     print(f"options: {options.config} {options.seed} {options.memory} {options.wave}", flush=True)
+    for name, text in ((options.trace, "a trace"), (options.counters, COUNTERS)):
+        if name is not None:
+            with open(name, "w") as file:
+                file.write(text)
     ends = [socket.socket(fileno=int(text)) for text in options.fd.split(",")]
     assert len(ends) == options.n
     if how == "exits at once":
