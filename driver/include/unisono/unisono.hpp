@@ -352,7 +352,7 @@ class Communicator {
     detail::check(unisono_last_algorithm(handle_.get(), &name, &automatic));
     return {name == nullptr ? std::string_view{} : std::string_view{name}, automatic != 0};
   }
-  /// The counters of the engine that carries out the calls of this communicator. Throws UnsupportedError where it has
+  /// The counters of the engine that carries out the calls of this communicator. Throws Error(unsupported) where it has
   /// none. They are read one after the other, each exact when it is read.
   std::vector<CounterValue> counters() const {
     std::vector<CounterValue> values;
