@@ -38,6 +38,9 @@ std::vector<sim::Host> brought_up(sim::Cluster& cluster) {
   std::vector<sim::Host> hosts;
   for (std::uint32_t node = 0; node < cluster.nodes(); ++node) hosts.emplace_back(cluster, node).run();
   for (sim::Host& host : hosts) host.create_communicator(kPlace, kNumber, cluster.nodes(), {});
+  // The firmware fills its caches when it has started.
+  constexpr std::uint64_t kWarm = 10'000;
+  while (cluster.cycle() < kWarm) cluster.tick();
   return hosts;
 }
 
@@ -175,7 +178,8 @@ TEST(Observe, ARingAllReduceLeavesARecordOfEachMove) {
 
   std::ostringstream text;
   sim::write_trace(text, cluster);
-  EXPECT_NE(text.str().find("\"recv 3, sum, send 1\""), std::string::npos) << "of rank 0";
+  EXPECT_NE(text.str().find("\"recv 3, sum\""), std::string::npos) << "of rank 0";
+  EXPECT_NE(text.str().find("\"call 41\""), std::string::npos);
 }
 
 TEST(Observe, TellsWhomAReceiveWaitsFor) {
@@ -210,7 +214,11 @@ TEST(Observe, TellsWhomAReceiveWaitsFor) {
   cluster.node(1).load(sim::Node::kMemoryAddress, result);
   EXPECT_EQ(result, data);
 
-  EXPECT_GT(read(hosts[1], Counter::kStallArrival), kLate - 500);
+  ASSERT_EQ(cluster.node(1).records().size(), 1U);
+  const MoveRecord& waited = cluster.node(1).records()[0];
+  EXPECT_LT(waited.issued, posted + kLate / 2);
+  EXPECT_GT(read(hosts[1], Counter::kStallArrival), posted + kLate - waited.issued);
+  EXPECT_LE(read(hosts[1], Counter::kStallArrival), waited.completed - waited.issued);
   EXPECT_EQ(read(hosts[0], Counter::kStallArrival), 0U);
   // The message is long, so its sender asks and is granted, after two ways through the network.
   EXPECT_EQ(read(hosts[0], Counter::kRequestsSent), 1U);
@@ -219,7 +227,6 @@ TEST(Observe, TellsWhomAReceiveWaitsFor) {
   EXPECT_GT(read(hosts[0], Counter::kStallGrant), 400U);
   EXPECT_EQ(read(hosts[1], Counter::kStallGrant), 0U);
   EXPECT_EQ(read(hosts[0], Counter::kSegmentsSent), 5U);
-  ASSERT_EQ(cluster.node(1).records().size(), 1U);
   ASSERT_EQ(cluster.node(0).records().size(), 1U);
   EXPECT_TRUE(cluster.node(1).records()[0].waited_arrival);
   EXPECT_TRUE(cluster.node(0).records()[0].waited_grant);
