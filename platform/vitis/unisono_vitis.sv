@@ -198,6 +198,12 @@ module unisono_vitis
     .mac_rx_keep_i(s_axis_net_tkeep), .mac_rx_last_i(s_axis_net_tlast), .mac_rx_bytes_i(s_axis_net_tuser[15:0]),
     .mac_rx_control_i(s_axis_net_tuser[16]), .mac_rx_source_i(s_axis_net_tuser[32:17]),
     .mac_rx_error_i(s_axis_net_tuser[33]),
+    // No streams of kernels here.
+    // verilator lint_off PINCONNECTEMPTY
+    .stream_in_valid_i('0), .stream_in_ready_o(), .stream_in_data_i('0), .stream_in_keep_i('0), .stream_in_last_i('0),
+    .stream_out_valid_o(), .stream_out_ready_i('0), .stream_out_data_o(), .stream_out_keep_o(),
+    .stream_out_last_o(), .stream_out_cut_o(), .src_stream_i('0), .dst_stream_i('0),
+    // verilator lint_on PINCONNECTEMPTY
     .m_axi_arid    ({m_axi_send_arid, m_axi_op1_arid, m_axi_op0_arid}),
     .m_axi_araddr  ({m_axi_send_araddr, m_axi_op1_araddr, m_axi_op0_araddr}),
     .m_axi_arlen   ({m_axi_send_arlen, m_axi_op1_arlen, m_axi_op0_arlen}),

@@ -103,6 +103,9 @@ module unisono_call_front #(
   output logic                                             clear_failed_o,
   input  logic [ClearBlocks-1:0]                           clear_done_i,
   output logic [unisono_cclo_pkg::Calls-1:0]               active_o,
+  // Which of their regions are streams, with the port as address.
+  output logic [unisono_cclo_pkg::Calls-1:0]               src_stream_o,
+  output logic [unisono_cclo_pkg::Calls-1:0]               dst_stream_o,
   output logic [unisono_cclo_pkg::Calls-1:0]               failing_o,
   output unisono_call_pkg::generation_t [unisono_cclo_pkg::Calls-1:0] generation_o,
 
@@ -315,6 +318,8 @@ module unisono_call_front #(
   slot_t             slot_set_slot;
   logic [31:0]       slot_us, kernel_us;
   logic [KernelPorts-1:0] kernel_set_kernel, kernel_stop, kernel_expired;
+  assign src_stream_o = src_stream;
+  assign dst_stream_o = dst_stream;
 
   unisono_call_slots #(
     .FaultPorts (FaultPorts),

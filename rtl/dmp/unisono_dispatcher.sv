@@ -41,6 +41,8 @@ module unisono_dispatcher
   input  move_id_t move_id_i,
   input  move_t    move_i,
   input  logic [Ranks-1:0] move_sends_i,           // the peers it sends to
+  input  stream_use_t move_source_i,               // its uses of kernels' streams: op0, and the local result
+  input  stream_use_t move_sink_i,
 
   // Moves that may start.
   input  logic     issue_valid_i,
@@ -58,6 +60,22 @@ module unisono_dispatcher
   input  logic           follow_kick_valid_i,
   output logic           follow_kick_ready_o,
   input  move_id_t       follow_kick_id_i,
+
+  // Kernels' streams; see unisono_stream_gate. Whether the segment of this look may use them; its move waits until it
+  // may; it is dispatched.
+  output stream_use_t    stream_source_o,
+  output stream_use_t    stream_sink_o,
+  output message_bytes_t stream_bytes_o,
+  input  logic           stream_ready_i,
+  output logic           stream_waits_o,
+  output logic           stream_take_source_o,
+  output logic           stream_take_sink_o,
+  output segment_bytes_t stream_take_bytes_o,
+  output logic           stream_take_first_o,
+  output logic           stream_take_last_o,
+  input  logic           stream_kick_valid_i,
+  output logic           stream_kick_ready_o,
+  input  move_id_t       stream_kick_id_i,
 
   // Lists of peers: a word of the program's constant pool, one cycle after the question.
   output slot_t       pool_slot_o,
@@ -182,6 +200,7 @@ module unisono_dispatcher
     datatype_e dtype;
     logic swap;
     logic op0;
+    stream_use_t op0_use;      // op0 is a stream; its address is the port, as that of a local result
     address_t op0_address;
     logic op1_memory;
     address_t op1_address;
@@ -190,6 +209,7 @@ module unisono_dispatcher
     pool_index_t pool;
     rank_t source;
     logic local_;
+    stream_use_t local_use;
     address_t local_address;
     logic send;
     logic fan_out;             // to several peers, after its local result if it has one
@@ -221,15 +241,17 @@ module unisono_dispatcher
 
   logic move_read, run_read, run_write, progress_write, grant_read, grant_write;
   move_id_t id_d, id_q;
-  logic [MoveWidth+Ranks-1:0] move_word;
+  localparam int unsigned UseWidth = $bits(stream_use_t);
+  logic [MoveWidth+Ranks+2*UseWidth-1:0] move_word;
   run_t run_word, run_new;
   progress_t progress_word, progress_new;
   // Of the message that is sent now and of the next one, which differ in the lowest bit of their generation.
   logic [$bits(pair_t):0] grant_address, grant_write_pair;
   grant_t grant_word, grant_new;
 
-  unisono_ram_sdp #(.Width(MoveWidth + Ranks), .Depth(Moves)) u_moves (
-    .clk_i, .wr_en_i(move_valid_i), .wr_addr_i(move_id_i), .wr_data_i({move_sends_i, move_i}),
+  unisono_ram_sdp #(.Width(MoveWidth + Ranks + 2 * UseWidth), .Depth(Moves)) u_moves (
+    .clk_i, .wr_en_i(move_valid_i), .wr_addr_i(move_id_i),
+    .wr_data_i({move_source_i, move_sink_i, move_sends_i, move_i}),
     .rd_en_i(move_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(move_word)
   );
   unisono_ram_sdp #(.Width($bits(run_t)), .Depth(Moves)) u_runs (
@@ -294,6 +316,7 @@ module unisono_dispatcher
     push_id = '0;
     kick_ready_o = 1'b0;
     follow_kick_ready_o = 1'b0;
+    stream_kick_ready_o = 1'b0;
     if (again_valid) begin
       push_valid = 1'b1;
       push_id = id_q;
@@ -308,6 +331,10 @@ module unisono_dispatcher
       push_valid = 1'b1;
       push_id = follow_kick_id_i;
       follow_kick_ready_o = 1'b1;
+    end else if (stream_kick_valid_i) begin
+      push_valid = 1'b1;
+      push_id = stream_kick_id_i;
+      stream_kick_ready_o = 1'b1;
     end else if (scan_q) begin
       push_valid = sends_q[scan_pair] && communicators_i[scan_slot_q] == scan_communicator_q;
       push_id = '{slot: scan_slot_q, entry: sender_q[scan_pair]};
@@ -321,7 +348,8 @@ module unisono_dispatcher
   end
 
   logic scan_moves;
-  assign scan_moves = scan_q && !again_valid && !grant_kick_q && !kick_valid_i && !follow_kick_valid_i;
+  assign scan_moves = scan_q && !again_valid && !grant_kick_q && !kick_valid_i && !follow_kick_valid_i &&
+                      !stream_kick_valid_i;
   assign grant_ready_o = !grant_kick_q;
 
   always_ff @(posedge clk_i) begin
@@ -403,7 +431,8 @@ module unisono_dispatcher
 
   move_t move;
   logic [Ranks-1:0] move_peers;
-  assign {move_peers, move} = move_word;
+  stream_use_t move_source, move_sink;
+  assign {move_source, move_sink, move_peers, move} = move_word;
 
   // --- the run of a move that issues
   message_bytes_t move_bytes;
@@ -441,16 +470,20 @@ module unisono_dispatcher
     run_new.func = move.func;
     run_new.dtype = move.dtype;
     run_new.swap = move.swap;
-    run_new.op0 = move.op0.kind == OperandKindMemory;
-    run_new.op0_address = op0_binding_q.address + address_t'(move.op0.offset);
+    run_new.op0 = move.op0.kind == OperandKindMemory || move_source.used;
+    run_new.op0_use = move_source;
+    run_new.op0_address = move_source.used ? address_t'(move_source.port)
+                                           : op0_binding_q.address + address_t'(move.op0.offset);
     run_new.op1_memory = move.op1.kind == OperandKindMemory;
     run_new.op1_address = op1_binding_q.address + address_t'(move.op1.offset);
     run_new.arrival = move.op1.kind == OperandKindArrival;
     run_new.fan_in = run_new.arrival && move.arrival.mode != PeerModeRank;
     run_new.pool = pool_index_t'(move.arrival.peer);
     run_new.source = rank_t'(move.arrival.peer);
-    run_new.local_ = move.local_.kind == OperandKindMemory;
-    run_new.local_address = binding_i.address + address_t'(move.local_.offset);
+    run_new.local_ = move.local_.kind == OperandKindMemory || move_sink.used;
+    run_new.local_use = move_sink;
+    run_new.local_address = move_sink.used ? address_t'(move_sink.port)
+                                           : binding_i.address + address_t'(move.local_.offset);
     run_new.send = move.remote.kind == RemoteKindMessage;
     run_new.eager = move.protocol != ProtocolRendezvous &&
                     move_bytes <= message_bytes_t'(communicator_i.eager_limit);
@@ -459,16 +492,16 @@ module unisono_dispatcher
     run_new.tag = move.remote.tag;
     run_new.bytes = move_bytes;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
-    outside = beyond(run_new.op0, move.op0, move_bytes, op0_binding_q) ||
+    outside = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes, op0_binding_q) ||
               beyond(run_new.op1_memory, move.op1, move_bytes, op1_binding_q) ||
-              beyond(run_new.local_, move.local_, move_bytes, binding_i);
+              beyond(move.local_.kind == OperandKindMemory, move.local_, move_bytes, binding_i);
   end
 
   // A short message from memory that follows no other move: credit is all that it can want. (Credit that waits for
   // anything but space could be what that needs.)
   logic early_credit, early_asked_d, early_asked_q, early_credited_d, early_credited_q;
   assign early_credit = exists && move.remote.kind == RemoteKindMessage && move.remote.mode == PeerModeRank &&
-                        move.op1.kind != OperandKindArrival && move.protocol != ProtocolRendezvous &&
+                        move.op1.kind != OperandKindArrival && !move_source.used && !move_sink.used && move.protocol != ProtocolRendezvous &&
                         move_bytes <= message_bytes_t'(communicator_i.eager_limit) && follow_free_i && !held_i;
 
   // --- how much may go
@@ -499,7 +532,7 @@ module unisono_dispatcher
   // sends go its own way, so that its turn comes.
   logic only_sends, via_sender, overtakes, lane_d, lane_q, yields_d, yields_q;
   rank_t yields_peer_d, yields_peer_q;
-  assign only_sends = run_q.send && !run_q.arrival && run_q.func == FuncNone && !run_q.local_;
+  assign only_sends = run_q.send && !run_q.arrival && run_q.func == FuncNone && !run_q.local_ && !run_q.op0_use.used;
   assign via_sender = only_sends && !order_busy_i[0] && !(yields_q && yields_peer_q == run_q.peer);
   assign overtakes = run_q.send && !via_sender && order_busy_i[1];
   assign order_peer_o = run_q.peer;
@@ -507,6 +540,17 @@ module unisono_dispatcher
 
   logic last_segment;
   assign last_segment = progress_q.position + message_bytes_t'(bytes_q) == run_q.bytes;
+
+  // What it takes from a kernel must stand in that stream, and there must be room for what it gives to one, for the
+  // same reason.
+  assign stream_source_o = run_q.op0_use;
+  assign stream_sink_o = run_q.local_use;
+  assign stream_bytes_o = next_bytes;
+  assign stream_take_source_o = job_valid_o && job_ready_i && job_o.op0 == Op0Stream;
+  assign stream_take_sink_o = job_valid_o && job_ready_i && job_o.stream;
+  assign stream_take_bytes_o = bytes_q;
+  assign stream_take_first_o = progress_q.position == '0;
+  assign stream_take_last_o = last_segment;
 
   // A list's local result is made before anything of it is sent.
   logic makes, last_of_move;
@@ -566,6 +610,7 @@ module unisono_dispatcher
     fail_valid_o = 1'b0;
     again = 1'b0;
     follow_waits_o = 1'b0;
+    stream_waits_o = 1'b0;
     sender_write = 1'b0;
     sender_pair = '{slot: id_q.slot, peer: run_new.peer};
     sends_d = sends_q;
@@ -709,6 +754,7 @@ module unisono_dispatcher
           if (run_d.local_) begin
             run_d.func = FuncNone;
             run_d.op0 = 1'b1;
+            run_d.op0_use.used = 1'b0;
             run_d.op0_address = run_d.local_address;
             run_d.op1_memory = 1'b0;
             run_d.local_ = 1'b0;
@@ -758,6 +804,10 @@ module unisono_dispatcher
       Credit: begin
         if (!follows && !credit_asked_q) begin
           follow_waits_o = 1'b1;
+          offer_answer_o = offered_q;
+          state_d = Idle;
+        end else if (!stream_ready_i && !credit_asked_q) begin
+          stream_waits_o = 1'b1;
           offer_answer_o = offered_q;
           state_d = Idle;
         end else if (!run_q.send) begin
@@ -1074,8 +1124,8 @@ module unisono_dispatcher
     job_o.wide = run_q.fan_in && run_q.func inside {FuncSum, FuncProd} &&
                  run_q.dtype inside {DatatypeFp16, DatatypeBf16};
     job_o.op0 = run_q.bytes == '0 ? Op0None : run_q.fan_in && !first_of_list ? Op0Accumulator
-                : run_q.op0 ? Op0Memory : Op0None;
-    job_o.op0_address = run_q.op0_address + address_t'(progress_q.position);
+                : run_q.op0_use.used ? Op0Stream : run_q.op0 ? Op0Memory : Op0None;
+    job_o.op0_address = run_q.op0_use.used ? run_q.op0_address : run_q.op0_address + address_t'(progress_q.position);
     job_o.op1 = run_q.bytes == '0 ? Op1None : offered_q ? Op1Bypass
                 : (run_q.arrival || run_q.op1_memory) ? Op1Memory : Op1None;
     job_o.op1_address = run_q.arrival
@@ -1085,7 +1135,10 @@ module unisono_dispatcher
     job_o.buffer = segment_q.buffer;
     job_o.accumulate = partial;
     job_o.local_ = run_q.local_ && run_q.bytes != '0 && !partial;
-    job_o.local_address = run_q.local_address + address_t'(progress_q.position);
+    job_o.local_address = run_q.local_use.used ? run_q.local_address
+                                          : run_q.local_address + address_t'(progress_q.position);
+    job_o.stream = job_o.local_ && run_q.local_use.used;
+    job_o.starts = progress_q.position == '0;
     job_o.send = run_q.send && !partial;
     job_o.transmit.communicator = context_i.communicator;
     job_o.transmit.peer = run_q.peer;
@@ -1119,6 +1172,7 @@ module unisono_dispatcher
       job_o.releases = 1'b0;
       job_o.accumulate = 1'b0;
       job_o.local_ = 1'b0;
+      job_o.stream = 1'b0;
       job_o.send = 1'b1;
       job_o.transmit.header.type_ = MessageTypeRequest;
       job_o.transmit.header.first = 1'b1;

@@ -33,7 +33,8 @@ package unisono_dmp_pkg;
   typedef enum logic [1:0] {
     Op0None = 2'd0,
     Op0Memory = 2'd1,
-    Op0Accumulator = 2'd2   // what the job before has left there
+    Op0Accumulator = 2'd2,  // what the job before has left there
+    Op0Stream = 2'd3        // a kernel's stream; the address is the port
   } op0_e;
 
   // Where a lane takes the second operand from.
@@ -42,6 +43,15 @@ package unisono_dmp_pkg;
     Op1Memory = 2'd1,       // memory of a region, or a receive buffer
     Op1Bypass = 2'd2        // the head of Rx
   } op1_e;
+
+  // The use that a move makes of a kernel's stream: the how many-th of its call on that port.
+  typedef logic [$clog2(MaxStreamPorts)-1:0] stream_port_t;
+  typedef logic [EntryWidth:0] stream_ticket_t;
+  typedef struct packed {
+    logic used;
+    stream_port_t port;
+    stream_ticket_t ticket;
+  } stream_use_t;
 
   // Tells the programs of one slot apart; see unisono_scoreboard.
   localparam int unsigned GenerationWidth = 2;
@@ -67,6 +77,8 @@ package unisono_dmp_pkg;
     logic accumulate;       // the result goes to the accumulator, and nowhere else
     logic local_;
     address_t local_address;
+    logic stream;           // the local result goes to a kernel's stream; the address is the port
+    logic starts;           // the first segment of its move
     logic send;
     transmit_t transmit;
   } job_t;

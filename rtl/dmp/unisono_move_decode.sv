@@ -18,6 +18,8 @@ module unisono_move_decode
   // What the engine can do, as in its capability word. The default: messages, lists, loaded
   // programs, all functions but the user's.
   parameter logic [CapabilityWidth-1:0] Capability = 64'h0dc3_7fff_ffff_ff01,
+  // Ports that there are, if there are streams; those of peers are not reached in this version.
+  parameter int unsigned StreamPorts = MaxStreamPorts,
   localparam int unsigned RankWidth = $clog2(Ranks)
 ) (
   input  logic                 clk_i,
@@ -150,6 +152,10 @@ module unisono_move_decode
     return kind == OperandKindStream && port >= 48'(MaxStreamPorts);
   endfunction
 
+  function automatic logic lacks_port(operand_kind_e kind, logic [47:0] port);
+    return kind == OperandKindStream && (!Able.streams || port >= 48'(StreamPorts));
+  endfunction
+
   // `word` is the lowest bits of the offset in params.
   function automatic logic bad_params(operand_kind_e kind, logic indirect, logic [2:0] word);
     return kind == OperandKindMemory && indirect && word != '0;
@@ -214,9 +220,12 @@ module unisono_move_decode
     fails[ReasonUndefined] = undefined;
     fails[ReasonCount] = bad_count;
     fails[ReasonSignal] = m.signal && !arrives && !sends;
-    fails[ReasonNoStreams] = !Able.streams && (m.op0.kind == OperandKindStream ||
-                                               m.local_.kind == OperandKindStream ||
-                                               m.remote.kind == RemoteKindStream);
+    // What goes to several peers is read for each, from op0 or from the local result. A stream gives its elements once.
+    fails[ReasonNoStreams] = lacks_port(m.op0.kind, m.op0.offset) || lacks_port(m.local_.kind, m.local_.offset) ||
+                             m.remote.kind == RemoteKindStream ||
+                             (sends && list_out && (m.local_.kind == OperandKindStream ||
+                                                    (m.op0.kind == OperandKindStream &&
+                                                     m.local_.kind != OperandKindMemory)));
     fails[ReasonNoRemoteMemory] = !Able.remote_memory && (fetches || puts);
     fails[ReasonNoLists] = !Able.lists && m.remote.kind != RemoteKindNone && list_out;
     fails[ReasonNoFanIn] = !Able.fan_in && fan_in;

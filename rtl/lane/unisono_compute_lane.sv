@@ -44,6 +44,17 @@ module unisono_compute_lane
   input  logic                   op0_last_i,
   input  logic                   op0_error_i,      // of any word
 
+  // op0 from a kernel's stream: all of a segment stands there.
+  output logic           source_command_valid_o,
+  input  logic           source_command_ready_i,
+  output stream_port_t   source_command_port_o,
+  output segment_bytes_t source_command_bytes_o,
+  input  logic                   source_valid_i,
+  output logic                   source_ready_o,
+  input  logic [DataBytes*8-1:0] source_data_i,
+  input  logic [DataBytes-1:0]   source_keep_i,
+  input  logic                   source_last_i,
+
   // op1 from memory.
   output logic           op1_command_valid_o,
   input  logic           op1_command_ready_i,
@@ -93,6 +104,12 @@ module unisono_compute_lane
   output logic                   write_last_o,
   input  logic           written_valid_i,
   input  logic           written_error_i,
+  // Local result to a kernel's stream, which has room: the words of write_data_o, and of which segment they are.
+  output logic                   sink_valid_o,
+  input  logic                   sink_ready_i,
+  output stream_port_t           sink_port_o,
+  output logic                   sink_starts_o,
+  output logic                   sink_ends_o,
 
   // Remote result.
   output logic      transmit_valid_o,
@@ -128,6 +145,10 @@ module unisono_compute_lane
     logic accumulate;
     logic [1:0] narrows;   // a cast_mode_e: what the words of fp32 become
     logic local_;
+    logic stream;
+    stream_port_t port;
+    logic starts;
+    logic ends;
     logic send;
     transmit_t transmit;
   } fork_t;
@@ -143,7 +164,7 @@ module unisono_compute_lane
   logic with_data;
   assign with_data = job_i.bytes != '0;
   assign begins = join_ready && fork_ready && wait_ready && op0_command_ready_i &&
-                  op1_command_ready_i && write_command_ready_i;
+                  op1_command_ready_i && source_command_ready_i && write_command_ready_i;
   assign job_ready_o = begins;
 
   logic accepted;
@@ -154,7 +175,10 @@ module unisono_compute_lane
   assign op1_command_valid_o = accepted && with_data && job_i.op1 == Op1Memory;
   assign op1_command_address_o = job_i.op1_address;
   assign op1_command_bytes_o = job_i.bytes;
-  assign write_command_valid_o = accepted && with_data && job_i.local_;
+  assign source_command_valid_o = accepted && with_data && job_i.op0 == Op0Stream;
+  assign source_command_port_o = stream_port_t'(job_i.op0_address);
+  assign source_command_bytes_o = job_i.bytes;
+  assign write_command_valid_o = accepted && with_data && job_i.local_ && !job_i.stream;
   assign write_command_address_o = job_i.local_address;
   assign write_command_bytes_o = job_i.bytes;
 
@@ -169,12 +193,14 @@ module unisono_compute_lane
     join_in = '{func: job_i.func, dtype: job_i.dtype, swap: job_i.swap, wide: job_i.wide,
                 op0: job_i.op0, op1: job_i.op1};
     fork_in = '{slot: job_i.id.slot, empty: !with_data, accumulate: job_i.accumulate, narrows: CastModePass,
-                local_: job_i.local_, send: job_i.send, transmit: job_i.transmit};
+                local_: job_i.local_, stream: job_i.stream, port: stream_port_t'(job_i.local_address),
+                starts: job_i.starts, ends: job_i.last, send: job_i.send, transmit: job_i.transmit};
     if (job_i.wide && !job_i.accumulate) fork_in.narrows = job_i.dtype == DatatypeBf16 ? CastModeBf16 : CastModeFp16;
     wait_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: job_i.wakes,
                     made: job_i.local_ ? job_i.bytes : '0, error: 1'b0,
                     releases: job_i.releases, buffer: job_i.buffer};
-    wait_in.local_ = job_i.local_ && with_data;
+    // A queue has the words of a stream when they have passed.
+    wait_in.local_ = job_i.local_ && with_data && !job_i.stream;
   end
 
   unisono_fifo #(.Width($bits(join_t)), .Depth(QueueDepth)) u_join_queue (
@@ -205,15 +231,18 @@ module unisono_compute_lane
   );
 
   logic fires, last_half;
-  logic [DataBytes*8-1:0] op1_data, wide_data0, wide_data1;
-  logic [DataBytes-1:0] op1_keep, wide_keep0, wide_keep1;
-  logic op0_there, op0_last, from_sum, has_op0;
+  logic [DataBytes*8-1:0] op0_data, op1_data, wide_data0, wide_data1;
+  logic [DataBytes-1:0] op0_own_keep, op1_keep, wide_keep0, wide_keep1;
+  logic op0_there, op0_last, from_sum, from_source, has_op0;
   logic [DataBytes-1:0] op0_keep;
   assign from_sum = join_head.op0 == Op0Accumulator;
+  assign from_source = join_head.op0 == Op0Stream;
   assign has_op0 = join_head.op0 != Op0None;
-  assign op0_there = from_sum ? sum_valid : !has_op0 || op0_valid_i;
-  assign op0_last = from_sum ? sum_last : op0_last_i && last_half;
-  assign op0_keep = from_sum ? sum_keep : join_head.wide ? wide_keep0 : op0_keep_i;
+  assign op0_there = from_sum ? sum_valid : from_source ? source_valid_i : !has_op0 || op0_valid_i;
+  assign op0_data = from_source ? source_data_i : op0_data_i;
+  assign op0_own_keep = from_source ? source_keep_i : op0_keep_i;
+  assign op0_last = from_sum ? sum_last : (from_source ? source_last_i : op0_last_i) && last_half;
+  assign op0_keep = from_sum ? sum_keep : join_head.wide ? wide_keep0 : op0_own_keep;
 
   logic op1_there, op1_last, from_bypass, from_memory;
   assign from_bypass = join_head.op1 == Op1Bypass;
@@ -226,13 +255,13 @@ module unisono_compute_lane
   // A word of 16-bit numbers that are combined as fp32 stands for two cycles, unless it ends in its lower half.
   logic upper_q;
   assign last_half = !join_head.wide || upper_q ||
-                     !(join_head.op1 != Op1None ? op1_keep[DataBytes/2] : op0_keep_i[DataBytes/2]);
+                     !(join_head.op1 != Op1None ? op1_keep[DataBytes/2] : op0_own_keep[DataBytes/2]);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) upper_q <= 1'b0;
     else if (fires) upper_q <= !last_half;
   end
   unisono_half_widen #(.DataBytes(DataBytes)) u_wide0 (
-    .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16), .data_i(op0_data_i), .keep_i(op0_keep_i),
+    .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16), .data_i(op0_data), .keep_i(op0_own_keep),
     .data_o(wide_data0), .keep_o(wide_keep0)
   );
   unisono_half_widen #(.DataBytes(DataBytes)) u_wide1 (
@@ -244,10 +273,11 @@ module unisono_compute_lane
   assign fires = plugin_valid_o && plugin_ready_i;
   assign op0_ready_o = fires && join_head.op0 == Op0Memory && last_half;
   assign sum_ready = fires && from_sum;
+  assign source_ready_o = fires && from_source && last_half;
   assign op1_ready_o = fires && from_memory && last_half;
   assign bypass_ready_o = fires && from_bypass && last_half;
   // An operand that is not used is zero, so that a word on offer does not change.
-  assign plugin_op0_o = from_sum ? sum_data : !has_op0 ? '0 : join_head.wide ? wide_data0 : op0_data_i;
+  assign plugin_op0_o = from_sum ? sum_data : !has_op0 ? '0 : join_head.wide ? wide_data0 : op0_data;
   assign plugin_op1_o = join_head.op1 == Op1None ? '0 : join_head.wide ? wide_data1 : op1_data;
   assign plugin_use0_o = has_op0;
   assign plugin_use1_o = join_head.op1 != Op1None;
@@ -310,13 +340,20 @@ module unisono_compute_lane
   logic word_there;
   assign word_there = fork_valid && !fork_head.empty && there_valid;
   // A word leaves when all that it concerns take it.
-  assign both_take = (!fork_head.accumulate || keeps_ready) && (!fork_head.local_ || write_ready_i) &&
+  logic local_ready;
+  assign local_ready = fork_head.stream ? sink_ready_i : write_ready_i;
+  assign both_take = (!fork_head.accumulate || keeps_ready) && (!fork_head.local_ || local_ready) &&
                      (!fork_head.send || (announced_q && send_ready_i));
   assign keeps_valid = word_there && fork_head.accumulate;
-  assign write_valid_o = word_there && fork_head.local_ &&
+  assign write_valid_o = word_there && fork_head.local_ && !fork_head.stream &&
                          (!fork_head.send || (announced_q && send_ready_i));
+  assign sink_valid_o = word_there && fork_head.local_ && fork_head.stream &&
+                        (!fork_head.send || (announced_q && send_ready_i));
+  assign sink_port_o = fork_head.port;
+  assign sink_starts_o = fork_head.starts;
+  assign sink_ends_o = fork_head.ends;
   assign send_valid_o = word_there && fork_head.send && announced_q &&
-                        (!fork_head.local_ || write_ready_i);
+                        (!fork_head.local_ || local_ready);
   assign result_ready_o = narrows ? narrow_in && narrow_ready : fork_valid && !fork_head.empty && both_take;
   assign write_data_o = there_data;
   assign write_keep_o = there_keep;

@@ -24,6 +24,9 @@ module unisono_cclo
   parameter int unsigned CpuMemoryBytes = 131072,
   parameter int unsigned Nodes = 64,
   parameter bit          RxPause = 1'b1,
+  parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
+  parameter int unsigned StreamWords = 256,            // queue of each
+  localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1,
   localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
   localparam int unsigned AddressWidth = 14
@@ -68,6 +71,19 @@ module unisono_cclo
   output logic [KernelPorts-1:0][63:0]            kernel_start_data_o,
   input  logic [KernelPorts-1:0]                  kernel_done_valid_i,
   input  logic [KernelPorts-1:0][15:0]            kernel_done_code_i,
+
+  // Streams of kernels: to the engine, and to kernels.
+  input  logic [Wires-1:0]                  stream_in_valid_i,
+  output logic [Wires-1:0]                  stream_in_ready_o,
+  input  logic [Wires-1:0][DataBytes*8-1:0] stream_in_data_i,
+  input  logic [Wires-1:0][DataBytes-1:0]   stream_in_keep_i,
+  input  logic [Wires-1:0]                  stream_in_last_i,
+  output logic [Wires-1:0]                  stream_out_valid_o,
+  input  logic [Wires-1:0]                  stream_out_ready_i,
+  output logic [Wires-1:0][DataBytes*8-1:0] stream_out_data_o,
+  output logic [Wires-1:0][DataBytes-1:0]   stream_out_keep_o,
+  output logic [Wires-1:0]                  stream_out_last_o,
+  output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
 
   // MAC.
   output logic                   mac_tx_valid_o,
@@ -140,6 +156,7 @@ module unisono_cclo
     word.funcs = unisono_plugin_pkg::capability_funcs('1, '0);
     word.lists = 1'b1;
     word.fan_in = 1'b1;
+    word.streams = StreamPorts > 0;
     word.rendezvous = 1'b1;
     word.programs = 1'b1;
     word.log2_max_segment = 5'd12;
@@ -165,7 +182,7 @@ module unisono_cclo
   logic finished_valid, fail_valid, clear_valid, clear_failed, clear_done;
   slot_t finished_slot, fail_slot, clear_slot;
   error_code_e fail_code;
-  logic [Calls-1:0] active, failing;
+  logic [Calls-1:0] active, failing, src_stream, dst_stream;
   unisono_call_pkg::generation_t [Calls-1:0] generation;
   unisono_call_pkg::call_fault_t [0:0] fault;
   logic table_write, table_read, table_ready, table_valid, communicator_changed;
@@ -191,6 +208,7 @@ module unisono_cclo
     .Programs(LoadedPrograms),
     .FaultPorts(1),
     .ClearBlocks(1),
+    .StreamPorts(StreamPorts),
     .AddressWidth(AddressWidth),
     .Capability(capability_of()),
     .RxBufferBytes(BufferBytes)
@@ -222,7 +240,7 @@ module unisono_cclo
     .fault_valid_i(fail_valid), .fault_i(fault),
     .clear_valid_o(clear_valid), .clear_slot_o(clear_slot), .clear_failed_o(clear_failed),
     .clear_done_i(clear_done),
-    .active_o(active), .failing_o(failing), .generation_o(generation),
+    .src_stream_o(src_stream), .dst_stream_o(dst_stream), .active_o(active), .failing_o(failing), .generation_o(generation),
     .engine_rst_no(engine_rst_n), .ready_i(ready), .tick_o(tick),
     .eager_limit_o(), .segment_bytes_o(), .rx_buffer_count_o(), .rx_buffer_bytes_o(),
     .window_address_o(), .window_bytes_o(),
@@ -373,9 +391,15 @@ module unisono_cclo
     .BufferBase(BufferBase),
     .BufferBytes(BufferBytes),
     .Nodes(Nodes),
-    .RxPause(RxPause)
+    .RxPause(RxPause),
+    .StreamPorts(StreamPorts),
+    .StreamWords(StreamWords)
   ) u_engine (
     .clk_i, .rst_ni(engine_rst_n),
+    .stream_in_valid_i, .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i,
+    .stream_out_valid_o, .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o,
+    .stream_out_cut_o,
+    .src_stream_i(src_stream), .dst_stream_i(dst_stream),
     .move_valid_i(move_valid), .move_ready_o(move_ready), .move_slot_i(move_slot), .move_i(move),
     .move_end_i(move_end),
     .pool_write_i(list_valid), .pool_write_slot_i(list_slot), .pool_write_index_i(list_index),

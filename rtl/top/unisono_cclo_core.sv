@@ -15,7 +15,10 @@ module unisono_cclo_core
   parameter int unsigned DataBytes = 64,
   parameter logic [63:0] BufferBase = 64'h0,
   parameter int unsigned BufferBytes = 8192,
-  parameter int unsigned BypassWords = 64
+  parameter int unsigned BypassWords = 64,
+  parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
+  parameter int unsigned StreamWords = 256,            // queue of each
+  localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -139,6 +142,22 @@ module unisono_cclo_core
   input  logic [1:0]     written_valid_i,
   input  logic [1:0]     written_error_i,
 
+  // Streams of kernels: to the engine, and to kernels. Which regions of the active calls are streams; such a region's
+  // address is the port.
+  input  logic [Wires-1:0]                  stream_in_valid_i,
+  output logic [Wires-1:0]                  stream_in_ready_o,
+  input  logic [Wires-1:0][DataBytes*8-1:0] stream_in_data_i,
+  input  logic [Wires-1:0][DataBytes-1:0]   stream_in_keep_i,
+  input  logic [Wires-1:0]                  stream_in_last_i,
+  output logic [Wires-1:0]                  stream_out_valid_o,
+  input  logic [Wires-1:0]                  stream_out_ready_i,
+  output logic [Wires-1:0][DataBytes*8-1:0] stream_out_data_o,
+  output logic [Wires-1:0][DataBytes-1:0]   stream_out_keep_o,
+  output logic [Wires-1:0]                  stream_out_last_o,
+  output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
+  input  logic [Calls-1:0] src_stream_i,
+  input  logic [Calls-1:0] dst_stream_i,
+
   // Plugins.
   output logic                   plugin_valid_o,
   input  logic                   plugin_ready_i,
@@ -207,10 +226,10 @@ module unisono_cclo_core
   // ---------------------------------------------------------------------------------------- lists, decode
   // Members of lists are looked up before a move is decoded.
 
-  logic listed_valid, listed_ready, listed_end, lists_idle, lists_ready, params_idle;
+  logic listed_valid, listed_ready, listed_end, lists_idle, lists_ready, params_idle, named_valid, named_ready;
   logic raw_valid, raw_ready, raw_end;
   slot_t listed_slot, raw_slot;
-  move_t listed_move, raw_move;
+  move_t listed_move, raw_move, named_move;
   logic [Ranks-1:0] list_receives, list_sends, raw_receives, raw_sends;
 
   unisono_list_masks u_list_masks (
@@ -234,8 +253,8 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .in_valid_i(raw_valid), .in_ready_o(raw_ready), .in_slot_i(raw_slot), .in_move_i(raw_move), .in_end_i(raw_end),
     .in_receives_i(raw_receives), .in_sends_i(raw_sends),
-    .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_slot_o(listed_slot),
-    .out_move_o(listed_move), .out_end_o(listed_end), .out_receives_o(list_receives), .out_sends_o(list_sends),
+    .out_valid_o(named_valid), .out_ready_i(named_ready), .out_slot_o(listed_slot),
+    .out_move_o(named_move), .out_end_o(listed_end), .out_receives_o(list_receives), .out_sends_o(list_sends),
     .idle_o(params_idle),
     .binding_valid_o(params_asks), .binding_ready_i(!dispatcher_asks), .binding_slot_o(params_slot), .binding_i,
     .read_command_valid_o(params_read_valid), .read_command_ready_i(params_read_ready),
@@ -244,9 +263,25 @@ module unisono_cclo_core
     .read_error_i(read_error_i[1]),
     .fail_valid_o(params_fails), .fail_slot_o(params_fail_slot), .fail_code_o(params_code)
   );
+  // Regions that are streams.
+  logic streams_ask, streams_fail;
+  slot_t streams_slot, streams_fail_slot;
+  region_e streams_region;
+  error_code_e streams_code;
+  unisono_move_streams u_move_streams (
+    .clk_i, .rst_ni, .src_stream_i, .dst_stream_i, .clear_valid_i(window_clear), .clear_slot_i,
+    .in_valid_i(named_valid), .in_ready_o(named_ready), .in_slot_i(listed_slot), .in_move_i(named_move),
+    .in_end_i(listed_end),
+    .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_move_o(listed_move),
+    .binding_valid_o(streams_ask), .binding_ready_i(!dispatcher_asks && !params_asks), .binding_slot_o(streams_slot),
+    .binding_region_o(streams_region), .binding_i,
+    .fail_valid_o(streams_fail), .fail_slot_o(streams_fail_slot), .fail_code_o(streams_code)
+  );
   // The dispatcher's questions go first.
-  assign binding_slot_o = params_asks && !dispatcher_asks ? params_slot : dispatcher_slot;
-  assign binding_region_o = params_asks && !dispatcher_asks ? RegionParams : dispatcher_region;
+  assign binding_slot_o = dispatcher_asks ? dispatcher_slot : params_asks ? params_slot
+                          : streams_ask ? streams_slot : dispatcher_slot;
+  assign binding_region_o = dispatcher_asks ? dispatcher_region : params_asks ? RegionParams
+                            : streams_ask ? streams_region : dispatcher_region;
   assign move_ready_o = lists_ready && !drains;
 
   // The end of a program follows its moves.
@@ -263,7 +298,11 @@ module unisono_cclo_core
   assign listed_ready = listed_end ? decode_idle : decode_ready;
   assign decode_idle = !moves_valid;
 
-  unisono_move_decode u_decode (
+  // Messages, lists, loaded programs, all functions but the user's; and streams.
+  localparam capability_t Able = '{streams: StreamPorts > 0, default: '0};
+  unisono_move_decode #(
+    .Capability(64'h0dc3_7fff_ffff_ff01 | 64'(Able)), .StreamPorts(StreamPorts)
+  ) u_decode (
     .clk_i, .rst_ni,
     .in_valid_i(decode_valid), .in_ready_o(decode_ready), .in_slot_i(listed_slot), .in_move_i(listed_move),
     .list_receives_i(list_receives), .list_sends_i(list_sends), .size_i(communicators_i[listed_slot].size),
@@ -427,10 +466,62 @@ module unisono_cclo_core
     assign slot_communicators[s] = contexts_i[s].communicator;
   end
 
+  // The streams of kernels.
+  logic uses_source, uses_sink, stream_ready, stream_waits, stream_takes_source, stream_takes_sink, stream_first;
+  logic stream_last, stream_kick_valid, stream_kick_ready, streams_clear;
+  stream_ticket_t source_ticket, sink_ticket;
+  stream_use_t move_source, move_sink, stream_source, stream_sink;
+  message_bytes_t stream_bytes;
+  segment_bytes_t stream_take_bytes, source_command_bytes;
+  move_id_t stream_kick_id;
+  logic source_command_valid, source_command_ready, source_valid, source_ready, source_last;
+  logic sink_valid, sink_ready, sink_starts, sink_ends;
+  stream_port_t source_command_port, sink_port;
+  logic [DataBytes*8-1:0] source_data;
+  logic [DataBytes-1:0] source_keep;
+  assign uses_source = moves_move.kind == MoveKindMove && moves_move.op0.kind == OperandKindStream &&
+                       moves_move.count != '0;
+  assign uses_sink = moves_move.kind == MoveKindMove && moves_move.local_.kind == OperandKindStream &&
+                     moves_move.count != '0;
+  assign move_source = '{used: uses_source, port: stream_port_t'(moves_move.op0.offset), ticket: source_ticket};
+  assign move_sink = '{used: uses_sink, port: stream_port_t'(moves_move.local_.offset), ticket: sink_ticket};
+  assign streams_clear = dispatcher_clear && dispatcher_cleared;
+
+  unisono_kernel_streams #(.StreamPorts(StreamPorts), .DataBytes(DataBytes), .Depth(StreamWords)) u_streams (
+    .clk_i, .rst_ni,
+    .in_valid_i(stream_in_valid_i), .in_ready_o(stream_in_ready_o), .in_data_i(stream_in_data_i),
+    .in_keep_i(stream_in_keep_i),
+    .out_valid_o(stream_out_valid_o), .out_ready_i(stream_out_ready_i), .out_data_o(stream_out_data_o),
+    .out_keep_o(stream_out_keep_o), .out_last_o(stream_out_last_o), .out_cut_o(stream_out_cut_o),
+    .push_valid_i(push_valid && moves_ready), .push_id_i(push_id),
+    .push_source_i(uses_source), .push_source_port_i(move_source.port), .push_source_ticket_o(source_ticket),
+    .push_sink_i(uses_sink), .push_sink_port_i(move_sink.port), .push_sink_ticket_o(sink_ticket),
+    .close_valid_i(close_valid), .close_slot_i(listed_slot), .clear_valid_i(streams_clear), .clear_slot_i,
+    .ask_id_i(event_id), .ask_source_i(stream_source), .ask_sink_i(stream_sink), .ask_bytes_i(stream_bytes),
+    .ready_o(stream_ready), .wait_i(stream_waits),
+    .take_source_i(stream_takes_source), .take_sink_i(stream_takes_sink), .take_bytes_i(stream_take_bytes),
+    .take_first_i(stream_first), .take_last_i(stream_last),
+    .kick_valid_o(stream_kick_valid), .kick_ready_i(stream_kick_ready), .kick_id_o(stream_kick_id),
+    .command_valid_i(source_command_valid), .command_ready_o(source_command_ready),
+    .command_port_i(source_command_port), .command_bytes_i(source_command_bytes),
+    .source_valid_o(source_valid), .source_ready_i(source_ready), .source_data_o(source_data),
+    .source_keep_o(source_keep), .source_last_o(source_last),
+    .sink_valid_i(sink_valid), .sink_ready_o(sink_ready), .sink_data_i(write_data_o[0]),
+    .sink_keep_i(write_keep_o[0]), .sink_last_i(write_last_o[0]), .sink_port_i(sink_port),
+    .sink_starts_i(sink_starts), .sink_ends_i(sink_ends)
+  );
+
   unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
     .clk_i, .rst_ni,
     .clear_valid_i(dispatcher_clear), .clear_slot_i, .clear_done_o(dispatcher_cleared),
     .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
+    .move_source_i(move_source), .move_sink_i(move_sink),
+    .stream_source_o(stream_source), .stream_sink_o(stream_sink), .stream_bytes_o(stream_bytes),
+    .stream_ready_i(stream_ready), .stream_waits_o(stream_waits),
+    .stream_take_source_o(stream_takes_source), .stream_take_sink_o(stream_takes_sink),
+    .stream_take_bytes_o(stream_take_bytes), .stream_take_first_o(stream_first), .stream_take_last_o(stream_last),
+    .stream_kick_valid_i(stream_kick_valid), .stream_kick_ready_o(stream_kick_ready),
+    .stream_kick_id_i(stream_kick_id),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
     .issue_generation_i(issue_generation),
     .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
@@ -564,6 +655,12 @@ module unisono_cclo_core
     .op0_command_address_o(read_command_address_o[0]), .op0_command_bytes_o(read_command_bytes_o[0]),
     .op0_valid_i(read_valid_i[0]), .op0_ready_o(read_ready_o[0]), .op0_data_i(read_data_i[0]),
     .op0_keep_i(read_keep_i[0]), .op0_last_i(read_last_i[0]), .op0_error_i(read_error_i[0]),
+    .source_command_valid_o(source_command_valid), .source_command_ready_i(source_command_ready),
+    .source_command_port_o(source_command_port), .source_command_bytes_o(source_command_bytes),
+    .source_valid_i(source_valid), .source_ready_o(source_ready), .source_data_i(source_data),
+    .source_keep_i(source_keep), .source_last_i(source_last),
+    .sink_valid_o(sink_valid), .sink_ready_i(sink_ready), .sink_port_o(sink_port), .sink_starts_o(sink_starts),
+    .sink_ends_o(sink_ends),
     .op1_command_valid_o(op1_command_valid), .op1_command_ready_i(op1_command_ready),
     .op1_command_address_o(op1_address), .op1_command_bytes_o(op1_bytes),
     .op1_valid_i(op1_valid), .op1_ready_o(op1_ready), .op1_data_i(read_data_i[1]),
@@ -656,16 +753,16 @@ module unisono_cclo_core
   assign lane_quiet = quiet[clear_slot_i];
 
   // Errors end their call, the first of each: of memory and Tx, of moves, of messages. They are told one at a time.
-  localparam int unsigned Causes = 8;
+  localparam int unsigned Causes = 9;
   logic [Causes-1:0] cause_valid;
   slot_t cause_slot [Causes];
   error_code_e cause_code [Causes];
-  assign cause_valid = {send_end_valid && send_end_ready && send_end.error, params_fails, send_error_valid_i, fails[1],
+  assign cause_valid = {streams_fail, send_end_valid && send_end_ready && send_end.error, params_fails, send_error_valid_i, fails[1],
                         fails[0], window_error, moves_valid && malformed && !dead, end_valid && job_end.error};
   assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
-                        send_error_slot_i, params_fail_slot, send_end.id.slot};
+                        send_error_slot_i, params_fail_slot, send_end.id.slot, streams_fail_slot};
   assign cause_code = '{ErrorCodeInternal, move_error, ErrorCodeMalformedProgram, fail_code[0], fail_code[1],
-                        ErrorCodeInternal, params_code, ErrorCodeInternal};
+                        ErrorCodeInternal, params_code, ErrorCodeInternal, streams_code};
 
   logic [Calls-1:0] failed_q, fail_one;
   error_code_e failed_code_q [Calls];
@@ -757,6 +854,6 @@ module unisono_cclo_core
   end
 
   logic unused;
-  assign unused = ^{late_ready, window_error_id.entry};
+  assign unused = ^{stream_in_last_i, late_ready, window_error_id.entry};
 
 endmodule

@@ -17,6 +17,9 @@ module unisono_cclo_engine
   parameter int unsigned BufferBytes = 8192,
   parameter int unsigned Nodes = 64,
   parameter bit          RxPause = 1'b1,
+  parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
+  parameter int unsigned StreamWords = 256,            // queue of each
+  localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1,
   localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
   localparam int unsigned RegWidth = 11
@@ -77,6 +80,22 @@ module unisono_cclo_engine
   // What Rx refused.
   output logic        rx_fault_valid_o,
   output fault_e      rx_fault_code_o,
+
+  // Streams of kernels: to the engine, and to kernels. Which regions of the active calls are streams; such a region's
+  // address is the port.
+  input  logic [Wires-1:0]                  stream_in_valid_i,
+  output logic [Wires-1:0]                  stream_in_ready_o,
+  input  logic [Wires-1:0][DataBytes*8-1:0] stream_in_data_i,
+  input  logic [Wires-1:0][DataBytes-1:0]   stream_in_keep_i,
+  input  logic [Wires-1:0]                  stream_in_last_i,
+  output logic [Wires-1:0]                  stream_out_valid_o,
+  input  logic [Wires-1:0]                  stream_out_ready_i,
+  output logic [Wires-1:0][DataBytes*8-1:0] stream_out_data_o,
+  output logic [Wires-1:0][DataBytes-1:0]   stream_out_keep_o,
+  output logic [Wires-1:0]                  stream_out_last_o,
+  output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
+  input  logic [Calls-1:0] src_stream_i,
+  input  logic [Calls-1:0] dst_stream_i,
 
   // MAC.
   output logic                   mac_tx_valid_o,
@@ -244,8 +263,15 @@ module unisono_cclo_engine
   datatype_e plugin_dtype;
   unisono_observe_pkg::events_t core_events;
 
-  unisono_cclo_core #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_core (
+  unisono_cclo_core #(
+    .DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes), .StreamPorts(StreamPorts),
+    .StreamWords(StreamWords)
+  ) u_core (
     .clk_i, .rst_ni,
+    .stream_in_valid_i, .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i,
+    .stream_out_valid_o, .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o,
+    .stream_out_cut_o,
+    .src_stream_i, .dst_stream_i,
     .move_valid_i, .move_ready_o, .move_slot_i, .move_i, .move_end_i,
     .room_o, .finished_valid_o, .finished_slot_o,
     .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,

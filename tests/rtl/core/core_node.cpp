@@ -42,6 +42,8 @@ CoreNode::CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings
   top_->read_error_i = 0;
   top_->credit_back_ready_i = 1;
   top_->active_i = 0;
+  top_->src_stream_i = top_->dst_stream_i = 0;
+  top_->stream_in_valid_i = top_->stream_in_last_i = top_->stream_out_ready_i = 0;
   top_->received_valid_i = 0;
   top_->payload_valid_i = 0;
   top_->read_valid_i = 0;
@@ -83,6 +85,8 @@ void CoreNode::begin(std::uint32_t slot, const Call& call, const Program& progra
   set_bits(activate.context, 43, 32, tag);
   set_bits(activate.context, 75, 32, pair ? 0x5151U : 0x1234'0000U + sequence);  // signature
   activate.regions = regions;
+  activate.streams = streams_[slot];
+  streams_[slot] = {};
   steps_.push_back(activate);
   for (std::size_t i = 0; i < program.pool.size(); ++i) {
     Step word;
@@ -141,6 +145,9 @@ void CoreNode::begin_step() {
       set_bits(communicator, 29, 32, settings_.segment_bytes);
       set_bits(communicator, 61, 32, settings_.eager_limit);
       regions_[step.slot] = step.regions;
+      const auto others = static_cast<std::uint8_t>(~(1U << step.slot));
+      top.src_stream_i = static_cast<std::uint8_t>((top.src_stream_i & others) | step.streams[0] << step.slot);
+      top.dst_stream_i = static_cast<std::uint8_t>((top.dst_stream_i & others) | step.streams[1] << step.slot);
       top.active_i = static_cast<std::uint8_t>(top.active_i | 1U << step.slot);
       break;
     }
@@ -280,6 +287,18 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   } else {
     top.payload_valid_i = 0;
   }
+  top.stream_in_valid_i = top.stream_in_last_i = top.stream_out_ready_i = 0;
+  for (std::size_t port = 0; port < kStreamPorts; ++port) {
+    KernelPort& kernel = kernels_[port];
+    const auto bit = static_cast<std::uint8_t>(1U << port);
+    if (kernel.reads && !stalls()) top.stream_out_ready_i |= bit;
+    if (!offers(kernel.offered, !kernel.gives.empty())) continue;
+    const Beat& beat = kernel.gives.front();
+    std::memcpy(&top.stream_in_data_i[16 * port], beat.data.data(), kWord);
+    set_bits(top.stream_in_keep_i, 64 * port, 64, beat.keep);
+    top.stream_in_valid_i |= bit;
+    if (beat.last) top.stream_in_last_i |= bit;
+  }
   top.credit_answer_i = credit_asked_;
   top.credit_granted_i = credit_granted_;
   top.space_answer_i = space_asked_;
@@ -349,6 +368,20 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
       broken_[3 + i] = false;
       if (i == 1) ++counters_.buffered_segments;
     }
+  }
+  for (std::size_t port = 0; port < kStreamPorts; ++port) {
+    KernelPort& kernel = kernels_[port];
+    if ((top.stream_in_valid_i & top.stream_in_ready_o & 1U << port) != 0) {
+      kernel.gives.pop_front();
+      kernel.offered = false;
+    }
+    if ((top.stream_out_valid_o & top.stream_out_ready_i & 1U << port) == 0) continue;
+    Beat beat;
+    std::memcpy(beat.data.data(), &top.stream_out_data_o[16 * port], kWord);
+    beat.keep = get_bits(top.stream_out_keep_o, 64 * port, 64);
+    beat.last = (top.stream_out_last_o & 1U << port) != 0;
+    kernel.got.push_back(beat);
+    kernel.cut.push_back((top.stream_out_cut_o & 1U << port) != 0);
   }
   if (top.result_valid_i != 0 && top.result_ready_o != 0) results_.pop_front();
   if (top.plugin_valid_o != 0 && top.plugin_ready_i != 0) {

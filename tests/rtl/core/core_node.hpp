@@ -28,6 +28,15 @@ struct Beat {
   bool last = false;
 };
 
+/// The other side of a stream port: what a kernel gives there, and what it has got.
+struct KernelPort {
+  std::deque<Beat> gives;
+  std::vector<Beat> got;
+  std::vector<bool> cut;  ///< of each word in `got`
+  bool reads = true;      ///< takes what is offered
+  bool offered = false;
+};
+
 /// What travels between nodes.
 struct Packet {
   Header header;
@@ -67,6 +76,10 @@ class CoreNode {
   /// the order of begin(). A send or recv has a user tag, and a send its number among those to its peer as sequence.
   void begin(std::uint32_t slot, const Call& call, const Program& program, std::uint32_t sequence,
              const std::array<std::pair<std::uint64_t, std::uint64_t>, 5>& regions, std::uint32_t tag = 0);
+  /// The next call of a slot has kernels' streams as src or dst; the address of such a region is the port.
+  void bind_streams(std::uint32_t slot, bool src, bool dst) { streams_[slot] = {src, dst}; }
+  static constexpr std::size_t kStreamPorts = 4;
+  KernelPort& kernel(std::size_t port) { return kernels_[port]; }
   /// Ends the call of a slot in the middle of it.
   void abandon(std::uint32_t slot);
   /// Whether nothing of begin() and abandon() is left to do.
@@ -121,6 +134,7 @@ class CoreNode {
     bool failed = false;
     std::uint32_t index = 0, word = 0;  ///< of the pool
     std::array<std::uint32_t, 4> context{};
+    std::array<bool, 2> streams{};  ///< src, dst
     std::array<Place, 5> regions{};
     std::deque<Emitted> moves;
   };
@@ -149,6 +163,8 @@ class CoreNode {
   std::array<std::uint16_t, 8> failed_{};
   std::uint32_t next_slot_ = 0;
 
+  std::array<std::array<bool, 2>, 8> streams_{};
+  std::array<KernelPort, kStreamPorts> kernels_;
   std::array<Reader, 3> readers_;
   std::array<Writer, 2> writers_;
   std::deque<Result> results_;
