@@ -71,6 +71,7 @@ Node::Node(const NodeConfig& config, Network& network)
   top.s_axi_awprot = top.s_axi_arprot = 0;
   top.call_valid_i = top.kernel_done_valid_i = 0;
   top.answer_ready_i = top.kernel_start_ready_i = 1;
+  top.stream_in_valid_i = top.stream_in_last_i = top.stream_out_ready_i = 0;
   top.mac_tx_ready_i = top.mac_rx_valid_i = 0;
   top.m_axi_arready = top.m_axi_rvalid = top.m_axi_awready = top.m_axi_wready = top.m_axi_bvalid = 0;
   // Registers hold anything before the first edge, and what follows a reset by a cycle sees it.
@@ -147,6 +148,40 @@ void Node::receive() {
   top.mac_rx_error_i = word->damaged;
 }
 
+void Node::join_kernel() {
+  Vunisono_cclo& top = *top_;
+  FromEngine engine;
+  engine.call_ready = top.call_ready_o != 0;
+  engine.answer_valid = top.answer_valid_o != 0;
+  engine.answer = top.answer_data_o;
+  for (unsigned port = 0; port < kKernelStreams; ++port) {
+    engine.in_ready[port] = (top.stream_in_ready_o >> port & 1U) != 0;
+    KernelWord& word = engine.out[port];
+    word.valid = (top.stream_out_valid_o >> port & 1U) != 0;
+    word.last = (top.stream_out_last_o >> port & 1U) != 0;
+    std::memcpy(&word.keep, &top.stream_out_keep_o[2 * port], sizeof word.keep);
+    std::memcpy(word.data.data(), &top.stream_out_data_o[16 * port], kWordBytes);
+  }
+  const ToEngine kernel = kernel_->evaluate(engine);
+  if (beats_left_ == 0) {
+    top.call_valid_i = kernel.call.valid;
+    std::memcpy(&top.call_data_i[0], kernel.call.data.data(), kWordBytes);
+    top.call_keep_i = kernel.call.keep;
+    top.call_last_i = kernel.call.last;
+  }
+  top.stream_in_valid_i = top.stream_in_last_i = top.stream_out_ready_i = 0;
+  for (unsigned port = 0; port < kKernelStreams; ++port) {
+    const KernelWord& word = kernel.in[port];
+    const auto bit = static_cast<std::uint8_t>(1U << port);
+    if (word.valid) top.stream_in_valid_i |= bit;
+    if (word.last) top.stream_in_last_i |= bit;
+    if (kernel.out_ready[port]) top.stream_out_ready_i |= bit;
+    std::memcpy(&top.stream_in_keep_i[2 * port], &word.keep, sizeof word.keep);
+    std::memcpy(&top.stream_in_data_i[16 * port], word.data.data(), kWordBytes);
+  }
+  top.eval();
+}
+
 void Node::look() {
   top_->mac_tx_ready_i = network_.can_push(node_);
   receive();
@@ -168,6 +203,7 @@ void Node::evaluate() {
   Verilated::threadContextp(context_.get());  // each thread has its own
   top.clk_i = 0;
   top.eval();
+  if (kernel_ != nullptr) join_kernel();
   if (wave_) wave_->dump();
 
   pops_ = top.mac_rx_valid_i != 0 && top.mac_rx_ready_o != 0;
@@ -182,7 +218,7 @@ void Node::evaluate() {
   }
   for (unsigned port = 0; port < kMemoryPorts; ++port) memory_.tick(port, pins_.sample(port));
 
-  const bool call_taken = top.call_valid_i != 0 && top.call_ready_o != 0;
+  const bool call_taken = beats_left_ != 0 && top.call_valid_i != 0 && top.call_ready_o != 0;
   if (top.answer_valid_o != 0) {
     answers_.push_back({static_cast<std::uint32_t>(top.answer_data_o),
                         static_cast<std::uint16_t>(top.answer_data_o >> 32U), network_.cycle()});
@@ -208,6 +244,7 @@ void Node::evaluate() {
   top.clk_i = 1;
   top.eval();
   if (wave_) wave_->dump();
+  if (kernel_ != nullptr) kernel_->edge();
   if (call_taken) {
     --beats_left_;
     offer_beat();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/generated/spec.hpp"
+#include "sim/cluster/kernel.hpp"
 #include "sim/memory/axi_memory.hpp"
 #include "sim/memory/axi_pins.hpp"
 #include "sim/network/network.hpp"
@@ -67,6 +68,9 @@ class Node {
   /// A completion waits.
   bool interrupt() const;
 
+  /// Attaches a kernel to the call stream and the stream ports. It must outlive the node, or be taken back (null).
+  void attach(Kernel* kernel) { kernel_ = kernel; }
+
   /// Gives a call as a kernel does, on its stream. The call before must have been taken.
   void call(const std::array<std::uint64_t, 16>& descriptor);
   bool calling() const { return beats_left_ != 0; }
@@ -94,6 +98,7 @@ class Node {
  private:
   void offer_beat();
   void receive();
+  void join_kernel();
 
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vunisono_cclo> top_;
@@ -107,6 +112,7 @@ class Node {
   SentWord sent_;
   std::array<std::byte, kWordBytes> sent_data_;
   bool sends_ = false, pops_ = false;
+  Kernel* kernel_ = nullptr;
   RegisterAccess access_;
   std::array<std::uint64_t, 16> calling_{};
   unsigned beats_left_ = 0;

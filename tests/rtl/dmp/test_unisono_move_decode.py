@@ -228,17 +228,22 @@ def mutated(rng, move, size):
     )()
 
 
-def lacking(move, capability, pool):
-    """Whether the engine of this capability word refuses a well-formed move."""
+def lacking(move, capability, stream_ports):
+    """Whether the engine of this capability word, with that many stream ports, refuses a well-formed move."""
     if move.kind != S.MoveKind.MOVE:
         return False
     able = S.Capability.decode(capability.to_bytes(8, "little"))
-    streams = KIND.STREAM in (move.op0.kind, move.local.kind) or move.remote.kind == REMOTE.STREAM
+    ports = [operand.offset for operand in (move.op0, move.local) if operand.kind == KIND.STREAM]
+    # What several peers get is read for each of them.
+    read_again = move.op0 if move.local.kind == KIND.NONE else move.local
+    several = move.remote.kind == REMOTE.MESSAGE and move.remote.mode != S.PeerMode.RANK
     fetches, arrives = move.op1.kind == KIND.REMOTE_MEMORY, move.op1.kind == KIND.ARRIVAL
     func = 15 if move.func >= 16 else int(move.func)
     computes = move.func != S.Func.NONE and (move.count != 0 or move.count_indirect)
     return (
-        (streams and not able.streams)
+        any(not able.streams or port >= stream_ports for port in ports)
+        or move.remote.kind == REMOTE.STREAM
+        or (several and read_again.kind == KIND.STREAM)
         or ((fetches or move.remote.kind == REMOTE.MEMORY) and not able.remote_memory)
         or (move.remote.kind != REMOTE.NONE and move.remote.mode != S.PeerMode.RANK and not able.lists)
         or ((fetches or arrives) and move.arrival.mode != S.PeerMode.RANK and not able.fan_in)
@@ -275,7 +280,7 @@ def wanted(move, pool):
 async def agrees_with_the_engine(dut):
     rng = new_random("decode")
     oracle = Oracle()
-    ranks, capability = parameters()["Ranks"], parameters()["Capability"]
+    ranks, capability, stream_ports = (parameters()[name] for name in ("Ranks", "Capability", "StreamPorts"))
     for port in ("in_valid", "out_ready"):
         getattr(dut, f"{port}_i").value = 0
     await start_clock_and_reset(dut)
@@ -307,7 +312,7 @@ async def agrees_with_the_engine(dut):
                 assert int(dut.out_error_o.value) == (11 if reason < 16 else 10), about
             else:
                 move = S.Move.decode(raw.to_bytes(64, "little"))
-                lacks = lacking(move, capability, pool)
+                lacks = lacking(move, capability, stream_ports)
                 assert malformed == lacks, about
                 assert not lacks or reason >= 16, about
                 assert int(dut.out_error_o.value) == (10 if lacks else 0), about
@@ -372,19 +377,20 @@ def shim():
 
 
 @pytest.mark.parametrize(
-    ("ranks", "word"),
+    ("ranks", "word", "stream_ports"),
     [
-        (64, capability(**EVERYTHING)),
-        (64, capability(lists=True, fan_in=True, rendezvous=True)),
-        (16, capability(funcs=0x0006, datatypes=1 << 6 | 1 << 2)),
+        (64, capability(**EVERYTHING), 16),
+        (64, capability(**EVERYTHING), 3),
+        (64, capability(lists=True, fan_in=True, rendezvous=True), 0),
+        (16, capability(funcs=0x0006, datatypes=1 << 6 | 1 << 2), 16),
     ],
 )
-def test_unisono_move_decode(ranks, word):
-    given = json.dumps({"Ranks": ranks, "Capability": word})
+def test_unisono_move_decode(ranks, word, stream_ports):
+    given = json.dumps({"Ranks": ranks, "Capability": word, "StreamPorts": stream_ports})
     simulate(
         "unisono_move_decode",
         __file__,
-        {"Ranks": ranks, "Capability": f"64'h{word:x}"},
+        {"Ranks": ranks, "Capability": f"64'h{word:x}", "StreamPorts": stream_ports},
         environment={"UNISONO_PARAMETERS": given},
         limit_s=500,
     )
