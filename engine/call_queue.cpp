@@ -58,6 +58,7 @@ CallState& CallQueue::create() {
   call.regions = {};
   call.wait_for.clear();
   call.sequence = call.signature = call.tag = 0;
+  call.announced = false;
   call.started = call.probed = call.finished = call.mismatch_waits = call.watched = false;
   call.lane.reset();
   call.mail.reset();
@@ -174,10 +175,21 @@ bool CallQueue::ready(CallState& call) {
   return true;
 }
 
+/// Among engines in hardware, point-to-point messages are told apart by the order in which they are announced.
+bool CallQueue::in_turn(const CallState& call) {
+  const Communicator& communicator = *call.communicator;
+  if (!communicator.hardware_peers || call.call.collective != Collective::kSend) return true;
+  return std::none_of(communicator.calls.begin(), communicator.calls.end(), [&](const CallState* other) {
+    return other->call.collective == Collective::kSend && other->started && !other->announced &&
+           other->call.root == call.call.root;
+  });
+}
+
 bool CallQueue::start(CallState& call) {
   bool starts = false;
   guard(call, [&] { starts = ready(call); });
   if (!starts) return call.finished;
+  if (!in_turn(call)) return false;
   if (call.mail) call.communicator->express->post_mail(*call.mail);
   call.started = true;
   if (call.call.collective == Collective::kSend) {
@@ -312,10 +324,14 @@ void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
   if (call.finished || call.mismatch_waits) return;
   Communicator& communicator = *call.communicator;
   const std::string own = arguments(call.call, call.algorithm);
+  if (communicator.hardware_peers) {  // which cannot say what they called
+    throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(peer) + " called something else; this rank (" +
+                                                std::to_string(communicator.rank) + ") called " + own);
+  }
   call.mismatch_waits = true;
   call.mismatch_text = "rank " + std::to_string(peer) + " called something else; this rank (" +
                        std::to_string(communicator.rank) + ") called " + own;
-  call.mismatch_until = Clock::now() + kMismatchPatience;
+  call.mismatch_until = blocks_.poe->now() + kMismatchPatience;
   Header header = blocks_.tx->header(call, peer, MessageType::kControl);
   header.tag = static_cast<std::uint32_t>(Control::kMismatch);
   header.offset = 1;
@@ -391,6 +407,7 @@ bool CallQueue::examine(Clock::time_point now) {
 void CallQueue::probe(CallState& call, Clock::time_point now) {
   call.probed = true;
   if (call.space != CallState::Space::kCollective || !call.started) return;
+  if (call.communicator->hardware_peers) return;  // which do not answer
   call.deadline = std::max(call.deadline, now + kAnswerPatience);
   Communicator& communicator = *call.communicator;
   for (std::uint32_t peer = 0; peer < communicator.size; ++peer) {

@@ -97,6 +97,7 @@ class CallQueue {
   void enter(CallState& call);
   bool advance(CallState& call);
   bool ready(CallState& call);
+  static bool in_turn(const CallState& call);
   bool start(CallState& call);
   void finish(CallState& call, ErrorCode code, std::string message);
   void sweep();

@@ -36,6 +36,11 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
                                                  " bytes and " + std::to_string(agreed.rx_buffer_count) +
                                                  " receive buffers; allowed are at least 64 and 1");
   }
+  if (settings_.hardware_peers && agreed.eager_limit > agreed.segment_bytes) {
+    throw Error(ErrorCode::kInvalidArgument, "agreed were eager messages up to " + std::to_string(agreed.eager_limit) +
+                                                 " bytes and segments of " + std::to_string(agreed.segment_bytes) +
+                                                 "; among engines in hardware an eager message is one segment");
+  }
   auto made = std::make_unique<Communicator>();
   made->number = number;
   made->epoch = epoch;
@@ -46,6 +51,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->capability = capability;
   made->timeout = settings_.timeout;
   made->segment_bytes = std::min(agreed.segment_bytes, blocks_.poe->max_payload(Lane::kData)) / 64 * 64;
+  made->hardware_peers = settings_.hardware_peers;
   made->rules = settings_.rules;
   if (made->rules) made->tuning.rules = *made->rules;
   made->tuning.crowded = blocks_.poe->size() > usable_cores(agreed);

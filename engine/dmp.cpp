@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/express.hpp"
 #include "engine/kernels.hpp"
@@ -165,24 +166,32 @@ bool Dmp::issue_ports(CallState& call, MoveState& state) {
   return any;
 }
 
+/// Whether the pair's grant is for this message. Engines in hardware do not say for which it is: they grant a pair's
+/// messages in turn, but only those that are long or were asked for.
+bool Dmp::granted(const Communicator& communicator, const Pair& pair, const Part& part, bool asks) {
+  if (!pair.grant.given || part.eager) return false;
+  if (!communicator.hardware_peers) return pair.grant.ordinal == part.ordinal;
+  return part.ordinal == pair.sends_done && (part.requested || !asks);
+}
+
 std::optional<std::uint64_t> Dmp::secure(CallState& call, MoveState& state, Part& part) {
   Pair& pair = call.pairs[part.peer];
   if (part.ordinal != pair.sends_done) return std::nullopt;
   if (part.eager) return state.bytes - state.done;
-  if (pair.granted && pair.grant_ordinal == part.ordinal)
-    return pair.grant_limit - std::min(pair.grant_limit, state.done);
-  if (part.requested) return std::nullopt;
   Communicator& communicator = *call.communicator;
   const bool small = state.bytes <= communicator.agreed.eager_limit;
+  // A long message of a collective is granted unasked: its receiver knows that it comes.
+  const bool asks = small || call.space == CallState::Space::kPointToPoint;
+  if (granted(communicator, pair, part, asks)) return pair.grant.limit - std::min(pair.grant.limit, state.done);
+  if (part.requested) return std::nullopt;
   if (small && state.move->protocol != Protocol::kRendezvous && communicator.peers[part.peer].credits > 0) {
     --communicator.peers[part.peer].credits;
     part.eager = true;
     return state.bytes - state.done;
   }
-  // A long message of a collective is granted unasked: its receiver knows that it comes.
-  if (small || call.space == CallState::Space::kPointToPoint) {
-    part.requested = true;
-    blocks_.tx->request(call, part.peer, part.ordinal, state.bytes, state.move->dtype);
+  if (asks) {
+    part.requested = blocks_.tx->request(call, part.peer, part.ordinal, state.bytes, state.move->dtype);
+    call.announced = call.announced || part.requested;
   }
   return std::nullopt;
 }
@@ -243,10 +252,11 @@ void Dmp::commit(CallState& call, MoveState& state, std::uint64_t bytes) {
     header.message_bytes = state.bytes;
     header.offset = state.done;
     if (!part.eager) {
-      header.token_slot = call.pairs[part.peer].token_slot;
-      header.token_generation = call.pairs[part.peer].token_generation;
+      header.token_slot = call.pairs[part.peer].grant.slot;
+      header.token_generation = call.pairs[part.peer].grant.generation;
     }
     blocks_.tx->commit(communicator, part.peer, header);
+    call.announced = true;
   }
   if (m.remote.kind == RemoteKind::kMemory) {
     Header header = blocks_.tx->header(communicator, m.remote.peer, MessageType::kWrite);
@@ -285,7 +295,13 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     for (const Port& port : state.ports) bytes = std::min<std::uint64_t>(bytes, Rbm::readable(port).size());
     if (remote) {
       std::uint64_t segment = call.communicator->segment_bytes;
-      if (m.log2_segment != 0) segment = std::min(segment, std::max(element, std::uint64_t{1} << m.log2_segment));
+      if (call.communicator->hardware_peers) {
+        // Whoever is there has a buffer for each whole segment that it lets come, and none for pieces.
+        segment = std::min(segment, state.bytes - state.done);
+        if (bytes < segment) return any;
+      } else if (m.log2_segment != 0) {
+        segment = std::min(segment, std::max(element, std::uint64_t{1} << m.log2_segment));
+      }
       bytes = std::min(bytes, segment);
     }
     bytes -= bytes % element;
@@ -316,7 +332,9 @@ bool Dmp::advance_empty(CallState& call, MoveState& state) {
 void Dmp::complete(CallState& call, MoveState& state) {
   for (const Part& part : state.parts) {
     Pair& pair = call.pairs[part.peer];
-    if (pair.grant_ordinal == part.ordinal) pair.granted = false;
+    if (call.communicator->hardware_peers ? !part.eager : pair.grant.ordinal == part.ordinal) {
+      pair.grant = std::exchange(pair.next_grant, {});
+    }
     end_ordinal(part.ordinal, pair.sends_done, pair.sends_skipped);
   }
   state.parts.clear();
@@ -387,7 +405,9 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     for (const Part& part : state.parts) {
       const Pair& pair = call.pairs[part.peer];
       if (part.ordinal != pair.sends_done) continue;
-      if (!part.eager && !(pair.granted && pair.grant_ordinal == part.ordinal && pair.grant_limit > state.done)) {
+      const bool small = state.bytes <= call.communicator->agreed.eager_limit;
+      const bool asks = small || call.space == CallState::Space::kPointToPoint;
+      if (!part.eager && !(granted(*call.communicator, pair, part, asks) && pair.grant.limit > state.done)) {
         report(part.peer, move + " waits for rank " + std::to_string(part.peer) + " to grant " +
                               std::to_string(state.bytes - state.done) + " bytes");
       } else if (std::all_of(state.ports.begin(), state.ports.end(), [&](const Port& port) {

@@ -36,6 +36,7 @@ class Dmp {
   /// Bytes of the move that may go on, as far as the move `index` before it is concerned.
   static std::uint64_t visible(CallState& call, const MoveState& state, std::uint32_t index);
   bool issue_ports(CallState& call, MoveState& move);
+  static bool granted(const Communicator& communicator, const Pair& pair, const Part& part, bool asks);
   /// Bytes from `done` on that may be sent now; nothing if the message may not begin yet.
   std::optional<std::uint64_t> secure(CallState& call, MoveState& move, Part& part);
   bool reserve(CallState& call, MoveState& move, std::uint64_t bytes);

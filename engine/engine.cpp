@@ -89,6 +89,11 @@ void check_settings(const EngineSettings& settings) {
   if (settings.rx_buffer_count < 1 || settings.rx_buffer_count > 65536) {
     refuse("rx_buffer_count", settings.rx_buffer_count, "1 to 65536");
   }
+  if (settings.hardware_peers && settings.lanes) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "hardware_peers and lanes are both set; engines in hardware have no memory "
+                "in common with others, so lanes must be off");
+  }
   if (settings.timeout.count() <= 0) {
     throw Error(ErrorCode::kInvalidArgument, "timeout is " + std::to_string(settings.timeout.count()) +
                                                  " us; every call has a deadline, so it must be positive");
@@ -119,7 +124,7 @@ class NativeEngine::Impl final : public Express::Watch {
       if (!c.gets.empty()) any = rx.serve(c) || any;
     });
     if (!any || ++rounds % kRoundsPerLook == 0) {
-      const Clock::time_point now = Clock::now();
+      const Clock::time_point now = blocks.poe->now();
       if (now >= next_look || now >= calls.next_deadline()) {
         next_look = now + kLookInterval;
         any = calls.examine(now) || any;
@@ -184,8 +189,8 @@ class NativeEngine::Impl final : public Express::Watch {
                                        communicator.capability, communicator.agreed.eager_limit, communicator.tuning);
   }
 
-  static void set_deadline(CallState& call, std::chrono::microseconds timeout) {
-    call.submitted = Clock::now();
+  void set_deadline(CallState& call, std::chrono::microseconds timeout) const {
+    call.submitted = blocks.poe->now();
     call.timeout = timeout.count() > 0 ? timeout : call.communicator->timeout;
     // A deadline beyond what the clock can hold is none.
     const auto left = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - call.submitted);
@@ -271,7 +276,7 @@ class NativeEngine::Impl final : public Express::Watch {
     for (int round = 0; progress() && round < kRoundsAtOnce; ++round) {
     }
     raise_if_ended(blocking);
-    return std::max(calls.next_event(blocking.registered), Clock::now() + kLookInterval);
+    return std::max(calls.next_event(blocking.registered), blocks.poe->now() + kLookInterval);
   }
 
   void fault(Express& express, Express::Blocking& blocking, const LaneFault& fault) override {
@@ -434,7 +439,7 @@ CallId NativeEngine::submit(const CallRequest& request) {
     engine.calls.abandon(call);
     throw;
   }
-  Impl::set_deadline(call, request.timeout);
+  impl_->set_deadline(call, request.timeout);
   engine.calls.submit(call);
   try {
     engine.progress();
@@ -510,8 +515,8 @@ CallResult NativeEngine::wait(CallId id, std::chrono::microseconds at_most) {
     }
     const std::uint32_t seen = engine.blocks.poe->activity();
     if (engine.progress()) continue;
-    const auto left = std::min(
-        rest, std::chrono::duration_cast<std::chrono::microseconds>(engine.calls.next_deadline() - Clock::now()));
+    const auto left = std::min(rest, std::chrono::duration_cast<std::chrono::microseconds>(
+                                         engine.calls.next_deadline() - engine.blocks.poe->now()));
     engine.driven = true;
     lock.unlock();
     try {

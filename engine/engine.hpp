@@ -32,6 +32,9 @@ struct EngineSettings {
   std::chrono::microseconds timeout{60'000'000};   ///< default deadline of a call
   bool lanes = true;                               ///< use the memory that members share, where there is some
   std::shared_ptr<const std::vector<Rule>> rules;  ///< of the choice of algorithms, before this library's own; or null
+  /// Members may be engines in hardware, which take less than the protocol permits: see "Among engines in hardware" in
+  /// docs/engine.md. All members say the same. Without lanes.
+  bool hardware_peers = false;
 };
 
 /// Number of a call of this endpoint, never reused; 0 is none.

@@ -75,6 +75,12 @@ void Rbm::return_credit(Communicator& communicator, std::uint32_t peer) {
 
 // ------------------------------------------------------------------------------------- arrivals issued
 
+/// Whether the sender has asked for a grant of this message, whose turn it is. Engines in hardware do not number their
+/// messages: a request stands behind all that its sender has sent before.
+bool Rbm::is_requested(const Communicator& communicator, const Pair& pair, const Port& port) {
+  return pair.requested && pair.request_ordinal == (communicator.hardware_peers ? pair.finished : port.ordinal);
+}
+
 bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) {
   Communicator& communicator = *call.communicator;
   if (port.remote_memory) return open(call, move, port, place);
@@ -86,7 +92,7 @@ bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) 
     Peer& peer = communicator.peers[port.peer];
     port.state = Port::State::kOpen;
     for (Message* message : peer.announced) {
-      if (!before(message->header.sequence, peer.next_announced)) break;
+      if (!communicator.hardware_peers && !before(message->header.sequence, peer.next_announced)) break;
       if (message->header.tag != call.tag) continue;
       erase(peer.announced, message);
       bind(call, move, port, message);
@@ -95,7 +101,7 @@ bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) 
     peer.posted.push_back({&call, &move, &port});
     return true;
   }
-  if (port.total > communicator.agreed.eager_limit || (pair.requested && pair.request_ordinal == port.ordinal)) {
+  if (port.total > communicator.agreed.eager_limit || is_requested(communicator, pair, port)) {
     if (port.total <= communicator.agreed.eager_limit && pair.request_bytes != port.total) {
       throw Error(ErrorCode::kMalformedProgram,
                   "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) + " bytes of rank " +
@@ -197,7 +203,9 @@ void Rbm::consume(CallState& call, Port& port, std::uint64_t bytes) {
   // Half a ring of new space is worth a message.
   if (port.state == Port::State::kLanding && port.limit < port.total &&
       port.consumed + port.landing_bytes - port.limit >= port.landing_bytes / 2) {
-    port.limit = std::min(port.total, port.consumed + port.landing_bytes);
+    // Whole segments, also when a part of one has been used: a sender may send no less.
+    const std::uint64_t segment = call.communicator->segment_bytes;
+    port.limit = std::min(port.total, port.consumed / segment * segment + port.landing_bytes);
     blocks_.tx->grant(call, port, slots_[port.slot].generation);
   }
 }
@@ -219,6 +227,7 @@ void Rbm::finish(CallState& call, Port& port) {
   if (port.remote_memory) return;
   Pair& pair = call.pairs[port.peer];
   if (pair.head_port == &port) pair.head_port = nullptr;
+  ++pair.finished;
   end_ordinal(port.ordinal, pair.arrivals_done, pair.arrivals_skipped);
 }
 
@@ -349,6 +358,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
   if (call->mismatch_waits) return;
   blocks_.calls->guard(*call, [&] {
     pair.heard = true;
+    if (header.last) ++pair.ended;
     if (header.first) {
       check_signature(*call, peer, header);
       if (call->mismatch_waits) return;
@@ -417,6 +427,11 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
 /// Announcements come on two lanes; the pair sequence puts them in the order in which the sends began.
 void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* message) {
   Peer& state = communicator.peers[peer];
+  if (communicator.hardware_peers) {
+    // They come on one lane, in that order; the sequence only tells them apart.
+    if (!deliver(communicator, peer, message)) state.announced.push_back(message);
+    return;
+  }
   const auto place = std::find_if(state.announced.begin(), state.announced.end(), [&](const Message* other) {
     return before(message->header.sequence, other->header.sequence);
   });
@@ -428,19 +443,28 @@ void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* mess
       if (next->header.sequence != state.next_announced) continue;
       ++state.next_announced;
       again = true;
-      const auto posted = std::find_if(state.posted.begin(), state.posted.end(),
-                                       [&](const Posted& p) { return p.call->tag == next->header.tag; });
-      if (posted == state.posted.end()) break;
-      const Posted taken = *posted;
-      state.posted.erase(posted);
       state.announced.erase(state.announced.begin() + static_cast<std::ptrdiff_t>(i));
-      blocks_.calls->guard(*taken.call, [&] {
-        bind(*taken.call, *taken.move, *taken.port, next);
-        blocks_.dmp->advance(*taken.call, *taken.move);
-      });
+      if (!deliver(communicator, peer, next)) {
+        state.announced.insert(state.announced.begin() + static_cast<std::ptrdiff_t>(i), next);
+      }
       break;
     }
   }
+}
+
+/// Gives a message to the oldest receive that waits for its tag. False if there is none.
+bool Rbm::deliver(Communicator& communicator, std::uint32_t peer, Message* message) {
+  std::vector<Posted>& waiting = communicator.peers[peer].posted;
+  const auto posted =
+      std::find_if(waiting.begin(), waiting.end(), [&](const Posted& p) { return p.call->tag == message->header.tag; });
+  if (posted == waiting.end()) return false;
+  const Posted taken = *posted;
+  waiting.erase(posted);
+  blocks_.calls->guard(*taken.call, [&] {
+    bind(*taken.call, *taken.move, *taken.port, message);
+    blocks_.dmp->advance(*taken.call, *taken.move);
+  });
+  return true;
 }
 
 /// A receive and its message have met.
@@ -501,6 +525,7 @@ void Rbm::on_write(Communicator& communicator, std::uint32_t peer, const Incomin
     Port& port = *slot.port;
     if (!slot.port->remote_memory) {
       slot.call->pairs[peer].heard = true;
+      if (header.last) ++slot.call->pairs[peer].ended;
       if (header.first) check(*slot.call, *slot.move, port, header);
     }
     const std::uint64_t bytes = incoming.payload.size();
@@ -560,11 +585,12 @@ void Rbm::apply_request(CallState& call, std::uint32_t peer, const Header& heade
   check_signature(call, peer, header);
   if (call.mismatch_waits) return;
   pair.requested = true;
-  pair.request_ordinal = static_cast<std::uint32_t>(header.offset);
+  const bool numbered = !call.communicator->hardware_peers;
+  pair.request_ordinal = numbered ? static_cast<std::uint32_t>(header.offset) : pair.ended;
   pair.request_bytes = header.message_bytes;
   // The arrival may have issued before; then it has been waiting for this.
   Port* port = pair.head_port;
-  if (port == nullptr || port->ordinal != pair.request_ordinal || port->state != Port::State::kOpen) return;
+  if (port == nullptr || port->state != Port::State::kOpen || !is_requested(*call.communicator, pair, *port)) return;
   port->state = Port::State::kTurn;
   MoveState& move = *pair.head_move;
   if (move.state == MoveState::State::kStarted) blocks_.dmp->advance(call, move);
@@ -585,11 +611,12 @@ void Rbm::apply_grant(CallState& call, std::uint32_t peer, const Header& header)
   pair.heard = true;
   if (!header.point_to_point) check_signature(call, peer, header);
   if (call.mismatch_waits) return;
-  pair.granted = true;
-  pair.grant_ordinal = static_cast<std::uint32_t>(header.offset);
-  pair.grant_limit = header.message_bytes;
-  pair.token_slot = header.token_slot;
-  pair.token_generation = header.token_generation;
+  const Grant grant{true, header.token_slot, header.token_generation, static_cast<std::uint32_t>(header.offset),
+                    header.message_bytes};
+  // Engines in hardware may grant the next message before this one has been sent; the token tells which is meant.
+  const bool next = call.communicator->hardware_peers && pair.grant.given &&
+                    (pair.grant.slot != grant.slot || pair.grant.generation != grant.generation);
+  (next ? pair.next_grant : pair.grant) = grant;
 }
 
 void Rbm::adopt(CallState& call) {
@@ -606,7 +633,11 @@ void Rbm::adopt(CallState& call) {
       state.early.erase(state.early.begin() + static_cast<std::ptrdiff_t>(i));
       pair.heard = true;
       pair.eager.push_back(message);
-      if (message->received < message->header.message_bytes) pair.incoming = message;
+      if (message->received < message->header.message_bytes) {
+        pair.incoming = message;
+      } else {
+        ++pair.ended;
+      }
       check_signature(call, peer, message->header);
     }
     for (std::size_t i = 0; i < state.early_control.size();) {

@@ -123,6 +123,14 @@ struct MoveState {
   std::vector<Part> parts;  ///< messages
 };
 
+/// How far a peer lets this rank write into one of its landing areas.
+struct Grant {
+  bool given = false;
+  std::uint16_t slot = 0, generation = 0;
+  std::uint32_t ordinal = 0;
+  std::uint64_t limit = 0;
+};
+
 /// What a call knows of its messages to and from one rank.
 struct Pair {
   std::uint32_t sends_entered = 0, sends_done = 0;
@@ -130,11 +138,11 @@ struct Pair {
   std::uint32_t sends_skipped = 0;     ///< bit i: message sends_done + i turned out not to exist
   std::uint32_t arrivals_skipped = 0;  ///< likewise
   bool heard = false;                  ///< something of this call has come from the rank
-  bool granted = false;                ///< a grant for message `grant_ordinal` has come
-  std::uint16_t token_slot = 0, token_generation = 0;
-  std::uint32_t grant_ordinal = 0;
-  std::uint64_t grant_limit = 0;
-  bool requested = false;  ///< the peer has asked for a grant of its message `request_ordinal`
+  Grant grant;                 ///< for message `grant.ordinal`; among engines in hardware, for the next granted one
+  Grant next_grant;            ///< among engines in hardware: for the one after it
+  std::uint32_t ended = 0;     ///< messages of which the last segment has come
+  std::uint32_t finished = 0;  ///< of these, how many their arrivals have used up
+  bool requested = false;      ///< the peer has asked for a grant of its message `request_ordinal`
   std::uint32_t request_ordinal = 0;
   std::uint64_t request_bytes = 0;
   std::vector<Message*> eager;     ///< messages that no arrival has taken, oldest first
@@ -163,6 +171,7 @@ struct CallState {
   Clock::time_point deadline;
   std::chrono::microseconds timeout{0};
   bool started = false;
+  bool announced = false;  ///< of a send: the peer has been told of its message, or that has been sent
   bool probed = false;
   std::unique_ptr<LaneCall> lane;           ///< a collective that goes over the lanes
   std::unique_ptr<MailOp> mail;             ///< a send or receive that does
@@ -258,6 +267,7 @@ struct Communicator {
   Capability capability;
   std::chrono::microseconds timeout{0};
   std::uint32_t segment_bytes = 0;  ///< agreed, and what the network carries
+  bool hardware_peers = false;      ///< see EngineSettings
   /// Of collective calls; also advanced by blocking calls on the lanes, which take no lock.
   std::shared_ptr<std::atomic<std::uint32_t>> next_sequence = std::make_shared<std::atomic<std::uint32_t>>(0);
   std::uint32_t next_operation = 0;  ///< of puts

@@ -62,7 +62,8 @@ void Tx::control(Communicator& communicator, std::uint32_t peer, Header header, 
   header.segment_bytes = static_cast<std::uint32_t>(payload.size());
   header.first = true;
   header.last = true;
-  take_credits(communicator, peer, header);
+  // An engine in hardware may drop a control message before it looks at the credits.
+  if (header.type != MessageType::kControl || !communicator.hardware_peers) take_credits(communicator, peer, header);
   const std::uint32_t endpoint = communicator.peers[peer].endpoint;
   auto& queue = waiting_[endpoint];
   if (queue.empty() && send_control(endpoint, header, payload)) return;
@@ -90,12 +91,21 @@ void Tx::grant(CallState& call, const Port& port, std::uint16_t generation) {
   control(*call.communicator, port.peer, message);
 }
 
-void Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype) {
+bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype) {
   Header message = header(call, peer, MessageType::kRequest);
   message.dtype = dtype;
   message.offset = ordinal;
   message.message_bytes = bytes;
-  control(*call.communicator, peer, message);
+  if (!call.communicator->hardware_peers) {
+    control(*call.communicator, peer, message);
+    return true;
+  }
+  // Its place among the data says which message it is about, and the order of point-to-point messages.
+  if (reserve(*call.communicator, peer, 0) == nullptr) return false;
+  message.first = true;
+  message.last = true;
+  commit(*call.communicator, peer, message);
+  return true;
 }
 
 void Tx::return_credits(Communicator& communicator, std::uint32_t peer) {

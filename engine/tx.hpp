@@ -35,8 +35,8 @@ class Tx {
 
   /// A landing area's token and how far the sender may write.
   void grant(CallState& call, const Port& port, std::uint16_t generation);
-  /// Asks for a grant of the n-th message of a pair.
-  void request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype);
+  /// Asks for a grant of the n-th message of a pair. False if there is no space for it now.
+  bool request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype);
   /// Returns owed credits in a message of their own when it is worth one.
   void return_credits(Communicator& communicator, std::uint32_t peer);
 

@@ -61,6 +61,9 @@ class Poe {
   /// Sleeps until activity() differs from `seen`, or `at_most` has passed. Never misses a change.
   virtual void wait(std::uint32_t seen, std::chrono::microseconds at_most) = 0;
 
+  /// The time in which deadlines are counted. A simulated network has a time of its own.
+  virtual std::chrono::steady_clock::time_point now() const { return std::chrono::steady_clock::now(); }
+
   /// Whether the peer's process still takes part. Who has not joined yet counts as alive. What a peer sent
   /// before it left or died can still be received.
   enum class Liveness : std::uint8_t { kAlive, kLeft, kDead };

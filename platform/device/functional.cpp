@@ -23,7 +23,6 @@ namespace unisono {
 namespace {
 
 using std::chrono::microseconds;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kFirmwareBytes = 128 * 1024;
 constexpr std::size_t kRememberedFailures = 32;
@@ -61,8 +60,8 @@ constexpr auto kAccess = [] {
 
 class FunctionalDevice::Impl {
  public:
-  Impl(Poe& network, const Capability& with, std::uint64_t bytes)
-      : poe(network), capability(with), engine(network, engine_settings()), memory_bytes(bytes) {
+  Impl(Poe& network, const Capability& with, std::uint64_t bytes, Peers peers)
+      : poe(network), capability(with), engine(network, engine_settings(peers)), memory_bytes(bytes) {
     void* const mapped =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) {
@@ -90,8 +89,9 @@ class FunctionalDevice::Impl {
     ErrorCode code = ErrorCode::kOk;
   };
 
-  static EngineSettings engine_settings() {
+  static EngineSettings engine_settings(Peers peers) {
     EngineSettings settings;
+    settings.hardware_peers = peers == Peers::kHardware;
     settings.lanes = false;  // messages only: a card has no memory in common with others
     return settings;
   }
@@ -461,10 +461,10 @@ class FunctionalDevice::Impl {
   }
 
   bool wait(microseconds at_most) {
-    const auto end = Clock::now() + at_most;
+    const auto end = poe.now() + at_most;
     for (;;) {
       poll();
-      const auto left = std::chrono::duration_cast<microseconds>(end - Clock::now());
+      const auto left = std::chrono::duration_cast<microseconds>(end - poe.now());
       if (!completions.empty() || left.count() <= 0) return true;
       const auto started =
           std::find_if(active.begin(), active.end(), [](const Active& entry) { return entry.id != 0; });
@@ -567,8 +567,8 @@ Capability FunctionalDevice::usual_capability() {
   return capability;
 }
 
-FunctionalDevice::FunctionalDevice(Poe& network, const Capability& capability, std::uint64_t memory_bytes)
-    : impl_(std::make_unique<Impl>(network, capability, memory_bytes)) {}
+FunctionalDevice::FunctionalDevice(Poe& network, const Capability& capability, std::uint64_t memory_bytes, Peers peers)
+    : impl_(std::make_unique<Impl>(network, capability, memory_bytes, peers)) {}
 
 FunctionalDevice::~FunctionalDevice() = default;
 
@@ -592,7 +592,7 @@ void FunctionalDevice::load(std::uint64_t address, std::span<std::byte> bytes) {
 
 bool FunctionalDevice::wait(microseconds at_most) { return impl_->wait(at_most); }
 
-std::chrono::nanoseconds FunctionalDevice::now() { return Clock::now().time_since_epoch(); }
+std::chrono::nanoseconds FunctionalDevice::now() { return impl_->poe.now().time_since_epoch(); }
 
 std::uint32_t FunctionalDevice::node() const { return impl_->poe.self(); }
 

@@ -19,9 +19,12 @@ class FunctionalDevice final : public Device {
   static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;  ///< so that no offset passes for an address
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30U;
 
+  /// What the other members of its communicators are: devices like this one, or some engines in hardware.
+  enum class Peers : std::uint8_t { kFunctional, kHardware };
+
   /// `network` must outlive the device; endpoint n is node n. Throws Error(kOutOfMemory).
   explicit FunctionalDevice(Poe& network, const Capability& capability = usual_capability(),
-                            std::uint64_t memory_bytes = kMemoryBytes);
+                            std::uint64_t memory_bytes = kMemoryBytes, Peers peers = Peers::kFunctional);
   ~FunctionalDevice() override;
 
   using Device::write;

@@ -1,5 +1,10 @@
 #include "sim/cluster/cluster.hpp"
 
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "sim/native/native_node.hpp"
+
 namespace unisono::sim {
 
 Cluster::Cluster(const ClusterConfig& config)
@@ -9,7 +14,18 @@ Cluster::Cluster(const ClusterConfig& config)
       team_(config.engines == 0 ? config.network.nodes : config.engines, config.threads,
             [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
   const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;
+  for (const std::uint32_t node : config.native) {
+    if (node < engines) continue;
+    throw Error(ErrorCode::kInvalidArgument, "node " + std::to_string(node) + " is to be native, but the cluster has " +
+                                                 std::to_string(engines) + " nodes, from 0 on");
+  }
   for (std::uint32_t node = 0; node < engines; ++node) {
+    if (std::find(config.native.begin(), config.native.end(), node) != config.native.end()) {
+      nodes_.push_back(std::make_unique<NativeNode>(
+          NativeNodeConfig{node, engines, config.network.clock_khz, config.native_delay}, network_));
+      verilated_.push_back(nullptr);
+      continue;
+    }
     NodeConfig own;
     own.node = node;
     own.seed = config.seed;
@@ -18,8 +34,17 @@ Cluster::Cluster(const ClusterConfig& config)
     own.firmware = config.firmware;
     if (node == config.wave_node) own.wave = config.wave;
     own.trace = config.trace;
-    nodes_.push_back(std::make_unique<Node>(own, network_));
+    auto made = std::make_unique<Node>(own, network_);
+    verilated_.push_back(made.get());
+    nodes_.push_back(std::move(made));
   }
+}
+
+Node* Cluster::verilated(std::uint32_t number) const {
+  if (verilated_[number] == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument, "the engine of node " + std::to_string(number) + " is the native one");
+  }
+  return verilated_[number];
 }
 
 void Cluster::tick() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/any_node.hpp"
 #include "sim/cluster/node.hpp"
 #include "sim/cluster/team.hpp"
 #include "sim/network/network.hpp"
@@ -13,11 +14,13 @@
 namespace unisono::sim {
 
 struct ClusterConfig {
-  NetworkConfig network;      ///< its number of nodes is that of the cluster
-  std::uint32_t engines = 0;  ///< nodes that are engines, the first ones; 0: all
-  AxiMemoryConfig memory;     ///< of each node; seeds differ
-  std::string firmware;       ///< see NodeConfig
-  std::string wave;           ///< of one node, if not empty
+  NetworkConfig network;              ///< its number of nodes is that of the cluster
+  std::uint32_t engines = 0;          ///< nodes that are engines, the first ones; 0: all
+  std::vector<std::uint32_t> native;  ///< of these, the ones whose engine is the native one
+  std::uint64_t native_delay = 0;     ///< cycles that pass before what these send leaves
+  AxiMemoryConfig memory;             ///< of each node; seeds differ
+  std::string firmware;               ///< see NodeConfig
+  std::string wave;                   ///< of one node, if not empty
   std::uint32_t wave_node = 0;
   bool trace = false;  ///< see NodeConfig
   std::uint64_t seed = 1;
@@ -31,8 +34,11 @@ class Cluster {
   explicit Cluster(const ClusterConfig& config);
 
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  Node& node(std::uint32_t number) { return *nodes_[number]; }
-  const Node& node(std::uint32_t number) const { return *nodes_[number]; }
+  AnyNode& any_node(std::uint32_t number) { return *nodes_[number]; }
+  /// An engine in Verilog. Throws Error(kInvalidArgument) if the node's is the native one.
+  Node& node(std::uint32_t number) { return *verilated(number); }
+  const Node& node(std::uint32_t number) const { return *verilated(number); }
+  bool is_native(std::uint32_t number) const { return verilated_[number] == nullptr; }
   const Network& network() const { return network_; }
   Network& network() { return network_; }
 
@@ -46,11 +52,14 @@ class Cluster {
   bool has_firmware() const { return has_firmware_; }
 
  private:
+  Node* verilated(std::uint32_t number) const;
+
   std::uint64_t clock_khz_;
   bool has_firmware_;
   Network network_;
-  std::vector<std::unique_ptr<Node>> nodes_;
-  Team team_;  ///< after the nodes: its threads end first
+  std::vector<std::unique_ptr<AnyNode>> nodes_;
+  std::vector<Node*> verilated_;  ///< by number; null where the engine is the native one
+  Team team_;                     ///< after the nodes: its threads end first
 };
 
 }  // namespace unisono::sim

@@ -12,7 +12,7 @@ constexpr int kLongestAccess = 5000;  ///< cycles; the members are cleared for 1
 }  // namespace
 
 std::uint32_t Host::read(std::uint32_t offset) {
-  Node& node = cluster_.node(node_);
+  AnyNode& node = cluster_.any_node(node_);
   node.begin({false, offset, 0});
   for (int cycle = 0; node.busy(); ++cycle) {
     if (cycle == kLongestAccess) throw std::runtime_error("a read is not answered");
@@ -23,7 +23,7 @@ std::uint32_t Host::read(std::uint32_t offset) {
 }
 
 void Host::write(std::uint32_t offset, std::uint32_t value) {
-  Node& node = cluster_.node(node_);
+  AnyNode& node = cluster_.any_node(node_);
   node.begin({true, offset, value});
   for (int cycle = 0; node.busy(); ++cycle) {
     if (cycle == kLongestAccess) throw std::runtime_error("a write is not answered");
@@ -82,7 +82,7 @@ void Host::submit(const CallDescriptor& call) {
 }
 
 std::pair<std::uint32_t, std::uint16_t> Host::completion(std::uint64_t cycles) {
-  for (std::uint64_t cycle = 0; !cluster_.node(node_).interrupt(); ++cycle) {
+  for (std::uint64_t cycle = 0; !cluster_.any_node(node_).interrupt(); ++cycle) {
     if (cycle == cycles) throw std::runtime_error("node " + std::to_string(node_) + " completes nothing");
     cluster_.tick();
   }

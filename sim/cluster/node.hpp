@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/generated/spec.hpp"
+#include "sim/cluster/any_node.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/memory/axi_memory.hpp"
 #include "sim/memory/axi_pins.hpp"
@@ -29,14 +30,7 @@ struct NodeConfig {
   bool trace = false;    ///< keeps a record of each move that retires
 };
 
-/// What a host asks of the exchange memory, as one transfer on AXI4-Lite.
-struct RegisterAccess {
-  bool write = false;
-  std::uint32_t offset = 0;
-  std::uint32_t value = 0;
-};
-
-class Node {
+class Node final : public AnyNode {
  public:
   /// Buffers of the host may stand here; receive buffers of the engine are elsewhere.
   static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;
@@ -46,27 +40,17 @@ class Node {
   /// In reset for some cycles, which are over when this returns. Throws Error(kUnsupported) for a wave in a build
   /// without.
   Node(const NodeConfig& config, Network& network);
-  ~Node();
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  ~Node() override;
 
-  // A cycle of the clock, in three parts. Only `evaluate` may run at the same time as that of other nodes: it changes
-  // nothing but this node, and the network stands still meanwhile.
-  /// What the network shows the node in this cycle.
-  void look();
-  void evaluate();
-  /// What the node has sent and taken.
-  void commit();
+  void look() override;
+  void evaluate() override;
+  void commit() override;
 
-  /// Begins an access; the one before must have ended.
-  void begin(const RegisterAccess& access);
-  bool busy() const { return busy_; }
-  /// Of the access that ended last: whether the engine took it, and what was read.
-  bool accepted() const { return accepted_; }
-  std::uint32_t value() const { return value_; }
-
-  /// A completion waits.
-  bool interrupt() const;
+  void begin(const RegisterAccess& access) override;
+  bool busy() const override { return busy_; }
+  bool accepted() const override { return accepted_; }
+  std::uint32_t value() const override { return value_; }
+  bool interrupt() const override;
 
   /// Attaches a kernel to the call stream and the stream ports. It must outlive the node, or be taken back (null).
   void attach(Kernel* kernel) { kernel_ = kernel; }
@@ -90,9 +74,9 @@ class Node {
   /// Of the moves that have retired, in that order, if the node keeps them.
   const std::vector<MoveRecord>& records() const { return records_; }
 
-  /// Device memory, past the ports.
-  void store(std::uint64_t address, std::span<const std::byte> bytes);
-  void load(std::uint64_t address, std::span<std::byte> bytes) const;
+  void store(std::uint64_t address, std::span<const std::byte> bytes) override;
+  void load(std::uint64_t address, std::span<std::byte> bytes) const override;
+  std::uint64_t memory_bytes() const override { return kMemoryBytes; }
   AxiMemory& memory() { return memory_; }
 
  private:

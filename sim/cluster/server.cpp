@@ -54,6 +54,8 @@ class Server::Attached {
   void complain(const std::string& what);
   void reply(std::uint64_t value, std::span<const std::byte> payload = {}, ErrorCode code = ErrorCode::kOk);
   void take_request();
+  /// Between host and device memory, at once; the reply may go later.
+  void copy();
   std::uint64_t cycles_of(std::uint64_t nanoseconds) const {
     return (nanoseconds * cluster_.clock_khz() + 999'999) / 1'000'000;
   }
@@ -136,7 +138,7 @@ void Server::Attached::take_request() {
   input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(bytes));
   waits_ = true;
   begun_ = false;
-  Node& node = cluster_.node(node_);
+  AnyNode& node = cluster_.any_node(node_);
   switch (request_.kind) {
     case RequestKind::kHello: {
       Greeting greeting;
@@ -144,19 +146,15 @@ void Server::Attached::take_request() {
       greeting.nodes = cluster_.nodes();
       greeting.clock_mhz = static_cast<std::uint32_t>(cluster_.clock_khz() / 1000);
       greeting.memory_address = Node::kMemoryAddress;
-      greeting.memory_bytes = Node::kMemoryBytes;
-      greeting.features = device::kHostsMeet | (cluster_.has_firmware() ? device::kHasFirmware : 0);
+      greeting.memory_bytes = node.memory_bytes();
+      greeting.features =
+          device::kHostsMeet | (cluster_.has_firmware() || cluster_.is_native(node_) ? device::kHasFirmware : 0);
       reply(0, std::as_bytes(std::span(&greeting, 1)));
       break;
     }
     case RequestKind::kStore:
-      node.store(request_.argument, payload_);
-      if (copy_cycles(request_.length) == 0) reply(0);
-      break;
     case RequestKind::kLoad:
-      payload_.resize(request_.length);
-      node.load(request_.argument, payload_);
-      if (copy_cycles(request_.length) == 0) reply(0, payload_);
+      copy();
       break;
     case RequestKind::kWrite:
       if (request_.length == 0 || request_.length % 4 != 0) reply(0, {}, ErrorCode::kInvalidArgument);
@@ -168,6 +166,23 @@ void Server::Attached::take_request() {
     default:
       complain("asks for what the protocol has not");
   }
+}
+
+void Server::Attached::copy() {
+  AnyNode& node = cluster_.any_node(node_);
+  const bool loads = request_.kind == RequestKind::kLoad;
+  try {
+    if (loads) {
+      payload_.resize(request_.length);
+      node.load(request_.argument, payload_);
+    } else {
+      node.store(request_.argument, payload_);
+    }
+  } catch (const Error&) {
+    return reply(0, {}, ErrorCode::kInvalidArgument);  // beyond its memory
+  }
+  if (copy_cycles(request_.length) == 0)
+    reply(0, loads ? std::span<const std::byte>(payload_) : std::span<const std::byte>());
 }
 
 void Server::Attached::begin() {
@@ -200,7 +215,7 @@ void Server::Attached::begin() {
 }
 
 void Server::Attached::advance() {
-  Node& node = cluster_.node(node_);
+  AnyNode& node = cluster_.any_node(node_);
   switch (request_.kind) {
     case RequestKind::kRead:
     case RequestKind::kWrite:

@@ -141,7 +141,9 @@ void write_trace(std::ostream& out, std::span<const std::vector<MoveRecord>> nod
 
 void write_trace(std::ostream& out, const Cluster& cluster) {
   std::vector<std::vector<MoveRecord>> nodes;
-  for (std::uint32_t node = 0; node < cluster.nodes(); ++node) nodes.push_back(cluster.node(node).records());
+  for (std::uint32_t node = 0; node < cluster.nodes(); ++node) {
+    nodes.push_back(cluster.is_native(node) ? std::vector<MoveRecord>() : cluster.node(node).records());
+  }
   write_trace(out, nodes, cluster.clock_khz());
 }
 
@@ -149,11 +151,13 @@ void write_counters(std::ostream& out, Cluster& cluster) {
   out << "{\"clock_khz\": " << cluster.clock_khz() << ", \"nodes\": [";
   for (std::uint32_t node = 0; node < cluster.nodes(); ++node) {
     // A host may have gone in the middle of an access.
-    for (int i = 0; cluster.node(node).busy() && i < kLongestAccess; ++i) cluster.tick();
+    for (int i = 0; cluster.any_node(node).busy() && i < kLongestAccess; ++i) cluster.tick();
     Host host(cluster, node);
     out << (node == 0 ? "\n{" : ",\n{");
     const char* comma = "";
+    // The native engine in the place of a node counts none of this.
     for (const Counter counter : kAllCounter) {
+      if (cluster.is_native(node)) break;
       const std::uint32_t at = exchange::kCounters + 8 * static_cast<std::uint32_t>(counter);
       const std::uint64_t low = host.read(at);
       const std::uint64_t value = low | static_cast<std::uint64_t>(host.read(at + 4)) << 32U;

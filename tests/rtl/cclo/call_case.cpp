@@ -82,14 +82,14 @@ CallDescriptor CallCase::descriptor(std::uint32_t rank) const {
   return descriptor;
 }
 
-void CallCase::place(sim::Node& node, std::uint32_t rank) const {
+void CallCase::place(sim::AnyNode& node, std::uint32_t rank) const {
   node.store(address(rank, 0), inputs_[rank].src);
   node.store(address(rank, 1), inputs_[rank].dst);
 }
 
 std::vector<std::vector<std::byte>> CallCase::expected() const { return reference::interpret(job_, inputs_); }
 
-std::vector<std::byte> CallCase::result(const sim::Node& node, std::uint32_t rank) const {
+std::vector<std::byte> CallCase::result(const sim::AnyNode& node, std::uint32_t rank) const {
   std::vector<std::byte> dst(job_.region_bytes[rank][1]);
   node.load(address(rank, 1), dst);
   return dst;

@@ -10,6 +10,7 @@
 #include "core/generated/spec.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
+#include "sim/cluster/any_node.hpp"
 #include "sim/cluster/node.hpp"
 
 namespace unisono::rtl {
@@ -31,10 +32,10 @@ class CallCase {
   std::uint32_t id() const { return id_; }
   CallDescriptor descriptor(std::uint32_t rank) const;
   /// Writes the rank's data into its node's memory.
-  void place(sim::Node& node, std::uint32_t rank) const;
+  void place(sim::AnyNode& node, std::uint32_t rank) const;
   std::vector<std::vector<std::byte>> expected() const;
   /// What stands in the rank's dst.
-  std::vector<std::byte> result(const sim::Node& node, std::uint32_t rank) const;
+  std::vector<std::byte> result(const sim::AnyNode& node, std::uint32_t rank) const;
 
  private:
   std::uint64_t address(std::uint32_t rank, std::size_t region) const;

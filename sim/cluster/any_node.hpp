@@ -1,0 +1,48 @@
+// What a node of a simulated cluster is, whatever carries out its calls: to the network, and to its host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace unisono::sim {
+
+/// What a host asks of the exchange memory, as one transfer on AXI4-Lite.
+struct RegisterAccess {
+  bool write = false;
+  std::uint32_t offset = 0;
+  std::uint32_t value = 0;
+};
+
+class AnyNode {
+ public:
+  virtual ~AnyNode() = default;
+  AnyNode() = default;
+  AnyNode(const AnyNode&) = delete;
+  AnyNode& operator=(const AnyNode&) = delete;
+
+  // A cycle of the clock, in three parts. Only `evaluate` may run at the same time as that of other nodes: it changes
+  // nothing but this node, and the network stands still meanwhile.
+  /// What the network shows the node in this cycle.
+  virtual void look() = 0;
+  virtual void evaluate() = 0;
+  /// What the node has sent and taken.
+  virtual void commit() = 0;
+
+  /// Begins an access; the one before must have ended.
+  virtual void begin(const RegisterAccess& access) = 0;
+  virtual bool busy() const = 0;
+  /// Of the access that ended last: whether the engine took it, and what was read.
+  virtual bool accepted() const = 0;
+  virtual std::uint32_t value() const = 0;
+
+  /// A completion waits.
+  virtual bool interrupt() const = 0;
+
+  /// Device memory, past the ports, and how much of it a host may use.
+  virtual void store(std::uint64_t address, std::span<const std::byte> bytes) = 0;
+  virtual void load(std::uint64_t address, std::span<std::byte> bytes) const = 0;
+  virtual std::uint64_t memory_bytes() const = 0;
+};
+
+}  // namespace unisono::sim
