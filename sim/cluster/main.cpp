@@ -1,11 +1,13 @@
 // unisono-cluster: N Verilated engines, a network between them, and a socket to each one's host.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +27,7 @@ using unisono::ErrorCode;
 constexpr const char* kUsage =
     "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
     "                       [--threads N] [--firmware FILE] [--wave FILE] [--trace FILE] [--counters FILE]\n"
+    "                       [--native NODE,... [--native-delay CYCLES]]\n"
     "\n"
     "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
     "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
@@ -36,7 +39,9 @@ constexpr const char* kUsage =
     "  --firmware  image of the microcontroller, 32-bit words in hexadecimal; default: the one built with it\n"
     "  --wave      waveforms of node 0, in the build that has them (unisono-cluster-wave)\n"
     "  --trace     a timeline of the moves of all engines, for Perfetto (Trace Event Format)\n"
-    "  --counters  the engines' counters at the end, as JSON\n";
+    "  --counters  the engines' counters at the end, as JSON\n"
+    "  --native    nodes whose engine is the native one, in C++, on the same network; it takes no time, but for\n"
+    "  --native-delay  cycles that pass before a message of such an engine leaves; default 0\n";
 
 constexpr std::uint64_t kMostNodes = 64;
 
@@ -54,6 +59,33 @@ std::uint64_t number_of(std::string_view option, std::string_view text) {
     throw Error(ErrorCode::kInvalidArgument, std::string(option) + ": '" + std::string(text) + "' is not a number");
   }
   return value;
+}
+
+/// Numbers with commas between them.
+std::vector<std::uint64_t> numbers_of(std::string_view option, std::string_view text) {
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    numbers.push_back(number_of(option, text.substr(at, comma - at)));
+    at = comma + 1;
+  }
+  return numbers;
+}
+
+/// What `--native` names.
+std::vector<std::uint32_t> native_of(std::span<const std::uint64_t> named, std::uint64_t nodes) {
+  std::vector<std::uint32_t> native;
+  for (const std::uint64_t node : named) {
+    if (node >= nodes) {
+      throw Error(ErrorCode::kInvalidArgument, "--native: there is no node " + std::to_string(node) +
+                                                   "; the cluster has nodes 0 to " + std::to_string(nodes - 1));
+    }
+    if (std::find(native.begin(), native.end(), node) != native.end()) {
+      throw Error(ErrorCode::kInvalidArgument, "--native names node " + std::to_string(node) + " twice");
+    }
+    native.push_back(static_cast<std::uint32_t>(node));
+  }
+  return native;
 }
 
 std::string text_of(const std::string& file) {
@@ -93,6 +125,7 @@ Options parse(int count, char** arguments) {
   std::uint64_t nodes = 0;
   bool unified = false;
   unisono::sim::ClusterFile file;
+  std::vector<std::uint64_t> native;
   for (int i = 1; i < count; ++i) {
     const std::string option = arguments[i];
     if (option == "--help" || option == "-h") {
@@ -128,12 +161,12 @@ Options parse(int count, char** arguments) {
     } else if (option == "--counters") {
       options.counters = value;
       written(option, value);
+    } else if (option == "--native") {
+      native = numbers_of(option, value);
+    } else if (option == "--native-delay") {
+      cluster.native_delay = number_of(option, value);
     } else if (option == "--fd") {
-      for (std::size_t at = 0; at <= value.size();) {
-        const std::size_t comma = std::min(value.find(',', at), value.size());
-        options.sockets.push_back(static_cast<int>(number_of(option, std::string_view(value).substr(at, comma - at))));
-        at = comma + 1;
-      }
+      for (const std::uint64_t number : numbers_of(option, value)) options.sockets.push_back(static_cast<int>(number));
     } else {
       throw Error(ErrorCode::kInvalidArgument, "there is no option " + option + "\n" + kUsage);
     }
@@ -144,6 +177,10 @@ Options parse(int count, char** arguments) {
   if (options.sockets.size() != nodes) {
     throw Error(ErrorCode::kInvalidArgument, "--fd names " + std::to_string(options.sockets.size()) + " sockets for " +
                                                  std::to_string(nodes) + " nodes");
+  }
+  cluster.native = native_of(native, nodes);
+  if (!cluster.wave.empty() && std::find(cluster.native.begin(), cluster.native.end(), 0U) != cluster.native.end()) {
+    throw Error(ErrorCode::kInvalidArgument, "--wave shows node 0, and --native names it: it has no signals");
   }
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
   cluster.network.nodes = static_cast<std::uint32_t>(nodes);
@@ -180,11 +217,13 @@ int main(int count, char** arguments) {
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);
     const double user = static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec);
+    const std::size_t native = options.cluster.native.size();
+    const std::string of_these = native == 0 ? "" : " (" + std::to_string(native) + " native)";
     std::fprintf(stderr,
-                 "unisono-cluster: %u nodes, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
+                 "unisono-cluster: %u nodes%s, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
                  "%.1f us of processor time per node and cycle\n",
-                 cluster.nodes(), cycles, cycles * 1000 / khz, khz / 1000, cycles / server.seconds() / 1000,
-                 cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
+                 cluster.nodes(), of_these.c_str(), cycles, cycles * 1000 / khz, khz / 1000,
+                 cycles / server.seconds() / 1000, cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "unisono-cluster: %s\n", error.what());

@@ -40,6 +40,8 @@ class ClusterOptions:
     wave: str | None = None
     trace: str | None = None
     counters: bool = False
+    native: tuple[int, ...] | None = None  #: ranks whose engine is the native one
+    native_delay: int | None = None  #: cycles that pass before what these send leaves
 
     def given(self) -> list[str]:
         """The options of `unisono run` that were used."""
@@ -50,17 +52,22 @@ class ClusterOptions:
             "--wave": self.wave,
             "--trace": self.trace,
             "--counters": self.counters or None,
+            "--native": self.native,
+            "--native-delay": self.native_delay,
         }
         return [name for name, value in names.items() if value is not None]
 
     def arguments(self) -> list[str]:
         """As the cluster has them."""
+        native = None if self.native is None else ",".join(map(str, self.native))
         pairs = (
             ("--config", self.network),
             ("--seed", self.seed),
             ("--memory", self.memory),
             ("--wave", self.wave),
             ("--trace", self.trace),
+            ("--native", native),
+            ("--native-delay", self.native_delay),
         )
         return [text for name, value in pairs if value is not None for text in (name, str(value))]
 
@@ -111,6 +118,13 @@ class Cluster:
             raise ClusterError(f"{nodes} ranks were asked for; a simulated cluster has up to {MOST_NODES} nodes")
         if options.network is not None and not os.path.isfile(options.network):
             raise ClusterError(f"--network: there is no file {options.network}")
+        for rank in options.native or ():
+            if rank >= nodes:
+                raise ClusterError(f"--native: there is no rank {rank}; the job has ranks 0 to {nodes - 1}")
+        if options.native_delay is not None and not options.native:
+            raise ClusterError("--native-delay is of ranks that --native names, and none is named")
+        if options.wave is not None and 0 in (options.native or ()):
+            raise ClusterError("--wave shows the engine of rank 0, and --native names that rank: it has no signals")
         self._nodes = nodes
         self._options = options
         self._program = find_cluster(NAME if options.wave is None else WITH_WAVES)

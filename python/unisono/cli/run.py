@@ -63,6 +63,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--trace", metavar="FILE", help="write a timeline of the moves of all engines (JSON, for Perfetto)"
     )
     cluster.add_argument("--counters", action="store_true", help="print the engines' counters at the end")
+    cluster.add_argument(
+        "--native",
+        type=_rank_list,
+        metavar="RANK,...",
+        help="ranks whose engine is the native one, in C++, instead of a simulated one; all are on one network",
+    )
+    cluster.add_argument(
+        "--native-delay",
+        type=_cycles,
+        metavar="CYCLES",
+        help="time that passes before a message of such a rank leaves (default 0: the native engine takes no time)",
+    )
     parser.add_argument("program", help="the program, found as a shell finds it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(execute=execute)
@@ -89,13 +101,39 @@ def _seed(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 2^64-1")
 
 
+def _rank_list(text: str) -> tuple[int, ...]:
+    try:
+        ranks = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        ranks = (-1,)
+    if min(ranks) < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of ranks with commas between them, such as 1,3")
+    if len(set(ranks)) != len(ranks):
+        raise argparse.ArgumentTypeError(f"{text!r} names a rank twice")
+    return ranks
+
+
+def _cycles(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        if 0 <= int(text) < 1 << 32:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number of cycles from 0 to 2^32-1")
+
+
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     platform = options.platform or os.environ.get("UNISONO_PLATFORM") or PLATFORMS[0]
     if platform not in PLATFORMS:
         return _refuse(f"UNISONO_PLATFORM is {platform!r}; known are {', '.join(PLATFORMS)}", 2)
     wishes = ClusterOptions(
-        options.network, options.seed, options.platform_model, options.wave, options.trace, options.counters
+        options.network,
+        options.seed,
+        options.platform_model,
+        options.wave,
+        options.trace,
+        options.counters,
+        options.native,
+        options.native_delay,
     )
     if platform != "rtl" and wishes.given():
         return _refuse(f"{' and '.join(wishes.given())} goes with --platform rtl; the platform is {platform}", 2)
