@@ -39,7 +39,7 @@ struct alignas(128) Plan {
   std::uint64_t dst_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t params_bytes = 0;
-  std::uint32_t users = 0;        ///< slots that run it
+  std::uint32_t users = 0;  ///< slots that run it
   const Algorithm* algorithm = nullptr;
 };
 static_assert(sizeof(Plan) == std::size_t{1} << port::kNextPlanBit, "the unit gives the offset of a plan");

@@ -473,9 +473,9 @@ class DeviceEngine::Impl {
     const std::size_t moves = checked.program.moves.size(), words = checked.program.pool.size();
     if (moves > kLoadedMoves || words > kLoadedWords) {
       refuse(ErrorCode::kCapacity, "rank " + std::to_string(work.group->state.rank) + " has " + std::to_string(moves) +
-                                       " moves and " + std::to_string(words) +
-                                       " words of peer lists; a device holds " + std::to_string(kLoadedMoves) +
-                                       " and " + std::to_string(kLoadedWords) + " of a program");
+                                       " moves and " + std::to_string(words) + " words of peer lists; a device holds " +
+                                       std::to_string(kLoadedMoves) + " and " + std::to_string(kLoadedWords) +
+                                       " of a program");
     }
     if (checked.writes_params) refuse(ErrorCode::kUnsupported, "it writes its own params, which a device cannot do");
   }

@@ -219,10 +219,17 @@ class Cluster:
 
 
 def counter_table(ranks: list[dict[str, int]]) -> str:
-    """The engines' counters, a column for each rank; those that are 0 everywhere are left out."""
-    names = [name for name in ranks[0] if any(rank[name] for rank in ranks)]
+    """The engines' counters, a column for each rank; those that are 0 everywhere are left out.
+
+    The native engine in the place of a node counts none of them; its column is empty.
+    """
+    known = next(filter(None, ranks), {})
+    names = [name for name in known if any(rank.get(name) for rank in ranks)]
     left = max(map(len, names), default=0)
-    columns = [[f"rank {number}", *(f"{rank[name]:,}" for name in names)] for number, rank in enumerate(ranks)]
+    columns = [
+        [f"rank {number}", *(f"{rank[name]:,}" if rank else "native" for name in names)]
+        for number, rank in enumerate(ranks)
+    ]
     widths = [max(map(len, column)) for column in columns]
     lines = [
         "  ".join(

@@ -191,3 +191,11 @@ def test_a_wave_has_something_in_it(tmp_path: Path) -> None:
 def test_counters_are_those_of_the_specification() -> None:
     assert [counter.value for counter in Counter] == list(range(len(Counter)))
     assert len(Counter) <= 64
+
+
+def test_a_native_rank_has_no_column_of_numbers() -> None:
+    table = counter_table([{}, {"cycles": 1200, "jobs": 0}, {"cycles": 1300, "jobs": 0}])
+    assert [line.split() for line in table.splitlines()] == [
+        ["rank", "0", "rank", "1", "rank", "2"],
+        ["cycles", "native", "1,200", "1,300"],
+    ]

@@ -308,7 +308,8 @@ TEST_F(Kernels, FromTheCallToTheFirstWord) {
     first = cluster_.node(0).first_sent() - (probes[0].first_call - 1 + behind);
     std::printf("[ kernel ] call to first word on the network: %llu cycles\n", static_cast<unsigned long long>(first));
     ASSERT_NO_FATAL_FAILURE(run_until([&] {
-      return probes[0].answers.size() == static_cast<std::size_t>(round) + 1 && probes[1].answers.size() == probes[0].answers.size();
+      return probes[0].answers.size() == static_cast<std::size_t>(round) + 1 &&
+             probes[1].answers.size() == probes[0].answers.size();
     }));
     EXPECT_EQ(probes[0].answers.back(), send.call_id);
     EXPECT_EQ(probes[1].answers.back(), receive.call_id);

@@ -48,8 +48,7 @@ std::optional<Case> random_case(std::uint32_t seed, std::uint32_t size) {
     if (program.moves.size() > kLoadedMoves || program.pool.size() > kLoadedWords) return std::nullopt;
   }
   for (std::uint32_t r = 0; r < size; ++r) made.inputs.push_back({generator.data(r, 0), generator.data(r, 1), {}});
-  const reference::Job job =
-      reference::make_job(made.programs, made.dtype, generator.src_bytes(), generator.bytes());
+  const reference::Job job = reference::make_job(made.programs, made.dtype, generator.src_bytes(), generator.bytes());
   made.expected = reference::interpret(job, made.inputs);
   return made;
 }
@@ -98,7 +97,8 @@ TEST_P(Programs, GiveTheInterpretersBits) {
         job.host(rank).submit(call_of(*tried, rank, slot_of(rank), id));
       }
       for (std::uint32_t rank = 0; rank < size; ++rank) {
-        ASSERT_EQ(job.host(rank).completion(kLimit), std::pair(id, std::uint16_t{0})) << "seed " << seed << ", " << rank;
+        ASSERT_EQ(job.host(rank).completion(kLimit), std::pair(id, std::uint16_t{0}))
+            << "seed " << seed << ", " << rank;
         std::vector<std::byte> result(tried->expected[rank].size());
         job.cluster().node(rank).load(kDst, result);
         EXPECT_TRUE(result == tried->expected[rank]) << "seed " << seed << ", rank " << rank << " of " << size;

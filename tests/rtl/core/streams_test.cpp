@@ -91,9 +91,12 @@ Bytes joined(const std::vector<Bytes>& packets) {
 bool uses_dst(const Call& call, std::uint32_t rank) {
   switch (call.collective) {
     case Collective::kReduce:
-    case Collective::kGather: return rank == call.root;
-    case Collective::kExscan: return rank != 0;
-    default: return true;
+    case Collective::kGather:
+      return rank == call.root;
+    case Collective::kExscan:
+      return rank != 0;
+    default:
+      return true;
   }
 }
 
@@ -112,7 +115,8 @@ bool run(const reference::Job& job, bool src, bool dst, int only, const MachineS
   const auto streams = [&](std::uint32_t rank) { return only < 0 || rank == static_cast<std::uint32_t>(only); };
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     std::array<std::pair<std::uint64_t, std::uint64_t>, 5> regions{};
-    for (std::size_t region = 0; region < 5; ++region) regions[region] = {place(0, region), job.region_bytes[rank][region]};
+    for (std::size_t region = 0; region < 5; ++region)
+      regions[region] = {place(0, region), job.region_bytes[rank][region]};
     auto* memory = machine[rank].memory().data();
     std::memcpy(memory + place(0, 0), inputs[rank].src.data(), inputs[rank].src.size());
     std::memcpy(memory + place(0, 1), inputs[rank].dst.data(), inputs[rank].dst.size());
@@ -174,40 +178,39 @@ std::string name(const Algorithm& algorithm) {
 // Every algorithm is either right with streams or refused: with one for src (s), for dst (d), for both (b). The lists
 // are those of docs/rtl/kernel_streams.md.
 TEST(Streams, AsSrcAndDstOfCalls) {
-  const std::map<std::string, std::string> known = {
-      {"allgather/bruck", "s"},
-      {"allgather/flat", "s"},
-      {"allgather/recursive_doubling", "s"},
-      {"allgather/ring", "s"},
-      {"allreduce/flat", "d"},
-      {"allreduce/rabenseifner", ""},
-      {"allreduce/recursive_doubling", "d"},
-      {"allreduce/reduce_bcast", "s"},
-      {"allreduce/ring", ""},
-      {"allreduce/two_level", "s"},
-      {"alltoall/bruck", ""},
-      {"alltoall/pairwise", ""},
-      {"alltoall/scattered", ""},
-      {"bcast/binomial", ""},
-      {"bcast/chain", "d"},
-      {"bcast/linear", ""},
-      {"bcast/scatter_allgather", ""},
-      {"combine/direct", "s"},
-      {"copy/direct", "sdb"},
-      {"exscan/linear", "s"},
-      {"exscan/recursive_doubling", ""},
-      {"gather/binomial", "s"},
-      {"gather/linear", "s"},
-      {"reduce/binomial", "s"},
-      {"reduce/chain", "sdb"},
-      {"reduce/linear", "s"},
-      {"reduce_scatter/pairwise", ""},
-      {"reduce_scatter/recursive_halving", "d"},
-      {"reduce_scatter/ring", "d"},
-      {"scan/linear", "sdb"},
-      {"scan/recursive_doubling", ""},
-      {"scatter/binomial", "d"},
-      {"scatter/linear", "d"}};
+  const std::map<std::string, std::string> known = {{"allgather/bruck", "s"},
+                                                    {"allgather/flat", "s"},
+                                                    {"allgather/recursive_doubling", "s"},
+                                                    {"allgather/ring", "s"},
+                                                    {"allreduce/flat", "d"},
+                                                    {"allreduce/rabenseifner", ""},
+                                                    {"allreduce/recursive_doubling", "d"},
+                                                    {"allreduce/reduce_bcast", "s"},
+                                                    {"allreduce/ring", ""},
+                                                    {"allreduce/two_level", "s"},
+                                                    {"alltoall/bruck", ""},
+                                                    {"alltoall/pairwise", ""},
+                                                    {"alltoall/scattered", ""},
+                                                    {"bcast/binomial", ""},
+                                                    {"bcast/chain", "d"},
+                                                    {"bcast/linear", ""},
+                                                    {"bcast/scatter_allgather", ""},
+                                                    {"combine/direct", "s"},
+                                                    {"copy/direct", "sdb"},
+                                                    {"exscan/linear", "s"},
+                                                    {"exscan/recursive_doubling", ""},
+                                                    {"gather/binomial", "s"},
+                                                    {"gather/linear", "s"},
+                                                    {"reduce/binomial", "s"},
+                                                    {"reduce/chain", "sdb"},
+                                                    {"reduce/linear", "s"},
+                                                    {"reduce_scatter/pairwise", ""},
+                                                    {"reduce_scatter/recursive_halving", "d"},
+                                                    {"reduce_scatter/ring", "d"},
+                                                    {"scan/linear", "sdb"},
+                                                    {"scan/recursive_doubling", ""},
+                                                    {"scatter/binomial", "d"},
+                                                    {"scatter/linear", "d"}};
   std::map<std::string, std::string> found;
   for (const Algorithm& algorithm : algorithms()) {
     const Collective collective = algorithm.collective;
@@ -256,7 +259,8 @@ Program program_of(std::vector<Move> moves) {
 using build::Build;
 
 /// Runs one rank's program without regions until it ends; the code of its failure, or 0.
-std::uint16_t run_alone(CoreMachine& machine, std::uint32_t slot, const Program& program, std::uint64_t limit = 20'000) {
+std::uint16_t run_alone(CoreMachine& machine, std::uint32_t slot, const Program& program,
+                        std::uint64_t limit = 20'000) {
   Call call;
   call.size = machine.size();
   machine[0].begin(slot, call, program, 3, {});
@@ -410,10 +414,10 @@ TEST(Streams, AKernelThatSleepsHoldsUpNobodyElse) {
   machine[1].kernel(0).reads = false;
   const Bytes much = random_bytes(40'000, random);
   give(machine[0].kernel(1), much, random);
-  begin_pair(machine, 0, 0, true, much.size(), 9, 0, 1, true);   // more than the queue of the port takes
+  begin_pair(machine, 0, 0, true, much.size(), 9, 0, 1, true);  // more than the queue of the port takes
   begin_pair(machine, 1, 0, false, much.size(), 9, 0, 0, true);
   begin_pair(machine, 1, 1, false, 500, 10, 0, place(1, 1), false);
-  begin_pair(machine, 1, 2, true, 3000, 11, 0, 3, true);         // nobody gives anything there
+  begin_pair(machine, 1, 2, true, 3000, 11, 0, 3, true);  // nobody gives anything there
   begin_pair(machine, 0, 2, false, 3000, 11, 0, place(2, 1), false);
   machine.run(3000);
   std::uint32_t sequence = 1;
