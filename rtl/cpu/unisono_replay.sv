@@ -274,7 +274,6 @@ module unisono_replay
 
   // Of a program, only the signature was given when it was loaded.
   context_t context_there_q;
-  length_t length_there;
   always_ff @(posedge clk_i) begin
     context_there_q <= contexts[entry_q];
     if (is_program) begin
@@ -284,7 +283,6 @@ module unisono_replay
       context_there_q.dtype <= datatype_e'(key_q.head[29:24]);
     end
   end
-  assign length_there = lengths[entry_of_q[slot_q]];
 
   // The tag of a call that is replayed is looked at here, all else has been when the program was made. Ports
   // of streams stand in the descriptor, where the key does not reach.
@@ -303,6 +301,10 @@ module unisono_replay
 
   logic own_valid, own_end, own_moves, step_own, step_ends;
   lists_t sent_q;
+  // The program at hand, and the next of its moves.
+  entry_t play_entry_q;
+  moves_t play_count_q;
+  length_t length_q;
   logic [1:0] settle_q;                    // cycles since the last beat of the step, up to 3
   moves_t left_q;                          // of the step
 
@@ -390,11 +392,11 @@ module unisono_replay
   assign keeps_length = cpu_moves && cpu_move_end_i && recording_q[cpu_move_slot_i];
 
   // ------------------------------------------------------------------------------------------- loading
-  // What is kept goes first. A word of the host waits, and another can come only when it was taken.
+  // What may be kept goes first. A word of the host waits, and another can come only when it was taken.
 
   assign load_slot = begins ? program_data_i[ProgramWidth-1:0] : load_slot_q;
   assign load_entry = ~entry_t'(load_slot);
-  assign program_ready_o = !(keeps_context || keeps_length || keeps_move || keeps_list);
+  assign program_ready_o = !(cpu_context_valid_i || cpu_move_valid_i || cpu_list_valid_i);
   assign begins = program_valid_i && program_ready_o && program_word_i == 2'd0;
   assign lists_more = program_valid_i && program_ready_o && program_word_i == 2'd1 && !load_bad_q &&
                       !load_lists_q[ListWidth];
@@ -478,10 +480,8 @@ module unisono_replay
         if (entry_of_q[s] == load_entry) recording_q[s] <= 1'b0;
       end
     end
-    if (own_moves) begin
-      if (own_end) playing_q[slot_q] <= 1'b0;
-      else count_q[slot_q] <= count_q[slot_q] + 1'b1;
-    end
+    if (own_moves && own_end) playing_q[slot_q] <= 1'b0;
+    if (step_own) count_q[slot_q] <= play_count_q;
     if (cpu_work_valid_o && cpu_work_ready_i && cpu_work_o.kind == WorkControl) begin
       known_q <= '0;
       recording_q <= '0;
@@ -494,6 +494,20 @@ module unisono_replay
   end
 
   // --------------------------------------------------------------------------------------- giving out
+
+  always_ff @(posedge clk_i) begin
+    if (state_q == StLook) begin
+      play_entry_q <= entry_q;
+      play_count_q <= '0;
+      length_q <= lengths[entry_q];
+    end else if (state_q == StIdle) begin
+      play_entry_q <= entry_of_q[work_i.slot];
+      play_count_q <= count_q[work_i.slot];
+      length_q <= lengths[entry_of_q[work_i.slot]];
+    end else if (own_moves && !own_end) begin
+      play_count_q <= play_count_q + 1'b1;
+    end
+  end
 
   // Words stand at the memories' outputs before they are wanted.
   typedef struct packed {
@@ -512,7 +526,7 @@ module unisono_replay
                           : {entry_of_q[cpu_move_slot_i], count_q[cpu_move_slot_i][IndexWidth-1:0]}),
     .wr_data_i(kept_in),
     .rd_en_i(read_move), .rd_out_en_i(1'b1),
-    .rd_addr_i({state_q == StLook ? entry_q : entry_of_q[slot_q], read_index}), .rd_data_o(kept)
+    .rd_addr_i({state_q == StLook ? entry_q : play_entry_q, read_index}), .rd_data_o(kept)
   );
 
   logic read_list, have_list_q, own_list, list_left;
@@ -524,18 +538,18 @@ module unisono_replay
                           : {entry_of_q[cpu_list_slot_i], cpu_list_index_i[ListWidth-1:0]}),
     .wr_data_i(lists_more ? program_data_i[23:0] : cpu_list_word_i),
     .rd_en_i(read_list), .rd_out_en_i(1'b1),
-    .rd_addr_i({state_q == StLook ? entry_q : entry_of_q[slot_q], list_index}), .rd_data_o(list_kept)
+    .rd_addr_i({state_q == StLook ? entry_q : play_entry_q, list_index}), .rd_data_o(list_kept)
   );
 
-  assign own_end = count_q[slot_q] == length_there.moves;
-  assign list_left = sent_q != length_there.lists;
+  assign own_end = play_count_q == length_q.moves;
+  assign list_left = sent_q != length_q.lists;
   assign own_valid = state_q == StPlay && settle_q == '0 &&
                      (own_end ? !list_left : have_q && left_q != '0 && kept.lists <= sent_q);
   assign own_list = state_q == StPlay && have_list_q && list_left && !cpu_list_valid_i;
 
   // The first word of each is fetched while the arguments are compared; in a later step, when it begins.
   assign read_move = (state_q == StLook && look_q == LookCompare) || (state_q == StPlay && (!have_q || own_moves));
-  assign read_index = state_q == StLook ? '0 : count_q[slot_q][IndexWidth-1:0] + IndexWidth'(own_moves);
+  assign read_index = state_q == StLook ? '0 : play_count_q[IndexWidth-1:0] + IndexWidth'(own_moves);
   assign read_list = (state_q == StLook && look_q == LookCompare) || own_list;
   assign list_index = state_q == StLook ? '0 : sent_q[ListWidth-1:0] + 1'b1;
 
@@ -601,20 +615,21 @@ module unisono_replay
   } numbers_t;
   (* ram_style = "distributed" *) numbers_t numbers [Communicators];
   logic [Communicators-1:0] counted_q;
+  // Of the start at hand; a context follows it after many cycles.
   logic [CommunicatorWidth-1:0] number_of;
   numbers_t number_there;
-  logic [31:0] number;
+  logic [31:0] number_q;
   context_t context_given;
   logic numbered;
+  assign number_of = key_q.communicator[CommunicatorWidth-1:0];
+  assign number_there = numbers[number_of];
   assign context_given = replayed_o ? context_there_q : cpu_context_i;
   assign numbered = context_given.space == SpaceCollective;
-  assign number_of = context_given.communicator[CommunicatorWidth-1:0];
-  assign number_there = numbers[number_of];
-  assign number = counted_q[number_of] && number_there.state == key_q.state[31:Life] ? number_there.next : '0;
 
   always_ff @(posedge clk_i) begin
+    number_q <= counted_q[number_of] && number_there.state == key_q.state[31:Life] ? number_there.next : '0;
     if (context_valid_o && numbered) begin
-      numbers[number_of] <= '{state: key_q.state[31:Life], next: number + 32'd1};
+      numbers[number_of] <= '{state: key_q.state[31:Life], next: number_q + 32'd1};
       counted_q[number_of] <= 1'b1;
     end
     if (!rst_ni) counted_q <= '0;
@@ -624,7 +639,7 @@ module unisono_replay
   assign context_slot_o = replayed_o ? slot_q : cpu_context_slot_i;
   always_comb begin
     context_o = context_given;
-    if (numbered) context_o.sequence_or_tag = number;
+    if (numbered) context_o.sequence_or_tag = number_q;
     else if (replayed_o) context_o.sequence_or_tag = tag_q;
   end
 
@@ -639,6 +654,9 @@ module unisono_replay
   cleared_before_start :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
       looks |-> !playing_q[work_i.slot] && !recording_q[work_i.slot]);
+  context_of_the_start :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+      context_valid_o |-> context_o.communicator == key_q.communicator[7:0]);
   start_before_context :
   assert property (@(posedge clk_i) disable iff (!rst_ni) cpu_context_valid_i |-> starting_q);
 `endif
