@@ -289,9 +289,13 @@ class Processes:
 
 
 class Cluster:
-    """Engines in RTL: each rank a process attached to its own node of the simulated cluster (`make cluster`)."""
+    """Engines in RTL: each rank a process attached to its own node of the simulated cluster (`make cluster`). Of the
+    ranks that are named the engine is the native one."""
 
     name = "rtl"
+
+    def __init__(self, native: Sequence[int] = ()) -> None:
+        self._options = ("--native", ",".join(map(str, native))) if native else ()
 
     def admits(self, case: Case) -> bool:
         """What the engines' capability word has; the rest is refused, which `test_rtl` tests by itself."""
@@ -300,7 +304,7 @@ class Cluster:
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
         task = (list(cases), "ordinary", {})
-        by_rank = in_processes("worker", ranks, task, ("--platform", "rtl"), seconds=1800)
+        by_rank = in_processes("worker", ranks, task, ("--platform", "rtl", *self._options), seconds=1800)
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 

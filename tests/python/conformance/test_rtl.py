@@ -34,30 +34,39 @@ def same(got: Outcome, want: Outcome) -> bool:
     return all(got[field].tobytes() == want[field].tobytes() for field in fields)
 
 
-def cases_of(ranks: int) -> list[Case]:
-    """Some of the core of each algorithm, drawn by number; one beyond a segment among them."""
+def cases_of(ranks: int, few: int) -> list[Case]:
+    """`few` of the core of each algorithm, drawn by number, and one beyond a segment; or all."""
     cluster, chosen = Cluster(), []
     for name in names():
         own = [case for case in core(*name, ranks) if cluster.admits(case)]
         large = [case for case in edges(*name, ranks) if cluster.admits(case)]
         if WIDTH < 2:
             rng = random.Random(f"{SEED} {name} {ranks}")
-            own = rng.sample(own, min(len(own), FEW[ranks]))
+            own = rng.sample(own, min(len(own), few))
             large = rng.sample(large[:2], min(len(large), 1))
         chosen += own + large
     return chosen
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-def test_engines_in_rtl_agree_with_the_interpreter(ranks: int) -> None:
-    cases = cases_of(ranks)
+def agree_with_the_interpreter(cluster: Cluster, ranks: int, few: int) -> None:
+    cases = cases_of(ranks, few)
     wrong = []
-    for case, outcomes in zip(cases, Cluster().run(ranks, cases), strict=True):
+    for case, outcomes in zip(cases, cluster.run(ranks, cases), strict=True):
         expected = interpret(case, "least_permissive", case.seed)
         for rank, (got, want) in enumerate(zip(outcomes, expected, strict=True)):
             if not same(got, want):
                 wrong.append(f"{case}: rank {rank}: {got if isinstance(got, str) else 'another result'}")
     assert not wrong, "\n".join([f"{len(wrong)} wrong of {len(cases)} cases:", *wrong[:20]])
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_engines_in_rtl_agree_with_the_interpreter(ranks: int) -> None:
+    agree_with_the_interpreter(Cluster(), ranks, FEW[ranks])
+
+
+@pytest.mark.parametrize(("ranks", "native"), [(2, (0,)), (2, (1,)), (3, (1,)), (3, (0, 2)), (4, (1, 3)), (4, (2,))])
+def test_members_of_which_some_are_native(ranks: int, native: tuple[int, ...]) -> None:
+    agree_with_the_interpreter(Cluster(native), ranks, 1)
 
 
 # Nothing of it was known when the model was built.

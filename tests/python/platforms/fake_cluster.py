@@ -25,7 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, required=True)
     parser.add_argument("--fd", required=True)
-    for name in ("--config", "--seed", "--memory", "--wave", "--trace", "--counters"):
+    for name in ("--config", "--seed", "--memory", "--wave", "--trace", "--counters", "--native", "--native-delay"):
         parser.add_argument(name)
     options = parser.parse_args()
     how = os.environ.get("MISBEHAVIOUR", "")
@@ -34,6 +34,8 @@ def main() -> int:
         if name is not None:
             with open(name, "w") as file:
                 file.write(text)
+    if options.native is not None:
+        print(f"native: {options.native} {options.native_delay}", flush=True)
     ends = [socket.socket(fileno=int(text)) for text in options.fd.split(",")]
     assert len(ends) == options.n
     if how == "exits at once":

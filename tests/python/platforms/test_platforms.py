@@ -282,6 +282,36 @@ def test_options_are_passed_on(tmp_path: Path, fake: Path, firmware: Path) -> No
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert f"[cluster] options: {network} 7 unified w" in done.stderr
+    done = run(
+        "-n", 4, "--platform", "rtl", "--native", "3,1", "--native-delay", 25, "true",
+        UNISONO_CLUSTER=fake, UNISONO_FIRMWARE=firmware,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "[cluster] native: 3,1 25" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--native", "1,2"), "there is no rank 2; the job has ranks 0 to 1"),
+        (("--native", "1,1"), "names a rank twice"),
+        (("--native", "all"), "no list of ranks"),
+        (("--native", "-1"), "no list of ranks"),
+        (("--native", "1", "--native-delay", "x"), "no whole number of cycles"),
+        (("--native-delay", "3"), "none is named"),
+        (("--native", "0", "--wave", "w"), "it has no signals"),
+    ],
+)
+def test_native_ranks_that_cannot_be(fake: Path, firmware: Path, options: tuple[str, ...], words: str) -> None:
+    done = run("-n", 2, "--platform", "rtl", *options, "true", UNISONO_CLUSTER=fake, UNISONO_FIRMWARE=firmware)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+def test_native_ranks_without_a_cluster() -> None:
+    done = run("-n", 2, "--native", "1", "true")
+    assert done.returncode == 2
+    assert "--native goes with --platform rtl; the platform is native" in done.stderr
     assert "[cluster] last words: 0 cycles" in done.stderr
 
 

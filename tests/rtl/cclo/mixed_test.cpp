@@ -249,6 +249,55 @@ TEST(Mixed, TheSameRunHasTheSameCycles) {
   EXPECT_GT(slower.back(), once.back() + 100);
 }
 
+/// A rank waits for one that never calls; its deadline counts simulated time, whichever engine it has.
+TEST(Mixed, ACallThatNobodyAnswersEndsByItsDeadline) {
+  constexpr std::uint32_t kDeadline = 20;      // us
+  constexpr std::uint64_t kCycles = 20 * 250;  // of it
+  for (const std::uint32_t caller : {0U, 1U}) {
+    Job job(mixed(2, {1}));
+    CallDescriptor call;
+    call.collective = Collective::kBarrier;
+    call.algorithm = 0;
+    for (const Algorithm* algorithm : CallCase::algorithms()) {
+      if (algorithm->collective != Collective::kBarrier || call.algorithm != 0) continue;
+      call.algorithm = static_cast<std::uint8_t>(algorithm - algorithms().data() + 1);
+    }
+    call.communicator = kPlace;
+    call.deadline_us = kDeadline;
+    call.call_id = job.next_id();
+    const std::uint64_t begin = job.cluster().cycle();
+    job.host(caller).submit(call);
+    EXPECT_EQ(job.host(caller).completion(kLimit).second, static_cast<std::uint16_t>(ErrorCode::kTimeout)) << caller;
+    EXPECT_GE(job.cluster().cycle() - begin, kCycles);
+    EXPECT_LT(job.cluster().cycle() - begin, kCycles + 2000);
+  }
+}
+
+/// A broadcast of another length than the root's: whoever receives it finds that, whichever engine it has.
+TEST(Mixed, DifferentCallsAreAMismatch) {
+  const auto all = CallCase::algorithms();
+  const auto bcast = std::find_if(
+      all.begin(), all.end(), [](const Algorithm* algorithm) { return algorithm->collective == Collective::kBcast; });
+  for (const std::uint32_t root : {0U, 1U}) {
+    Job job(mixed(2, {1}));
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      CallDescriptor call;
+      call.collective = Collective::kBcast;
+      call.algorithm = static_cast<std::uint8_t>(*bcast - algorithms().data() + 1);
+      call.dtype = Datatype::kInt32;
+      call.count = 10 + rank;
+      call.root = root;
+      call.communicator = kPlace;
+      call.dst_address = call.src_address = sim::Node::kMemoryAddress;
+      call.dst_bytes = call.src_bytes = 4096;
+      call.call_id = job.next_id();
+      job.host(rank).submit(call);
+    }
+    EXPECT_EQ(job.host(1 - root).completion(20'000).second, static_cast<std::uint16_t>(ErrorCode::kMismatchedCall))
+        << "root " << root;
+  }
+}
+
 TEST(Mixed, RefusesANodeThatIsNotThere) {
   try {
     sim::Cluster cluster(mixed(2, {1, 2}));
