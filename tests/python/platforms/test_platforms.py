@@ -282,6 +282,7 @@ def test_options_are_passed_on(tmp_path: Path, fake: Path, firmware: Path) -> No
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert f"[cluster] options: {network} 7 unified w" in done.stderr
+    assert "[cluster] last words: 0 cycles" in done.stderr
     done = run(
         "-n", 4, "--platform", "rtl", "--native", "3,1", "--native-delay", 25, "true",
         UNISONO_CLUSTER=fake, UNISONO_FIRMWARE=firmware,
@@ -312,7 +313,6 @@ def test_native_ranks_without_a_cluster() -> None:
     done = run("-n", 2, "--native", "1", "true")
     assert done.returncode == 2
     assert "--native goes with --platform rtl; the platform is native" in done.stderr
-    assert "[cluster] last words: 0 cycles" in done.stderr
 
 
 def test_what_is_missing_is_named(tmp_path: Path, fake: Path, firmware: Path) -> None:
