@@ -37,7 +37,8 @@ constexpr const char* kUsage =
     "  --threads   that evaluate nodes at the same time, which changes no cycle; default: one per node, as far as\n"
     "              there are processors\n"
     "  --firmware  image of the microcontroller, 32-bit words in hexadecimal; default: the one built with it\n"
-    "  --wave      waveforms of node 0, in the build that has them (unisono-cluster-wave)\n"
+    "  --wave      waveforms of a node, in the build that has them (unisono-cluster-wave)\n"
+    "  --wave-node of which; default 0\n"
     "  --trace     a timeline of the moves of all engines, for Perfetto (Trace Event Format)\n"
     "  --counters  the engines' counters at the end, as JSON\n"
     "  --native    nodes whose engine is the native one, in C++, on the same network; it takes no time, but for\n"
@@ -154,6 +155,11 @@ Options parse(int count, char** arguments) {
       cluster.firmware = value;
     } else if (option == "--wave") {
       cluster.wave = value;
+    } else if (option == "--wave-node") {
+      const std::uint64_t number = number_of(option, value);
+      if (number >= kMostNodes)
+        throw Error(ErrorCode::kInvalidArgument, "--wave-node: 0 to 63\n" + std::string(kUsage));
+      cluster.wave_node = static_cast<std::uint32_t>(number);
     } else if (option == "--trace") {
       options.trace = value;
       cluster.trace = true;
@@ -179,8 +185,12 @@ Options parse(int count, char** arguments) {
                                                  std::to_string(nodes) + " nodes");
   }
   cluster.native = native_of(native, nodes);
-  if (!cluster.wave.empty() && std::find(cluster.native.begin(), cluster.native.end(), 0U) != cluster.native.end()) {
-    throw Error(ErrorCode::kInvalidArgument, "--wave shows node 0, and --native names it: it has no signals");
+  if (cluster.wave_node >= nodes) {
+    throw Error(ErrorCode::kInvalidArgument, "--wave-node: there is no node " + std::to_string(cluster.wave_node));
+  }
+  if (!cluster.wave.empty() && std::count(cluster.native.begin(), cluster.native.end(), cluster.wave_node) != 0) {
+    throw Error(ErrorCode::kInvalidArgument, "--wave shows node " + std::to_string(cluster.wave_node) +
+                                                 ", and --native names it: it has no signals");
   }
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
   cluster.network.nodes = static_cast<std::uint32_t>(nodes);
