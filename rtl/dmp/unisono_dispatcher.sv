@@ -223,6 +223,7 @@ module unisono_dispatcher
   // How far it is.
   typedef struct packed {
     logic [Ranks-1:0] peers;   // of a list: the one that is sent to, and those after it
+    rank_t peer;               // the lowest of them
     logic made;                // of a list: its local result is there
     logic credited;            // an eager message has its credit
     logic requested;           // its peer has been asked to grant it
@@ -267,31 +268,78 @@ module unisono_dispatcher
     .rd_en_i(grant_read), .rd_addr_i(grant_address), .rd_out_en_i(1'b1), .rd_data_o(grant_word)
   );
 
-  // Which move of a pair sends now, and whether it waits for credit or a grant.
-  logic [Pairs-1:0] sends_d, sends_q, granted_d, granted_q;
-  logic [Pairs-1:0] next_granted_d, next_granted_q, parity_d, parity_q;
-  entry_t sender_q [Pairs];
-  logic sender_write;
-  pair_t sender_pair;
+  // Which move of a pair sends now.
+  (* ram_style = "distributed" *) entry_t sender_q [Pairs];
+  logic sender_write, sender_leaves;
+  pair_t sender_pair, send_pair, kick_pair;
+  logic sender_there, send_sends, kick_sends;
 
   always_ff @(posedge clk_i) begin
     if (sender_write) sender_q[sender_pair] <= id_q.entry;
   end
 
-  function automatic rank_t lowest(logic [Ranks-1:0] peers);
-    lowest = '0;
-    for (int i = Ranks - 1; i >= 0; i--) if (peers[i]) lowest = rank_t'(i);
-  endfunction
+  unisono_flags #(.Depth(Pairs)) u_sends (
+    .clk_i, .raise_valid_i(sender_write), .raise_index_i(sender_pair), .raise_bit_o(sender_there),
+    .lower_valid_i(sender_leaves), .lower_index_i(send_pair), .lower_bit_o(send_sends),
+    .read_index_i(kick_pair), .read_bit_o(kick_sends)
+  );
+
+  // Whether its message has been granted, and the next one: by the lowest bit of the grant's generation. If both are,
+  // `first_q` tells which came first.
+  (* ram_style = "distributed" *) logic first_q [Pairs];
+  logic [1:0] grant_comes, grant_known, grant_leaves, grant_there;
+  logic granted, parity;
+
+  for (genvar g = 0; g < 2; g++) begin : gen_granted
+    assign grant_comes[g] = grant_valid_i && grant_ready_o && grant_generation_i[0] == 1'(g);
+    unisono_flags #(.Depth(Pairs)) u_granted (
+      .clk_i, .raise_valid_i(grant_comes[g]), .raise_index_i(grant_pair_i), .raise_bit_o(grant_known[g]),
+      .lower_valid_i(grant_leaves[g]), .lower_index_i(send_pair), .lower_bit_o(grant_there[g]),
+      .read_index_i(send_pair), .read_bit_o()
+    );
+  end
+  always_ff @(posedge clk_i) begin
+    if (|(grant_comes & ~grant_known)) first_q[grant_pair_i] <= grant_generation_i[0] ^ |grant_known;
+  end
+  assign granted = |grant_there;
+  assign parity = &grant_there ? first_q[send_pair] : grant_there[1];
+
+  // How many of both a slot has: when its call has sent everything there is nothing to be cleared.
+  logic sweeps;                           // after a reset: everything is lowered, whatever the memories held before
+  localparam int unsigned HeldWidth = RankWidth + 2;
+  logic [Calls-1:0][HeldWidth-1:0] held_q;
+  logic [Calls-1:0] holds;
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_held
+    logic own;
+    logic [1:0] more, less;
+    assign own = id_q.slot == slot_t'(s);
+    assign more = 2'(own && sender_write && !sender_there) +
+                  2'(grant_pair_i.slot == slot_t'(s) && |(grant_comes & ~grant_known));
+    assign less = own ? 2'(sender_leaves && send_sends) + 2'(grant_leaves[0] && grant_there[0]) +
+                        2'(grant_leaves[1] && grant_there[1]) : 2'd0;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || sweeps) held_q[s] <= '0;
+      else held_q[s] <= held_q[s] + HeldWidth'(more) - HeldWidth'(less);
+    end
+    assign holds[s] = held_q[s] != '0;
+  end
 
   // ------------------------------------------------------------------------------------------------- kicks
   // A move is in the queue at most once, so the queue never overflows.
 
-  logic [Moves-1:0] kicked_d, kicked_q;
+  logic kicked;
   logic push_valid, pop_valid, pop_take, queue_ready;
   move_id_t push_id, pop_id;
   logic push_new;                         // it is not in the queue, or leaves it in this cycle
-  assign push_new = !kicked_q[push_id] || (pop_take && pop_id == push_id);
-  logic again, again_valid;               // the move just looked at goes to the end of the queue
+  assign push_new = !kicked || (pop_take && pop_id == push_id);
+  unisono_flags #(.Depth(Moves)) u_kicked (
+    .clk_i, .raise_valid_i(push_valid), .raise_index_i(push_id), .raise_bit_o(kicked),
+    .lower_valid_i(sweeps || (pop_take && !(push_valid && push_id == pop_id))),
+    .lower_index_i(sweeps ? {send_pair.slot, entry_t'(send_pair.peer)} : pop_id), .lower_bit_o(),
+    .read_index_i(push_id), .read_bit_o()
+  );
+  logic again, again_q;                   // the move just looked at goes to the end of the queue, in the next cycle
+  move_id_t again_id_q;
 
   unisono_fifo #(.Width($bits(move_id_t)), .Depth(Moves)) u_kicks (
     .clk_i, .rst_ni, .in_valid_i(push_valid && push_new), .in_ready_o(queue_ready), .in_data_i(push_id),
@@ -317,12 +365,15 @@ module unisono_dispatcher
     kick_ready_o = 1'b0;
     follow_kick_ready_o = 1'b0;
     stream_kick_ready_o = 1'b0;
-    if (again_valid) begin
+    kick_pair = grant_kick_q ? grant_pair_q : scan_pair;
+    if (sweeps) begin
+      push_valid = 1'b0;
+    end else if (again_q) begin
       push_valid = 1'b1;
-      push_id = id_q;
+      push_id = again_id_q;
     end else if (grant_kick_q) begin
-      push_valid = sends_q[grant_pair_q];
-      push_id = '{slot: grant_pair_q.slot, entry: sender_q[grant_pair_q]};
+      push_valid = kick_sends;
+      push_id = '{slot: kick_pair.slot, entry: sender_q[kick_pair]};
     end else if (kick_valid_i) begin
       push_valid = 1'b1;
       push_id = kick_id_i;
@@ -336,25 +387,20 @@ module unisono_dispatcher
       push_id = stream_kick_id_i;
       stream_kick_ready_o = 1'b1;
     end else if (scan_q) begin
-      push_valid = sends_q[scan_pair] && communicators_i[scan_slot_q] == scan_communicator_q;
-      push_id = '{slot: scan_slot_q, entry: sender_q[scan_pair]};
+      push_valid = kick_sends && communicators_i[scan_slot_q] == scan_communicator_q;
+      push_id = '{slot: kick_pair.slot, entry: sender_q[kick_pair]};
     end
   end
 
-  always_comb begin
-    kicked_d = kicked_q;
-    if (pop_take) kicked_d[pop_id] = 1'b0;
-    if (push_valid) kicked_d[push_id] = 1'b1;
-  end
-
   logic scan_moves;
-  assign scan_moves = scan_q && !again_valid && !grant_kick_q && !kick_valid_i && !follow_kick_valid_i &&
+  assign scan_moves = scan_q && !sweeps && !again_q && !grant_kick_q && !kick_valid_i && !follow_kick_valid_i &&
                       !stream_kick_valid_i;
-  assign grant_ready_o = !grant_kick_q;
+  assign grant_ready_o = !grant_kick_q && !sweeps;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      kicked_q <= '0;
+      again_q <= 1'b0;
+      again_id_q <= '0;
       scan_q <= 1'b0;
       scan_slot_q <= '0;
       scan_communicator_q <= '0;
@@ -362,7 +408,8 @@ module unisono_dispatcher
       grant_kick_q <= 1'b0;
       grant_pair_q <= '0;
     end else begin
-      kicked_q <= kicked_d;
+      again_q <= again;
+      again_id_q <= id_q;
       if (credit_event_valid_i && credit_event_ready_o) begin
         scan_q <= 1'b1;
         scan_slot_q <= '0;
@@ -375,7 +422,7 @@ module unisono_dispatcher
       if (grant_valid_i && grant_ready_o) begin
         grant_kick_q <= 1'b1;
         grant_pair_q <= grant_pair_i;
-      end else if (grant_kick_q && !again_valid) begin
+      end else if (grant_kick_q && !again_q) begin
         grant_kick_q <= 1'b0;
       end
     end
@@ -401,8 +448,10 @@ module unisono_dispatcher
     Size,          // how much may go
     Space,         // an answer about space
     Dispatch,      // to the lane
-    Clear,         // a call is cleared: the next of its messages that have not been sent
-    ClearCredit    // which may have credit
+    Clear,         // a call is cleared: has it messages that have not been sent, or grants?
+    ClearPeer,     // one peer after the other
+    ClearCredit,   // to which a message may have credit
+    Sweep          // after a reset, one pair after the other
   } state_e;
   state_e state_d, state_q;
   run_t run_d, run_q;
@@ -411,9 +460,34 @@ module unisono_dispatcher
 
   logic offered_d, offered_q;                   // this look is about the head of Rx
   logic asks_d, asks_q;                         // what goes is a request to grant the message
-  logic [Moves-1:0] live_d, live_q;             // the run is of the slot's present program
   logic cleared_d, cleared_q;
   assign clear_done_o = cleared_q;
+  assign sweeps = state_q == Sweep;
+
+  // The run is of the slot's present program: the difference of two bits, so that all of a slot go at once.
+  (* ram_style = "distributed" *) logic [Window-1:0] live_up_q [Calls];
+  (* ram_style = "distributed" *) logic [Window-1:0] live_down_q [Calls];
+  logic [Window-1:0] live_up_d, live_up, live_down;
+  logic live, live_raise, live_clear;
+  initial begin
+    for (int s = 0; s < int'(Calls); s++) begin
+      live_up_q[s] = '0;
+      live_down_q[s] = '0;
+    end
+  end
+  assign live_up = live_up_q[id_q.slot];
+  assign live_down = live_down_q[id_q.slot];
+  assign live = live_up[id_q.entry] ^ live_down[id_q.entry];
+  always_comb begin
+    live_up_d = live_up;
+    live_up_d[id_q.entry] = !live_down[id_q.entry];
+  end
+  always_ff @(posedge clk_i) begin
+    if (live_raise) live_up_q[id_q.slot] <= live_up_d;
+  end
+  always_ff @(posedge clk_i) begin
+    if (live_clear) live_down_q[id_q.slot] <= live_up;
+  end
 
   // Going through a list: what is done for each peer.
   typedef enum logic [1:0] { Posting, Checking, Dispatching } walk_e;
@@ -435,7 +509,7 @@ module unisono_dispatcher
   assign {move_source, move_sink, move_peers, move} = move_word;
 
   // --- the run of a move that issues
-  message_bytes_t move_bytes;
+  message_bytes_t move_bytes, move_bytes_q;     // the second from Bind1 on
   logic outside;
   function automatic logic beyond(logic used, operand_t operand, message_bytes_t bytes, binding_t binding);
     logic [48:0] end_at;
@@ -459,6 +533,16 @@ module unisono_dispatcher
       32'd16: move_bytes = {4'b0, move.count, 4'b0};
       default: move_bytes = {8'b0, move.count};
     endcase
+  end
+
+  // The lowest peer of its list, from Bind1 on.
+  rank_t move_peer, move_peer_q;
+  unisono_lowest_one #(.Width(Ranks)) u_move_peer (
+    .bits_i(move_peers), .any_o(), .index_o(move_peer), .one_o()
+  );
+  always_ff @(posedge clk_i) begin
+    move_bytes_q <= move_bytes;
+    move_peer_q <= move_peer;
   end
 
   logic exists, is_move;
@@ -486,15 +570,15 @@ module unisono_dispatcher
                                            : binding_i.address + address_t'(move.local_.offset);
     run_new.send = move.remote.kind == RemoteKindMessage;
     run_new.eager = move.protocol != ProtocolRendezvous &&
-                    move_bytes <= message_bytes_t'(communicator_i.eager_limit);
+                    move_bytes_q <= message_bytes_t'(communicator_i.eager_limit);
     run_new.fan_out = run_new.send && move.remote.mode != PeerModeRank;
-    run_new.peer = run_new.fan_out ? lowest(move_peers) : rank_t'(move.remote.peer);
+    run_new.peer = run_new.fan_out ? move_peer_q : rank_t'(move.remote.peer);
     run_new.tag = move.remote.tag;
-    run_new.bytes = move_bytes;
+    run_new.bytes = move_bytes_q;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
-    outside = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes, op0_binding_q) ||
-              beyond(run_new.op1_memory, move.op1, move_bytes, op1_binding_q) ||
-              beyond(move.local_.kind == OperandKindMemory, move.local_, move_bytes, binding_i);
+    outside = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes_q, op0_binding_q) ||
+              beyond(run_new.op1_memory, move.op1, move_bytes_q, op1_binding_q) ||
+              beyond(move.local_.kind == OperandKindMemory, move.local_, move_bytes_q, binding_i);
   end
 
   // A short message from memory that follows no other move: credit is all that it can want. (Credit that waits for
@@ -505,26 +589,40 @@ module unisono_dispatcher
                         move_bytes <= message_bytes_t'(communicator_i.eager_limit) && follow_free_i && !held_i;
 
   // --- how much may go
-  message_bytes_t left, allowed;
-  assign left = run_q.bytes - progress_q.position;
-  assign allowed = grant_word.limit - progress_q.position;
+  // The next piece: a segment of what is left, known with the run, or the segment that has come.
+  segment_bytes_t piece_d, piece_q, own;
+  function automatic segment_bytes_t piece_of(message_bytes_t left, segment_bytes_t segment);
+    return left < message_bytes_t'(segment) ? segment_bytes_t'(left) : segment;
+  endfunction
+  assign own = run_q.arrival ? segment_q.bytes : piece_q;
 
-  // Whole elements only: grants are given in segments, which are multiples of 16.
+  // What is granted of it. Whole elements only: grants are given in segments, which are multiples of 16.
+  message_bytes_t allowed;
+  logic exceeds, waits_grant;
   segment_bytes_t sized;
+  assign allowed = grant_word.limit - progress_q.position;
+  assign exceeds = message_bytes_t'(own) > allowed;
+  assign waits_grant = own == '0 || (exceeds && (run_q.arrival || grant_word.limit == progress_q.position));
+  assign sized = state_q == Size && run_q.send && !run_q.eager && exceeds && !run_q.arrival
+                     ? segment_bytes_t'(allowed) : own;
+
+  // Where that ends: known with its bytes.
+  message_bytes_t after_d, after_q;
+  logic last_segment_d, last_segment;
   always_comb begin
-    sized = left < message_bytes_t'(run_q.segment) ? segment_bytes_t'(left) : run_q.segment;
-    if (run_q.arrival) sized = segment_q.bytes;
-    if (run_q.send && !run_q.eager && message_bytes_t'(sized) > allowed && !run_q.arrival) begin
-      sized = segment_bytes_t'(allowed);
+    after_d = after_q;
+    last_segment_d = last_segment;
+    if (state_q == Credit || state_q == Size) begin
+      after_d = progress_q.position + message_bytes_t'(sized);
+      last_segment_d = after_d == run_q.bytes;
     end
   end
+
   // Its producers must have made what the next segment reads: before credit and space are asked for, which would
   // otherwise be held meanwhile.
-  message_bytes_t next_bytes;
   logic follows;
-  assign next_bytes = run_q.arrival ? message_bytes_t'(segment_q.bytes)
-                      : left < message_bytes_t'(run_q.segment) ? left : message_bytes_t'(run_q.segment);
-  assign follows = follow_free_i || !follow_limited_i || progress_q.position + next_bytes <= follow_limit_i;
+  assign follows = follow_free_i || !follow_limited_i ||
+                   progress_q.position + message_bytes_t'(own) <= follow_limit_i;
   assign follow_id_o = id_d;
 
   // Which lane. What only reads memory and sends needs no plugin, unless the compute lane still holds something for the
@@ -538,14 +636,11 @@ module unisono_dispatcher
   assign order_peer_o = run_q.peer;
   assign job_lane_o = lane_q;
 
-  logic last_segment;
-  assign last_segment = progress_q.position + message_bytes_t'(bytes_q) == run_q.bytes;
-
   // What it takes from a kernel must stand in that stream, and there must be room for what it gives to one, for the
   // same reason.
   assign stream_source_o = run_q.op0_use;
   assign stream_sink_o = run_q.local_use;
-  assign stream_bytes_o = next_bytes;
+  assign stream_bytes_o = message_bytes_t'(own);
   assign stream_take_source_o = job_valid_o && job_ready_i && job_o.op0 == Op0Stream;
   assign stream_take_sink_o = job_valid_o && job_ready_i && job_o.stream;
   assign stream_take_bytes_o = bytes_q;
@@ -554,12 +649,25 @@ module unisono_dispatcher
 
   // A list's local result is made before anything of it is sent.
   logic makes, last_of_move;
-  logic [Ranks-1:0] next_peers;
   assign makes = run_q.fan_out && !progress_q.made;
-  assign next_peers = progress_q.peers & (progress_q.peers - 1'b1);
-  assign last_of_move = last_segment && !makes && (!run_q.fan_out || next_peers == '0);
 
-  pair_t send_pair, arrival_pair;
+  // The peers after this one two cycles after the look, the first of them three cycles after it: what is sent waits for
+  // space at least as long.
+  logic [Ranks-1:0] peer_one, next_peers_q;
+  logic next_any, next_any_q;
+  rank_t next_peer, next_peer_q;
+  assign peer_one = Ranks'(1) << progress_q.peer;
+  unisono_lowest_one #(.Width(Ranks)) u_next_peer (
+    .bits_i(next_peers_q), .any_o(next_any), .index_o(next_peer), .one_o()
+  );
+  always_ff @(posedge clk_i) begin
+    next_peers_q <= progress_q.peers & ~peer_one;
+    next_any_q <= next_any;
+    next_peer_q <= next_peer;
+  end
+  assign last_of_move = last_segment && !makes && (!run_q.fan_out || !next_any_q);
+
+  pair_t arrival_pair;
   assign send_pair = '{slot: id_q.slot, peer: run_q.peer};
   assign arrival_pair = '{slot: id_q.slot, peer: run_q.source};
 
@@ -571,7 +679,9 @@ module unisono_dispatcher
     id_d = id_q;
     offered_d = offered_q;
     asks_d = asks_q;
-    live_d = live_q;
+    live_raise = 1'b0;
+    live_clear = 1'b0;
+    piece_d = piece_q;
     cleared_d = cleared_q && clear_valid_i;
     credit_back_o = 1'b0;
     announced_o = 1'b0;
@@ -613,10 +723,8 @@ module unisono_dispatcher
     stream_waits_o = 1'b0;
     sender_write = 1'b0;
     sender_pair = '{slot: id_q.slot, peer: run_new.peer};
-    sends_d = sends_q;
-    granted_d = granted_q;
-    next_granted_d = next_granted_q;
-    parity_d = parity_q;
+    sender_leaves = 1'b0;
+    grant_leaves = '0;
     lane_d = lane_q;
     yields_d = yields_q;
     yields_peer_d = yields_peer_q;
@@ -658,8 +766,8 @@ module unisono_dispatcher
         progress_d.made = 1'b1;
         progress_d.position = '0;
         progress_new = progress_d;
-        progress_write = live_q[id_q];
-        again = live_q[id_q];
+        progress_write = live;
+        again = live;
         state_d = Idle;
       end
 
@@ -686,30 +794,26 @@ module unisono_dispatcher
         progress_new = '0;
         progress_new.credited = early_credited_d;
         progress_new.peers = move_peers;
+        progress_new.peer = move_peer_q;
         progress_new.made = !(run_new.local_ || run_new.arrival);
         progress_write = 1'b1;
         run_d = run_new;
         progress_d = progress_new;
-        live_d[id_q] = 1'b1;
+        live_raise = 1'b1;
+        piece_d = piece_of(run_new.bytes, run_new.segment);
         if (outside) begin
           fail_valid_o = 1'b1;
           state_d = Idle;
           // Nothing of it is sent, but the credit that it has is given back.
           progress_new.done = 1'b1;
-          if (early_credited_d) begin
-            sender_write = 1'b1;
-            sends_d[sender_pair] = 1'b1;
-          end
+          sender_write = early_credited_d;
         end else if (!exists) begin
           consumed_valid_o = 1'b1;
           sent_valid_o = 1'b1;
           complete_valid_o = 1'b1;
           state_d = Idle;
         end else begin
-          if (run_new.send) begin
-            sender_write = 1'b1;
-            sends_d[sender_pair] = 1'b1;
-          end
+          sender_write = run_new.send;
           state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post
                     : !run_new.fan_out && follow_free_i ? Credit : Look;
           walk_d = Posting;
@@ -742,13 +846,14 @@ module unisono_dispatcher
           run_d = run_word;
           progress_d = progress_word;
         end
+        piece_d = piece_of(run_d.bytes - progress_d.position, run_d.segment);
         // What was asked for is sent when it is granted, however short it is.
         run_d.eager = run_d.eager && !progress_d.requested;
         // What a list's local result is made of, and then what is sent of it.
         if (run_d.fan_out && !progress_d.made) begin
           run_d.send = 1'b0;
         end else if (run_d.fan_out) begin
-          run_d.peer = lowest(progress_d.peers);
+          run_d.peer = progress_d.peer;
           run_d.arrival = 1'b0;
           run_d.fan_in = 1'b0;
           if (run_d.local_) begin
@@ -767,7 +872,7 @@ module unisono_dispatcher
                   : !run_d.arrival && !offered_q && follow_free_i ? Credit : Head;
         walk_d = Checking;
         index_d = '0;
-        if (!live_q[id_q]) begin
+        if (!live) begin
           state_d = Idle;
           offer_answer_o = offered_q;
         end
@@ -811,7 +916,7 @@ module unisono_dispatcher
           offer_answer_o = offered_q;
           state_d = Idle;
         end else if (!run_q.send) begin
-          bytes_d = sized;
+          bytes_d = own;
           lane_d = 1'b0;
           state_d = Dispatch;
         end else if (held_i) begin
@@ -819,7 +924,7 @@ module unisono_dispatcher
           again = 1'b1;
           state_d = Idle;
         end else if (run_q.eager) begin
-          bytes_d = sized;
+          bytes_d = own;
           if (progress_q.credited) begin
             state_d = Space;
           end else begin
@@ -837,7 +942,7 @@ module unisono_dispatcher
           asks_d = 1'b1;
           state_d = Space;
         end else begin
-          state_d = granted_q[send_pair] ? Size : Grants;
+          state_d = granted ? Size : Grants;
         end
         if (asks_d) begin
           // What is at the head of Rx does not wait for it.
@@ -850,7 +955,7 @@ module unisono_dispatcher
       Grants: begin
         adopt_valid_o = 1'b1;
         if (adopt_ready_i) begin
-          state_d = granted_q[send_pair] ? Size : Idle;
+          state_d = granted ? Size : Idle;
           offer_answer_o = offered_q && state_d == Idle;
         end
       end
@@ -860,8 +965,7 @@ module unisono_dispatcher
         lane_d = 1'b0;
         state_d = run_q.send ? Space : Dispatch;
         // Nothing may go yet: the next grant kicks.
-        if (run_q.send && !run_q.eager && run_q.bytes != '0 &&
-            (sized == '0 || message_bytes_t'(sized) > allowed)) begin
+        if (run_q.send && !run_q.eager && run_q.bytes != '0 && waits_grant) begin
           state_d = Idle;
           offer_answer_o = offered_q;
         end
@@ -928,28 +1032,24 @@ module unisono_dispatcher
           take_valid_o = run_q.arrival && !offered_q && job_ready_i;
           if (job_valid_o && job_ready_i) begin
             announced_o = run_q.send;
-            progress_d.position = progress_q.position + message_bytes_t'(bytes_q);
+            progress_d.position = after_q;
             progress_d.done = last_of_move;
             consumed_valid_o = last_segment && run_q.fan_in;
             if (run_q.send && !lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
             sent_valid_o = last_of_move && run_q.send;
             if (last_segment && run_q.send) begin
-              sends_d[send_pair] = 1'b0;
+              sender_leaves = 1'b1;
               // A short message leaves the grant alone that has come for a long one behind it.
-              if (!run_q.eager) begin
-                granted_d[send_pair] = next_granted_q[send_pair];
-                next_granted_d[send_pair] = 1'b0;
-                parity_d[send_pair] = !parity_q[send_pair];
-              end
+              if (!run_q.eager) grant_leaves[parity] = 1'b1;
               if (run_q.fan_out) begin
                 // On to the next peer, from the beginning.
-                progress_d.peers = next_peers;
+                progress_d.peers = next_peers_q;
+                progress_d.peer = next_peer_q;
                 progress_d.position = '0;
                 progress_d.credited = 1'b0;
                 progress_d.requested = 1'b0;
-                sender_write = next_peers != '0;
-                sender_pair = '{slot: id_q.slot, peer: lowest(next_peers)};
-                if (next_peers != '0) sends_d[sender_pair] = 1'b1;
+                sender_write = next_any_q;
+                sender_pair = '{slot: id_q.slot, peer: next_peer_q};
               end
             end
             progress_new = progress_d;
@@ -963,43 +1063,47 @@ module unisono_dispatcher
       end
 
       Clear: begin
-        // Its messages that have been begun here and not yet ended.
-        run_d.peer = lowest(sends_q[{id_q.slot, rank_t'(0)} +: Ranks]);
-        id_d.entry = sender_q[{id_q.slot, run_d.peer}];
-        run_read = 1'b1;
-        state_d = ClearCredit;
-        if (sends_q[{id_q.slot, rank_t'(0)} +: Ranks] == '0) begin
-          live_d[{id_q.slot, entry_t'(0)} +: Window] = '0;
-          granted_d[{id_q.slot, rank_t'(0)} +: Ranks] = '0;
-          next_granted_d[{id_q.slot, rank_t'(0)} +: Ranks] = '0;
+        run_d.peer = '0;
+        state_d = ClearPeer;
+        if (!holds[id_q.slot]) begin
+          live_clear = 1'b1;
           yields_d = 1'b0;
           cleared_d = 1'b1;
           state_d = Idle;
         end
       end
-      ClearCredit: begin
-        credit_back_o = live_q[id_q] && progress_word.credited;
-        if (!credit_back_o || credit_back_ready_i) begin
-          sends_d[send_pair] = 1'b0;
-          state_d = Clear;
+      ClearPeer: begin
+        // Its message has been begun here and not yet ended; or a grant has come for one that will not be.
+        grant_leaves = 2'b11;
+        id_d.entry = sender_q[send_pair];
+        run_read = 1'b1;
+        if (send_sends) begin
+          state_d = ClearCredit;
+        end else begin
+          run_d.peer = run_q.peer + 1'b1;
+          if (run_q.peer == '1) state_d = Clear;
         end
+      end
+      ClearCredit: begin
+        credit_back_o = live && progress_word.credited;
+        if (!credit_back_o || credit_back_ready_i) begin
+          sender_leaves = 1'b1;
+          state_d = ClearPeer;
+        end
+      end
+
+      Sweep: begin
+        sender_leaves = 1'b1;
+        grant_leaves = 2'b11;
+        live_clear = 1'b1;
+        {id_d.slot, run_d.peer} = send_pair + 1'b1;
+        if (send_pair == '1) state_d = Idle;
       end
 
       default: state_d = Idle;
     endcase
-
-    // A grant is noted when it comes, also for a message that has not issued here yet.
-    if (grant_valid_i && grant_ready_o) begin
-      if (!granted_d[grant_pair_i]) begin
-        granted_d[grant_pair_i] = 1'b1;
-        parity_d[grant_pair_i] = grant_generation_i[0];
-      end else if (parity_d[grant_pair_i] != grant_generation_i[0]) begin
-        next_granted_d[grant_pair_i] = 1'b1;
-      end
-    end
   end
 
-  assign again_valid = again;
   assign post_o = '{id: id_q, peer: run_q.source, tag: move.arrival.tag, bytes: run_q.bytes,
                     rendezvous: !run_q.eager && !context_i.point_to_point, fan_in: run_q.fan_in,
                     generation: run_q.generation};
@@ -1017,7 +1121,7 @@ module unisono_dispatcher
   assign fail_code_o = ErrorCodeInvalidArgument;
 
   assign grant_read = 1'b1;
-  assign grant_address = {send_pair, parity_q[send_pair]};
+  assign grant_address = {send_pair, parity};
   assign grant_write = grant_valid_i && grant_ready_o;
   assign grant_write_pair = {grant_pair_i, grant_generation_i[0]};
   assign grant_new = '{generation: grant_generation_i, slot: grant_slot_i, limit: grant_limit_i};
@@ -1025,11 +1129,10 @@ module unisono_dispatcher
   // --- one question at a time
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q <= Idle;
+      state_q <= Sweep;
       id_q <= '0;
       offered_q <= 1'b0;
       asks_q <= 1'b0;
-      live_q <= '0;
       cleared_q <= 1'b0;
       run_q <= '0;
       progress_q <= '0;
@@ -1041,10 +1144,9 @@ module unisono_dispatcher
       index_q <= '0;
       count_q <= '0;
       bytes_q <= '0;
-      sends_q <= '0;
-      granted_q <= '0;
-      next_granted_q <= '0;
-      parity_q <= '0;
+      piece_q <= '0;
+      after_q <= '0;
+      last_segment <= 1'b0;
       lane_q <= 1'b0;
       yields_q <= 1'b0;
       yields_peer_q <= '0;
@@ -1059,7 +1161,6 @@ module unisono_dispatcher
       id_q <= id_d;
       offered_q <= offered_d;
       asks_q <= asks_d;
-      live_q <= live_d;
       cleared_q <= cleared_d;
       run_q <= run_d;
       progress_q <= progress_d;
@@ -1071,10 +1172,9 @@ module unisono_dispatcher
       index_q <= index_d;
       count_q <= count_d;
       bytes_q <= bytes_d;
-      sends_q <= sends_d;
-      granted_q <= granted_d;
-      next_granted_q <= next_granted_d;
-      parity_q <= parity_d;
+      piece_q <= piece_d;
+      after_q <= after_d;
+      last_segment <= last_segment_d;
       lane_q <= lane_d;
       yields_q <= yields_d;
       yields_peer_q <= yields_peer_d;

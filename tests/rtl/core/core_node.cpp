@@ -53,13 +53,16 @@ CoreNode::CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings
   top_->credit_event_valid_i = 0;
   top_->credit_answer_i = 0;
   top_->space_answer_i = 0;
-  for (int i = 0; i < 4; ++i) {
+  // After its reset the engine goes through the records of all pairs, two cycles each.
+  constexpr int kReset = 4;
+  constexpr int kRecords = 2 * 8 * 64;
+  for (int i = 0; i < kReset + kRecords; ++i) {
+    top_->rst_ni = static_cast<std::uint8_t>(i >= kReset);
     top_->clk_i = 0;
     top_->eval();
     top_->clk_i = 1;
     top_->eval();
   }
-  top_->rst_ni = 1;
 }
 
 /// What is offered once stays on offer until it is taken.

@@ -27,13 +27,16 @@ EngineNode::EngineNode(std::uint32_t node, sim::Network& network, const sim::Axi
   top.mac_tx_ready_i = top.mac_rx_valid_i = 0;
   top.m_axi_arready = top.m_axi_rvalid = top.m_axi_awready = top.m_axi_wready = top.m_axi_bvalid = 0;
   top.rst_ni = 0;
-  for (int i = 0; i < 4; ++i) {
+  // After its reset the engine goes through the records of all pairs, two cycles each.
+  constexpr int kReset = 4;
+  constexpr int kRecords = 2 * 8 * 64;
+  for (int i = 0; i < kReset + kRecords; ++i) {
+    top.rst_ni = static_cast<std::uint8_t>(i >= kReset);
     top.clk_i = 0;
     top.eval();
     top.clk_i = 1;
     top.eval();
   }
-  top.rst_ni = 1;
 }
 
 void EngineNode::write_register(std::uint32_t word, std::uint32_t value) {
