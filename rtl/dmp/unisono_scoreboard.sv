@@ -463,7 +463,7 @@ module unisono_scoreboard #(
                           (issued_q && streams_q[u] && issued_slot_q == slot_t'(Slot));
     assign live_set[u] = own_arm || (left_valid_q && left_unit_q == unit_t'(u));
     assign candidates[u] = (live_q[u] || live_set[u]) && (dirty_q[u] || dirty_set[u]) &&
-                           !in_first_step && !(test_valid_q && test_unit_q == unit_t'(u));
+                           !in_first_step && !(test_valid_q && test_unit_q == unit_t'(u)) && !clear[Slot];
     always_ff @(posedge clk_i) begin
       if (!rst_ni || clear[Slot] || finish[Slot]) begin
         streams_q[u] <= 1'b0;
@@ -562,8 +562,7 @@ module unisono_scoreboard #(
       window_valid_q <= 1'b0;
       test_valid_q <= 1'b0;
     end else begin
-      window_valid_q <= window_go ? pick_any && !clear[slot_t'(pick_unit)]
-                                  : window_valid_q && !clear[examined_slot];
+      window_valid_q <= window_go ? pick_any : window_valid_q && !clear[examined_slot];
       test_valid_q <= go ? window_valid_q && !clear[examined_slot]
                          : test_valid_q && !clear[slot_t'(test_unit_q)];
     end
