@@ -5,7 +5,7 @@
 // is left of a word waits for the port's next segment. So a kernel may give words that are not full, but the queue
 // holds Depth words, and a segment must fit: only the last word of a packet should not be full.
 //
-// Latency: from a kernel's word to the lane 5 cycles. Throughput: one word per cycle; a word that is not full and does
+// Latency: from a kernel's word to the lane 4 cycles. Throughput: one word per cycle; a word that is not full and does
 // not complete another takes a cycle by itself.
 
 // Not every output of a part is needed here, nor every bit of a port's number.

@@ -281,7 +281,7 @@ TEST_F(Kernels, FromTheCallToTheFirstWord) {
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(&probes[node]);
   std::mt19937 random(4);
   std::uint64_t first = 0;
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 4; ++round) {
     std::vector<std::uint32_t> data(16);
     for (auto& word : data) word = random();
     CallDescriptor receive = call_of(Collective::kRecv, 16);
@@ -314,8 +314,8 @@ TEST_F(Kernels, FromTheCallToTheFirstWord) {
     EXPECT_EQ(probes[0].answers.back(), send.call_id);
     EXPECT_EQ(probes[1].answers.back(), receive.call_id);
   }
-  // The last two rounds find their plan.
-  EXPECT_LE(first, 130U);
+  // By then the firmware knows the call; 185 when this was written.
+  EXPECT_LE(first, 200U);
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(nullptr);
 }
 
