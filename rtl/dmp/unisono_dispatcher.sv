@@ -304,25 +304,45 @@ module unisono_dispatcher
   assign granted = |grant_there;
   assign parity = &grant_there ? first_q[send_pair] : grant_there[1];
 
-  // How many of both a slot has: when its call has sent everything there is nothing to be cleared.
+  // How many of both a slot has, two cycles later: when its call has sent everything there is nothing to be cleared.
   logic sweeps;                           // after a reset: everything is lowered, whatever the memories held before
   localparam int unsigned HeldWidth = RankWidth + 2;
   logic [Calls-1:0][HeldWidth-1:0] held_q;
   logic [Calls-1:0] holds;
+  logic more_sends_q, less_sends_q, more_grants_q;
+  logic [1:0] less_grants_q;
+  slot_t own_slot_q, grant_slot_q;
+  logic swept_q;
+  always_ff @(posedge clk_i) begin
+    more_sends_q <= sender_write;
+    less_sends_q <= sender_leaves;
+    more_grants_q <= |(grant_comes & ~grant_known);
+    less_grants_q <= grant_leaves & grant_there;
+    swept_q <= sweeps;
+    own_slot_q <= id_q.slot;
+    grant_slot_q <= grant_pair_i.slot;
+  end
   for (genvar s = 0; s < int'(Calls); s++) begin : gen_held
     logic own;
     logic [1:0] more, less;
-    assign own = id_q.slot == slot_t'(s);
-    assign more = 2'(own && sender_write && !sender_there) +
-                  2'(grant_pair_i.slot == slot_t'(s) && |(grant_comes & ~grant_known));
-    assign less = own ? 2'(sender_leaves && send_sends) + 2'(grant_leaves[0] && grant_there[0]) +
-                        2'(grant_leaves[1] && grant_there[1]) : 2'd0;
+    assign own = own_slot_q == slot_t'(s);
+    assign more = 2'(own && more_sends_q) + 2'(grant_slot_q == slot_t'(s) && more_grants_q);
+    assign less = own ? 2'(less_sends_q) + 2'(less_grants_q[0]) + 2'(less_grants_q[1]) : 2'd0;
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || sweeps) held_q[s] <= '0;
+      if (!rst_ni || sweeps || swept_q) held_q[s] <= '0;
       else held_q[s] <= held_q[s] + HeldWidth'(more) - HeldWidth'(less);
     end
     assign holds[s] = held_q[s] != '0;
   end
+
+  `ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && !sweeps) begin
+      assert (!sender_write || !sender_there) else $error("a second move of a pair sends");
+      assert (!sender_leaves || send_sends) else $error("a message that was not begun has ended");
+    end
+  end
+  `endif
 
   // ------------------------------------------------------------------------------------------------- kicks
   // A move is in the queue at most once, so the queue never overflows.
