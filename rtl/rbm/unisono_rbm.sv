@@ -23,8 +23,9 @@
 //
 // A call that failed is cleared: what its pairs hold is given back, with the credit, and what was early for it too.
 //
-// Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write. Operations on pairs take 2
-// cycles each, in the order: written segments, the dispatcher's, grants, new segments.
+// Latency: from header to offer 3 cycles; from header to buffer 3 cycles and the write; a grant is sent 5 cycles after
+// what makes it due. After a reset, and once in 2^EpochWidth calls of a slot, records are gone through, which takes
+// 2 cycles for each. Operations on pairs take 2 cycles each (a grant 3), in the order: written segments, the dispatcher's, grants, new segments.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
@@ -39,7 +40,8 @@ module unisono_rbm
   parameter logic [63:0] BufferBase = 64'h0,
   parameter int unsigned BufferBytes = 8192,
   parameter int unsigned GrantSegments = 16,       // granted at a time
-  parameter int unsigned GrantBuffers = 512        // that grants may have in reserve, of all Buffers
+  parameter int unsigned GrantBuffers = 512,       // that grants may have in reserve, of all Buffers
+  parameter int unsigned EpochWidth = 12           // of the count of a slot's calls; see u_records
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -233,14 +235,18 @@ module unisono_rbm
   logic record_read, record_write, info_write, link_write;
   pair_t record_address, pair_d, pair_q;
   record_t record_word, record_new, record_read_word;
+  typedef logic [EpochWidth-1:0] epoch_t;
+  epoch_t record_epoch, epoch_new;
   buffer_t info_address, link_address, info_write_address, link_write_address, link_new;
   info_t info_word, info_new;
   logic [BufferWidth-1:0] link_word;
   owner_t owner_word, owner_new;
 
-  unisono_ram_sdp #(.Width($bits(record_t)), .Depth(Pairs)) u_records (
-    .clk_i, .wr_en_i(record_write), .wr_addr_i(pair_q), .wr_data_i(record_new),
-    .rd_en_i(record_read), .rd_addr_i(record_address), .rd_out_en_i(1'b1), .rd_data_o(record_read_word)
+  // A record is of the call that wrote it: of the slot's present one if it has its epoch. No call has epoch 0.
+  unisono_ram_sdp #(.Width(EpochWidth + $bits(record_t)), .Depth(Pairs)) u_records (
+    .clk_i, .wr_en_i(record_write), .wr_addr_i(pair_q), .wr_data_i({epoch_new, record_new}),
+    .rd_en_i(record_read), .rd_addr_i(record_address), .rd_out_en_i(1'b1),
+    .rd_data_o({record_epoch, record_read_word})
   );
   unisono_ram_sdp #(.Width($bits(info_t)), .Depth(Buffers)) u_infos (
     .clk_i, .wr_en_i(info_write), .wr_addr_i(info_write_address), .wr_data_i(info_new),
@@ -256,20 +262,27 @@ module unisono_rbm
   );
 
   // A pair that no message or arrival of its call has touched yet has an empty record; generations go on.
-  logic [Pairs-1:0] known_q;
+  epoch_t epoch_q [Calls];
+  logic known;
+  assign known = record_epoch == epoch_q[pair_q.slot];
   always_comb begin
     record_word = '0;
     record_word.generation = record_read_word.generation;
-    if (known_q[pair_q]) record_word = record_read_word;
+    if (known) record_word = record_read_word;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      known_q <= '0;
-    end else begin
-      if (record_write) known_q[pair_q] <= 1'b1;
-      if (forgets) known_q[{clear_slot_i, rank_t'(0)} +: Ranks] <= '0;
+      for (int s = 0; s < int'(Calls); s++) epoch_q[s] <= epoch_t'(1);
+    end else if (forgets) begin
+      epoch_q[clear_slot_i] <= epoch_q[clear_slot_i] == '1 ? epoch_t'(1) : epoch_q[clear_slot_i] + 1'b1;
     end
   end
+
+  // Before an epoch is used again, and after a reset, no record has it any more: they are gone through, of one slot or
+  // of all.
+  logic wipe_all_d, wipe_all_q, wipe_ends, epoch_over;
+  assign wipe_ends = pair_q.peer == '1 && (!wipe_all_q || pair_q.slot == '1);
+  assign epoch_over = epoch_q[clear_slot_i] == '1;
 
   // --------------------------------------------------------------------------------------------- free list
   // Buffers that were never used come first, then those given back.
@@ -352,8 +365,10 @@ module unisono_rbm
     return bucket_t'(key) ^ {source, 3'b0} ^ bucket_t'({communicator, 2'b0});
   endfunction
 
-  logic [Buckets-1:0] early_q;                  // the list is not empty
-  logic any_early_q, early_write, early_read, early_valid;
+  (* ram_style = "distributed" *) logic early_q [Buckets];   // the list is not empty
+  logic early_here, early_next;                 // that of bucket_q, and of bucket_d
+  logic [BucketWidth:0] early_count_q;
+  logic any_early, early_write, early_read, early_valid;
   bucket_t bucket_d, bucket_q;
   logic [2*BufferWidth-1:0] early_word, early_new;
   unisono_ram_sdp #(.Width(2 * BufferWidth), .Depth(Buckets)) u_early (
@@ -365,19 +380,26 @@ module unisono_rbm
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      early_q <= '0;
-      any_early_q <= 1'b0;
+      early_count_q <= '0;
       early_pending_q <= '0;
       store_early_q <= 1'b0;
       bucket_q <= '0;
     end else begin
-      if (early_write) early_q[bucket_q] <= early_valid;
-      any_early_q <= early_q != '0;
+      if (early_write && !wipe_all_q) begin
+        early_count_q <= early_count_q + (BucketWidth + 1)'(early_valid && !early_here) -
+                         (BucketWidth + 1)'(!early_valid && early_here);
+      end
       early_pending_q <= early_pending_d;
       store_early_q <= store_early_d;
       bucket_q <= bucket_d;
     end
   end
+  always_ff @(posedge clk_i) begin
+    if (early_write) early_q[bucket_q] <= early_valid;
+  end
+  assign early_here = early_q[bucket_q];
+  assign early_next = early_q[bucket_d];
+  assign any_early = early_count_q != '0;
 
   // A communicator begins anew: what was early in its former life goes away, list by list, before anything more is
   // taken from Rx. Its credit went with that life.
@@ -403,7 +425,7 @@ module unisono_rbm
   // before the list is gone through; a list that has just become one counts a cycle later.
   logic untouched, must_wait;
   // A message that is sent point to point has nothing early: it is known to the peer only when it is announced.
-  assign untouched = !known_q[pair_q] && !sends_q[pair_q.slot];
+  assign untouched = !known && !sends_q[pair_q.slot];
   assign must_wait = untouched && early_pending_q != '0;
 
   // Going through a list: what is the pair's moves over, the rest stays.
@@ -557,11 +579,18 @@ module unisono_rbm
   );
 
   // Pairs that wait to be granted more.
-  logic grants_push, grants_ready, grants_valid, grants_take;
+  logic grants_push, grants_enter, grants_ready, grants_valid, grants_take;
   pair_t grants_head;
-  logic [Pairs-1:0] grants_q;    // is in the queue
+  logic grants_waits;            // is in the queue
+  logic grants_push_q, grants_ask_d, grants_ask_q;
+  record_t grants_record_q;
+  unisono_flags #(.Depth(Pairs)) u_grants_waits (
+    .clk_i, .raise_valid_i(grants_enter), .raise_index_i(pair_q), .raise_bit_o(grants_waits),
+    .lower_valid_i(grants_take || wipe_all_q), .lower_index_i(wipe_all_q ? pair_q : grants_head), .lower_bit_o(),
+    .read_index_i(pair_q), .read_bit_o()
+  );
   unisono_fifo #(.Width($bits(pair_t)), .Depth(Pairs)) u_grant_queue (
-    .clk_i, .rst_ni, .in_valid_i(grants_push && !grants_q[pair_q]), .in_ready_o(grants_ready), .in_data_i(pair_q),
+    .clk_i, .rst_ni, .in_valid_i(grants_enter && !grants_waits), .in_ready_o(grants_ready), .in_data_i(pair_q),
     .out_valid_o(grants_valid), .out_ready_i(grants_take), .out_data_o(grants_head), .count_o()
   );
 
@@ -607,14 +636,17 @@ module unisono_rbm
     HeadShow,
     PostRead,      // an arrival has issued
     Post,
-    Grant,         // a pair is granted more
+    Grant,         // a pair is granted more: which of its arrivals?
+    GrantStep,     // how much
     GrantSend,
     Segment,       // a segment has come: look at its pair
     Store,         // it goes to a buffer
     Offered,       // it was offered: the answer is there
     Kick,          // an arrival has something new
     ClearRead,     // a pair of the call that is cleared
-    ClearTake      // its oldest segment is given back
+    ClearTake,     // its oldest segment is given back
+    WipeRead,      // a record loses its epoch, and keeps its generation
+    Wipe
   } state_e;
   state_e state_d, state_q;
 
@@ -623,6 +655,8 @@ module unisono_rbm
   move_id_t kick_d, kick_q;
   logic asked_d, asked_q;                  // the dispatcher waits for what was early
   logic drops;                             // what is at the head of Rx
+  logic elder_known_d, elder_known_q;      // the oldest receive was found to have been asked for what was early
+  slot_t elder_d, elder_q;
   logic bound_d, bound_q;                  // the list that is gone through has given its message
   rank_t clear_rank_d, clear_rank_q;       // of the pair that is cleared
   logic cleared_d, cleared_q;
@@ -636,50 +670,59 @@ module unisono_rbm
   // The call of the pair under way.
   call_context_t own;
   assign own = contexts_i[pair_q.slot];
-  logic [31:0] early_key;
-  assign early_key = own.point_to_point ? own.tag : own.sequence_;
+  // And in a register, from the second cycle on, with what it is known by in lists.
+  call_context_t own_q;
+  logic [31:0] early_key_q;
+  always_ff @(posedge clk_i) begin
+    own_q <= own;
+    early_key_q <= own.point_to_point ? own.tag : own.sequence_;
+  end
 
   // Is a write of the message that its token was given for, and does it fit what is expected?
   logic is_due, fits, fresh_pair, truncates;
   // Of the next message only behind what is still there of this one.
   logic is_due_now, is_due_next;
-  assign is_due_now = record_word.posted && record_word.rendezvous &&
-                      header.token_generation == record_word.generation;
-  assign is_due_next = record_word.next.posted && record_word.next.rendezvous &&
-                       (record_word.listed || record_word.written != '0) &&
-                       header.token_generation == record_word.generation + 1'b1;
-  assign is_due = active[pair_q.slot] && known_q[pair_q] && (is_due_now || is_due_next) &&
+  // Known pairs only: of others the record says nothing, and nothing is asked of them below.
+  record_t seen;
+  assign seen = record_read_word;
+  assign is_due_now = seen.posted && seen.rendezvous && header.token_generation == seen.generation;
+  assign is_due_next = seen.next.posted && seen.next.rendezvous && (seen.listed || seen.written != '0) &&
+                       header.token_generation == seen.generation + 1'b1;
+  assign is_due = active[pair_q.slot] && known && (is_due_now || is_due_next) &&
                   pair_q.peer == received_i.source && own.communicator == received_i.communicator;
-  message_bytes_t due_limit;
-  assign due_limit = is_due_now ? record_word.limit : record_word.next.limit;
-  assign truncates = record_word.posted && header.message_bytes > record_word.total;
+  // Where the segment ends in its message: the header has been there for a cycle when its pair is looked at.
+  message_bytes_t header_end_q;
+  always_ff @(posedge clk_i) header_end_q <= header.offset + message_bytes_t'(segment_bytes);
+  logic fits_due;
+  assign fits_due = is_due_now ? header_end_q <= seen.limit : header_end_q <= seen.next.limit;
+  assign truncates = seen.posted && header.message_bytes > seen.total;
   assign fits = header.signature == own.signature &&
-                (is_write ? header.offset + message_bytes_t'(segment_bytes) <= due_limit : !truncates || !is_pair) &&
-                header.offset == record_word.received &&
-                (!record_word.posted || record_word.listed || record_word.written != '0 || is_pair ||
-                 (header.tag[23:0] == record_word.tag && header.message_bytes == record_word.total));
+                (is_write ? fits_due : !truncates || !is_pair) &&
+                header.offset == seen.received &&
+                (!seen.posted || seen.listed || seen.written != '0 || is_pair ||
+                 (header.tag[23:0] == seen.tag && header.message_bytes == seen.total));
   // Nothing of the posted arrival's message has come.
-  assign fresh_pair = record_word.posted && !record_word.listed && record_word.written == '0 &&
-                      record_word.received == '0 && record_word.consumed == '0;
+  assign fresh_pair = seen.posted && !seen.listed && seen.written == '0 && seen.received == '0 && seen.consumed == '0;
 
   // The first grant is of two steps, further ones of one. GrantSegments is a power of two.
   message_bytes_t segment_step, ample_step, grant_step, grant_end;
   message_bytes_t granted_total, granted_limit;
-  logic first_grant, ample, grants_now, grants_next;
+  logic first_grant, ample, grants_now_d, grants_now_q, grants_next_d, grants_next_q, grants_rest;
   // The next arrival is granted when nothing is left to grant of this one. A short message must have come first: its
   // sender may have no credit, and ask for a grant of its own.
-  assign grants_now = record_word.posted && record_word.rendezvous &&
-                      (!record_word.granted || record_word.limit != record_word.total);
-  assign grants_next = !grants_now && record_word.rendezvous && record_word.next.posted && record_word.next.rendezvous &&
-                       !record_word.next.granted;
-  assign granted_total = grants_next ? record_word.next.total : record_word.total;
-  assign granted_limit = grants_next ? '0 : record_word.limit;
+  assign grants_now_d = record_word.posted && record_word.rendezvous &&
+                        (!record_word.granted || record_word.limit != record_word.total);
+  assign grants_next_d = !grants_now_d && record_word.rendezvous && record_word.next.posted &&
+                         record_word.next.rendezvous && !record_word.next.granted;
+  assign granted_total = grants_next_q ? record_q.next.total : record_q.total;
+  assign granted_limit = grants_next_q ? '0 : record_q.limit;
   assign segment_step = message_bytes_t'(communicator_i.segment_bytes);
   assign ample_step = segment_step << $clog2(GrantSegments);
   assign first_grant = granted_limit == '0;
-  assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : record_word.ample;
+  assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : record_q.ample;
   assign grant_step = !ample ? segment_step : first_grant ? ample_step << 1 : ample_step;
-  assign grant_end = granted_total - granted_limit < grant_step ? granted_total : granted_limit + grant_step;
+  assign grants_rest = granted_total - granted_limit <= grant_step;
+  assign grant_end = grants_rest ? granted_total : granted_limit + grant_step;
   assign communicator_slot_o = pair_q.slot;
   assign peer_communicator_o = contexts_i[pair_q.slot].communicator;
   assign peer_rank_o = pair_q.peer;
@@ -732,6 +775,10 @@ module unisono_rbm
                                 record.limit - record.consumed <= (record.ample ? step : '0)));
   endfunction
 
+  // Whether more is granted is found out a cycle after the record has been written; its pair is still the one under way.
+  assign grants_enter = grants_push_q || (grants_ask_q && wants_more(grants_record_q, ample_step));
+  always_ff @(posedge clk_i) grants_record_q <= record_new;
+
   always_comb begin
     state_d = state_q;
     pair_d = pair_q;
@@ -749,14 +796,15 @@ module unisono_rbm
     record_address = pair_q;
     record_write = 1'b0;
     record_new = record_word;
+    epoch_new = epoch_q[pair_q.slot];
+    wipe_all_d = wipe_all_q;
     info_write = 1'b0;
     info_write_address = free_buffer;
     info_new = '{grant: is_grant, request: is_request, point_to_point: is_pair,
                  communicator: received_i.communicator, source: received_i.source,
                  key: is_pair ? header.tag : header.sequence_,
                  signature: is_grant ? {header.token_generation, header.token_slot} : header.signature,
-                 ends: is_request ? message_bytes_t'(header.sequence_)
-                                  : header.offset + message_bytes_t'(segment_bytes), bytes: segment_bytes,
+                 ends: is_request ? message_bytes_t'(header.sequence_) : header_end_q, bytes: segment_bytes,
                  last: header.last, tag: header.tag[23:0], total: header.message_bytes};
     owner_new = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
     info_address = record_word.head;
@@ -791,6 +839,7 @@ module unisono_rbm
     pending_take = 1'b0;
     walk_d = walk_q;
     grants_push = 1'b0;
+    grants_ask_d = 1'b0;
     grants_take = 1'b0;
     post_ready_o = 1'b0;
     head_answer_o = 1'b0;
@@ -808,6 +857,8 @@ module unisono_rbm
     binds = 1'b0;
     bind_sequence = header.sequence_;
     bound_d = bound_q;
+    elder_known_d = elder_known_q;
+    elder_d = elder_q;
     drops = 1'b0;
     asked_d = asked_q;
     forgets = 1'b0;
@@ -831,14 +882,18 @@ module unisono_rbm
           walk_d = 1'b0;
           at_d = '0;
           sweep_bucket_d = sweep_bucket_q + 1'b1;
-          if (early_q[sweep_bucket_q]) state_d = AdoptRead;
+          if (early_next) state_d = AdoptRead;
           else if (sweep_last) sweeping_d = '0;
         end else if (renewed_q != '0 && early_pending_q == '0 && payload_q == PayloadNone && !offering_q) begin
           renewed_d = '0;
           sweeping_d = renewed_q;
         end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
-          forgets = 1'b1;
-          cleared_d = 1'b1;
+          forgets = !epoch_over;
+          cleared_d = !epoch_over;
+          if (epoch_over) begin
+            pair_d = '{slot: clear_slot_i, peer: '0};
+            state_d = WipeRead;
+          end
         end else if (clear_valid_i && !cleared_q && !offering_q && !signal_count[3]) begin
           // What is at the head of Rx has been stored, or has gone to the lane.
           record_read = 1'b1;
@@ -906,9 +961,9 @@ module unisono_rbm
         pending_take = 1'b1;
         early_pending_d = early_pending_q - 1'b1;
         early_write = 1'b1;
-        link_write = early_q[bucket_q];
+        link_write = early_here;
         link_write_address = early_word[BufferWidth-1:0];
-        early_new = {early_q[bucket_q] ? early_word[2*BufferWidth-1:BufferWidth] : pending_head.buffer,
+        early_new = {early_here ? early_word[2*BufferWidth-1:BufferWidth] : pending_head.buffer,
                      pending_head.buffer};
         state_d = Idle;
       end
@@ -921,15 +976,19 @@ module unisono_rbm
           state_d = Adopt;
         end else begin
           adopt_ready_o = asked_q;
+          if (!asked_q) begin
+            elder_known_d = 1'b1;
+            elder_d = pair_q.slot;
+          end
           state_d = Idle;
         end
       end
       Adopt: begin
-        bucket_d = hash(own.communicator, pair_q.peer, early_key);
+        bucket_d = hash(own_q.communicator, pair_q.peer, early_key_q);
         bound_d = 1'b0;
         early_read = 1'b1;
         stays_d = 1'b0;
-        state_d = any_early_q && early_q[bucket_d] ? AdoptRead : AdoptEnd;
+        state_d = any_early && early_next ? AdoptRead : AdoptEnd;
         at_d = '0;
         walk_d = 1'b0;
       end
@@ -948,8 +1007,8 @@ module unisono_rbm
         state_d = at_q == early_word[BufferWidth-1:0] ? AdoptEnd : AdoptRead;
         link_new = at_q;
         if (sweeps ? !sweeping_q[info_word.communicator]
-                   : info_word.communicator != own.communicator || info_word.source != pair_q.peer ||
-                     info_word.point_to_point != own.point_to_point || info_word.key != early_key || bound_q) begin
+                   : info_word.communicator != own_q.communicator || info_word.source != pair_q.peer ||
+                     info_word.point_to_point != own_q.point_to_point || info_word.key != early_key_q || bound_q) begin
           link_write = stays_q;
           link_write_address = stays_tail_q;
           stays_d = 1'b1;
@@ -979,7 +1038,7 @@ module unisono_rbm
             state_d = AdoptCheck;
           end
         end else begin
-          if (own.point_to_point) begin
+          if (own_q.point_to_point) begin
             // A receive takes one message.
             bound_d = 1'b1;
             binds = 1'b1;
@@ -999,12 +1058,12 @@ module unisono_rbm
             record_d.tail = at_q;
             record_d.received = info_word.last ? '0 : info_word.ends;
           end
-          if (info_word.signature != own.signature || bad_word) fail_valid_o = active[pair_q.slot];
+          if (info_word.signature != own_q.signature || bad_word) fail_valid_o = active[pair_q.slot];
           if (bad_word) fail_code_o = ErrorCodeInternal;
         end
       end
       AdoptEnd: begin
-        early_write = early_q[bucket_q] && walk_q;
+        early_write = early_here && walk_q;
         early_valid = stays_q;
         early_new = {stays_head_q, stays_tail_q};
         record_new = record_q;
@@ -1032,7 +1091,7 @@ module unisono_rbm
         if (info_word.last && record_q.rendezvous && record_q.ample) begin
           reserved_d = reserved_q - ReserveWidth'(Reserve);
         end
-        grants_push = wants_more(record_new, ample_step);
+        grants_ask_d = 1'b1;
         signal_ends_d = info_word.bytes == '0;
         kick_d = '{slot: pair_q.slot, entry: record_new.entry};
         state_d = info_word.last && record_new.posted && record_new.listed ? Kick : Idle;
@@ -1047,7 +1106,7 @@ module unisono_rbm
         head_o = '{valid: record_q.listed && record_q.posted && record_q.entry == head_entry_i,
                    buffer: record_q.head, bytes: info_word.bytes, last: info_word.last, total: info_word.total};
         // What came before its arrival had issued is compared with it here.
-        if (head_o.valid && !own.point_to_point &&
+        if (head_o.valid && !own_q.point_to_point &&
             (info_word.tag != record_q.tag || info_word.total != record_q.total)) begin
           fail_valid_o = 1'b1;
           head_o.valid = 1'b0;
@@ -1059,8 +1118,8 @@ module unisono_rbm
         record_d = record_word;
         state_d = must_wait ? Idle : untouched ? Adopt : Post;
         if (untouched && !must_wait && own.point_to_point && elder != pair_q.slot &&
-            !known_q[{elder, pair_q.peer}]) begin
-          // The oldest message is for the oldest receive; this one comes again.
+            !(elder_known_q && elder_q == elder)) begin
+          // The oldest message is for the oldest receive, unless that has been here; this one comes again.
           record_read = 1'b1;
           record_address = '{slot: elder, peer: pair_q.peer};
           pair_d = record_address;
@@ -1070,6 +1129,7 @@ module unisono_rbm
       end
       Post: begin
         post_ready_o = 1'b1;
+        elder_known_d = 1'b0;
         record_new = record_q;
         if (record_q.posted) begin
           record_new.next = '{posted: 1'b1, entry: post_i.id.entry, program_: post_i.generation, tag: post_i.tag,
@@ -1110,25 +1170,26 @@ module unisono_rbm
 
       Grant: begin
         record_d = record_word;
-        if (grants_next) begin
+        state_d = grants_now_d || grants_next_d ? GrantStep : Idle;
+      end
+      GrantStep: begin
+        record_new = record_q;
+        if (grants_next_q) begin
           record_new.next.limit = grant_end;
           record_new.next.ample = ample;
           record_new.next.granted = 1'b1;
-          record_d.generation = record_word.generation + 1'b1;
+          record_d.generation = record_q.generation + 1'b1;
         end else begin
           record_new.limit = grant_end;
           record_new.ample = ample;
           record_new.granted = 1'b1;
           // Then the one behind it.
-          grants_push = grants_now && grant_end == record_word.total && record_word.next.posted &&
-                        record_word.next.rendezvous;
+          grants_push = grants_rest && record_q.next.posted && record_q.next.rendezvous;
         end
-        record_write = grants_now || grants_next;
-        if ((grants_now || grants_next) && first_grant && ample) begin
-          reserved_d = reserved_q + ReserveWidth'(Reserve);
-        end
+        record_write = 1'b1;
+        if (first_grant && ample) reserved_d = reserved_q + ReserveWidth'(Reserve);
         record_d.limit = grant_end;
-        state_d = grants_now || grants_next ? GrantSend : Idle;
+        state_d = GrantSend;
       end
       GrantSend: begin
         transmit_valid_o = 1'b1;
@@ -1198,10 +1259,9 @@ module unisono_rbm
             record_write = 1'b1;
             record_d = record_new;
           end
-          if (record_word.posted && !record_word.fan_in && !record_word.listed && record_word.written == '0 &&
-              segment_bytes != '0) begin
+          if (seen.posted && !seen.fan_in && !seen.listed && seen.written == '0 && segment_bytes != '0) begin
             offering_d = 1'b1;
-            offer_id_d = '{slot: pair_q.slot, entry: record_word.entry};
+            offer_id_d = '{slot: pair_q.slot, entry: seen.entry};
             offer_pair_d = pair_q;
             state_d = Idle;
           end else begin
@@ -1219,16 +1279,18 @@ module unisono_rbm
       Offered: begin
         record_d = record_word;
         if (accepted_q) begin
-          record_new.received = header.last ? '0 : record_word.received + message_bytes_t'(segment_bytes);
-          record_new.consumed = record_word.consumed + message_bytes_t'(segment_bytes);
+          // The segment follows what has been received, as was seen when it was offered.
+          record_new = seen;
+          record_new.received = header.last ? '0 : header_end_q;
+          record_new.consumed = seen.consumed + message_bytes_t'(segment_bytes);
           if (header.last) record_new = promoted(record_new);
           turns = header.last;
           record_write = 1'b1;
-          if (header.last && record_word.rendezvous && record_word.ample) begin
+          if (header.last && seen.rendezvous && seen.ample) begin
             reserved_d = reserved_q - ReserveWidth'(Reserve);
           end
           owed_bypass = !is_write;
-          grants_push = wants_more(record_new, ample_step);
+          grants_ask_d = 1'b1;
           payload_d = PayloadBypass;
           header_done = 1'b1;
           state_d = Idle;
@@ -1248,7 +1310,7 @@ module unisono_rbm
           info_write = 1'b1;
           pending_push = 1'b1;
           record_new = record_q;
-          record_new.received = header.last ? '0 : record_q.received + message_bytes_t'(segment_bytes);
+          record_new.received = header.last ? '0 : header_end_q;
           record_new.written = record_q.written + 1'b1;
           record_write = !store_early_q;
           if (store_early_q) early_pending_d = early_pending_q + 1'b1;
@@ -1263,15 +1325,15 @@ module unisono_rbm
       ClearRead: begin
         record_d = record_word;
         state_d = Idle;
-        if (untouched && !own.point_to_point && any_early_q) begin
+        if (untouched && !own.point_to_point && any_early) begin
           // What was early for it is its own.
           if (!must_wait) state_d = Adopt;
-        end else if (known_q[pair_q] && record_word.written != '0) begin
+        end else if (known && record_word.written != '0) begin
           // Segments on their way to buffers come first.
-        end else if (known_q[pair_q] && record_word.listed) begin
+        end else if (known && record_word.listed) begin
           state_d = ClearTake;
         end else begin
-          if (known_q[pair_q]) begin
+          if (known) begin
             reserved_d = reserved_q;
             if (record_word.posted && record_word.rendezvous && record_word.ample) begin
               reserved_d = reserved_d - ReserveWidth'(Reserve);
@@ -1283,8 +1345,12 @@ module unisono_rbm
           end
           clear_rank_d = clear_rank_q + 1'b1;
           if (clear_rank_q == '1) begin
-            cleared_d = 1'b1;
-            forgets = 1'b1;
+            cleared_d = !epoch_over;
+            forgets = !epoch_over;
+            if (epoch_over) begin
+              pair_d = '{slot: clear_slot_i, peer: '0};
+              state_d = WipeRead;
+            end
           end
         end
       end
@@ -1296,6 +1362,28 @@ module unisono_rbm
         info_taken_d = record_q.head;
         signal_ends_d = 1'b1;
         state_d = Idle;
+      end
+
+      WipeRead: begin
+        record_read = 1'b1;
+        bucket_d = bucket_t'(pair_q);
+        state_d = Wipe;
+      end
+      Wipe: begin
+        record_new = '0;
+        record_new.generation = record_read_word.generation;
+        epoch_new = '0;
+        record_write = 1'b1;
+        early_write = wipe_all_q;
+        early_valid = 1'b0;
+        pair_d = pair_q + 1'b1;
+        state_d = WipeRead;
+        if (wipe_ends) begin
+          wipe_all_d = 1'b0;
+          forgets = !wipe_all_q;
+          cleared_d = !wipe_all_q;
+          state_d = Idle;
+        end
       end
 
       default: state_d = Idle;
@@ -1334,7 +1422,8 @@ module unisono_rbm
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q <= Idle;
+      state_q <= WipeRead;
+      wipe_all_q <= 1'b1;
       pair_q <= '0;
       record_q <= '0;
       kick_q <= '0;
@@ -1346,7 +1435,12 @@ module unisono_rbm
       accepted_q <= 1'b0;
       payload_q <= PayloadNone;
       reserved_q <= '0;
-      grants_q <= '0;
+      grants_push_q <= 1'b0;
+      grants_ask_q <= 1'b0;
+      grants_now_q <= 1'b0;
+      grants_next_q <= 1'b0;
+      elder_known_q <= 1'b0;
+      elder_q <= '0;
       take_ready_q <= 1'b0;
       head_answer_q <= 1'b0;
       post_ready_q <= 1'b0;
@@ -1372,8 +1466,13 @@ module unisono_rbm
       accepted_q <= accepted_d;
       payload_q <= payload_d;
       reserved_q <= reserved_d;
-      if (grants_push) grants_q[pair_q] <= 1'b1;
-      if (grants_take) grants_q[grants_head] <= 1'b0;
+      wipe_all_q <= wipe_all_d;
+      grants_push_q <= grants_push;
+      grants_ask_q <= grants_ask_d;
+      grants_now_q <= grants_now_d;
+      grants_next_q <= grants_next_d;
+      elder_known_q <= elder_known_d && !forgets;
+      elder_q <= elder_d;
       take_ready_q <= take_ready_o;
       head_answer_q <= head_answer_o;
       post_ready_q <= post_ready_o;
@@ -1390,8 +1489,23 @@ module unisono_rbm
   end
 
   `ifndef SYNTHESIS
+  // Epochs must say what a bit for each pair would.
+  logic [Pairs-1:0] known_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      known_q <= '0;
+    end else begin
+      if (record_write && state_q != Wipe) known_q[pair_q] <= 1'b1;
+      if (forgets) known_q[{clear_slot_i, rank_t'(0)} +: Ranks] <= '0;
+    end
+  end
+  logic looks_q;                           // the record has just been read
+  always_ff @(posedge clk_i) looks_q <= rst_ni && record_read && state_d != Wipe;
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
+      assert (!looks_q || known == known_q[pair_q]) else $error("a record's epoch is not its call's");
+      assert (state_q != Offered || known) else $error("an offer of a pair that is not known");
+      assert (!(offering_d && !offering_q) || known) else $error("an offer to a pair that is not known");
       assert (known_q != '0 || reserved_q == '0) else $error("buffers are in reserve for nobody");
       assert ((match_of & (match_of - 1'b1)) == '0) else $error("a message matches two calls");
       assert (!signal_ends_q || !signal_count[4]) else $error("a buffer that is given back is lost");
