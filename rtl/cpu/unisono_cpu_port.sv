@@ -734,18 +734,32 @@ module unisono_cpu_port #(
   // ------------------------------------------------------------------------------------ assertions
 
 `ifndef SYNTHESIS
-  move_held :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-      move_valid_o && !move_ready_i |=> move_valid_o && $stable(move_o) && $stable(move_slot_o));
-  work_held :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-      work_valid_i && !work_ready_o |=> work_valid_i && $stable(work_i));
-  work_known :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-      work_valid_i |-> work_i.kind inside {WorkStart, WorkMore, WorkControl});
-  emitted_well_formed :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-      move_valid_o && !move_end_o |-> move_well_formed(move_o));
+  unisono_handshake_check #(
+    .Width($bits(move_o) + $bits(move_slot_o))
+  ) u_move_held (
+    .clk_i,
+    .rst_ni,
+    .valid_i(move_valid_o),
+    .ready_i(move_ready_i),
+    .data_i ({move_o, move_slot_o})
+  );
+  unisono_handshake_check #(
+    .Width($bits(work_i))
+  ) u_work_held (
+    .clk_i,
+    .rst_ni,
+    .valid_i(work_valid_i),
+    .ready_i(work_ready_o),
+    .data_i (work_i)
+  );
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && work_valid_i) begin
+      work_known : assert (work_i.kind inside {WorkStart, WorkMore, WorkControl});
+    end
+    if (rst_ni && move_valid_o && !move_end_o) begin
+      emitted_well_formed : assert (move_well_formed(move_o));
+    end
+  end
 `endif
 
 endmodule

@@ -93,11 +93,16 @@ module unisono_memory_bursts #(
   assign unused_end = ^end_byte[OffsetWidth-1:0];
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) cmd_valid_i |-> cmd_bytes_i != 32'd0)
-    else $error("unisono_memory_bursts: an empty range has no bursts");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    burst_valid_o |-> 64'(burst_address_o[11:0]) + 64'(burst_length_o) * DataBytes < 64'd4096)
-    else $error("unisono_memory_bursts: a burst crosses 4 KiB");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && cmd_valid_i) begin
+      assert (cmd_bytes_i != 32'd0)
+      else $error("unisono_memory_bursts: an empty range has no bursts");
+    end
+    if (rst_ni && burst_valid_o) begin
+      assert (64'(burst_address_o[11:0]) + 64'(burst_length_o) * DataBytes < 64'd4096)
+      else $error("unisono_memory_bursts: a burst crosses 4 KiB");
+    end
+  end
 `endif
 
 endmodule

@@ -179,13 +179,18 @@ module unisono_memory_crossbar_read #(
 
 `ifndef SYNTHESIS
   for (genvar r = 0; r < Readers; r++) begin : gen_check
-    assert property (@(posedge clk_i) disable iff (!rst_ni) s_axi_rvalid[r] |-> s_axi_rready[r])
-      else $error("unisono_memory_crossbar_read: a reader does not take an answer");
-    assert property (@(posedge clk_i) disable iff (!rst_ni) s_axi_arvalid[r] |->
-      (s_axi_araddr[r] & BlockMask) +
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && s_axi_rvalid[r]) begin
+        assert (s_axi_rready[r])
+        else $error("unisono_memory_crossbar_read: a reader does not take an answer");
+      end
+      if (rst_ni && s_axi_arvalid[r]) begin
+        assert ((s_axi_araddr[r] & BlockMask) +
       (address_t'(s_axi_arlen[r]) + address_t'(1)) * address_t'(DataBytes) <=
       address_t'(InterleaveBytes))
-      else $error("unisono_memory_crossbar_read: a burst leaves its channel");
+        else $error("unisono_memory_crossbar_read: a burst leaves its channel");
+      end
+    end
   end
 `endif
 

@@ -276,13 +276,18 @@ module unisono_memory_crossbar_write #(
 
 `ifndef SYNTHESIS
   for (genvar w = 0; w < Writers; w++) begin : gen_check
-    assert property (@(posedge clk_i) disable iff (!rst_ni) s_axi_bvalid[w] |-> s_axi_bready[w])
-      else $error("unisono_memory_crossbar_write: a writer does not take an answer");
-    assert property (@(posedge clk_i) disable iff (!rst_ni) s_axi_awvalid[w] |->
-      (s_axi_awaddr[w] & BlockMask) +
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && s_axi_bvalid[w]) begin
+        assert (s_axi_bready[w])
+        else $error("unisono_memory_crossbar_write: a writer does not take an answer");
+      end
+      if (rst_ni && s_axi_awvalid[w]) begin
+        assert ((s_axi_awaddr[w] & BlockMask) +
       (address_t'(s_axi_awlen[w]) + address_t'(1)) * address_t'(DataBytes) <=
       address_t'(InterleaveBytes))
-      else $error("unisono_memory_crossbar_write: a burst leaves its channel");
+        else $error("unisono_memory_crossbar_write: a burst leaves its channel");
+      end
+    end
   end
 `endif
 

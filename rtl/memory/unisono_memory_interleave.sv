@@ -198,14 +198,18 @@ module unisono_memory_interleave #(
   assign s_axi_bvalid = done_valid && m_axi_bvalid[done_channel];
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) s_axi_arvalid |->
-    (((s_axi_araddr & BlockMask) >> s_axi_arsize) + address_t'(s_axi_arlen) + address_t'(1)) <<
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && s_axi_arvalid) begin
+      assert ((((s_axi_araddr & BlockMask) >> s_axi_arsize) + address_t'(s_axi_arlen) + address_t'(1)) <<
     s_axi_arsize <= address_t'(InterleaveBytes))
-    else $error("unisono_memory_interleave: a read burst leaves its channel");
-  assert property (@(posedge clk_i) disable iff (!rst_ni) s_axi_awvalid |->
-    (((s_axi_awaddr & BlockMask) >> s_axi_awsize) + address_t'(s_axi_awlen) + address_t'(1)) <<
+      else $error("unisono_memory_interleave: a read burst leaves its channel");
+    end
+    if (rst_ni && s_axi_awvalid) begin
+      assert ((((s_axi_awaddr & BlockMask) >> s_axi_awsize) + address_t'(s_axi_awlen) + address_t'(1)) <<
     s_axi_awsize <= address_t'(InterleaveBytes))
-    else $error("unisono_memory_interleave: a write burst leaves its channel");
+      else $error("unisono_memory_interleave: a write burst leaves its channel");
+    end
+  end
 `endif
 
 endmodule

@@ -461,16 +461,36 @@ module unisono_memory_read #(
                          former_shape_q.offset};
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_q |-> output_ready)
-    else $error("unisono_memory_read: a word without credit");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_arvalid && !m_axi_arready |=> m_axi_arvalid && $stable(m_axi_araddr))
-    else $error("unisono_memory_read: a request changed before it was taken");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    out_valid_o && !out_ready_i |=> out_valid_o && $stable(word_out))
-    else $error("unisono_memory_read: a word changed before it was taken");
-  assert property (@(posedge clk_i) disable iff (!rst_ni) answer_valid_q |-> slots_q != '0)
-    else $error("unisono_memory_read: an answer to no request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && word_valid_q) begin
+      assert (output_ready)
+      else $error("unisono_memory_read: a word without credit");
+    end
+  end
+  unisono_handshake_check #(
+    .Width($bits(m_axi_araddr))
+  ) u_check_address (
+    .clk_i,
+    .rst_ni,
+    .valid_i(m_axi_arvalid),
+    .ready_i(m_axi_arready),
+    .data_i (m_axi_araddr)
+  );
+  unisono_handshake_check #(
+    .Width($bits(word_out))
+  ) u_check_out (
+    .clk_i,
+    .rst_ni,
+    .valid_i(out_valid_o),
+    .ready_i(out_ready_i),
+    .data_i (word_out)
+  );
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && answer_valid_q) begin
+      assert (slots_q != '0)
+      else $error("unisono_memory_read: an answer to no request");
+    end
+  end
 `endif
 
 endmodule

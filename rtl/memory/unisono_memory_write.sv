@@ -506,25 +506,46 @@ module unisono_memory_write #(
   assign unused_write = m_axi_bresp[0];
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    close && !(state_q == Word && none) |-> burst_room)
-    else $error("unisono_memory_write: more bursts than slots");
-  assert property (@(posedge clk_i) disable iff (!rst_ni) launch |-> length_room)
-    else $error("unisono_memory_write: more bursts than slots");
-  assert property (@(posedge clk_i) disable iff (!rst_ni) m_axi_bvalid |-> slots_q != '0)
-    else $error("unisono_memory_write: an answer to no request");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    in_valid_i && !in_last_i |-> in_keep_i == '1)
-    else $error("unisono_memory_write: a word with gaps that is not the last");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_awvalid |-> 64'(m_axi_awaddr[11:0]) + 64'(m_axi_awlen) * DataBytes < 64'd4096)
-    else $error("unisono_memory_write: a burst crosses 4 KiB");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_awvalid && !m_axi_awready |=> m_axi_awvalid && $stable(m_axi_awaddr))
-    else $error("unisono_memory_write: a request changed before it was taken");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    m_axi_wvalid && !m_axi_wready |=> m_axi_wvalid && $stable(m_axi_wdata) && $stable(m_axi_wlast))
-    else $error("unisono_memory_write: a beat changed before it was taken");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && close && !(state_q == Word && none)) begin
+      assert (burst_room)
+      else $error("unisono_memory_write: more bursts than slots");
+    end
+    if (rst_ni && launch) begin
+      assert (length_room)
+      else $error("unisono_memory_write: more bursts than slots");
+    end
+    if (rst_ni && m_axi_bvalid) begin
+      assert (slots_q != '0)
+      else $error("unisono_memory_write: an answer to no request");
+    end
+    if (rst_ni && in_valid_i && !in_last_i) begin
+      assert (in_keep_i == '1)
+      else $error("unisono_memory_write: a word with gaps that is not the last");
+    end
+    if (rst_ni && m_axi_awvalid) begin
+      assert (64'(m_axi_awaddr[11:0]) + 64'(m_axi_awlen) * DataBytes < 64'd4096)
+      else $error("unisono_memory_write: a burst crosses 4 KiB");
+    end
+  end
+  unisono_handshake_check #(
+    .Width($bits(m_axi_awaddr))
+  ) u_check_address (
+    .clk_i,
+    .rst_ni,
+    .valid_i(m_axi_awvalid),
+    .ready_i(m_axi_awready),
+    .data_i (m_axi_awaddr)
+  );
+  unisono_handshake_check #(
+    .Width($bits(m_axi_wdata) + 1)
+  ) u_check_data (
+    .clk_i,
+    .rst_ni,
+    .valid_i(m_axi_wvalid),
+    .ready_i(m_axi_wready),
+    .data_i ({m_axi_wlast, m_axi_wdata})
+  );
 `else
   logic unused_room;
   assign unused_room = burst_room ^ length_room;

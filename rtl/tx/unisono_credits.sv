@@ -279,12 +279,16 @@ module unisono_credits #(
     freed_limit_q <= freed_limit;
     taken_limit_q <= limit_q[entry1_q[Taken][Bits-1 -: $bits(communicator_t)]];
   end
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    valid2_q[Freed] && !init2_q[Freed] |-> owed_before < freed_limit_q)
-    else $error("unisono_credits: more buffers freed than a peer may have filled");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    valid2_q[Taken] && !init2_q[Taken] |-> available <= taken_limit_q)
-    else $error("unisono_credits: more credits than buffers");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && valid2_q[Freed] && !init2_q[Freed]) begin
+      assert (owed_before < freed_limit_q)
+      else $error("unisono_credits: more buffers freed than a peer may have filled");
+    end
+    if (rst_ni && valid2_q[Taken] && !init2_q[Taken]) begin
+      assert (available <= taken_limit_q)
+      else $error("unisono_credits: more credits than buffers");
+    end
+  end
 `endif
 
 endmodule

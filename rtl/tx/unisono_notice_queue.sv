@@ -106,14 +106,25 @@ module unisono_notice_queue #(
   assign out_number_o = out_q;
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> ready_o)
-    else $error("unisono_notice_queue: a push while the queue is being cleared");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    tail_q - head_q <= (Bits + 1)'(Entries))
-    else $error("unisono_notice_queue: more numbers than there are");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    out_valid_o && !out_ready_i |=> out_valid_o && $stable(out_number_o))
-    else $error("unisono_notice_queue: the offered number changed before it was taken");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      assert (ready_o)
+      else $error("unisono_notice_queue: a push while the queue is being cleared");
+    end
+    if (rst_ni) begin
+      assert (tail_q - head_q <= (Bits + 1)'(Entries))
+      else $error("unisono_notice_queue: more numbers than there are");
+    end
+  end
+  unisono_handshake_check #(
+    .Width($bits(out_number_o))
+  ) u_check_out (
+    .clk_i,
+    .rst_ni,
+    .valid_i(out_valid_o),
+    .ready_i(out_ready_i),
+    .data_i (out_number_o)
+  );
 `endif
 
 endmodule

@@ -531,15 +531,16 @@ module unisono_tx
                          body[511:480], late[511:480], session_open_session_i};
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    valid1_q |-> command1_q.header.segment_bytes <= 32'(MaxSegment))
-    else $error("unisono_tx: a segment of %0d bytes", command1_q.header.segment_bytes);
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    valid1_q |-> !command1_q.header.trailer && command1_q.control == control1)
-    else $error("unisono_tx: a command with a trailer, or of the other channel");
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-    valid1_q |-> 32'(command1_q.session) < 32'(Sessions))
-    else $error("unisono_tx: session %0d is beyond the table", command1_q.session);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && valid1_q) begin
+      assert (command1_q.header.segment_bytes <= 32'(MaxSegment))
+      else $error("unisono_tx: a segment of %0d bytes", command1_q.header.segment_bytes);
+      assert (!command1_q.header.trailer && command1_q.control == control1)
+      else $error("unisono_tx: a command with a trailer, or of the other channel");
+      assert (32'(command1_q.session) < 32'(Sessions))
+      else $error("unisono_tx: session %0d is beyond the table", command1_q.session);
+    end
+  end
 `endif
 
 endmodule

@@ -128,8 +128,12 @@ module unisono_update_ram #(
   assign observe_data_o = value[1];
 
 `ifndef SYNTHESIS
-  assert property (@(posedge clk_i) disable iff (!rst_ni) update_valid_i |-> ready_o)
-    else $error("unisono_update_ram: a change while the memory is being cleared");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && update_valid_i) begin
+      assert (ready_o)
+      else $error("unisono_update_ram: a change while the memory is being cleared");
+    end
+  end
 `endif
 
 endmodule
