@@ -35,6 +35,15 @@ module unisono_plugin_alu
   output logic [   UserBits-1:0] user_o
 );
 
+  // Nothing moves while no word is inside.
+  logic clk;
+  logic [AluLatency-1:0] valid_q;
+  unisono_clock_gate u_gate (
+    .clk_i,
+    .enable_i(!rst_ni || enable_i || valid_q != '0),
+    .clk_o   (clk)
+  );
+
   if (DataBytes % 16 != 0) begin : gen_width
     $error("DataBytes must be a multiple of 16: a pair of 16 bytes must not straddle words");
   end
@@ -132,7 +141,7 @@ module unisono_plugin_alu
     assign pair_first = value_tie[0] ? index_less[1] : value_first[0];
     for (genvar h = 0; h < 2; h++) begin : gen_chunk
       unisono_alu_chunk u_chunk (
-        .clk_i,
+        .clk_i(clk),
         .control_i    (h == 0 ? control_even : control_odd),
         .a_i          (op0_i[c*128+h*64+:64]),
         .b_i          (op1_i[c*128+h*64+:64]),
@@ -151,13 +160,12 @@ module unisono_plugin_alu
     .Width (DataBytes + 1 + UserBits),
     .Cycles(AluLatency)
   ) u_side (
-    .clk_i,
+    .clk_i(clk),
     .d_i({keep_i, last_i, user_i}),
     .q_o({keep_o, last_o, user_o})
   );
 
-  logic [AluLatency-1:0] valid_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) valid_q <= '0;
     else valid_q <= {valid_q[AluLatency-2:0], enable_i};
   end

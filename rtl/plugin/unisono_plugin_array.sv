@@ -166,7 +166,14 @@ module unisono_plugin_array
     if (!rst_ni) held_q <= 1'b0;
     else if (in_ready_o) held_q <= in_valid_i;
   end
-  always_ff @(posedge clk_i) begin
+  // What is here without `held_q` is of no use to anyone.
+  logic clk_in;
+  unisono_clock_gate u_gate (
+    .clk_i,
+    .enable_i(in_ready_o && in_valid_i),
+    .clk_o   (clk_in)
+  );
+  always_ff @(posedge clk_in) begin
     if (in_ready_o) begin
       op0_q <= in_op0_i;
       op1_q <= in_op1_i;

@@ -35,6 +35,15 @@ module unisono_plugin_prod
   output logic [   UserBits-1:0] user_o
 );
 
+  // Nothing moves while no word is inside.
+  logic clk;
+  logic [ProdLatency-1:0] valid_q;
+  unisono_clock_gate u_gate (
+    .clk_i,
+    .enable_i(!rst_ni || enable_i || valid_q != '0),
+    .clk_o   (clk)
+  );
+
   localparam datatype_mask_t Plain = Datatypes & ProdDatatypes;
   localparam float_mask_t Formats = float_mask(Plain);
   localparam float_mask_t Formats32 = Formats & ~float_mask_t'(1);
@@ -76,7 +85,7 @@ module unisono_plugin_prod
     .Width (3),
     .Cycles(Wait32)
   ) u_format32 (
-    .clk_i,
+    .clk_i(clk),
     .d_i({format, plain}),
     .q_o({format32, plain32})
   );
@@ -84,7 +93,7 @@ module unisono_plugin_prod
     .Width (3),
     .Cycles(Wait16)
   ) u_format16 (
-    .clk_i,
+    .clk_i(clk),
     .d_i({format, plain}),
     .q_o({format16, plain16})
   );
@@ -92,7 +101,7 @@ module unisono_plugin_prod
     .Width (2),
     .Cycles(ProdLatency)
   ) u_size (
-    .clk_i,
+    .clk_i(clk),
     .d_i({size}),
     .q_o({size_last})
   );
@@ -111,7 +120,7 @@ module unisono_plugin_prod
         .Formats (Formats),
         .Integers(Has64)
       ) u_multiply (
-        .clk_i,
+        .clk_i(clk),
         .format_i (format),
         .integer_i(plain),
         .a_i      (a),
@@ -128,7 +137,7 @@ module unisono_plugin_prod
         .Width (64),
         .Cycles(Wait32)
       ) u_wait (
-        .clk_i,
+        .clk_i(clk),
         .d_i({a[63:32], b[63:32]}),
         .q_o({a_late, b_late})
       );
@@ -137,7 +146,7 @@ module unisono_plugin_prod
         .Formats (Formats32),
         .Integers(Has32)
       ) u_multiply (
-        .clk_i,
+        .clk_i(clk),
         .format_i (format32),
         .integer_i(plain32),
         .a_i      (a_late),
@@ -154,7 +163,7 @@ module unisono_plugin_prod
         .Width (64),
         .Cycles(Wait16)
       ) u_wait (
-        .clk_i,
+        .clk_i(clk),
         .d_i({a[63:48], a[31:16], b[63:48], b[31:16]}),
         .q_o({a_late, b_late})
       );
@@ -163,7 +172,7 @@ module unisono_plugin_prod
         .Formats (Formats16),
         .Integers(Has16)
       ) u_third (
-        .clk_i,
+        .clk_i(clk),
         .format_i (format16),
         .integer_i(plain16),
         .a_i      (a_late[15:0]),
@@ -175,7 +184,7 @@ module unisono_plugin_prod
         .Formats (Formats16),
         .Integers(Has16)
       ) u_fourth (
-        .clk_i,
+        .clk_i(clk),
         .format_i (format16),
         .integer_i(plain16),
         .a_i      (a_late[31:16]),
@@ -194,11 +203,11 @@ module unisono_plugin_prod
           .Width (16),
           .Cycles(ProdLatency - 1)
         ) u_wait (
-          .clk_i,
+          .clk_i(clk),
           .d_i({a[16*k+8+:8], b[16*k+8+:8]}),
           .q_o({a_late, b_late})
         );
-        always_ff @(posedge clk_i) product_q <= a_late * b_late;
+        always_ff @(posedge clk) product_q <= a_late * b_late;
         assign odd[k] = product_q;
       end
     end else begin : gen_no_odd
@@ -222,13 +231,12 @@ module unisono_plugin_prod
     .Width (DataBytes + 1 + UserBits),
     .Cycles(ProdLatency)
   ) u_side (
-    .clk_i,
+    .clk_i(clk),
     .d_i({keep_i, last_i, user_i}),
     .q_o({keep_o, last_o, user_o})
   );
 
-  logic [ProdLatency-1:0] valid_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) valid_q <= '0;
     else valid_q <= {valid_q[ProdLatency-2:0], enable_i};
   end

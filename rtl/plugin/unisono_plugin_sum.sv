@@ -40,6 +40,15 @@ module unisono_plugin_sum
   output logic [   UserBits-1:0] user_o
 );
 
+  // Nothing moves while no word is inside.
+  logic clk;
+  logic [SumLatency-1:0] valid_q;
+  unisono_clock_gate u_gate (
+    .clk_i,
+    .enable_i(!rst_ni || enable_i || valid_q != '0),
+    .clk_o   (clk)
+  );
+
   localparam float_mask_t Formats = float_mask(Datatypes);
   localparam float_mask_t Formats32 = Formats & ~float_mask_t'(1);
   localparam float_mask_t Formats16 = Formats & ~float_mask_t'(3);
@@ -55,7 +64,7 @@ module unisono_plugin_sum
     .Width (2),
     .Cycles(SumLatency)
   ) u_format (
-    .clk_i,
+    .clk_i(clk),
     .d_i(format),
     .q_o({format_last})
   );
@@ -72,7 +81,7 @@ module unisono_plugin_sum
         .Width  (64),
         .Formats(Formats)
       ) u_add (
-        .clk_i,
+        .clk_i(clk),
         .format_i(format),
         .a_i     (a),
         .b_i     (b),
@@ -86,7 +95,7 @@ module unisono_plugin_sum
         .Width  (32),
         .Formats(Formats32)
       ) u_add (
-        .clk_i,
+        .clk_i(clk),
         .format_i(format),
         .a_i     (a[63:32]),
         .b_i     (b[63:32]),
@@ -100,7 +109,7 @@ module unisono_plugin_sum
         .Width  (16),
         .Formats(Formats16)
       ) u_third (
-        .clk_i,
+        .clk_i(clk),
         .format_i(format),
         .a_i     (a[31:16]),
         .b_i     (b[31:16]),
@@ -110,7 +119,7 @@ module unisono_plugin_sum
         .Width  (16),
         .Formats(Formats16)
       ) u_fourth (
-        .clk_i,
+        .clk_i(clk),
         .format_i(format),
         .a_i     (a[63:48]),
         .b_i     (b[63:48]),
@@ -134,13 +143,12 @@ module unisono_plugin_sum
     .Width (DataBytes + 1 + UserBits),
     .Cycles(SumLatency)
   ) u_side (
-    .clk_i,
+    .clk_i(clk),
     .d_i({keep_i, last_i, user_i}),
     .q_o({keep_o, last_o, user_o})
   );
 
-  logic [SumLatency-1:0] valid_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) valid_q <= '0;
     else valid_q <= {valid_q[SumLatency-2:0], enable_i};
   end
