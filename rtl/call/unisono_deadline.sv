@@ -100,7 +100,7 @@ module unisono_deadline #(
       fresh_q   <= '0;
     end else begin
       set_q <= set_i;
-      if (tick_q) begin
+      if (tick_q && running_q != '0) begin
         walking_q <= 1'b1;
         walk_q    <= '0;
         fresh_q   <= '0;
