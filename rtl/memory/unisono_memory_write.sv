@@ -235,7 +235,26 @@ module unisono_memory_write #(
   item_t item_q, turned_item;
   logic [DataBytes-1:0][8:0] bytes_q, turned, former_q;
 
+  // From here to the buffer nothing moves while there is no item, which takes four edges.
+  localparam int unsigned Stages = 4;
+  logic [Stages-1:0] moving_q;
+  logic              reset_q, reset_qq;
+  logic              clk;
+
   always_ff @(posedge clk_i) begin
+    reset_q  <= !rst_ni;
+    reset_qq <= reset_q;
+    if (!rst_ni) moving_q <= '0;
+    else moving_q <= {moving_q[Stages-2:0], item};
+  end
+
+  unisono_clock_gate u_gate (
+    .clk_i,
+    .enable_i(item || moving_q != '0 || !rst_ni || reset_q || reset_qq),
+    .clk_o   (clk)
+  );
+
+  always_ff @(posedge clk) begin
     item_q.beat   <= item && !(state_q == Word && none) && rst_ni;
     item_q.first  <= first_q;
     item_q.close  <= close && !(state_q == Word && none) && rst_ni;
@@ -250,7 +269,7 @@ module unisono_memory_write #(
     .BitsEach (9),
     .SideWidth($bits(item_t))
   ) u_rotate (
-    .clk_i,
+    .clk_i   (clk),
     .amount_i(-item_q.offset),
     .data_i  (bytes_q),
     .side_i  (item_q),
@@ -265,11 +284,8 @@ module unisono_memory_write #(
 
   beat_t beat_q;
   logic  beat_valid_q, beat_close_q;
-  logic  reset_q, reset_qq;
 
-  always_ff @(posedge clk_i) begin
-    reset_q  <= !rst_ni;
-    reset_qq <= reset_q;
+  always_ff @(posedge clk) begin
     // The pipeline before holds nothing valid two cycles after a reset.
     beat_valid_q <= turned_item.beat && rst_ni && !reset_q && !reset_qq;
     beat_close_q <= turned_item.close && rst_ni && !reset_q && !reset_qq;
