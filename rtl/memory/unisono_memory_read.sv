@@ -263,7 +263,27 @@ module unisono_memory_read #(
     end
   end
 
+  // From here to the output's queue nothing moves while there is no item: the last word of one is
+  // made six edges after it was issued.
+  localparam int unsigned Stages = 6;
+  logic [Stages-1:0] moving_q;
+  logic              reset_q, reset_qq;
+  logic              clk;
+
   always_ff @(posedge clk_i) begin
+    reset_q  <= !rst_ni;
+    reset_qq <= reset_q;
+    if (!rst_ni) moving_q <= '0;
+    else moving_q <= {moving_q[Stages-2:0], issue};
+  end
+
+  unisono_clock_gate u_gate (
+    .clk_i,
+    .enable_i(issue || moving_q != '0 || !rst_ni || reset_q || reset_qq),
+    .clk_o   (clk)
+  );
+
+  always_ff @(posedge clk) begin
     if (issue_beat) begin
       fetched_q <= buffer[read_pointer_q];
     end
@@ -335,7 +355,7 @@ module unisono_memory_read #(
     issued.shape = shape_q;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     fetched_item_q <= issued;
     beat_item_q    <= fetched_item_q;
     if (!rst_ni) begin
@@ -353,7 +373,7 @@ module unisono_memory_read #(
     .Bytes    (DataBytes),
     .SideWidth($bits(item_t) + 1)
   ) u_rotate (
-    .clk_i,
+    .clk_i   (clk),
     .amount_i(beat_item_q.shape.offset),
     .data_i  (beat_q.data),
     .side_i  ({beat_q.error && !beat_item_q.shape.empty, beat_item_q}),
@@ -372,17 +392,11 @@ module unisono_memory_read #(
 
   logic                 emit, emit_last;
   logic [DataBytes-1:0] tail_keep;
-  logic                 reset_q, reset_qq;
 
   assign emit      = flush_q || (item.valid && !item.first);
   assign emit_last = flush_q || item.last && !item.shape.flush;
 
-  always_ff @(posedge clk_i) begin
-    reset_q  <= !rst_ni;
-    reset_qq <= reset_q;
-  end
-
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     // The pipeline before holds nothing valid two cycles after a reset.
     if (!rst_ni || reset_q || reset_qq) begin
       flush_q <= 1'b0;
@@ -391,7 +405,7 @@ module unisono_memory_read #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     if (item.valid) begin
       former_q       <= turned;
       former_shape_q <= item.shape;
@@ -419,7 +433,7 @@ module unisono_memory_read #(
   word_t word_q, word_out;
   logic  word_valid_q, output_ready;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk) begin
     word_valid_q <= emit && rst_ni && !reset_q && !reset_qq;
     word_q.error <= emit_last && (former_error_q || (!flush_q && turned_error));
     word_q.user  <= former_shape_q.user;
