@@ -88,7 +88,8 @@ module unisono_cpu_memory #(
   assign data_look = data_read_ack ? data_address_i + 1'b1 : data_address_i;
 
   assign load_ready_o = !run_i;
-  assign port_write = run_i ? data_valid_i && data_write_i : load_valid_i && load_write_i;
+  // Before the reset both sides may say anything; an image that stands in the memory already must survive it.
+  assign port_write = rst_ni && (run_i ? data_valid_i && data_write_i : load_valid_i && load_write_i);
   assign port_address = run_i ? data_look : load_address_i;
   assign port_strobe = run_i ? data_strobe_i : 4'b1111;
   assign port_data = run_i ? data_i : load_data_i;

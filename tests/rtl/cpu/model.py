@@ -31,6 +31,7 @@ DESIGN = tuple(
         "generated/unisono_spec_pkg.sv",
         "cpu/unisono_cpu_pkg.sv",
         "cpu/unisono_cpu_memory.sv",
+        "stream/unisono_handshake_check.sv",
         "cpu/unisono_cpu_port.sv",
         "cpu/unisono_cclo_cpu.sv",
     )
