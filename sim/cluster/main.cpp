@@ -222,7 +222,9 @@ int main(int count, char** arguments) {
       std::ofstream stream = written("--counters", options.counters);
       unisono::sim::write_counters(stream, cluster);
     }
-    const double cycles = static_cast<double>(cluster.cycle());
+    // Of a job that ended at once there are no cycles, and no seconds, to divide by.
+    const double cycles = static_cast<double>(std::max<std::uint64_t>(cluster.cycle(), 1));
+    const double seconds = std::max(server.seconds(), 1e-6);
     const double khz = static_cast<double>(cluster.clock_khz());
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);
@@ -233,7 +235,7 @@ int main(int count, char** arguments) {
                  "unisono-cluster: %u nodes%s, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
                  "%.1f us of processor time per node and cycle\n",
                  cluster.nodes(), of_these.c_str(), cycles, cycles * 1000 / khz, khz / 1000,
-                 cycles / server.seconds() / 1000, cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
+                 cycles / seconds / 1000, cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "unisono-cluster: %s\n", error.what());
