@@ -234,8 +234,8 @@ int main(int count, char** arguments) {
     std::fprintf(stderr,
                  "unisono-cluster: %u nodes%s, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
                  "%.1f us of processor time per node and cycle\n",
-                 cluster.nodes(), of_these.c_str(), cycles, cycles * 1000 / khz, khz / 1000,
-                 cycles / seconds / 1000, cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
+                 cluster.nodes(), of_these.c_str(), cycles, cycles * 1000 / khz, khz / 1000, cycles / seconds / 1000,
+                 cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "unisono-cluster: %s\n", error.what());
