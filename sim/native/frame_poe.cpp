@@ -16,7 +16,12 @@ constexpr std::size_t words_of(std::size_t bytes) { return (bytes + kWordBytes -
 
 FramePoe::FramePoe(Network& network, std::uint32_t node, std::uint32_t nodes, std::uint64_t clock_khz,
                    std::uint64_t delay)
-    : network_(network), node_(node), nodes_(nodes), clock_khz_(clock_khz), delay_(delay), sessions_(2 * nodes) {}
+    : network_(network),
+      node_(node),
+      nodes_(nodes),
+      clock_khz_(clock_khz),
+      delay_(delay),
+      sessions_(std::size_t{2} * nodes) {}
 
 std::uint32_t FramePoe::max_payload(Lane lane) const {
   const std::uint32_t most = lane == Lane::kData ? kMostData : kMostControl;
