@@ -76,26 +76,18 @@ import numpy as np
 import unisono
 
 
-def zigzag(p):
-    \"\"\"All-gather over the neighbours on both sides: blocks go up by even steps, down by odd ones.\"\"\"
-    up, down = (p.rank + 1) % p.size, (p.rank - 1) % p.size
+def downhill(p):
+    \"\"\"All-gather on a ring that goes down, the opposite way to the library's.\"\"\"
     block = lambda rank: p.dst(3 * (rank % p.size), 3)
     last = p.move(take=p.src(0, 3), keep=block(p.rank))
-    highest = lowest = p.rank
     for step in range(p.size - 1):
-        if step % 2 == 0:
-            p.move(take=block(highest), send=p.message(up, tag=step), after=last)
-            lowest -= 1
-            last = p.move(take=p.arrival(down, tag=step), keep=block(lowest))
-        else:
-            p.move(take=block(lowest), send=p.message(down, tag=step), after=last)
-            highest += 1
-            last = p.move(take=p.arrival(up, tag=step), keep=block(highest))
+        p.move(take=block(p.rank + step), send=p.message((p.rank - 1) % p.size, tag=step), after=last)
+        last = p.move(take=p.arrival((p.rank + 1) % p.size, tag=step), keep=block(p.rank + step + 1))
 
 
 with unisono.init() as context:
     world = context.world
-    program = unisono.Program.build(world.size, zigzag, dtype="int32")
+    program = unisono.Program.build(world.size, downhill, dtype="int32")
     assert program.check()
     for turn in range(3):
         mine = np.array([100 * world.rank + 10 * turn + i for i in range(3)], np.int32)
