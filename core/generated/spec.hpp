@@ -1608,7 +1608,7 @@ inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = non
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
 inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each, in the order of `counter`
 inline constexpr std::uint32_t kTransport = 0x0400;  ///< registers of the transport: a word for each session, then counters and limits
-inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)
+inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loads programs: slot, list word, move word, signature; docs/rtl/replay.md
 inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers
 inline constexpr std::uint32_t kCommunicators = 0x2000;  ///< communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads
 inline constexpr std::uint32_t kMembers = 0x3000;  ///< a word for each rank of each communicator: the transport's session that leads there

@@ -1583,9 +1583,7 @@ class Exchange(IntEnum):
     COUNTERS = 0x0200
     #: registers of the transport: a word for each session, then counters and limits
     TRANSPORT = 0x0400
-    #: loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists;
-    #: word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is
-    #: loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)
+    #: loads programs: slot, list word, move word, signature; docs/rtl/replay.md
     PROGRAMS = 0x0800
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
@@ -1665,12 +1663,7 @@ REGISTERS: Final[tuple[Register, ...]] = (
         "rw",
         "registers of the transport: a word for each session, then counters and limits",
     ),
-    Register(
-        Exchange.PROGRAMS,
-        16,
-        "rw",
-        "loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls, which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too long, in use, or there is no such slot)",
-    ),
+    Register(Exchange.PROGRAMS, 16, "rw", "loads programs: slot, list word, move word, signature; docs/rtl/replay.md"),
     Register(Exchange.RX_BUFFERS, 4096, "ro", "state of the receive buffers"),
     Register(
         Exchange.COMMUNICATORS,

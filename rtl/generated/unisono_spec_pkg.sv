@@ -1213,10 +1213,7 @@ package unisono_spec_pkg;
   // rw: registers of the transport: a word for each session, then counters and limits
   localparam int unsigned ExchangeTransportOffset = 32'h0400;
   localparam int unsigned ExchangeTransportBytes = 32'd1024;
-  // rw: loading of programs. Written: word 0 a slot, whose program is begun anew; word 1 the next
-  // word of its peer lists; word 2 the next word of its moves; word 3 the signature of its calls,
-  // which loads it. Read: bit n slot n is loaded; bit 31 the one being written cannot be (it is too
-  // long, in use, or there is no such slot)
+  // rw: loads programs: slot, list word, move word, signature; docs/rtl/replay.md
   localparam int unsigned ExchangeProgramsOffset = 32'h0800;
   localparam int unsigned ExchangeProgramsBytes = 32'd16;
   // ro: state of the receive buffers
