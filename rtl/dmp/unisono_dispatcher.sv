@@ -6,8 +6,10 @@
 // room. A move that cannot go on is forgotten until the next kick; the one exception is the transport's space, for
 // which a move asks again in turn.
 //
-// A result for a list of peers is sent to one after the other. If it has a local result as well, that is made first
-// and then read again for each peer: the operands may have changed by then, the local result has not.
+// A result for a list of peers goes to all of them segment by segment: a segment is made anew for each peer, and what
+// has arrived is released, and the local result written, with the last of them. So no peer has to take more than a
+// segment before another one gets it (model, rule 12). A stream of a kernel gives its elements once: there the segment
+// is first made as local result, and then read for each peer.
 //
 // An arrival of several peers is carried out segment by segment, when the segment of every peer is there: one job for
 // each, through the lane's accumulator, in the order of the list.
@@ -222,9 +224,10 @@ module unisono_dispatcher
 
   // How far it is.
   typedef struct packed {
-    logic [Ranks-1:0] peers;   // of a list: the one that is sent to, and those after it
+    logic [Ranks-1:0] peers;   // of a list: to whom the segment at `position` has yet to go
     rank_t peer;               // the lowest of them
-    logic made;                // of a list: its local result is there
+    logic making;              // of a list out of a stream: the segment's local result is being made
+    logic made;                // and is there
     logic credited;            // an eager message has its credit
     logic requested;           // its peer has been asked to grant it
     logic done;                // everything has been handed over
@@ -622,8 +625,9 @@ module unisono_dispatcher
   segment_bytes_t sized;
   assign allowed = grant_word.limit - progress_q.position;
   assign exceeds = message_bytes_t'(own) > allowed;
-  assign waits_grant = own == '0 || (exceeds && (run_q.arrival || grant_word.limit == progress_q.position));
-  assign sized = state_q == Size && run_q.send && !run_q.eager && exceeds && !run_q.arrival
+  assign waits_grant = own == '0 || (exceeds && (run_q.arrival || run_q.fan_out ||
+                                                 grant_word.limit == progress_q.position));
+  assign sized = state_q == Size && run_q.send && !run_q.eager && exceeds && !run_q.arrival && !run_q.fan_out
                      ? segment_bytes_t'(allowed) : own;
 
   // Where that ends: known with its bytes.
@@ -647,12 +651,14 @@ module unisono_dispatcher
 
   // Which lane. What only reads memory and sends needs no plugin, unless the compute lane still holds something for the
   // same peer; then it follows that. A job of the compute lane that finds the peer busy in the other one makes further
-  // sends go its own way, so that its turn comes.
+  // sends go its own way, so that its turn comes. What goes to several peers stays in one lane: its last job ends the
+  // move, and must be the last to end.
   logic only_sends, via_sender, overtakes, lane_d, lane_q, yields_d, yields_q;
   rank_t yields_peer_d, yields_peer_q;
   assign only_sends = run_q.send && !run_q.arrival && run_q.func == FuncNone && !run_q.local_ && !run_q.op0_use.used;
-  assign via_sender = only_sends && !order_busy_i[0] && !(yields_q && yields_peer_q == run_q.peer);
-  assign overtakes = run_q.send && !via_sender && order_busy_i[1];
+  assign via_sender = only_sends &&
+                      (run_q.fan_out || (!order_busy_i[0] && !(yields_q && yields_peer_q == run_q.peer)));
+  assign overtakes = run_q.send && (via_sender ? run_q.fan_out && order_busy_i[0] : order_busy_i[1]);
   assign order_peer_o = run_q.peer;
   assign job_lane_o = lane_q;
 
@@ -667,8 +673,8 @@ module unisono_dispatcher
   assign stream_take_first_o = progress_q.position == '0;
   assign stream_take_last_o = last_segment;
 
-  // A list's local result is made before anything of it is sent.
-  logic makes, last_of_move;
+  // What a list gets out of a stream is made as local result first.
+  logic makes, last_of_move, keeps;
   assign makes = run_q.fan_out && !progress_q.made;
 
   // The peers after this one two cycles after the look, the first of them three cycles after it: what is sent waits for
@@ -685,7 +691,9 @@ module unisono_dispatcher
     next_any_q <= next_any;
     next_peer_q <= next_peer;
   end
-  assign last_of_move = last_segment && !makes && (!run_q.fan_out || !next_any_q);
+  // The segment is needed once more, for the next peer.
+  assign keeps = run_q.fan_out && !makes && next_any_q;
+  assign last_of_move = last_segment && !makes && !keeps;
 
   pair_t arrival_pair;
   assign send_pair = '{slot: id_q.slot, peer: run_q.peer};
@@ -761,6 +769,7 @@ module unisono_dispatcher
           id_d = offer_id_i;
           offered_d = 1'b1;
           run_read = 1'b1;
+          move_read = 1'b1;
           state_d = Look;
         end else if (issue_valid_i) begin
           issue_ready_o = 1'b1;
@@ -776,6 +785,7 @@ module unisono_dispatcher
           pop_take = 1'b1;
           id_d = pop_id;
           run_read = 1'b1;
+          move_read = 1'b1;
           state_d = Look;
         end
       end
@@ -783,8 +793,8 @@ module unisono_dispatcher
       Wake: begin
         wake_ready_o = 1'b1;
         progress_d = progress_word;
+        progress_d.making = 1'b0;
         progress_d.made = 1'b1;
-        progress_d.position = '0;
         progress_new = progress_d;
         progress_write = live;
         again = live;
@@ -815,7 +825,7 @@ module unisono_dispatcher
         progress_new.credited = early_credited_d;
         progress_new.peers = move_peers;
         progress_new.peer = move_peer_q;
-        progress_new.made = !(run_new.local_ || run_new.arrival);
+        progress_new.made = !move_source.used;
         progress_write = 1'b1;
         run_d = run_new;
         progress_d = progress_new;
@@ -869,16 +879,15 @@ module unisono_dispatcher
         piece_d = piece_of(run_d.bytes - progress_d.position, run_d.segment);
         // What was asked for is sent when it is granted, however short it is.
         run_d.eager = run_d.eager && !progress_d.requested;
-        // What a list's local result is made of, and then what is sent of it.
-        if (run_d.fan_out && !progress_d.made) begin
-          run_d.send = 1'b0;
-        end else if (run_d.fan_out) begin
+        if (run_d.fan_out) begin
           run_d.peer = progress_d.peer;
-          run_d.arrival = 1'b0;
-          run_d.fan_in = 1'b0;
-          if (run_d.local_) begin
+          if (!progress_d.made) begin
+            run_d.send = 1'b0;
+          end else if (run_d.op0_use.used) begin
+            // The segment's local result is there.
+            run_d.arrival = 1'b0;
+            run_d.fan_in = 1'b0;
             run_d.func = FuncNone;
-            run_d.op0 = 1'b1;
             run_d.op0_use.used = 1'b0;
             run_d.op0_address = run_d.local_address;
             run_d.op1_memory = 1'b0;
@@ -886,13 +895,13 @@ module unisono_dispatcher
           end
         end
         // A kick that came too late finds its move done, or its local result not there yet.
-        state_d = progress_d.done || (!progress_d.made && progress_d.position == run_d.bytes &&
-                                      run_d.bytes != '0) ? Idle
+        state_d = progress_d.done || progress_d.making ? Idle
                   : run_d.fan_in ? ListWait
                   : !run_d.arrival && !offered_q && follow_free_i ? Credit : Head;
         walk_d = Checking;
         index_d = '0;
-        if (!live) begin
+        // What several peers get is needed more than once, so it stands in a buffer.
+        if (!live || (offered_q && run_d.fan_out)) begin
           state_d = Idle;
           offer_answer_o = offered_q;
         end
@@ -1028,9 +1037,9 @@ module unisono_dispatcher
           state_d = ListWait;
         end else if (run_q.fan_in && !last_of_list) begin
           // One message of several.
-          job_valid_o = run_q.bytes != '0 && take_ready_i;
-          take_valid_o = job_ready_i;
-          if (take_ready_i) begin
+          job_valid_o = run_q.bytes != '0 && (keeps || take_ready_i);
+          take_valid_o = !keeps && job_ready_i;
+          if (keeps ? job_ready_i || run_q.bytes == '0 : take_ready_i) begin
             index_d = index_q + 1'b1;
             state_d = ListWait;
           end
@@ -1039,38 +1048,37 @@ module unisono_dispatcher
           take_valid_o = 1'b1;
           if (take_ready_i) begin
             consumed_valid_o = run_q.fan_in;
-            complete_valid_o = !run_q.fan_out;
-            progress_d.done = !run_q.fan_out;
-            progress_d.made = 1'b1;
+            complete_valid_o = 1'b1;
+            progress_d.done = 1'b1;
             progress_new = progress_d;
             progress_write = 1'b1;
-            again = run_q.fan_out;
             state_d = Idle;
           end
         end else begin
-          job_valid_o = !run_q.arrival || offered_q || take_ready_i;
-          take_valid_o = run_q.arrival && !offered_q && job_ready_i;
+          job_valid_o = !run_q.arrival || offered_q || keeps || take_ready_i;
+          take_valid_o = run_q.arrival && !offered_q && !keeps && job_ready_i;
           if (job_valid_o && job_ready_i) begin
             announced_o = run_q.send;
-            progress_d.position = after_q;
+            if (!makes && !keeps) progress_d.position = after_q;
             progress_d.done = last_of_move;
-            consumed_valid_o = last_segment && run_q.fan_in;
+            progress_d.making = makes;
+            consumed_valid_o = last_segment && run_q.fan_in && !keeps;
             if (run_q.send && !lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
             sent_valid_o = last_of_move && run_q.send;
             if (last_segment && run_q.send) begin
               sender_leaves = 1'b1;
               // A short message leaves the grant alone that has come for a long one behind it.
               if (!run_q.eager) grant_leaves[parity] = 1'b1;
-              if (run_q.fan_out) begin
-                // On to the next peer, from the beginning.
-                progress_d.peers = next_peers_q;
-                progress_d.peer = next_peer_q;
-                progress_d.position = '0;
-                progress_d.credited = 1'b0;
-                progress_d.requested = 1'b0;
-                sender_write = next_any_q;
-                sender_pair = '{slot: id_q.slot, peer: next_peer_q};
-              end
+            end
+            if (run_q.fan_out && run_q.send) begin
+              // On to the next peer with the same segment, or to the first one with the next segment.
+              progress_d.peers = next_any_q ? next_peers_q : move_peers;
+              progress_d.peer = next_any_q ? next_peer_q : move_peer_q;
+              if (!next_any_q) progress_d.made = !move_source.used;
+              progress_d.credited = 1'b0;
+              progress_d.requested = 1'b0;
+              sender_write = next_any_q && progress_q.position == '0;
+              sender_pair = '{slot: id_q.slot, peer: next_peer_q};
             end
             progress_new = progress_d;
             progress_write = 1'b1;
@@ -1235,7 +1243,7 @@ module unisono_dispatcher
     job_o.id = id_q;
     job_o.generation = run_q.generation;
     job_o.last = last_of_move && !partial;
-    job_o.wakes = makes && last_segment && !partial;
+    job_o.wakes = makes && !partial;
     job_o.bytes = bytes_q;
     // The first message of a list is there to be added to, unless there is an op0.
     job_o.func = run_q.fan_in && first_of_list && !run_q.op0 ? FuncNone : run_q.func;
@@ -1251,10 +1259,10 @@ module unisono_dispatcher
     job_o.op1_address = run_q.arrival
         ? BufferBase + address_t'(segment_q.buffer) * address_t'(BufferBytes)
         : run_q.op1_address + address_t'(progress_q.position);
-    job_o.releases = run_q.arrival && !offered_q && run_q.bytes != '0;
+    job_o.releases = run_q.arrival && !offered_q && !keeps && run_q.bytes != '0;
     job_o.buffer = segment_q.buffer;
     job_o.accumulate = partial;
-    job_o.local_ = run_q.local_ && run_q.bytes != '0 && !partial;
+    job_o.local_ = run_q.local_ && run_q.bytes != '0 && !partial && !keeps;
     job_o.local_address = run_q.local_use.used ? run_q.local_address
                                           : run_q.local_address + address_t'(progress_q.position);
     job_o.stream = job_o.local_ && run_q.local_use.used;

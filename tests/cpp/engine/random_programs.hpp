@@ -42,7 +42,7 @@ class Generator {
     if (dtype_ == Datatype::kInt64 && indirect_) load_counts();
     for (std::uint32_t s = 0; s < steps; ++s) {
       tag_ = s;
-      switch (draw(9)) {
+      switch (draw(11)) {
         case 0:
         case 1:
           local();
@@ -65,6 +65,12 @@ class Generator {
           break;
         case 8:
           pipeline();
+          break;
+        case 9:
+          relay();
+          break;
+        case 10:
+          exchange();
           break;
         default:
           break;
@@ -289,6 +295,53 @@ class Generator {
     for (const std::uint32_t to : peers) {
       Build in = begin(func());
       finish(to, in.arrive(from, tag_), n, draw(2) == 0, true);
+    }
+  }
+  /// Some of those that are neither `rank` nor among `without`; perhaps nobody.
+  std::vector<std::uint32_t> some_others_without(std::uint32_t rank, const std::vector<std::uint32_t>& without) {
+    std::vector<std::uint32_t> peers;
+    for (const std::uint32_t r : some_others(rank)) {
+      if (std::find(without.begin(), without.end(), r) == without.end()) peers.push_back(r);
+    }
+    return peers;
+  }
+  /// What arrives goes on to several, perhaps combined, perhaps kept as well. Not back: a rank that receives into what
+  /// it sends would wait for itself.
+  void relay() {
+    if (size_ == 1) return;
+    const std::uint32_t middle = draw(size_), from = other(middle);
+    const std::vector<std::uint32_t> peers = some_others_without(middle, {from});
+    if (peers.empty()) return;
+    const Length n = length();
+    Build out = begin();
+    finish(from, out.send(middle, tag_), n, true, false);
+    Build pass = begin(func());
+    pass.arrive(from, tag_).arrival_first(draw(2) == 0).send(PeerMode::kList, list(middle, peers), tag_);
+    finish(middle, pass, n, draw(2) == 0, draw(2) == 0);
+    for (const std::uint32_t to : peers) {
+      Build in = begin(func());
+      finish(to, in.arrive(middle, tag_), n, draw(2) == 0, true);
+    }
+  }
+  /// Several send to one, which combines what they sent and sends the result to several.
+  void exchange() {
+    if (size_ == 1) return;
+    const std::uint32_t middle = draw(size_);
+    const std::vector<std::uint32_t> sources = some_others(middle), peers = some_others_without(middle, sources);
+    if (peers.empty()) return;
+    const Length n = length();
+    for (const std::uint32_t from : sources) {
+      Build out = begin();
+      finish(from, out.send(middle, tag_), n, true, false);
+    }
+    Build pass = begin(func());
+    pass.arrive(PeerMode::kList, list(middle, sources), tag_)
+        .arrival_first(draw(2) == 0)
+        .send(PeerMode::kList, list(middle, peers), tag_);
+    finish(middle, pass, n, draw(2) == 0, draw(2) == 0);
+    for (const std::uint32_t to : peers) {
+      Build in = begin(func());
+      finish(to, in.arrive(middle, tag_), n, draw(2) == 0, true);
     }
   }
   void fan_in() {

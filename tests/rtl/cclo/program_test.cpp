@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "collectives/build.hpp"
 #include "platform/device/registers.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
@@ -37,8 +41,8 @@ struct Case {
   std::vector<std::vector<std::byte>> expected;
 };
 
-std::optional<Case> random_case(std::uint32_t seed, std::uint32_t size) {
-  test::Generator generator(seed, size, 40, false);
+std::optional<Case> random_case(std::uint32_t seed, std::uint32_t size, std::uint32_t block = 40) {
+  test::Generator generator(seed, size, block, false);
   Case made;
   made.dtype = generator.dtype();
   // Not in this engine.
@@ -53,6 +57,7 @@ std::optional<Case> random_case(std::uint32_t seed, std::uint32_t size) {
   return made;
 }
 
+constexpr sim::Host::Agreed kFewBuffers{1024, 1024, 1};
 constexpr std::uint64_t kSrc = sim::Node::kMemoryAddress;
 constexpr std::uint64_t kDst = kSrc + (std::uint64_t{1} << 20U);
 constexpr std::uint64_t kScratch = kDst + (std::uint64_t{1} << 20U);
@@ -73,42 +78,131 @@ CallDescriptor call_of(const Case& tried, std::uint32_t rank, std::uint32_t slot
   return call;
 }
 
+/// Loads the programs, each rank's into a slot of its own, and has them run `turns` times.
+void run(Job& job, const Case& tried, std::uint32_t number, int turns, std::uint64_t limit, const std::string& what) {
+  static std::uint32_t id = 0;
+  const std::uint32_t size = job.size();
+  const auto slot_of = [&](std::uint32_t rank) { return static_cast<std::uint32_t>((number + rank) % kLoadedPrograms); };
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    ASSERT_TRUE(load(job.host(rank), slot_of(rank), tried.programs[rank], 1000 + number));
+  }
+  for (int turn = 0; turn < turns; ++turn) {
+    id = (id + 1) % 0x10000;
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      job.cluster().node(rank).store(kSrc, tried.inputs[rank].src);
+      job.cluster().node(rank).store(kDst, tried.inputs[rank].dst);
+      job.host(rank).submit(call_of(tried, rank, slot_of(rank), id));
+    }
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      ASSERT_EQ(job.host(rank).completion(limit), std::pair(id, std::uint16_t{0})) << what << ", rank " << rank;
+      std::vector<std::byte> result(tried.expected[rank].size());
+      job.cluster().node(rank).load(kDst, result);
+      EXPECT_TRUE(result == tried.expected[rank]) << what << ", rank " << rank << " of " << size;
+    }
+  }
+}
+
 class Programs : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(Programs, GiveTheInterpretersBits) {
   const std::uint32_t size = GetParam();
   Job job(size);
-  std::uint32_t id = 0, tried_so_far = 0;
+  std::uint32_t tried_so_far = 0;
   for (std::uint32_t seed = size; tried_so_far < 14; seed += 7) {
     const std::optional<Case> tried = random_case(seed, size);
     if (!tried) continue;
-    // Slots are used again, by other programs, and each rank has its own.
-    const auto slot_of = [&](std::uint32_t rank) {
-      return static_cast<std::uint32_t>((tried_so_far + rank) % kLoadedPrograms);
-    };
-    for (std::uint32_t rank = 0; rank < size; ++rank) {
-      ASSERT_TRUE(load(job.host(rank), slot_of(rank), tried->programs[rank], 1000 + tried_so_far));
-    }
-    for (int turn = 0; turn < 2; ++turn) {
-      ++id;
-      for (std::uint32_t rank = 0; rank < size; ++rank) {
-        job.cluster().node(rank).store(kSrc, tried->inputs[rank].src);
-        job.cluster().node(rank).store(kDst, tried->inputs[rank].dst);
-        job.host(rank).submit(call_of(*tried, rank, slot_of(rank), id));
-      }
-      for (std::uint32_t rank = 0; rank < size; ++rank) {
-        ASSERT_EQ(job.host(rank).completion(kLimit), std::pair(id, std::uint16_t{0}))
-            << "seed " << seed << ", " << rank;
-        std::vector<std::byte> result(tried->expected[rank].size());
-        job.cluster().node(rank).load(kDst, result);
-        EXPECT_TRUE(result == tried->expected[rank]) << "seed " << seed << ", rank " << rank << " of " << size;
-      }
-    }
+    // Slots are used again, by other programs.
+    ASSERT_NO_FATAL_FAILURE(run(job, *tried, tried_so_far, 2, kLimit, "seed " + std::to_string(seed)));
+    ++tried_so_far;
+  }
+}
+
+// Messages of several segments, more than there are buffers.
+TEST_P(Programs, GiveTheInterpretersBitsWithLongMessages) {
+  const std::uint32_t size = GetParam();
+  Job job(size, kFewBuffers);
+  std::uint32_t tried_so_far = 0;
+  for (std::uint32_t seed = 3 + size; tried_so_far < 4; seed += 5) {
+    const std::optional<Case> tried = random_case(seed, size, 3000);
+    if (!tried) continue;
+    ASSERT_NO_FATAL_FAILURE(run(job, *tried, tried_so_far, 1, 4 * kLimit, "seed " + std::to_string(seed)));
     ++tried_so_far;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Programs, testing::Values(2U, 3U, 5U));
+
+/// Programs of three ranks in which each rank's moves work on `n` elements of src and dst.
+class Three {
+ public:
+  explicit Three(std::uint64_t n) : n_(n), programs_(3) {}
+
+  build::Build move(Func func = Func::kNone) const {
+    Call call;
+    call.dtype = Datatype::kInt32;
+    call.func = func;
+    return build::Build(call).count(n_);
+  }
+  /// The place in the rank's pool.
+  std::uint32_t list(std::uint32_t rank, std::initializer_list<std::uint32_t> peers) {
+    std::vector<std::uint32_t>& pool = programs_[rank].pool;
+    const auto index = static_cast<std::uint32_t>(pool.size());
+    pool.push_back(static_cast<std::uint32_t>(peers.size()));
+    pool.insert(pool.end(), peers);
+    return index;
+  }
+  void add(std::uint32_t rank, const build::Build& move) { programs_[rank].moves.push_back(move); }
+
+  Case finish() const {
+    Case made;
+    made.dtype = Datatype::kInt32;
+    made.programs = programs_;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      std::vector<std::byte> src(4 * n_), dst(4 * n_);
+      for (std::uint64_t i = 0; i < n_; ++i) {
+        const auto value = static_cast<std::uint32_t>(i * 2654435761U + rank);
+        std::memcpy(src.data() + 4 * i, &value, 4);
+      }
+      made.inputs.push_back({src, dst, {}});
+    }
+    const reference::Job job = reference::make_job(made.programs, made.dtype, 4 * n_, 4 * n_);
+    made.expected = reference::interpret(job, made.inputs);
+    return made;
+  }
+
+ private:
+  std::uint64_t n_;
+  std::vector<Program> programs_;
+};
+
+constexpr std::uint64_t kLong = 40'000;  ///< elements: 160 KB, more than all buffers hold
+constexpr build::Place kFrom{Region::kSrc, 0};
+constexpr build::Place kTo{Region::kDst, 0};
+
+// Rank 1 can take more of what rank 0 sends to both only when rank 2 has got as much of it.
+TEST(Lists, WhatGoesToSeveralReachesAllOfThemSegmentBySegment) {
+  Three three(kLong);
+  three.add(0, three.move().take(kFrom).send(PeerMode::kList, three.list(0, {1, 2}), 0));
+  three.add(1, three.move(Func::kSum).arrive(PeerMode::kList, three.list(1, {0, 2}), 0).keep(kTo));
+  three.add(2, three.move().arrive(0, 0).keep(kTo).send(1, 0));
+  Job job(3);
+  run(job, three.finish(), 0, 1, kLimit, "forward");
+}
+
+// The same with what rank 0 passes on to both as it arrives, and keeps.
+TEST(Lists, WhatArrivesGoesOnToSeveralAsItArrives) {
+  for (const bool keeps : {true, false}) {
+    Three three(kLong);
+    three.add(1, three.move().take(kFrom).send(PeerMode::kList, three.list(1, {0, 2}), 0));
+    build::Build pass = three.move(Func::kSum).take(kFrom).arrive(1, 0);
+    if (keeps) pass.keep(kTo);
+    three.add(0, pass.send(PeerMode::kList, three.list(0, {1, 2}), 0));
+    three.add(1, three.move().arrive(0, 0).keep(kTo));
+    three.add(2, three.move(Func::kSum).arrive(PeerMode::kList, three.list(2, {0, 1}), 0).keep(kTo));
+    Job job(3);
+    run(job, three.finish(), 0, 1, kLimit, keeps ? "kept" : "not kept");
+  }
+}
 
 TEST(ProgramLoading, WhatDoesNotFitIsRefusedAndOthersStay) {
   constexpr std::uint32_t kSize = 2;
