@@ -235,8 +235,8 @@ UNISONO_API unisono_result unisono_test(unisono_request* request, int* complete)
 UNISONO_API unisono_result unisono_wait(unisono_request* request);
 /* As unisono_test, but waits up to `seconds` for completion. */
 UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double seconds, int* complete);
-/* Lets the calling thread's unisono_run be given up: while it waits it calls `wants_to_stop` about twenty times a
- * second, with no lock held; an answer other than 0 ends the call and revokes its communicator, for the other ranks'
+/* Lets the calling thread's unisono_run be given up: while it waits it calls `wants_to_stop` twice to twenty times
+ * a second, with no lock held; an answer other than 0 ends the call and revokes its communicator, for the other ranks'
  * calls cannot complete. Null: none. */
 UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context);
 /* unisono_start, unisono_wait and unisono_request_free in one. */

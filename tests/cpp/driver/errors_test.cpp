@@ -4,8 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -19,6 +22,39 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 int code_of(ErrorCode code) { return static_cast<int>(code); }
+
+// A signal may come when the thread has just asked and is about to sleep: then nothing wakes it, so it asks again.
+TEST(Interrupts, AreSeenByAThreadThatSleeps) {
+  for (const bool collective : {false, true}) {
+    const ThreadJob job(2);
+    std::promise<void> done;
+    std::thread other([&] {
+      const Context silent(job, 1);
+      done.get_future().wait();
+    });
+    Context context(job, 0);
+    Communicator world = context.world();
+    int asked = 0;
+    unisono_set_interrupt([](void* times) { return static_cast<int>(++*static_cast<int*>(times) > 1); }, &asked);
+    float values[4] = {};
+    unisono_call call{};
+    call.struct_size = sizeof call;
+    call.collective = collective ? UNISONO_BCAST : UNISONO_RECV;
+    call.root = 1;
+    call.datatype = UNISONO_FP32;
+    call.count = 4;
+    call.dst = values;
+    call.dst_bytes = sizeof values;
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_NE(unisono_run(world.handle(), &call), 0);
+    unisono_set_interrupt(nullptr, nullptr);
+    EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("interrupted"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << "it ended by its deadline";
+    EXPECT_GT(asked, 1);
+    done.set_value();
+    other.join();
+  }
+}
 
 struct Joined {
   Joined() : job(1), context(job, 0), world(context.world()) {}
