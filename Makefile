@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model peers lint format docs sanitize generate clean distclean
+.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model peers lint format docs sanitize generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -23,14 +23,20 @@ demo: package ## every collective on four ranks, checked; then a network trained
 build: package tests ## library, Python package and tests (build/release)
 
 test: build ## all C++ and Python tests
-	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl$$'
+	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
 	$(STEP) -k 1 pytest "Python tests" .venv/bin/python -m pytest -q tests/python
 
-test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: cocotb, firmware, engines against the interpreter
+test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
-	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L rtl -j $(JOBS) --no-label-summary
-	$(STEP) -t 1200 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
-	$(STEP) -t 2400 -k 14 rtl "modules" tools/rtl/test
+	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl$$' -j $(JOBS) --no-label-summary
+	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
+	$(STEP) -t 1200 -k 14 rtl "modules" tools/rtl/test
+
+test-rtl-full: packages-rtl environment-rtl ## the same with more cases, surroundings and parameters: an hour
+	$(STEP) rtl-build "Verilated engines" tools/build --rtl-full
+	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl' -j $(JOBS) --no-label-summary
+	$(STEP) -t 7200 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
+	$(STEP) -t 3600 -k 14 rtl "modules" tools/rtl/test
 
 cluster: packages-rtl environment-rtl ## the simulated cluster, for unisono run --platform rtl
 	$(STEP) cluster "simulated cluster" tools/build --cluster

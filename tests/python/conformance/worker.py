@@ -16,7 +16,7 @@ def main() -> None:
     """Argument: the folder of the task."""
     folder = Path(sys.argv[1])
     cases, placement, settings = pickle.loads((folder / "task").read_bytes())
-    with unisono.init(timeout=TIMEOUT, **settings) as context, ThreadPoolExecutor(1) as thread:
+    with unisono.init(**({"timeout": TIMEOUT} | settings)) as context, ThreadPoolExecutor(1) as thread:
         # Blocking calls are one piece only outside the main thread, where nobody looks for signals.
         outcomes = thread.submit(run_rank, context.world, cases, placement).result()
         (folder / f"rank{context.world.rank}").write_bytes(pickle.dumps(outcomes))
