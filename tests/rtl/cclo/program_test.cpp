@@ -82,7 +82,9 @@ CallDescriptor call_of(const Case& tried, std::uint32_t rank, std::uint32_t slot
 void run(Job& job, const Case& tried, std::uint32_t number, int turns, std::uint64_t limit, const std::string& what) {
   static std::uint32_t id = 0;
   const std::uint32_t size = job.size();
-  const auto slot_of = [&](std::uint32_t rank) { return static_cast<std::uint32_t>((number + rank) % kLoadedPrograms); };
+  const auto slot_of = [&](std::uint32_t rank) {
+    return static_cast<std::uint32_t>((number + rank) % kLoadedPrograms);
+  };
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     ASSERT_TRUE(load(job.host(rank), slot_of(rank), tried.programs[rank], 1000 + number));
   }
