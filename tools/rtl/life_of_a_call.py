@@ -36,9 +36,8 @@ class Row:
 
 SENDER = (
     Row(0, "descriptor_words", "call port", "two words of the descriptor are taken"),
-    Row(0, "cpu_items", "call front end", "the call has a slot; the microcontroller is given its start"),
-    Row(0, "calls", "cclo_cpu", "the context: communicator, tag, signature"),
-    Row(0, "moves", "cclo_cpu", "the move is emitted"),
+    Row(0, "calls", "microcode memory", "a call like it is known; its context: communicator, tag, signature"),
+    Row(0, "moves", "microcode memory", "the move is given out"),
     Row(0, "moves_entered", "decode", "it is checked and enters its window"),
     Row(0, "moves_issued", "scoreboard", "nothing holds it back: issued"),
     Row(0, "send_jobs", "dispatcher", "credit and space are there: a job for the send lane"),
@@ -51,7 +50,7 @@ SENDER = (
 )
 RECEIVER = (
     Row(1, "descriptor_words", "call port", "two words of the descriptor are taken"),
-    Row(1, "moves", "cclo_cpu", "the move is emitted"),
+    Row(1, "moves", "microcode memory", "the move is given out"),
     Row(1, "moves_issued", "scoreboard", "issued; the arrival is posted"),
     Row(1, "stall_arrival", "dispatcher", "waits for its message"),
     Row(1, "mac_rx_words", "transport", "the frame comes in"),
