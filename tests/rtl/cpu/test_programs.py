@@ -13,6 +13,8 @@ from .cases import NO_DATA, POINT_TO_POINT, REDUCING, VECTORS, calls_of, program
 from .check import same_context, same_program
 from .cpu import Call, Communicator, Cpu, Descriptor, Oracle, describe
 
+pytestmark = pytest.mark.together
+
 _TABLE = Oracle(model.oracle()).algorithms
 SERVED = [i for i, (_, _, direct) in enumerate(_TABLE) if not direct]
 CALLS = 60  # of each algorithm
@@ -343,6 +345,7 @@ ENTRY = """    {.collective = Collective::kBcast,
 """
 
 
+@pytest.mark.full  # builds another firmware
 def test_a_new_algorithm_needs_a_new_image_only(
     tmp_path: Path, library: Path, make: Callable[..., Cpu], oracle: Oracle
 ) -> None:

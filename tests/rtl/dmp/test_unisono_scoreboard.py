@@ -6,7 +6,7 @@ import cocotb
 import pytest
 from bus import bursts, never, new_random, reset_again, share, start_clock_and_reset
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, scaled, simulate
 from scoreboard_model import Call, Move
 
 EVENTS = ("consumed", "sent", "complete")
@@ -380,24 +380,24 @@ def pick_paces(rng):
 async def random_programs(dut):
     bench = Bench(dut)
     await start_clock_and_reset(dut)
-    for _ in range(60):
+    for _ in range(scaled(60, 30)):
         bench.pace = pick_paces(bench.rng)
         bench.in_order_events = bench.rng.random() < 0.3
         await bench.run(400)
     dut._log.info("counts %s", bench.counts)
-    assert bench.counts["issue"] > 1500
-    assert bench.counts["finished"] > 10
+    assert bench.counts["issue"] > scaled(1500, 750)
+    assert bench.counts["finished"] > scaled(10, 5)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def programs_that_are_cleared(dut):
     bench = Bench(dut, clears=0.5, length=90)
     await start_clock_and_reset(dut)
-    for _ in range(60):
+    for _ in range(scaled(60, 30)):
         bench.pace = pick_paces(bench.rng)
         await bench.run(400)
     dut._log.info("counts %s", bench.counts)
-    assert bench.counts["clear"] > 30
+    assert bench.counts["clear"] > scaled(30, 15)
     assert bench.counts["late"] > 20
     assert bench.counts["error"] > 0
 
@@ -563,8 +563,8 @@ async def late_events_are_ignored(dut):
     [
         {"Calls": 8, "Window": 32, "Ranks": 64, "Rows": 8},
         {"Calls": 2, "Window": 4, "Ranks": 2, "Rows": 2},
-        {"Calls": 2, "Window": 32, "Ranks": 8, "Rows": 32},
-        {"Calls": 4, "Window": 16, "Ranks": 64, "Rows": 4},
+        full({"Calls": 2, "Window": 32, "Ranks": 8, "Rows": 32}),
+        full({"Calls": 4, "Window": 16, "Ranks": 64, "Rows": 4}),
     ],
 )
 def test_unisono_scoreboard(sizes):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cocotb
 import pytest
 from bus import ChannelSource, StreamSink, never, new_random, paces, start_clock_and_reset
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 FIELDS = ("data", "keep", "last", "port", "starts", "ends")
 
@@ -94,6 +94,6 @@ async def a_word_per_cycle(dut):
     assert got.end - got.start == 30
 
 
-@pytest.mark.parametrize(("ports", "data_bytes"), [(1, 64), (3, 64), (2, 16)])
+@pytest.mark.parametrize(("ports", "data_bytes"), [full(1, 64), (3, 64), full(2, 16)])
 def test_unisono_stream_sink(ports, data_bytes):
     simulate("unisono_stream_sink", __file__, {"StreamPorts": ports, "DataBytes": data_bytes, "Depth": 128})

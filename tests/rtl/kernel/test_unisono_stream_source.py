@@ -3,7 +3,7 @@
 import cocotb
 import pytest
 from bus import ChannelSource, Packet, StreamSink, StreamSource, never, new_random, paces, start_clock_and_reset
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 def cut(rng, total: int, longest: int) -> list[int]:
@@ -99,6 +99,6 @@ async def a_word_per_cycle(dut):
     assert third.end - second.start == 39
 
 
-@pytest.mark.parametrize(("ports", "data_bytes"), [(1, 64), (3, 64), (2, 16)])
+@pytest.mark.parametrize(("ports", "data_bytes"), [full(1, 64), (3, 64), full(2, 16)])
 def test_unisono_stream_source(ports, data_bytes):
     simulate("unisono_stream_source", __file__, {"StreamPorts": ports, "DataBytes": data_bytes, "Depth": 64})

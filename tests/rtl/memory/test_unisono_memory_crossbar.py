@@ -17,7 +17,7 @@ from bus import (
     start_clock_and_reset,
 )
 from cocotb.triggers import with_timeout
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 REGION = 1 << 16
 
@@ -212,8 +212,8 @@ async def errors_reach_their_mover(dut):
     "values",
     [
         {"Readers": 3, "Writers": 2, "Channels": 2, "DataBytes": 16, "InterleaveBytes": 256},
-        {"Readers": 2, "Writers": 4, "Channels": 4, "DataBytes": 64, "InterleaveBytes": 1024},
-        {"Readers": 1, "Writers": 1, "Channels": 1, "DataBytes": 8, "InterleaveBytes": 4096},
+        full({"Readers": 2, "Writers": 4, "Channels": 4, "DataBytes": 64, "InterleaveBytes": 1024}),
+        full({"Readers": 1, "Writers": 1, "Channels": 1, "DataBytes": 8, "InterleaveBytes": 4096}),
     ],
     ids=lambda values: f"{values['Readers']}+{values['Writers']}on{values['Channels']}",
 )

@@ -6,7 +6,7 @@ from axi_memory import AXI_PORTS, PAGE, AxiMemory
 from bus import bursts, never, new_random, share, start_clock_and_reset
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiMaster
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class Bench:
@@ -130,7 +130,7 @@ async def remembers_no_more_than_fits(dut):
     "values",
     [
         {"Channels": 2, "DataBytes": 64, "InterleaveBytes": 4096, "Outstanding": 32},
-        {"Channels": 4, "DataBytes": 8, "InterleaveBytes": 4096, "Outstanding": 6, "AddressWidth": 36},
+        full({"Channels": 4, "DataBytes": 8, "InterleaveBytes": 4096, "Outstanding": 6, "AddressWidth": 36}),
     ],
     ids=lambda values: f"{values['Channels']}x{values['DataBytes']}",
 )

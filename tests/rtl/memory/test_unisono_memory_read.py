@@ -6,7 +6,7 @@ from axi_memory import AXI_PORTS, AxiMemory, random_range
 from bus import ChannelSink, ChannelSource, bursts, never, new_random, paces, share, start_clock_and_reset
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiRamRead, AxiReadBus
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class Bench:
@@ -201,8 +201,8 @@ async def against_axi_ram(dut):
     "values",
     [
         {"DataBytes": 64},
-        {"DataBytes": 8, "AddressWidth": 40, "UserWidth": 3, "Commands": 4},
-        {"DataBytes": 32, "BurstBeats": 16, "BufferWords": 64, "Outstanding": 32},
+        full({"DataBytes": 8, "AddressWidth": 40, "UserWidth": 3, "Commands": 4}),
+        full({"DataBytes": 32, "BurstBeats": 16, "BufferWords": 64, "Outstanding": 32}),
         {"DataBytes": 16, "BurstBeats": 2, "BufferWords": 16, "Outstanding": 2, "UserWidth": 1},
     ],
     ids=lambda values: "-".join(f"{name}{value}" for name, value in values.items()),

@@ -17,7 +17,7 @@ from bus import (
 )
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class Bench:
@@ -308,8 +308,8 @@ async def against_axi_ram(dut):
     "values",
     [
         {"DataBytes": 64},
-        {"DataBytes": 8, "AddressWidth": 40, "UserWidth": 3, "Commands": 4},
-        {"DataBytes": 32, "BurstBeats": 16, "BufferWords": 64, "Outstanding": 32},
+        full({"DataBytes": 8, "AddressWidth": 40, "UserWidth": 3, "Commands": 4}),
+        full({"DataBytes": 32, "BurstBeats": 16, "BufferWords": 64, "Outstanding": 32}),
         {"DataBytes": 16, "BurstBeats": 2, "BufferWords": 16, "Outstanding": 2, "UserWidth": 1},
     ],
     ids=lambda values: "-".join(f"{name}{value}" for name, value in values.items()),

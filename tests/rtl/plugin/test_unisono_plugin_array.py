@@ -14,7 +14,7 @@ import oracle
 import pytest
 from bus import ChannelSink, ChannelSource, Word, bursts, new_random, paces, reset_again, start_clock_and_reset
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from oracle import Datatype, Func
 
 IN = ("op0", "op1", "func", "dtype", "swap", "use0", "use1", "keep", "last", "user")
@@ -330,8 +330,8 @@ def test_unisono_plugin_array() -> None:
     ("datatypes", "funcs"),
     [
         (0x000044, 0x001A),  # fp32 and int32; sum, min, max
-        (0x00F00C, 0x0004),  # products of wide integers
-        (0x000330, 0x000A),  # fp16, bf16, complex; sum, min
+        full(0x00F00C, 0x0004),  # products of wide integers
+        full(0x000330, 0x000A),  # fp16, bf16, complex; sum, min
     ],
 )
 def test_masks(datatypes: int, funcs: int) -> None:

@@ -10,7 +10,7 @@ import cocotb
 import pytest
 from bus import ChannelSink, Pause, never, new_random, paces, share, start_clock_and_reset
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from poe_bench import (
     CONTROL,
     REG_SESSION_LIMIT,
@@ -529,6 +529,6 @@ async def latency_and_throughput(dut: Any) -> None:
         assert packets[-1].end - packets[0].end == count - 1, "not a word in every cycle"
 
 
-@pytest.mark.parametrize("given", [SMALL, WIDE, {**SMALL, "RxPause": 1, "TxDataWords": 64, "RxDataWords": 64}])
+@pytest.mark.parametrize("given", [SMALL, WIDE, full({**SMALL, "RxPause": 1, "TxDataWords": 64, "RxDataWords": 64})])
 def test_unisono_poe_frame(given: dict[str, int]) -> None:
     simulate("unisono_poe_frame", __file__, given, limit_s=400)

@@ -10,7 +10,7 @@ import cocotb
 import pytest
 from bus import new_random, paces, start_clock_and_reset
 from cocotb.triggers import ClockCycles, with_timeout
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from poe_bench import CONTROL, Receiver, Segment, Sender, length_near_words
 
 
@@ -121,7 +121,7 @@ async def drops_what_it_did_not_grant(dut: Any) -> None:
     assert words == shape["DataWords"]
 
 
-@pytest.mark.parametrize("data_bytes", [16, 64])
+@pytest.mark.parametrize("data_bytes", [full(16), 64])
 def test_unisono_poe_loopback(data_bytes: int) -> None:
     shape = {"DataBytes": data_bytes, "DataWords": 32, "ControlWords": 16, "MaxPayload": 30 * data_bytes}
     simulate("unisono_poe_loopback", __file__, {**shape, "MaxControl": 4 * data_bytes}, limit_s=400)

@@ -20,7 +20,7 @@ from bus import (
     start_clock_and_reset,
 )
 from cocotb.triggers import ClockCycles, with_timeout
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from poe_bench import CONTROL, Receiver, Segment, Sender, length_near_words
 
 SPLIT = 300
@@ -207,6 +207,6 @@ async def a_slow_poe_takes_a_word_per_cycle_when_it_can(dut: Any) -> None:
     assert received[-1].end - received[0].start == count - 1
 
 
-@pytest.mark.parametrize("data_bytes", [8, 64])
+@pytest.mark.parametrize("data_bytes", [full(8), 64])
 def test_unisono_poe_mux(data_bytes: int) -> None:
     simulate("unisono_poe_mux", __file__, {"DataBytes": data_bytes}, limit_s=400)

@@ -21,7 +21,7 @@ from bus import (
     start_clock_and_reset,
 )
 from cocotb.triggers import ClockCycles, RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from headers import MAGIC, VERSION, Header, MessageType, core_refuses, core_seals, random_header, sealed
 
 RANK, BUFFERS = 3, 4
@@ -153,7 +153,7 @@ async def loop(dut: Any) -> None:
     dut._log.info(f"{len(headers)} messages, {refused} refused for want of credit, {returned} credits on data")
 
 
-@pytest.mark.parametrize("data_bytes", [64, 16])
+@pytest.mark.parametrize("data_bytes", [64, full(16)])
 def test_txrx_loop(data_bytes: int) -> None:
     source = Path(__file__).with_name("unisono_txrx_loop.sv")
     simulate("unisono_txrx_loop", __file__, {"DataBytes": data_bytes}, sources=[source])

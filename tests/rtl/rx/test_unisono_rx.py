@@ -21,7 +21,7 @@ from bus import (
     start_clock_and_reset,
 )
 from cocotb.triggers import ClockCycles, RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from headers import MAGIC, VERSION, Header, MessageType, core_refuses, core_seals, random_header, reseal, sealed
 
 LATENCY = 6
@@ -472,6 +472,6 @@ async def newest_fault_wins(dut: Any) -> None:
     assert [word[:2] for word in bench.faults.words[0]] == [(FAULT["transport"], 100), (FAULT["transport"], 109)]
 
 
-@pytest.mark.parametrize("data_bytes", [64, 32, 16, 8])
+@pytest.mark.parametrize("data_bytes", [64, full(32), full(16), 8])
 def test_unisono_rx(data_bytes: int) -> None:
     simulate("unisono_rx", __file__, {"DataBytes": data_bytes})

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from bus import ChannelSink, ChannelSource, never, new_random, paces, reset_again, start_clock_and_reset
 from cocotb.triggers import ClockCycles, RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class Bench:
@@ -131,7 +131,8 @@ async def reset_empties(dut):
 
 
 @pytest.mark.parametrize(
-    ("width", "depth", "block_ram"), [(1, 2, 0), (13, 5, 0), (577, 64, 0), (32, 4, 1), (9, 7, 1), (577, 128, 1)]
+    ("width", "depth", "block_ram"),
+    [full(1, 2, 0), (13, 5, 0), full(577, 64, 0), full(32, 4, 1), full(9, 7, 1), (577, 128, 1)],
 )
 def test_unisono_fifo(width, depth, block_ram):
     simulate("unisono_fifo", __file__, {"Width": width, "Depth": depth, "BlockRam": block_ram})

@@ -5,7 +5,7 @@ import pytest
 from bus import new_random
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -43,7 +43,7 @@ async def against_a_model(dut):
 
 @pytest.mark.parametrize(
     ("width", "depth", "registered", "style"),
-    [(1, 2, 0, "auto"), (36, 33, 0, "distributed"), (72, 512, 1, "block"), (577, 16, 1, "block")],
+    [full(1, 2, 0, "auto"), (36, 33, 0, "distributed"), (72, 512, 1, "block"), full(577, 16, 1, "block")],
 )
 def test_unisono_ram_sdp(width, depth, registered, style):
     simulate(

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from bus import new_random, start_clock_and_reset
 from cocotb.triggers import ReadOnly, RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -42,6 +42,6 @@ async def against_a_model(dut):
     assert longest == count - 1
 
 
-@pytest.mark.parametrize("requests", [1, 2, 3, 4, 8, 13])
+@pytest.mark.parametrize("requests", [full(1), full(2), 3, full(4), 8, full(13)])
 def test_unisono_round_robin(requests):
     simulate("unisono_round_robin", __file__, {"Requests": requests})

@@ -14,7 +14,7 @@ from bus import (
     random_packet,
     start_clock_and_reset,
 )
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class SourceSink(StreamSink):
@@ -88,7 +88,7 @@ async def one_word_per_cycle(dut):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "data_bytes", "user_bits"), [(1, 8, 2), (2, 8, 1), (3, 4, 9), (4, 64, 16), (8, 2, 4)]
+    ("inputs", "data_bytes", "user_bits"), [full(1, 8, 2), full(2, 8, 1), (3, 4, 9), (4, 64, 16), full(8, 2, 4)]
 )
 def test_unisono_stream_arbiter(inputs, data_bytes, user_bits):
     simulate("unisono_stream_arbiter", __file__, {"Inputs": inputs, "DataBytes": data_bytes, "UserBits": user_bits})

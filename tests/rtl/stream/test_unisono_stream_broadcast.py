@@ -3,7 +3,7 @@
 import cocotb
 import pytest
 from bus import STREAM_FIELDS, Packet, StreamSink, StreamSource, new_random, paces, random_packet, start_clock_and_reset
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class MaskSource(StreamSource):
@@ -58,6 +58,6 @@ async def one_word_per_cycle(dut):
         assert got[-1].end - got[0].start == 49
 
 
-@pytest.mark.parametrize(("outputs", "data_bytes", "user_bits"), [(1, 8, 1), (2, 64, 16), (3, 4, 2), (8, 8, 4)])
+@pytest.mark.parametrize(("outputs", "data_bytes", "user_bits"), [full(1, 8, 1), (2, 64, 16), (3, 4, 2), full(8, 8, 4)])
 def test_unisono_stream_broadcast(outputs, data_bytes, user_bits):
     simulate("unisono_stream_broadcast", __file__, {"Outputs": outputs, "DataBytes": data_bytes, "UserBits": user_bits})

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from bus import Packet, StreamSink, StreamSource, new_random, paces, random_packet, start_clock_and_reset
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class Bench:
@@ -72,7 +72,7 @@ async def one_word_per_cycle(dut):
 
 @pytest.mark.parametrize(
     ("outputs", "data_bytes", "user_bits", "dest_bits"),
-    [(1, 8, 1, 1), (2, 8, 3, 1), (3, 4, 2, 4), (4, 64, 16, 2), (7, 2, 5, 3)],
+    [full(1, 8, 1, 1), full(2, 8, 3, 1), (3, 4, 2, 4), (4, 64, 16, 2), full(7, 2, 5, 3)],
 )
 def test_unisono_stream_demux(outputs, data_bytes, user_bits, dest_bits):
     simulate(

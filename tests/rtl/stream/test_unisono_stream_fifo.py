@@ -3,7 +3,7 @@
 import cocotb
 import pytest
 from bus import Packet, StreamSink, StreamSource, never, new_random, paces, random_packet, start_clock_and_reset
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -34,7 +34,7 @@ async def one_word_per_cycle(dut):
 
 
 @pytest.mark.parametrize(
-    ("data_bytes", "user_bits", "depth", "block_ram"), [(8, 3, 4, 0), (64, 16, 32, 0), (64, 9, 256, 1)]
+    ("data_bytes", "user_bits", "depth", "block_ram"), [(8, 3, 4, 0), full(64, 16, 32, 0), (64, 9, 256, 1)]
 )
 def test_unisono_stream_fifo(data_bytes, user_bits, depth, block_ram):
     simulate(

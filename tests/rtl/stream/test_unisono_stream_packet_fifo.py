@@ -14,7 +14,7 @@ from bus import (
     start_clock_and_reset,
 )
 from cocotb.triggers import ClockCycles, RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class DroppingSource(StreamSource):
@@ -162,7 +162,7 @@ async def drop_when_full(dut):
 
 @pytest.mark.parametrize(
     ("data_bytes", "depth", "when_full", "block_ram"),
-    [(8, 8, 0, 0), (64, 64, 0, 0), (8, 16, 1, 0), (64, 128, 0, 1), (8, 32, 1, 1), (4, 2, 0, 1)],
+    [full(8, 8, 0, 0), full(64, 64, 0, 0), (8, 16, 1, 0), (64, 128, 0, 1), full(8, 32, 1, 1), full(4, 2, 0, 1)],
 )
 def test_unisono_stream_packet_fifo(data_bytes, depth, when_full, block_ram):
     simulate(

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from bus import StreamSink, StreamSource, bursts, never, new_random, paces, random_packet, start_clock_and_reset
 from cocotb.triggers import ReadOnly, RisingEdge
-from hdl import simulate
+from hdl import full, simulate
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -53,6 +53,6 @@ async def ready_does_not_follow_within_the_cycle(dut):
     assert int(dut.in_ready_o.value) == 1
 
 
-@pytest.mark.parametrize(("data_bytes", "user_bits"), [(1, 1), (8, 5), (64, 16)])
+@pytest.mark.parametrize(("data_bytes", "user_bits"), [(1, 1), full(8, 5), (64, 16)])
 def test_unisono_stream_skid(data_bytes, user_bits):
     simulate("unisono_stream_skid", __file__, {"DataBytes": data_bytes, "UserBits": user_bits})

@@ -4,7 +4,7 @@ import cocotb
 import pytest
 from bus import Packet, StreamSink, StreamSource, new_random, paces, random_packet, start_clock_and_reset
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 class Bench:
@@ -93,7 +93,7 @@ async def a_blocked_output_stops_only_its_packets(dut):
 
 @pytest.mark.parametrize(
     ("inputs", "outputs", "data_bytes", "dest_bits"),
-    [(2, 2, 8, 1), (3, 5, 4, 4), (4, 4, 64, 2), (5, 3, 2, 2), (1, 4, 8, 2)],
+    [full(2, 2, 8, 1), (3, 5, 4, 4), (4, 4, 64, 2), full(5, 3, 2, 2), full(1, 4, 8, 2)],
 )
 def test_unisono_stream_switch(inputs, outputs, data_bytes, dest_bits):
     simulate(

@@ -3,7 +3,7 @@
 import cocotb
 import pytest
 from bus import Packet, StreamSink, StreamSource, never, new_random, paces, random_packet, start_clock_and_reset
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")
@@ -70,7 +70,8 @@ async def one_narrow_word_per_cycle(dut):
 
 
 @pytest.mark.parametrize(
-    ("in_bytes", "out_bytes"), [(8, 64), (64, 8), (4, 12), (12, 4), (1, 8), (8, 1), (32, 64), (64, 32), (16, 16)]
+    ("in_bytes", "out_bytes"),
+    [full(8, 64), full(64, 8), (4, 12), (12, 4), full(1, 8), full(8, 1), (32, 64), (64, 32), (16, 16)],
 )
 def test_unisono_stream_width(in_bytes, out_bytes):
     simulate("unisono_stream_width", __file__, {"InBytes": in_bytes, "OutBytes": out_bytes, "UserBits": 7})

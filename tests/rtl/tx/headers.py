@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hdl import BUILD, ROOT, _locked
+from verilated import BUILD, ROOT, locked
 
 
 def _load_spec() -> ModuleType:
@@ -104,7 +104,7 @@ def oracle(mode: str, headers: Sequence[bytes]) -> list[str]:
     folder = BUILD / "header_oracle"
     program = folder / "header_oracle"
     source = Path(__file__).with_name("header_oracle.cpp")
-    with _locked(folder):
+    with locked(folder):
         inputs = [
             source,
             ROOT / "core" / "header.hpp",

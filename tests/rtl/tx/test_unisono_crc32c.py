@@ -9,7 +9,7 @@ import pytest
 from bus import new_random
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from headers import core_seals, crc32c
 
 
@@ -37,6 +37,6 @@ async def messages(dut: Any) -> None:
     assert got[stages : stages + len(values)] == wanted
 
 
-@pytest.mark.parametrize(("stages", "linear"), [(2, 0), (1, 0), (0, 0), (0, 1)])
+@pytest.mark.parametrize(("stages", "linear"), [(2, 0), full(1, 0), full(0, 0), (0, 1)])
 def test_unisono_crc32c(stages: int, linear: int) -> None:
     simulate("unisono_crc32c", __file__, {"Stages": stages, "Linear": linear})

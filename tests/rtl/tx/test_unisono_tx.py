@@ -21,7 +21,7 @@ from bus import (
     start_clock_and_reset,
 )
 from cocotb.triggers import ClockCycles, RisingEdge
-from hdl import parameters, simulate
+from hdl import full, parameters, simulate
 from headers import MAGIC, VERSION, Header, MessageType, core_seals, crc32c, random_header, sealed
 
 Expected = tuple[int, int, bytes, bytes]
@@ -292,6 +292,6 @@ async def checksum_of_this_test(dut: Any) -> None:
     assert (MAGIC, VERSION) == (0x554E, 1)
 
 
-@pytest.mark.parametrize(("data_bytes", "sources"), [(64, 2), (64, 1), (32, 3), (16, 2), (8, 2)])
+@pytest.mark.parametrize(("data_bytes", "sources"), [(64, 2), full(64, 1), full(32, 3), full(16, 2), (8, 2)])
 def test_unisono_tx(data_bytes: int, sources: int) -> None:
     simulate("unisono_tx", __file__, {"DataBytes": data_bytes, "Sources": sources})
