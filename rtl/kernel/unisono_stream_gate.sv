@@ -142,6 +142,10 @@ module unisono_stream_gate
     end
   end
 
+  // A call that goes in the cycle in which another one comes is not before it: its slot's next call comes later.
+  logic [Calls-1:0] clears;
+  assign clears = clear_valid_i ? Calls'(1) << clear_slot_i : '0;
+
   for (genvar s = 0; s < int'(Calls); s++) begin : gen_age
     always_ff @(posedge clk_i) begin
       if (!rst_ni || (clear_valid_i && clear_slot_i == slot_t'(s))) begin
@@ -152,8 +156,8 @@ module unisono_stream_gate
         if (pushes && push_id_i.slot == slot_t'(s)) used_q[s] <= 1'b1;
       end
       if (!rst_ni) before_q[s] <= '0;
-      else if (pushes && push_id_i.slot == slot_t'(s) && !used_q[s]) before_q[s] <= used_q;
-      else if (clear_valid_i) before_q[s][clear_slot_i] <= 1'b0;
+      else if (pushes && push_id_i.slot == slot_t'(s) && !used_q[s]) before_q[s] <= used_q & ~clears;
+      else before_q[s] <= before_q[s] & ~clears;
     end
   end
 
