@@ -30,13 +30,13 @@ test-rtl: packages-rtl environment-rtl ## tests of the hardware engine: modules,
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl$$' -j $(JOBS) --no-label-summary
 	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
-	$(STEP) -t 1200 -k 14 rtl "modules" tools/rtl/test
+	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 
 test-rtl-full: packages-rtl environment-rtl ## the same with more cases, surroundings and parameters: an hour
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl-full
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl' -j $(JOBS) --no-label-summary
 	$(STEP) -t 7200 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
-	$(STEP) -t 3600 -k 14 rtl "modules" tools/rtl/test
+	$(STEP) -t 4000 -k 18 rtl-full "modules, full width" tools/rtl/test --full
 
 cluster: packages-rtl environment-rtl ## the simulated cluster, for unisono run --platform rtl
 	$(STEP) cluster "simulated cluster" tools/build --cluster
