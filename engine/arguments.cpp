@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 62U;
 /// Offsets travel in 48 bits, and the largest put has 2^43 bytes.
-constexpr std::uint64_t kMaxWindowOffset = (std::uint64_t{1} << 47U) - 1;
 
 /// Saturating product, for sizes that no buffer has.
 std::uint64_t times(std::uint64_t a, std::uint64_t b) {

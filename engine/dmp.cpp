@@ -132,6 +132,9 @@ bool Dmp::try_start(CallState& call, MoveState& state) {
   for (Port& port : state.ports) port.total = state.bytes;
   state.state = MoveState::State::kStarted;
   if (m.remote.kind == RemoteKind::kMemory && state.bytes != 0) {
+    if ((call.window_offset + m.remote_address.offset + state.bytes) >> 48U != 0) {
+      throw Error(ErrorCode::kBufferTooSmall, move_name(state) + " puts beyond the end of any window");
+    }
     Communicator& communicator = *call.communicator;
     state.put_pending = true;
     state.operation = communicator.next_operation++;
@@ -262,12 +265,13 @@ void Dmp::commit(CallState& call, MoveState& state, std::uint64_t bytes) {
     Header header = blocks_.tx->header(communicator, m.remote.peer, MessageType::kWrite);
     header.dtype = m.dtype;
     header.sequence = state.operation;
-    header.token_slot = kWindowSlot;
-    header.first = state.done == 0;
+    header.token_slot = static_cast<std::uint16_t>(kWindowSlot);
     header.last = state.done + bytes == state.bytes;
     header.segment_bytes = static_cast<std::uint32_t>(bytes);
-    header.message_bytes = state.bytes;
-    header.offset = call.window_offset + m.remote_address.offset + state.done;
+    // Of the put the window knows only where it ends, so that every segment tells whether all of it fits.
+    const std::uint64_t begin = call.window_offset + m.remote_address.offset;
+    header.message_bytes = begin + state.bytes;
+    header.offset = begin + state.done;
     blocks_.tx->commit(communicator, m.remote.peer, header);
   }
 }

@@ -157,7 +157,11 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
   header.message_bytes = port.total;
   header.token_slot = static_cast<std::uint16_t>(index);
   header.token_generation = slot.generation;
-  // The limit has a field of its own in no header; it is the payload.
+  // The limit has a field of its own in no header; it is the payload, if not all may come.
+  if (port.limit == port.total) {
+    blocks_.tx->control(*call.communicator, port.peer, header);
+    return true;
+  }
   std::array<char, 8> limit;
   std::memcpy(limit.data(), &port.limit, sizeof port.limit);
   blocks_.tx->control(*call.communicator, port.peer, header, {limit.data(), limit.size()});

@@ -169,26 +169,30 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
 
 // ------------------------------------------------------------------------------------------- the window
 
-std::string Rx::outside(const Communicator& communicator, std::uint64_t offset, std::uint64_t bytes) {
+std::string Rx::outside(const Communicator& communicator, const std::string& what) {
   const std::string window = communicator.window.data == nullptr
                                  ? "which has no window bound"
                                  : "whose window has " + std::to_string(communicator.window.bytes) + " bytes";
-  return std::to_string(bytes) + " bytes at byte " + std::to_string(offset) + " of the window of rank " +
-         std::to_string(communicator.rank) + ", " + window;
+  return what + " of the window of rank " + std::to_string(communicator.rank) + ", " + window;
+}
+
+std::string Rx::outside(const Communicator& communicator, std::uint64_t offset, std::uint64_t bytes) {
+  return outside(communicator, std::to_string(bytes) + " bytes at byte " + std::to_string(offset));
 }
 
 void Rx::on_put(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
   const Header& header = incoming.header;
   const std::uint64_t bytes = incoming.payload.size();
-  const bool fits = inside(communicator.window, header.offset, bytes);
+  // All of a put is written or nothing: each segment says where the put ends.
+  const bool fits = header.message_bytes >= header.offset && bytes <= header.message_bytes - header.offset &&
+                    inside(communicator.window, 0, header.message_bytes);
   if (fits && bytes != 0) std::memcpy(communicator.window.data + header.offset, incoming.payload.data(), bytes);
-  // The first segment that does not fit is answered; the origin ends its call then.
-  if (fits && !header.last) return;
+  if (!header.last) return;
   Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
   answer.tag = static_cast<std::uint32_t>(Control::kPutDone);
   answer.sequence = header.sequence;
   answer.token_generation = static_cast<std::uint16_t>(fits ? ErrorCode::kOk : ErrorCode::kBufferTooSmall);
-  blocks_.tx->control(communicator, peer, answer, fits ? "" : outside(communicator, header.offset, bytes));
+  blocks_.tx->control(communicator, peer, answer, fits ? "" : outside(communicator, "bytes up to byte " + std::to_string(header.message_bytes)));
 }
 
 void Rx::on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
@@ -219,11 +223,15 @@ void Rx::refuse_get(Communicator& communicator, std::uint32_t peer, const Header
 void Rx::on_get(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
   const Header& header = incoming.header;
   GetJob job;
-  if (incoming.payload.size() != sizeof job.limit) {
+  // Without a limit all of it may come at once.
+  job.limit = header.message_bytes;
+  if (incoming.payload.size() == sizeof job.limit) {
+    std::memcpy(&job.limit, incoming.payload.data(), sizeof job.limit);
+  } else if (!incoming.payload.empty()) {
     throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a get of " +
-                                                std::to_string(incoming.payload.size()) + " payload bytes; it has 8");
+                                                std::to_string(incoming.payload.size()) +
+                                                " payload bytes; it has 8, or none");
   }
-  std::memcpy(&job.limit, incoming.payload.data(), sizeof job.limit);
   if (!inside(communicator.window, header.offset, header.message_bytes)) {
     refuse_get(communicator, peer, header, outside(communicator, header.offset, header.message_bytes));
     return;

@@ -28,6 +28,7 @@ class Rx {
   void on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
   void on_get(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void refuse_get(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
+  static std::string outside(const Communicator& communicator, const std::string& what);
   static std::string outside(const Communicator& communicator, std::uint64_t offset, std::uint64_t bytes);
 
   const Blocks& blocks_;

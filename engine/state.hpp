@@ -33,26 +33,23 @@ struct MailOp;
 struct MoveState;
 struct Port;
 
-/// Token slot that names no landing area but the communicator's window: data of a put.
-inline constexpr std::uint16_t kWindowSlot = 0xffff;
-
 /// The error that a peer's message names; for numbers that name none, that the message is corrupt.
 inline ErrorCode error_code(std::uint64_t number) {
   const bool known = number != 0 && number <= static_cast<std::uint64_t>(ErrorCode::kInternal);
   return known ? static_cast<ErrorCode>(number) : ErrorCode::kCorruptMessage;
 }
 
-/// Kinds of control messages; they travel in the header's tag.
+/// Kinds of control messages; they travel in the header's tag. What each says is in ControlKind.
 enum class Control : std::uint32_t {
-  kRevoke = 1,     ///< the communicator has failed; token_generation: error code; payload: the reason
-  kReject = 2,     ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
-  kGet = 3,        ///< asks for bytes of the window; carries a landing token and its limit
-  kGetMore = 4,    ///< raises the limit of a get
-  kGetFailed = 5,  ///< a get was refused; token of the landing area; offset: error code
-  kPutDone = 6,    ///< a put has been written, or refused; token_generation: error code
-  kProbe = 7,      ///< asks whether a rank has entered a collective call
-  kEntered = 8,    ///< yes
-  kMismatch = 9,   ///< ranks called different operations; payload: what the sender of this message called
+  kRevoke = static_cast<std::uint32_t>(ControlKind::kRevoke),
+  kReject = static_cast<std::uint32_t>(ControlKind::kReject),
+  kGet = static_cast<std::uint32_t>(ControlKind::kGet),
+  kGetMore = static_cast<std::uint32_t>(ControlKind::kGetMore),
+  kGetFailed = static_cast<std::uint32_t>(ControlKind::kGetFailed),
+  kPutDone = static_cast<std::uint32_t>(ControlKind::kPutDone),
+  kProbe = static_cast<std::uint32_t>(ControlKind::kProbe),
+  kEntered = static_cast<std::uint32_t>(ControlKind::kEntered),
+  kMismatch = static_cast<std::uint32_t>(ControlKind::kMismatch),
 };
 
 /// An eager message, or the announcement of a rendezvous, that has come before its arrival took it.

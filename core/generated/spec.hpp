@@ -437,6 +437,43 @@ constexpr bool is_known(MessageType value) { return name_of(value)[0] != '?'; }
 /// All enumerators of MessageType, in order of value.
 inline constexpr std::array<MessageType, 8> kAllMessageType{MessageType::kEager, MessageType::kRequest, MessageType::kGrant, MessageType::kWrite, MessageType::kDone, MessageType::kCredit, MessageType::kControl, MessageType::kAggregate};
 
+/// Kind of a control message; it travels in the header's tag.
+enum class ControlKind : std::uint8_t {
+  kNone = 0,  ///< not sent
+  kRevoke = 1,  ///< the communicator has failed; token_generation: error code; payload: the reason
+  kReject = 2,  ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
+  kGet = 3,  ///< asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit, without one all may come
+  kGetMore = 4,  ///< raises the limit of a get
+  kGetFailed = 5,  ///< a get was refused; token of the landing area; offset: error code
+  kPutDone = 6,  ///< a put stands in memory, or was refused; sequence: the put's; token_generation: error code
+  kProbe = 7,  ///< asks whether a rank has entered a collective call
+  kEntered = 8,  ///< yes
+  kMismatch = 9,  ///< ranks called different operations; payload: what the sender of this message called
+};
+
+/// Name of a control kind as users write it; "?" for a value that is none.
+constexpr const char* name_of(ControlKind value) {
+  switch (value) {
+    case ControlKind::kNone: return "none";
+    case ControlKind::kRevoke: return "revoke";
+    case ControlKind::kReject: return "reject";
+    case ControlKind::kGet: return "get";
+    case ControlKind::kGetMore: return "get_more";
+    case ControlKind::kGetFailed: return "get_failed";
+    case ControlKind::kPutDone: return "put_done";
+    case ControlKind::kProbe: return "probe";
+    case ControlKind::kEntered: return "entered";
+    case ControlKind::kMismatch: return "mismatch";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of ControlKind's enumerators.
+constexpr bool is_known(ControlKind value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of ControlKind, in order of value.
+inline constexpr std::array<ControlKind, 10> kAllControlKind{ControlKind::kNone, ControlKind::kRevoke, ControlKind::kReject, ControlKind::kGet, ControlKind::kGetMore, ControlKind::kGetFailed, ControlKind::kPutDone, ControlKind::kProbe, ControlKind::kEntered, ControlKind::kMismatch};
+
 /// Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory. They count from power-up; a soft reset leaves them.
 enum class Counter : std::uint8_t {
   kCycles = 0,  ///< cycles of the engine's clock
@@ -693,6 +730,8 @@ inline constexpr std::uint64_t kLoadedPrograms = 8;  ///< programs that a device
 inline constexpr std::uint64_t kLoadedMoves = 32;  ///< moves of each, on one rank
 inline constexpr std::uint64_t kLoadedWords = 64;  ///< words of its peer lists
 inline constexpr std::uint64_t kSelfSession = 64;  ///< session of a device's transport that leads back to itself; those of the network are below
+inline constexpr std::uint64_t kWindowSlot = 65535;  ///< token slot of a write that names no landing area but the communicator's window: data of a put
+inline constexpr std::uint64_t kMaxWindowOffset = 140737488355327;  ///< largest offset of a put or get in a window: 2^47 - 1
 
 /// One operand, or the local result, of a move.
 struct Operand {
@@ -1312,6 +1351,7 @@ struct CallDescriptor {
   std::uint32_t wait_for0{};  ///< call id that must complete first; 0 = none
   std::uint32_t wait_for1{};  ///< a second one
   std::uint32_t program{};  ///< slot of a loaded program, for collective program
+  std::uint64_t window_offset{};  ///< put, get: byte offset in the peer's window, less than 2^47
   friend constexpr bool operator==(const CallDescriptor&, const CallDescriptor&) = default;
 };
 
@@ -1345,6 +1385,7 @@ constexpr std::array<std::uint64_t, 16> encode(const CallDescriptor& value) {
   words[12] |= (static_cast<std::uint64_t>(value.wait_for0) & 0xffffffffU) << 32U;
   words[13] |= (static_cast<std::uint64_t>(value.wait_for1) & 0xffffffffU) << 0U;
   words[13] |= (static_cast<std::uint64_t>(value.program) & 0xffffffffU) << 32U;
+  words[14] |= static_cast<std::uint64_t>(value.window_offset) << 0U;
   return words;
 }
 
@@ -1378,6 +1419,7 @@ constexpr CallDescriptor decode_call_descriptor(const std::array<std::uint64_t, 
   value.wait_for0 = static_cast<std::uint32_t>((words[12] >> 32U) & 0xffffffffU);
   value.wait_for1 = static_cast<std::uint32_t>((words[13]) & 0xffffffffU);
   value.program = static_cast<std::uint32_t>((words[13] >> 32U) & 0xffffffffU);
+  value.window_offset = static_cast<std::uint64_t>(words[14]);
   return value;
 }
 

@@ -357,6 +357,32 @@ class MessageType(IntEnum):
     AGGREGATE = 7
 
 
+class ControlKind(IntEnum):
+    """Kind of a control message; it travels in the header's tag."""
+
+    #: not sent
+    NONE = 0
+    #: the communicator has failed; token_generation: error code; payload: the reason
+    REVOKE = 1
+    #: a send was refused by its receiver; token_generation: error code; payload: the sentence
+    REJECT = 2
+    #: asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit, without one all may
+    #: come
+    GET = 3
+    #: raises the limit of a get
+    GET_MORE = 4
+    #: a get was refused; token of the landing area; offset: error code
+    GET_FAILED = 5
+    #: a put stands in memory, or was refused; sequence: the put's; token_generation: error code
+    PUT_DONE = 6
+    #: asks whether a rank has entered a collective call
+    PROBE = 7
+    #: yes
+    ENTERED = 8
+    #: ranks called different operations; payload: what the sender of this message called
+    MISMATCH = 9
+
+
 class Counter(IntEnum):
     """Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory.
 
@@ -624,6 +650,10 @@ LOADED_MOVES: Final = 32
 LOADED_WORDS: Final = 64
 #: Session of a device's transport that leads back to itself; those of the network are below.
 SELF_SESSION: Final = 64
+#: Token slot of a write that names no landing area but the communicator's window: data of a put.
+WINDOW_SLOT: Final = 65535
+#: Largest offset of a put or get in a window: 2^47 - 1.
+MAX_WINDOW_OFFSET: Final = 140737488355327
 
 
 @dataclass(frozen=True, slots=True)
@@ -1259,6 +1289,8 @@ class CallDescriptor:
     wait_for1: int = 0
     #: slot of a loaded program, for collective program
     program: int = 0
+    #: put, get: byte offset in the peer's window, less than 2^47
+    window_offset: int = 0
 
     def encode(self) -> builtins.bytes:
         """The 128 little-endian bytes; ValueError if a field's value is not allowed."""
@@ -1290,6 +1322,7 @@ class CallDescriptor:
         raw |= _unsigned(self.wait_for0, 32, "CallDescriptor.wait_for0") << 800
         raw |= _unsigned(self.wait_for1, 32, "CallDescriptor.wait_for1") << 832
         raw |= _unsigned(self.program, 32, "CallDescriptor.program") << 864
+        raw |= _unsigned(self.window_offset, 64, "CallDescriptor.window_offset") << 896
         return raw.to_bytes(128, "little")
 
     @classmethod
@@ -1297,7 +1330,6 @@ class CallDescriptor:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 128, "CallDescriptor")
         _zero(raw, 45, 19, "CallDescriptor.reserved0")
-        _zero(raw, 896, 64, "CallDescriptor.reserved1")
         _zero(raw, 960, 64, "CallDescriptor.reserved2")
         return cls(
             collective=_enumerator(Collective, _bits(raw, 0, 8), "CallDescriptor.collective"),
@@ -1327,6 +1359,7 @@ class CallDescriptor:
             wait_for0=_bits(raw, 800, 32),
             wait_for1=_bits(raw, 832, 32),
             program=_bits(raw, 864, 32),
+            window_offset=_bits(raw, 896, 64),
         )
 
 

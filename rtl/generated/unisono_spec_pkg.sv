@@ -397,6 +397,41 @@ package unisono_spec_pkg;
     endcase
   endfunction
 
+  // Kind of a control message; it travels in the header's tag.
+  typedef enum logic [3:0] {
+    // not sent
+    ControlKindNone = 4'd0,
+    // the communicator has failed; token_generation: error code; payload: the reason
+    ControlKindRevoke = 4'd1,
+    // a send was refused by its receiver; token_generation: error code; payload: the sentence
+    ControlKindReject = 4'd2,
+    // asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit,
+    // without one all may come
+    ControlKindGet = 4'd3,
+    // raises the limit of a get
+    ControlKindGetMore = 4'd4,
+    // a get was refused; token of the landing area; offset: error code
+    ControlKindGetFailed = 4'd5,
+    // a put stands in memory, or was refused; sequence: the put's; token_generation: error code
+    ControlKindPutDone = 4'd6,
+    // asks whether a rank has entered a collective call
+    ControlKindProbe = 4'd7,
+    // yes
+    ControlKindEntered = 4'd8,
+    // ranks called different operations; payload: what the sender of this message called
+    ControlKindMismatch = 4'd9
+  } control_kind_e;
+
+  // Whether `value` is one of the enumerators of control_kind_e.
+  function automatic logic control_kind_known(logic [3:0] value);
+    case (value)
+      ControlKindNone, ControlKindRevoke, ControlKindReject, ControlKindGet, ControlKindGetMore,
+      ControlKindGetFailed, ControlKindPutDone, ControlKindProbe, ControlKindEntered,
+      ControlKindMismatch: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
   // Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory.
   // They count from power-up; a soft reset leaves them.
   typedef enum logic [5:0] {
@@ -609,6 +644,10 @@ package unisono_spec_pkg;
   localparam int unsigned LoadedWords = 32'd64;
   // session of a device's transport that leads back to itself; those of the network are below
   localparam int unsigned SelfSession = 32'd64;
+  // token slot of a write that names no landing area but the communicator's window: data of a put
+  localparam int unsigned WindowSlot = 32'd65535;
+  // largest offset of a put or get in a window: 2^47 - 1
+  localparam longint unsigned MaxWindowOffset = 64'd140737488355327;
 
   // One operand, or the local result, of a move.
   typedef struct packed {
@@ -955,7 +994,8 @@ package unisono_spec_pkg;
   // engine's memory.
   typedef struct packed {
     logic [63:0] reserved2;
-    logic [63:0] reserved1;
+    // put, get: byte offset in the peer's window, less than 2^47
+    logic [63:0] window_offset;
     // slot of a loaded program, for collective program
     logic [31:0] program_;
     // a second one
@@ -1023,7 +1063,6 @@ package unisono_spec_pkg;
            value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
            value.wire_dtype < 8'd64 && datatype_known(value.wire_dtype[5:0]) &&
            value.reserved0 == '0 &&
-           value.reserved1 == '0 &&
            value.reserved2 == '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL

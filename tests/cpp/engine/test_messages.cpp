@@ -182,6 +182,12 @@ TEST_P(Messages, PutAndGetReachTheWindow) {
 
     put.window_offset = 3000 * 4 - 4;
     expect_error([&] { self.run(put); }, ErrorCode::kBufferTooSmall, {"put", "refused", "12000 bytes"});
+    // Not all of it fits, so nothing of it is written, also of its first segments.
+    const std::vector<std::int32_t> before = window;
+    put.window_offset = 3000 * 4 - 4 * 1199;
+    expect_error([&] { self.run(put); }, ErrorCode::kBufferTooSmall, {"put", "refused", "12000 bytes"});
+    self.run(barrier);
+    EXPECT_TRUE(window == before);
     get.window_offset = 12001;
     expect_error([&] { self.run(get); }, ErrorCode::kBufferTooSmall, {"get", "refused", "12000 bytes"});
     self.run(barrier);  // the communicator is as good as before
