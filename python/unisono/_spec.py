@@ -1606,7 +1606,8 @@ class Exchange(IntEnum):
     FIRMWARE_ADDRESS = 0x0060
     #: the word there; only whole words, and only while control says not to run
     FIRMWARE_DATA = 0x0064
-    #: memory that peers may put to and get from
+    #: begin of a window, memory that peers may put to and get from; a communicator whose last word is written then
+    #: takes it
     WINDOW_ADDRESS = 0x0068
     #: bytes of it; 0 = none
     WINDOW_BYTES = 0x0070
@@ -1620,7 +1621,8 @@ class Exchange(IntEnum):
     PROGRAMS = 0x0800
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
-    #: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads
+    #: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads; the last
+    #: takes (1) or gives up (0) a window
     COMMUNICATORS = 0x2000
     #: a word for each rank of each communicator: the transport's session that leads there
     MEMBERS = 0x3000
@@ -1686,7 +1688,12 @@ REGISTERS: Final[tuple[Register, ...]] = (
         "rw",
         "the word there; only whole words, and only while control says not to run",
     ),
-    Register(Exchange.WINDOW_ADDRESS, 8, "rw", "memory that peers may put to and get from"),
+    Register(
+        Exchange.WINDOW_ADDRESS,
+        8,
+        "rw",
+        "begin of a window, memory that peers may put to and get from; a communicator whose last word is written then takes it",
+    ),
     Register(Exchange.WINDOW_BYTES, 8, "rw", "bytes of it; 0 = none"),
     Register(Exchange.CALL_SLOT, 128, "rw", "call descriptor written by the host"),
     Register(Exchange.COUNTERS, 512, "ro", "performance counters, 64 bits each, in the order of `counter`"),
@@ -1702,7 +1709,7 @@ REGISTERS: Final[tuple[Register, ...]] = (
         Exchange.COMMUNICATORS,
         1024,
         "rw",
-        "communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads",
+        "communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads; the last takes (1) or gives up (0) a window",
     ),
     Register(
         Exchange.MEMBERS,

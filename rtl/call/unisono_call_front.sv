@@ -381,8 +381,6 @@ module unisono_call_front #(
     .slot_entry_i  (slot_entry),
     .src_stream_i  (src_stream),
     .dst_stream_i  (dst_stream),
-    .window_address_i(window_address_o),
-    .window_bytes_i(window_bytes_o),
     .row_slot_i    (descriptor_slot_i),
     .row_i         (descriptor_row_i),
     .row_data_o    (descriptor_data_o),

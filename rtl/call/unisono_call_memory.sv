@@ -19,16 +19,13 @@ module unisono_call_memory (
   input  logic [unisono_cclo_pkg::Calls-1:0]         src_stream_i,
   input  logic [unisono_cclo_pkg::Calls-1:0]         dst_stream_i,
 
-  // What all calls have in common: the memory that peers may reach.
-  input  logic [63:0]                                window_address_i,
-  input  logic [63:0]                                window_bytes_i,
-
   // The microcontroller's port.
   input  unisono_cclo_pkg::slot_t                    row_slot_i,
   input  unisono_call_pkg::call_row_t                row_i,
   output logic [63:0]                                row_data_o,
 
-  // The dispatcher's port. bytes == 0: not bound.
+  // The dispatcher's port. bytes == 0: not bound. Of the window, which is a peer's, address is what the call adds to
+  // offsets in it.
   input  unisono_cclo_pkg::slot_t                    binding_slot_i,
   input  unisono_spec_pkg::region_e                  binding_region_i,
   output unisono_cclo_pkg::binding_t                 binding_o
@@ -41,6 +38,7 @@ module unisono_call_memory (
   localparam int unsigned PairWidth = RowWidth - 1;
   localparam int unsigned Pairs = Entries * DescriptorRows / 2;
   localparam logic [PairWidth-1:0] FirstPair = PairWidth'(2);  // that of src
+  localparam logic [PairWidth-1:0] WindowPair = PairWidth'(7);  // that of window_offset
 
   (* ram_style = "block" *) logic [63:0] even [Pairs];
   (* ram_style = "block" *) logic [63:0] odd [Pairs];
@@ -49,7 +47,8 @@ module unisono_call_memory (
   assign write_address   = {write_entry_i, write_row_i[RowWidth-1:1]};
   assign row_address     = {slot_entry_i[row_slot_i], row_i[RowWidth-1:1]};
   assign binding_address = {slot_entry_i[binding_slot_i],
-                            FirstPair + PairWidth'(binding_region_i[1:0])};
+                            binding_region_i == RegionWindow ? WindowPair
+                                                             : FirstPair + PairWidth'(binding_region_i[1:0])};
 
   always_ff @(posedge clk_i) begin
     if (write_i && !write_row_i[0]) begin
@@ -62,7 +61,7 @@ module unisono_call_memory (
 
   logic [63:0] row_even_q, row_odd_q, binding_even_q;
   logic [47:0] binding_odd_q;
-  logic        row_odd_select_q, bound_q, window_q;
+  logic        row_odd_select_q, bound_q;
 
   always_ff @(posedge clk_i) begin
     row_even_q     <= even[row_address];
@@ -73,7 +72,6 @@ module unisono_call_memory (
 
   always_ff @(posedge clk_i) begin
     row_odd_select_q <= row_i[0];
-    window_q         <= binding_region_i == RegionWindow;
     unique case (binding_region_i)
       RegionSrc:     bound_q <= !src_stream_i[binding_slot_i];
       RegionDst:     bound_q <= !dst_stream_i[binding_slot_i];
@@ -88,13 +86,6 @@ module unisono_call_memory (
   always_comb begin
     binding_o.address = binding_even_q;
     binding_o.bytes   = bound_q ? binding_odd_q : '0;
-    if (window_q) begin
-      binding_o.address = window_address_i;
-      binding_o.bytes   = window_bytes_i[47:0];
-    end
   end
-
-  logic unused;
-  assign unused = |{window_bytes_i[63:48], binding_region_i};
 
 endmodule

@@ -288,7 +288,12 @@ module unisono_call_queue #(
           row_code = call_code_t'(ErrorCodeInvalidArgument);
         end
       end
-      4'd14, 4'd15: begin
+      4'd14: begin
+        if (checked_q > 64'(MaxWindowOffset)) begin
+          row_code = call_code_t'(ErrorCodeInvalidArgument);
+        end
+      end
+      4'd15: begin
         if (checked_q != '0) begin
           row_code = call_code_t'(ErrorCodeInvalidArgument);
         end

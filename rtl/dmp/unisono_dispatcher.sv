@@ -164,6 +164,12 @@ module unisono_dispatcher
   output logic           offer_answer_o,
   output logic           offer_accepted_o,
 
+  // Puts and gets; see unisono_remote_operations. A put sends writes to its peer's window; a get is handed over.
+  input  logic        remote_busy_i,               // another operation of the call is under way
+  input  logic [15:0] remote_generation_i,
+  output logic        remote_begin_o,
+  output operation_t  remote_o,
+
   // Jobs for the lane.
   output logic job_valid_o,
   input  logic job_ready_i,
@@ -214,6 +220,8 @@ module unisono_dispatcher
     stream_use_t local_use;
     address_t local_address;
     logic send;
+    logic put;                 // to its window, at op1_address there
+    logic get;                 // the result is its window, at op1_address there
     logic fan_out;             // to several peers, after its local result if it has one
     logic eager;
     rank_t peer;
@@ -542,8 +550,14 @@ module unisono_dispatcher
 
   assign context_slot_o = id_q.slot;
   assign binding_slot_o = id_q.slot;
+  // Of a peer's window the binding says only what the call adds to offsets in it.
+  logic puts, gets;
+  logic [47:0] op1_offset;
+  assign op1_offset = puts || gets ? move.remote_address.offset : move.op1.offset;
+  assign puts = move.remote.kind == RemoteKindMemory;
+  assign gets = move.op1.kind == OperandKindRemoteMemory;
   assign binding_region_o = state_q == Bind0 ? move.op0.region
-                            : state_q == Bind1 ? move.op1.region : move.local_.region;
+                            : state_q == Bind1 ? (puts || gets ? RegionWindow : move.op1.region) : move.local_.region;
   assign binding_asks_o = state_q == Bind0 || state_q == Bind1 || state_q == Bind2 || state_q == Decode;
   binding_t op0_binding_d, op0_binding_q, op1_binding_d, op1_binding_q;
   generation_t generation_d, generation_q;
@@ -572,6 +586,10 @@ module unisono_dispatcher
   assign is_move = move.kind == MoveKindMove;
   assign exists = is_move && (move.count != '0 || move.signal);
 
+  // Places in a window have 48 bits.
+  logic beyond_windows;
+  assign beyond_windows = (op1_binding_q.address + address_t'(op1_offset) + address_t'(move_bytes_q)) >> 48 != '0;
+
   always_comb begin
     run_new.generation = generation_q;
     run_new.func = move.func;
@@ -582,7 +600,7 @@ module unisono_dispatcher
     run_new.op0_address = move_source.used ? address_t'(move_source.port)
                                            : op0_binding_q.address + address_t'(move.op0.offset);
     run_new.op1_memory = move.op1.kind == OperandKindMemory;
-    run_new.op1_address = op1_binding_q.address + address_t'(move.op1.offset);
+    run_new.op1_address = op1_binding_q.address + address_t'(op1_offset);
     run_new.arrival = move.op1.kind == OperandKindArrival;
     run_new.fan_in = run_new.arrival && move.arrival.mode != PeerModeRank;
     run_new.pool = pool_index_t'(move.arrival.peer);
@@ -591,17 +609,20 @@ module unisono_dispatcher
     run_new.local_use = move_sink;
     run_new.local_address = move_sink.used ? address_t'(move_sink.port)
                                            : binding_i.address + address_t'(move.local_.offset);
-    run_new.send = move.remote.kind == RemoteKindMessage;
+    run_new.put = puts;
+    run_new.get = gets;
+    run_new.send = move.remote.kind == RemoteKindMessage || puts;
     run_new.eager = move.protocol != ProtocolRendezvous &&
                     move_bytes_q <= message_bytes_t'(communicator_i.eager_limit);
     run_new.fan_out = run_new.send && move.remote.mode != PeerModeRank;
-    run_new.peer = run_new.fan_out ? move_peer_q : rank_t'(move.remote.peer);
+    run_new.peer = run_new.fan_out ? move_peer_q : rank_t'(gets ? move.arrival.peer : move.remote.peer);
     run_new.tag = move.remote.tag;
     run_new.bytes = move_bytes_q;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
     outside = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes_q, op0_binding_q) ||
               beyond(run_new.op1_memory, move.op1, move_bytes_q, op1_binding_q) ||
-              beyond(move.local_.kind == OperandKindMemory, move.local_, move_bytes_q, binding_i);
+              beyond(move.local_.kind == OperandKindMemory, move.local_, move_bytes_q, binding_i) ||
+              ((puts || gets) && beyond_windows);
   end
 
   // A short message from memory that follows no other move: credit is all that it can want. (Credit that waits for
@@ -744,6 +765,7 @@ module unisono_dispatcher
     job_valid_o = 1'b0;
     consumed_valid_o = 1'b0;
     sent_valid_o = 1'b0;
+    remote_begin_o = 1'b0;
     complete_valid_o = 1'b0;
     fail_valid_o = 1'b0;
     again = 1'b0;
@@ -810,7 +832,8 @@ module unisono_dispatcher
       end
       Bind1: begin
         op0_binding_d = binding_i;
-        state_d = move.op1.kind == OperandKindMemory || move.local_.kind == OperandKindMemory ? Bind2 : Decode;
+        state_d = move.op1.kind == OperandKindMemory || move.local_.kind == OperandKindMemory || puts || gets
+                      ? Bind2 : Decode;
       end
       Bind2: begin
         op1_binding_d = binding_i;
@@ -843,7 +866,7 @@ module unisono_dispatcher
           complete_valid_o = 1'b1;
           state_d = Idle;
         end else begin
-          sender_write = run_new.send;
+          sender_write = run_new.send && !run_new.put;
           state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post
                     : !run_new.fan_out && follow_free_i ? Credit : Look;
           walk_d = Posting;
@@ -944,6 +967,18 @@ module unisono_dispatcher
           stream_waits_o = 1'b1;
           offer_answer_o = offered_q;
           state_d = Idle;
+        end else if ((run_q.put || run_q.get) && remote_busy_i) begin
+          again = 1'b1;
+          state_d = Idle;
+        end else if (run_q.get) begin
+          remote_begin_o = 1'b1;
+          progress_d.done = 1'b1;
+          progress_new = progress_d;
+          progress_write = 1'b1;
+          state_d = Idle;
+        end else if (run_q.put) begin
+          bytes_d = own;
+          state_d = Space;
         end else if (!run_q.send) begin
           bytes_d = own;
           lane_d = 1'b0;
@@ -1058,14 +1093,15 @@ module unisono_dispatcher
           job_valid_o = !run_q.arrival || offered_q || keeps || take_ready_i;
           take_valid_o = run_q.arrival && !offered_q && !keeps && job_ready_i;
           if (job_valid_o && job_ready_i) begin
-            announced_o = run_q.send;
+            announced_o = run_q.send && !run_q.put;
+            remote_begin_o = run_q.put && progress_q.position == '0;
             if (!makes && !keeps) progress_d.position = after_q;
             progress_d.done = last_of_move;
             progress_d.making = makes;
             consumed_valid_o = last_segment && run_q.fan_in && !keeps;
             if (run_q.send && !lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
-            sent_valid_o = last_of_move && run_q.send;
-            if (last_segment && run_q.send) begin
+            sent_valid_o = last_of_move && run_q.send && !run_q.put;
+            if (last_segment && run_q.send && !run_q.put) begin
               sender_leaves = 1'b1;
               // A short message leaves the grant alone that has come for a long one behind it.
               if (!run_q.eager) grant_leaves[parity] = 1'b1;
@@ -1132,6 +1168,8 @@ module unisono_dispatcher
     endcase
   end
 
+  assign remote_o = '{id: id_q, peer: run_q.peer, get: run_q.get, dtype: run_q.dtype,
+                      offset: message_bytes_t'(run_q.op1_address), bytes: run_q.bytes, address: run_q.local_address};
   assign post_o = '{id: id_q, peer: run_q.source, tag: move.arrival.tag, bytes: run_q.bytes,
                     rendezvous: !run_q.eager && !context_i.point_to_point, fan_in: run_q.fan_in,
                     generation: run_q.generation};
@@ -1242,7 +1280,7 @@ module unisono_dispatcher
     job_o = '0;
     job_o.id = id_q;
     job_o.generation = run_q.generation;
-    job_o.last = last_of_move && !partial;
+    job_o.last = last_of_move && !partial && !run_q.put;   // its peer says when a put is complete
     job_o.wakes = makes && !partial;
     job_o.bytes = bytes_q;
     // The first message of a list is there to be added to, unless there is an op0.
@@ -1290,6 +1328,16 @@ module unisono_dispatcher
     if (run_q.send && !run_q.eager) begin
       job_o.transmit.header.token_slot = grant_word.slot;
       job_o.transmit.header.token_generation = grant_word.generation;
+    end
+    // A put says where in the window it ends, so that every segment tells whether all of it fits.
+    if (run_q.put) begin
+      job_o.transmit.header.type_ = MessageTypeWrite;
+      job_o.transmit.header.first = 1'b0;
+      job_o.transmit.header.sequence_ = 32'({id_q.slot, remote_generation_i});
+      job_o.transmit.header.message_bytes = message_bytes_t'(run_q.op1_address) + run_q.bytes;
+      job_o.transmit.header.offset = message_bytes_t'(run_q.op1_address) + progress_q.position;
+      job_o.transmit.header.token_slot = 16'(WindowSlot);
+      job_o.transmit.header.token_generation = '0;
     end
     // A request has the message's header, and nothing else.
     if (asks_q) begin

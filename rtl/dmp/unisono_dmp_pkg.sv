@@ -106,6 +106,40 @@ package unisono_dmp_pkg;
     generation_t generation;
   } post_t;
 
+  // Where the data of a slot's get goes. Its token slot is LandingBase and the slot, which no pair has.
+  localparam logic [15:0] LandingBase = 16'hff00;
+  typedef struct packed {
+    logic valid;
+    communicator_t communicator;
+    rank_t peer;
+    logic [15:0] generation;
+    binding_t place;
+  } landing_t;
+
+  // A put begins, or a get.
+  typedef struct packed {
+    move_id_t id;
+    rank_t peer;
+    logic get;
+    datatype_e dtype;
+    message_bytes_t offset;     // in the peer's window
+    message_bytes_t bytes;
+    address_t address;          // of a get's result
+  } operation_t;
+
+  // What a control message says, besides who tells whom.
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+    control_kind_e kind;
+    datatype_e dtype;
+    logic [31:0] sequence_;
+    message_bytes_t message_bytes;
+    message_bytes_t offset;
+    logic [15:0] token_slot;
+    logic [15:0] token_generation;
+  } notice_t;
+
   // The oldest segment of a pair that stands in a buffer.
   typedef struct packed {
     logic valid;

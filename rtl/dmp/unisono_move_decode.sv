@@ -20,6 +20,8 @@ module unisono_move_decode
   parameter logic [CapabilityWidth-1:0] Capability = 64'h0dc3_7fff_ffff_ff01,
   // Ports that there are, if there are streams; those of peers are not reached in this version.
   parameter int unsigned StreamPorts = MaxStreamPorts,
+  // Whether peers' windows are read; they are written if the capability says so.
+  parameter bit Gets = 1'b0,
   localparam int unsigned RankWidth = $clog2(Ranks)
 ) (
   input  logic                 clk_i,
@@ -161,6 +163,22 @@ module unisono_move_decode
     return kind == OperandKindMemory && indirect && word != '0;
   endfunction
 
+  // Of remote memory an engine does what put and get need: what stands here goes to one peer's window, or what stands
+  // there comes here.
+  logic plain, plain_put, plain_get, own_window;
+  assign plain_put = has0 && !has1 && m.func == FuncNone && m.local_.kind == OperandKindNone && !list_out &&
+                     m.remote_address.result_region == RegionWindow;
+  assign plain_get = !has0 && m.func == FuncNone && m.local_.kind == OperandKindMemory &&
+                     m.remote.kind == RemoteKindNone && !list1 && m.remote_address.region == RegionWindow &&
+                     m.segment_dependency0 == '0 && m.segment_dependency1 == '0;
+  assign plain = fetches ? plain_get && Gets : plain_put;
+  // An operand that stands in this rank's own window.
+  function automatic logic in_window(operand_kind_e kind, region_e region);
+    return kind == OperandKindMemory && region == RegionWindow;
+  endfunction
+  assign own_window = in_window(m.op0.kind, m.op0.region) || in_window(m.op1.kind, m.op1.region) ||
+                      in_window(m.local_.kind, m.local_.region);
+
   logic bad_peer1, bad_peer_out, bad_func, undefined, bad_count, lacks_func;
   logic [3:0] func_bit;
 
@@ -226,7 +244,7 @@ module unisono_move_decode
                              (sends && list_out && (m.local_.kind == OperandKindStream ||
                                                     (m.op0.kind == OperandKindStream &&
                                                      m.local_.kind != OperandKindMemory)));
-    fails[ReasonNoRemoteMemory] = !Able.remote_memory && (fetches || puts);
+    fails[ReasonNoRemoteMemory] = ((fetches || puts) && !(Able.remote_memory && plain)) || own_window;
     fails[ReasonNoLists] = !Able.lists && m.remote.kind != RemoteKindNone && list_out;
     fails[ReasonNoFanIn] = !Able.fan_in && fan_in;
     fails[ReasonNoFunc] = lacks_func;

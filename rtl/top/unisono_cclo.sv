@@ -194,6 +194,7 @@ module unisono_cclo
   logic call_ended, call_ended_failed;
   logic [Calls-1:0][31:0] slot_call_id;
 
+  logic [63:0] window_address, window_bytes;
   logic program_valid, program_ready;
   logic [1:0] program_word;
   logic [31:0] program_data, program_state;
@@ -243,7 +244,7 @@ module unisono_cclo
     .src_stream_o(src_stream), .dst_stream_o(dst_stream), .active_o(active), .failing_o(failing), .generation_o(generation),
     .engine_rst_no(engine_rst_n), .ready_i(ready), .tick_o(tick),
     .eager_limit_o(), .segment_bytes_o(), .rx_buffer_count_o(), .rx_buffer_bytes_o(),
-    .window_address_o(), .window_bytes_o(),
+    .window_address_o(window_address), .window_bytes_o(window_bytes),
     .table_write_o(table_write), .table_read_o(table_read), .table_address_o(table_address),
     .table_data_o(table_data), .table_ready_i(table_ready), .table_valid_i(table_valid),
     .table_data_i(table_answer), .communicator_changed_i(communicator_changed),
@@ -413,6 +414,7 @@ module unisono_cclo
     .fail_valid_o(fail_valid), .fail_slot_o(fail_slot), .fail_code_o(fail_code),
     .reg_valid_i(reg_valid), .reg_ready_o(reg_ready), .reg_write_i(reg_write), .reg_word_i(reg_word),
     .reg_data_i(reg_data), .reg_valid_o(reg_answer), .reg_data_o(reg_read),
+    .window_address_i(window_address), .window_bytes_i(window_bytes),
     .poe_reg_valid_i(poe_valid), .poe_reg_ready_o(poe_ready), .poe_reg_write_i(poe_write),
     .poe_reg_addr_i(poe_addr), .poe_reg_wdata_i(poe_wdata), .poe_reg_rdata_o(poe_rdata),
     .rx_fault_valid_o(), .rx_fault_code_o(),

@@ -117,6 +117,13 @@ module unisono_cclo_core
   input  logic [DataBytes-1:0]   payload_keep_i,
   input  logic                   payload_last_i,
 
+  // The window of a communicator, in the same cycle; and what this engine tells peers about puts and gets.
+  output communicator_t window_communicator_o,
+  input  binding_t      window_i,
+  output logic          notice_valid_o,
+  input  logic          notice_ready_i,
+  output notice_t       notice_o,
+
   // Readers of op0, of op1, and of what is only sent.
   output logic [2:0]     read_command_valid_o,
   input  logic [2:0]     read_command_ready_i,
@@ -298,8 +305,8 @@ module unisono_cclo_core
   assign listed_ready = listed_end ? decode_idle : decode_ready;
   assign decode_idle = !moves_valid;
 
-  // Messages, lists, loaded programs, all functions but the user's; and streams.
-  localparam capability_t Able = '{streams: StreamPorts > 0, default: '0};
+  // Messages, lists, loaded programs, all functions but the user's; and streams, puts.
+  localparam capability_t Able = '{streams: StreamPorts > 0, remote_memory: 1'b1, default: '0};
   unisono_move_decode #(
     .Capability(64'h0dc3_7fff_ffff_ff01 | 64'(Able)), .StreamPorts(StreamPorts)
   ) u_decode (
@@ -438,6 +445,9 @@ module unisono_cclo_core
   job_t job, lane_job;
   logic look_valid, park_valid, lane_starves, send_lane_starves;
   unisono_observe_pkg::wait_e park_cause;
+  logic remote_busy, remote_begins;
+  logic [15:0] remote_generation;
+  operation_t remote;
   logic lane_job_valid, lane_job_ready, end_complete, dispatcher_complete;
   logic fails [2];
   slot_t fail_slot [2];
@@ -548,6 +558,8 @@ module unisono_cclo_core
     .offer_valid_i(offer_valid), .offer_id_i(offer_id), .offer_bytes_i(offer_bytes),
     .offer_total_i(offer_total),
     .offer_answer_o(offer_answer), .offer_accepted_o(offer_accepted),
+    .remote_busy_i(remote_busy), .remote_generation_i(remote_generation),
+    .remote_begin_o(remote_begins), .remote_o(remote),
     .job_valid_o(job_valid), .job_ready_i(lane_ready[job_lane]), .job_o(job), .job_lane_o(job_lane),
     .order_peer_o(order_peer), .order_busy_i(order_busy),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
@@ -555,6 +567,58 @@ module unisono_cclo_core
     .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0]),
     .look_valid_o(look_valid), .park_valid_o(park_valid), .park_cause_o(park_cause)
   );
+
+  // Puts and gets.
+  logic heard_valid, heard_ready, landed_valid, landed_error, answer_valid, answer_ready;
+  logic request_valid, request_ready, remote_valid, remote_ready, remote_fails;
+  logic [15:0] request_slot, request_generation;
+  received_t heard;
+  slot_t landed_slot, landing_slot, remote_fail_slot;
+  landing_t landing;
+  communicator_t request_communicator, answer_communicator;
+  rank_t request_peer, answer_peer;
+  datatype_e request_dtype;
+  message_bytes_t request_offset, request_bytes;
+  logic [31:0] answer_sequence;
+  error_code_e answer_code, remote_code;
+  move_id_t remote_id;
+  generation_t remote_program;
+  unisono_remote_operations u_remote (
+    .clk_i, .rst_ni, .clear_valid_i(window_clear || dispatcher_clear), .clear_slot_i, .contexts_i,
+    .generations_i(generations),
+    .ask_id_i(event_id), .busy_o(remote_busy), .generation_o(remote_generation),
+    .begin_valid_i(remote_begins), .begin_i(remote),
+    .heard_valid_i(heard_valid), .heard_ready_o(heard_ready), .heard_i(heard),
+    .landed_valid_i(landed_valid), .landed_slot_i(landed_slot), .landed_error_i(landed_error),
+    .landing_slot_i(landing_slot), .landing_o(landing),
+    .request_valid_o(request_valid), .request_ready_i(request_ready),
+    .request_communicator_o(request_communicator), .request_peer_o(request_peer), .request_dtype_o(request_dtype),
+    .request_offset_o(request_offset), .request_bytes_o(request_bytes), .request_slot_o(request_slot),
+    .request_generation_o(request_generation),
+    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_id_o(remote_id),
+    .complete_generation_o(remote_program),
+    .fail_valid_o(remote_fails), .fail_slot_o(remote_fail_slot), .fail_code_o(remote_code)
+  );
+  // What peers are told: answers to their puts first, which never wait for anything of this engine.
+  assign notice_valid_o = answer_valid || request_valid;
+  assign answer_ready = notice_ready_i;
+  assign request_ready = notice_ready_i && !answer_valid;
+  always_comb begin
+    notice_o = '0;
+    notice_o.communicator = answer_valid ? answer_communicator : request_communicator;
+    notice_o.peer = answer_valid ? answer_peer : request_peer;
+    notice_o.kind = answer_valid ? ControlKindPutDone : ControlKindGet;
+    if (answer_valid) begin
+      notice_o.sequence_ = answer_sequence;
+      notice_o.token_generation = 16'(answer_code);
+    end else begin
+      notice_o.dtype = request_dtype;
+      notice_o.message_bytes = request_bytes;
+      notice_o.offset = request_offset;
+      notice_o.token_slot = request_slot;
+      notice_o.token_generation = request_generation;
+    end
+  end
 
   unisono_ram_sdp #(.Width(RankWidth), .Depth(Calls * PoolWords)) u_pools (
     .clk_i, .wr_en_i(pool_write_i), .wr_addr_i({pool_write_slot_i, pool_write_index_i}),
@@ -596,19 +660,46 @@ module unisono_cclo_core
     .count_o()
   );
 
+  // What peers write to memory themselves goes past the manager.
+  logic segment_valid, segment_ready, words_valid, words_ready, buffer_command_valid, buffer_command_ready;
+  logic buffer_valid, buffer_ready, buffer_written, buffer_error;
+  address_t buffer_address;
+  segment_bytes_t buffer_bytes;
+  unisono_window_writes u_window_writes (
+    .clk_i, .rst_ni,
+    .received_valid_i, .received_ready_o, .received_i, .payload_valid_i, .payload_ready_o, .payload_last_i,
+    .pass_received_valid_o(segment_valid), .pass_received_ready_i(segment_ready),
+    .pass_payload_valid_o(words_valid), .pass_payload_ready_i(words_ready),
+    .window_communicator_o, .window_i, .landing_slot_o(landing_slot), .landing_i(landing),
+    .buffer_command_valid_i(buffer_command_valid), .buffer_command_ready_o(buffer_command_ready),
+    .buffer_command_address_i(buffer_address), .buffer_command_bytes_i(buffer_bytes),
+    .buffer_valid_i(buffer_valid), .buffer_ready_o(buffer_ready),
+    .buffer_written_o(buffer_written), .buffer_error_o(buffer_error),
+    .write_command_valid_o(write_command_valid_o[1]), .write_command_ready_i(write_command_ready_i[1]),
+    .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
+    .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]),
+    .written_valid_i(written_valid_i[1]), .written_error_i(written_error_i[1]),
+    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_communicator_o(answer_communicator),
+    .answer_peer_o(answer_peer), .answer_sequence_o(answer_sequence), .answer_code_o(answer_code),
+    .heard_valid_o(heard_valid), .heard_ready_i(heard_ready), .heard_o(heard),
+    .landed_valid_o(landed_valid), .landed_slot_o(landed_slot), .landed_error_o(landed_error)
+  );
+  assign write_data_o[1] = payload_data_i;
+  assign write_keep_o[1] = payload_keep_i;
+  assign write_last_o[1] = payload_last_i;
+
   unisono_rbm #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_rbm (
     .clk_i, .rst_ni,
     .clear_valid_i(rbm_clear), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
     .begins_valid_i, .begins_communicator_i, .partner_valid_i(partner_valid), .partner_i(partner),
     .active_i(active), .contexts_i,
     .communicator_slot_o(rbm_slot), .communicator_i(communicators_i[rbm_slot]),
-    .received_valid_i, .received_ready_o, .received_i,
-    .payload_valid_i, .payload_ready_o, .payload_data_i, .payload_keep_i, .payload_last_i,
-    .write_command_valid_o(write_command_valid_o[1]), .write_command_ready_i(write_command_ready_i[1]),
-    .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
-    .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]), .write_data_o(write_data_o[1]),
-    .write_keep_o(write_keep_o[1]), .write_last_o(write_last_o[1]), .written_i(written_valid_i[1]),
-    .written_error_i(written_error_i[1]),
+    .received_valid_i(segment_valid), .received_ready_o(segment_ready), .received_i,
+    .payload_valid_i(words_valid), .payload_ready_o(words_ready), .payload_data_i, .payload_keep_i, .payload_last_i,
+    .write_command_valid_o(buffer_command_valid), .write_command_ready_i(buffer_command_ready),
+    .write_command_address_o(buffer_address), .write_command_bytes_o(buffer_bytes),
+    .write_valid_o(buffer_valid), .write_ready_i(buffer_ready), .write_data_o(), .write_keep_o(), .write_last_o(),
+    .written_i(buffer_written), .written_error_i(buffer_error),
     .bypass_valid_o(passing_valid), .bypass_ready_i(passing_ready), .bypass_data_o(passing_data),
     .bypass_keep_o(passing_keep), .bypass_last_o(passing_last),
     .offer_valid_o(offer_valid), .offer_id_o(offer_id), .offer_bytes_o(offer_bytes),
@@ -709,10 +800,11 @@ module unisono_cclo_core
     .in_data_i({event_id, event_generation}),
     .out_valid_o(late_valid), .out_ready_i(!end_complete && !send_complete), .out_data_o({late_id, late_generation}), .count_o()
   );
-  assign complete_valid = end_complete || send_complete || late_valid;
-  assign complete_id = end_complete ? job_end.id : send_complete ? send_end.id : late_id;
-  assign complete_generation = end_complete ? job_end.generation
-                               : send_complete ? send_end.generation : late_generation;
+  assign remote_ready = !end_complete && !send_complete && !late_valid;
+  assign complete_valid = end_complete || send_complete || late_valid || remote_valid;
+  assign complete_id = end_complete ? job_end.id : send_complete ? send_end.id : late_valid ? late_id : remote_id;
+  assign complete_generation = end_complete ? job_end.generation : send_complete ? send_end.generation
+                               : late_valid ? late_generation : remote_program;
 
   // Credits that are owed wait while the table of credits is set up.
   assign owed_communicator_o = owed_out.communicator;
@@ -753,16 +845,17 @@ module unisono_cclo_core
   assign lane_quiet = quiet[clear_slot_i];
 
   // Errors end their call, the first of each: of memory and Tx, of moves, of messages. They are told one at a time.
-  localparam int unsigned Causes = 9;
+  localparam int unsigned Causes = 10;
   logic [Causes-1:0] cause_valid;
   slot_t cause_slot [Causes];
   error_code_e cause_code [Causes];
-  assign cause_valid = {streams_fail, send_end_valid && send_end_ready && send_end.error, params_fails, send_error_valid_i, fails[1],
+  assign cause_valid = {remote_fails, streams_fail, send_end_valid && send_end_ready && send_end.error, params_fails, send_error_valid_i, fails[1],
                         fails[0], window_error, moves_valid && malformed && !dead, end_valid && job_end.error};
   assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
-                        send_error_slot_i, params_fail_slot, send_end.id.slot, streams_fail_slot};
+                        send_error_slot_i, params_fail_slot, send_end.id.slot, streams_fail_slot,
+                        remote_fail_slot};
   assign cause_code = '{ErrorCodeInternal, move_error, ErrorCodeMalformedProgram, fail_code[0], fail_code[1],
-                        ErrorCodeInternal, params_code, ErrorCodeInternal, streams_code};
+                        ErrorCodeInternal, params_code, ErrorCodeInternal, streams_code, remote_code};
 
   logic [Calls-1:0] failed_q, fail_one;
   error_code_e failed_code_q [Calls];

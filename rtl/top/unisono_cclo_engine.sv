@@ -60,7 +60,9 @@ module unisono_cclo_engine
   output error_code_e fail_code_o,
 
   // Tables of communicators and members; see unisono_communicators. Writing 1 to a communicator's word 6 also sets up
-  // its credits.
+  // its credits. Writing 1 to its word 7 makes the window what is given here, in that cycle; 0: it has none.
+  input  logic [63:0]         window_address_i,
+  input  logic [63:0]         window_bytes_i,
   input  logic                reg_valid_i,
   output logic                reg_ready_o,
   input  logic                reg_write_i,
@@ -227,6 +229,24 @@ module unisono_cclo_engine
     end
   end
 
+  // ---------------------------------------------------------------------------------------------- windows
+  // Memory that the peers of each communicator may reach. One that is set up anew has none.
+
+  communicator_t window_communicator;
+  binding_t window;
+  logic window_write;
+  (* ram_style = "distributed" *) binding_t windows_q [Communicators];
+  assign window_write = of_communicator && (reg_word_i[2:0] == 3'd7 || credits_init);
+  always_ff @(posedge clk_i) begin
+    if (window_write) begin
+      windows_q[reg_communicator] <= '{bytes: credits_init || !reg_data_i[0] ? '0 : window_bytes_i[47:0],
+                                       address: window_address_i};
+    end
+  end
+  assign window = windows_q[window_communicator];
+  logic remote_valid, remote_ready;
+  notice_t remote;
+
   // -------------------------------------------------------------------------------------------------- core
 
   logic credit_take, credit_ready, credit_answer, credit_granted, credit_event_valid, credit_event_ready;
@@ -299,6 +319,8 @@ module unisono_cclo_engine
     .received_valid_i(received_valid), .received_ready_o(received_ready), .received_i(received),
     .payload_valid_i(payload_valid), .payload_ready_o(payload_ready), .payload_data_i(payload_data),
     .payload_keep_i(payload_keep), .payload_last_i(payload_last),
+    .window_communicator_o(window_communicator), .window_i(window),
+    .notice_valid_o(remote_valid), .notice_ready_i(remote_ready), .notice_o(remote),
     .read_command_valid_o(read_command_valid), .read_command_ready_i(read_command_ready),
     .read_command_address_o(read_address), .read_command_bytes_o(read_bytes),
     .read_valid_i(read_valid), .read_ready_o(read_ready), .read_data_i(read_data), .read_keep_i(read_keep),
@@ -431,6 +453,7 @@ module unisono_cclo_engine
     .clk_i, .rst_ni,
     .request_valid_i(request_valid), .request_ready_o(request_ready),
     .request_communicator_i(request_communicator), .request_peer_i(request_peer),
+    .notice_valid_i(remote_valid), .notice_ready_o(remote_ready), .notice_i(remote),
     .entry_communicator_o(notice_communicator), .entry_i(entries[1]),
     .peer_communicator_o(tx_peer_communicator), .peer_rank_o(tx_peer_rank), .peer_i(tx_peer),
     .out_valid_o(notice_valid), .out_ready_i(notice_ready), .out_transmit_o(notice)

@@ -109,7 +109,6 @@ class FrontBench:
         self.most_active = 0
         self.controls = 0
         self.latencies: dict[str, list[int]] = {}
-        self.window = (0, 0)
         self.work_share = 0.3
         self.source = StreamSource(dut, "call", lanes=kernels)
         self.sink = ChannelSink(dut, "answer", lanes=kernels)
@@ -421,7 +420,7 @@ class FrontBench:
         for i, binding in enumerate(bindings):
             region = i % 5
             if region == 4:
-                expected = self.window
+                expected = part(value, "window_offset"), 0
             else:
                 stream = region < 2 and part(value, f"{REGIONS[region]}_stream")
                 size = 0 if stream else part(value, f"{REGIONS[region]}_bytes")

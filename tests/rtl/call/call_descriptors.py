@@ -59,7 +59,7 @@ FIELDS: dict[str, tuple[int, int]] = {
     "wait_for0": (800, 32),
     "wait_for1": (832, 32),
     "program": (864, 32),
-    "reserved1": (896, 64),
+    "window_offset": (896, 64),
     "reserved2": (960, 64),
 }
 
@@ -111,7 +111,8 @@ def expected_code(value: int, kernel_ports: int, programs: int, loaded: int, str
             get["collective"] == spec.Collective.PROGRAM and not (program < programs and loaded >> program & 1),
             code.INVALID_ARGUMENT,
         ),
-        (get["reserved1"] != 0 or get["reserved2"] != 0, code.INVALID_ARGUMENT),
+        (get["window_offset"] > spec.MAX_WINDOW_OFFSET, code.INVALID_ARGUMENT),
+        (get["reserved2"] != 0, code.INVALID_ARGUMENT),
     ]
     return next((int(number) for bad, number in checks if bad), 0)
 
@@ -134,6 +135,7 @@ def random_descriptor(rng: random.Random, call_id: int, **fixed: int) -> int:
         "count": rng.getrandbits(40),
         "call_id": call_id,
         "program": rng.getrandbits(32),
+        "window_offset": rng.getrandbits(47),
     }
     for region in ("src", "dst"):
         fields[f"{region}_stream"] = int(rng.random() < 0.2)
@@ -169,7 +171,7 @@ def bad_descriptor(rng: random.Random, call_id: int, **fixed: int) -> int:
             "dtype",
             "wire_dtype",
             "reserved0",
-            "reserved1",
+            "window_offset",
             "reserved2",
             "count",
             "bytes",
@@ -185,6 +187,8 @@ def bad_descriptor(rng: random.Random, call_id: int, **fixed: int) -> int:
         return put(kind, rng.choice([x for x in range(256) if x not in used[kind]]))
     if kind.startswith("reserved"):
         return put(kind, 1 << rng.randrange(FIELDS[kind][1]))
+    if kind == "window_offset":
+        return put("window_offset", rng.randint(1 << 47, (1 << 64) - 1))
     if kind == "count":
         return put("count", rng.randint(1 << 40, (1 << 64) - 1))
     region = rng.choice(("src", "dst", "scratch", "params"))

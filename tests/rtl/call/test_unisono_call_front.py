@@ -143,9 +143,6 @@ async def random_calls(dut):
         channel.set_pause_generator(random_pause(rng, 0.2))
     for channel in (bench.axi.write_if.b_channel, bench.axi.read_if.r_channel):
         channel.set_pause_generator(random_pause(rng, 0.4))
-    bench.window = (0x1234_5678_9ABC_DEF0, 0xABCD_1234_5678)
-    await bench.axi.write(int(REGISTER.WINDOW_ADDRESS), bench.window[0].to_bytes(8, "little"))
-    await bench.axi.write(int(REGISTER.WINDOW_BYTES), bench.window[1].to_bytes(8, "little"))
     stop = False
     makers = [Maker(bench, r) for r in range(bench.kernels + 1)]
     reader = cocotb.start_soon(bench.collect_host(lambda: stop))

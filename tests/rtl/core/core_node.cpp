@@ -313,6 +313,9 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   for (std::size_t i = 0; i < 2; ++i) top.peer_i[i] = 1U << 16U | peer_asked_[i];
   set_bits(top.binding_i, 0, 64, binding_.first);
   set_bits(top.binding_i, 64, 48, binding_.second);
+  set_bits(top.window_i, 0, 64, window_.first);
+  set_bits(top.window_i, 64, 48, window_.second);
+  top.notice_ready_i = !stalls();
   top.credit_ready_i = 1;
   top.space_ready_i = 1;
   top.owed_ready_i = !stalls();
@@ -432,6 +435,23 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     }
   }
   if (top.control_valid_o != 0 && top.control_ready_i != 0) network.push_back(packet_of(top.control_o));
+  if (top.notice_valid_o != 0 && top.notice_ready_i != 0) {
+    const auto& notice = top.notice_o;
+    Packet packet;
+    packet.header = make_header(MessageType::kControl);
+    packet.header.first = packet.header.last = true;
+    packet.header.token_generation = static_cast<std::uint16_t>(get_bits(notice, 0, 16));
+    packet.header.token_slot = static_cast<std::uint16_t>(get_bits(notice, 16, 16));
+    packet.header.offset = get_bits(notice, 32, 48);
+    packet.header.message_bytes = get_bits(notice, 80, 48);
+    packet.header.sequence = static_cast<std::uint32_t>(get_bits(notice, 128, 32));
+    packet.header.dtype = static_cast<Datatype>(get_bits(notice, 160, 6));
+    packet.header.tag = static_cast<std::uint32_t>(get_bits(notice, 166, 4));
+    packet.from = rank_;
+    packet.to = static_cast<std::uint32_t>(get_bits(notice, 170, 6));
+    packet.ready = cycle + settings_.network_latency;
+    network.push_back(std::move(packet));
+  }
   if (top.received_valid_i != 0 && top.received_ready_o != 0) {
     header_taken_ = true;
     offers_header_ = false;

@@ -88,6 +88,8 @@ class CoreNode {
   std::uint32_t free_buffers() const { return free_buffers_; }
   /// Eager messages that may be sent to a peer now.
   std::uint32_t credits(std::uint32_t peer) const { return credits_[peer]; }
+  /// What peers may put to: address and bytes. 0 bytes: none.
+  void bind_window(std::uint64_t address, std::uint64_t bytes) { window_ = {address, bytes}; }
   /// Memory answers the next read (0 to 2) or write (3, 4) of a port with an error.
   void break_memory(std::size_t port) { broken_[port] = true; }
   /// The error code the core has ended a call with, 0 if none.
@@ -158,7 +160,7 @@ class CoreNode {
   std::uint32_t free_buffers_ = 0;
   std::array<bool, 5> broken_{};
   std::array<std::array<Place, 5>, 8> regions_{};
-  Place binding_;
+  Place binding_, window_;
   std::array<bool, 8> finished_{};
   std::array<std::uint16_t, 8> failed_{};
   std::uint32_t next_slot_ = 0;

@@ -126,6 +126,7 @@ def mask_of(pool, index, ranks=64):
 
 
 REACHABLE = (S.Region.SRC, S.Region.DST, S.Region.WINDOW)
+OWN = (S.Region.SRC, S.Region.DST, S.Region.SCRATCH, S.Region.PARAMS)
 
 
 def memory(rng, streams=True):
@@ -135,7 +136,7 @@ def memory(rng, streams=True):
     offset = rng.getrandbits(rng.choice((4, 12, 48)))
     return S.Operand(
         kind=S.OperandKind.MEMORY,
-        region=rng.choice(list(S.Region)),
+        region=rng.choice([*S.Region, *OWN, *OWN]),
         indirect=indirect,
         offset=offset & ~7 if indirect else offset,
     )
@@ -195,6 +196,29 @@ def random_move(rng, size, pool):
     )
 
 
+def random_put_or_get(rng, size):
+    """Of one peer's window, as the operations make them."""
+    here = replace(memory(rng, streams=False), region=rng.choice(OWN))
+    there = rng.randrange(size)
+    address = S.RemoteAddress(
+        region=S.Region.WINDOW, result_region=S.Region.WINDOW, offset=rng.getrandbits(rng.choice((4, 48)))
+    )
+    puts = rng.random() < 0.5
+    return S.Move(
+        kind=S.MoveKind.MOVE,
+        dtype=rng.choice([d for d in S.Datatype if d != S.Datatype.NONE]),
+        dependencies=rng.getrandbits(32),
+        count=rng.getrandbits(rng.choice((1, 10, 40))),
+        segment_dependency0=rng.choice((0, rng.randrange(32))),
+        op0=here if puts else S.Operand(),
+        op1=S.Operand() if puts else S.Operand(kind=KIND.REMOTE_MEMORY),
+        arrival=S.Arrival() if puts else S.Arrival(peer=there),
+        local=S.Operand() if puts else here,
+        remote=S.Remote(kind=REMOTE.MEMORY, peer=there) if puts else S.Remote(),
+        remote_address=address,
+    )
+
+
 def mutated(rng, move, size):
     """One field of another value."""
     slot = rng.choice(("op0", "op1", "local"))
@@ -230,7 +254,29 @@ def mutated(rng, move, size):
     )()
 
 
-def lacking(move, capability, stream_ports):
+def is_put_or_get(move, gets):
+    """Whether a move does no more with remote memory than put and get."""
+    if move.func != S.Func.NONE:
+        return False
+    if move.op1.kind == KIND.REMOTE_MEMORY:
+        return (
+            bool(gets)
+            and move.op0.kind == KIND.NONE
+            and move.local.kind == KIND.MEMORY
+            and move.remote.kind == REMOTE.NONE
+            and move.arrival.mode == S.PeerMode.RANK
+            and move.remote_address.region == S.Region.WINDOW
+            and move.segment_dependency0 == move.segment_dependency1 == 0
+        )
+    return (
+        move.op0.kind != KIND.NONE
+        and move.op1.kind == move.local.kind == KIND.NONE
+        and move.remote.mode == S.PeerMode.RANK
+        and move.remote_address.result_region == S.Region.WINDOW
+    )
+
+
+def lacking(move, capability, stream_ports, gets):
     """Whether the engine of this capability word, with that many stream ports, refuses a well-formed move."""
     if move.kind != S.MoveKind.MOVE:
         return False
@@ -246,7 +292,10 @@ def lacking(move, capability, stream_ports):
         any(not able.streams or port >= stream_ports for port in ports)
         or move.remote.kind == REMOTE.STREAM
         or (several and read_again.kind == KIND.STREAM)
-        or ((fetches or move.remote.kind == REMOTE.MEMORY) and not able.remote_memory)
+        or (
+            (fetches or move.remote.kind == REMOTE.MEMORY) and not (able.remote_memory and is_put_or_get(move, gets))
+        )
+        or any(o.kind == KIND.MEMORY and o.region == S.Region.WINDOW for o in (move.op0, move.op1, move.local))
         or (move.remote.kind != REMOTE.NONE and move.remote.mode != S.PeerMode.RANK and not able.lists)
         or ((fetches or arrives) and move.arrival.mode != S.PeerMode.RANK and not able.fan_in)
         or (computes and not (able.funcs >> func & 1 and able.datatypes >> int(move.dtype) & 1))
@@ -282,7 +331,9 @@ def wanted(move, pool):
 async def agrees_with_the_engine(dut):
     rng = new_random("decode")
     oracle = Oracle()
-    ranks, capability, stream_ports = (parameters()[name] for name in ("Ranks", "Capability", "StreamPorts"))
+    ranks, capability, stream_ports, gets = (
+        parameters()[name] for name in ("Ranks", "Capability", "StreamPorts", "Gets")
+    )
     for port in ("in_valid", "out_ready"):
         getattr(dut, f"{port}_i").value = 0
     await start_clock_and_reset(dut)
@@ -291,7 +342,7 @@ async def agrees_with_the_engine(dut):
     seen = Counter()
     paces = [never, share(rng, 0.3), bursts(rng)]
     idle, back = never, never
-    cycle = stalled = 0
+    cycle = stalled = taken_remote = 0
     while taken < VECTORS:
         await edge
         cycle += 1
@@ -314,11 +365,12 @@ async def agrees_with_the_engine(dut):
                 assert int(dut.out_error_o.value) == (11 if reason < 16 else 10), about
             else:
                 move = S.Move.decode(raw.to_bytes(64, "little"))
-                lacks = lacking(move, capability, stream_ports)
+                lacks = lacking(move, capability, stream_ports, gets)
                 assert malformed == lacks, about
                 assert not lacks or reason >= 16, about
                 assert int(dut.out_error_o.value) == (10 if lacks else 0), about
                 if not lacks:
+                    taken_remote += move.remote.kind == REMOTE.MEMORY or move.op1.kind == KIND.REMOTE_MEMORY
                     for name, value in wanted(move, pool).items():
                         got = int(getattr(dut, f"out_{name}_o").value)
                         assert got == int(value), f"{name} is {got:#x}, not {int(value):#x}; {about}"
@@ -336,7 +388,7 @@ async def agrees_with_the_engine(dut):
         if offered is None and not idle():
             size = rng.choice((1, 2, 5, ranks - 1, ranks, rng.randint(1, ranks)))
             pool = random_pool(rng, size, ranks)
-            move = random_move(rng, size, pool)
+            move = random_put_or_get(rng, size) if rng.random() < 0.2 else random_move(rng, size, pool)
             changes = rng.choice((0, 0, 1, 1, 2, 4))
             for _ in range(changes):
                 move = mutated(rng, move, size)
@@ -357,6 +409,8 @@ async def agrees_with_the_engine(dut):
     for code in range(1, 14):
         assert seen[code] > 20, f"reason {code} only {seen[code]} times"
     assert seen[0] > VECTORS // 20
+    able = S.Capability.decode(capability.to_bytes(8, "little")).remote_memory
+    assert (taken_remote > VECTORS // 50) == able
 
 
 def capability(**fields):
@@ -379,20 +433,20 @@ def shim():
 
 
 @pytest.mark.parametrize(
-    ("ranks", "word", "stream_ports"),
+    ("ranks", "word", "stream_ports", "gets"),
     [
-        (64, capability(**EVERYTHING), 16),
-        full(64, capability(**EVERYTHING), 3),
-        full(64, capability(lists=True, fan_in=True, rendezvous=True), 0),
-        (16, capability(funcs=0x0006, datatypes=1 << 6 | 1 << 2), 16),
+        (64, capability(**EVERYTHING), 16, 1),
+        full(64, capability(**EVERYTHING), 3, 0),
+        full(64, capability(lists=True, fan_in=True, rendezvous=True), 0, 1),
+        (16, capability(funcs=0x0006, datatypes=1 << 6 | 1 << 2), 16, 0),
     ],
 )
-def test_unisono_move_decode(ranks, word, stream_ports):
-    given = json.dumps({"Ranks": ranks, "Capability": word, "StreamPorts": stream_ports})
+def test_unisono_move_decode(ranks, word, stream_ports, gets):
+    given = json.dumps({"Ranks": ranks, "Capability": word, "StreamPorts": stream_ports, "Gets": gets})
     simulate(
         "unisono_move_decode",
         __file__,
-        {"Ranks": ranks, "Capability": f"64'h{word:x}", "StreamPorts": stream_ports},
+        {"Ranks": ranks, "Capability": f"64'h{word:x}", "StreamPorts": stream_ports, "Gets": gets},
         environment={"UNISONO_PARAMETERS": given},
         limit_s=500,
     )

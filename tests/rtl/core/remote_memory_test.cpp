@@ -1,0 +1,298 @@
+// Puts between cores: what stands in windows afterwards, bit for bit as the interpreter has it, when a put is complete,
+// and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "collectives/algorithm.hpp"
+#include "reference/interpreter.hpp"
+#include "reference/job.hpp"
+#include "tests/rtl/core/machine.hpp"
+
+namespace unisono::rtl {
+namespace {
+
+constexpr std::uint64_t kWindow = (std::uint64_t{8} << 20U) + 5;  // receive buffers stand below; an odd place
+constexpr std::uint64_t kWindowBytes = 40'000;
+constexpr std::uint64_t kSources = std::uint64_t{9} << 20U;  // of a slot's call: a step for each
+constexpr std::uint64_t kStep = std::uint64_t{64} << 10U;
+constexpr std::uint64_t kLimit = 200'000;
+
+const Algorithm& algorithm_of(Collective collective) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective == collective) return algorithm;
+  }
+  throw std::runtime_error("no such algorithm");
+}
+
+/// What a rank puts, and where.
+struct Put {
+  std::uint32_t origin = 0, peer = 0, slot = 0;
+  std::uint64_t offset = 0;  ///< in the window
+  std::uint64_t count = 0;
+  Datatype dtype = Datatype::kByte;
+  std::uint64_t source = 0;  ///< bytes from the begin of the slot's memory
+};
+
+class Puts : public testing::Test {
+ protected:
+  void make(std::uint32_t size, MachineSettings settings) {
+    settings_ = settings;
+    machine_ = std::make_unique<CoreMachine>(size, settings);
+    std::mt19937_64 random(settings.seed);
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      auto& memory = (*machine_)[rank].memory();
+      for (std::uint64_t at = std::uint64_t{8} << 20U; at < memory.size(); ++at) {
+        memory[at] = static_cast<std::byte>(random());
+      }
+      (*machine_)[rank].bind_window(kWindow, kWindowBytes);
+      expected_.push_back(window(rank));
+    }
+  }
+  std::vector<std::byte> window(std::uint32_t rank) {
+    const auto begin = (*machine_)[rank].memory().begin() + static_cast<std::ptrdiff_t>(kWindow) - 64;
+    return {begin, begin + static_cast<std::ptrdiff_t>(kWindowBytes) + 128};  // and what is beside it
+  }
+  static std::uint64_t bytes(const Put& put) { return put.count * bytes_of(put.dtype); }
+  void begin(const Put& put) {
+    Call call;
+    call.collective = Collective::kPut;
+    call.dtype = put.dtype;
+    call.size = machine_->size();
+    call.rank = put.origin;
+    call.root = put.peer;
+    call.count = put.count;
+    const reference::Job job = reference::make_job(algorithm_of(Collective::kPut), call);
+    const std::uint64_t at = kSources + put.slot * kStep + put.source;
+    // The binding of the window says what the call adds to offsets in it.
+    (*machine_)[put.origin].begin(put.slot, call, job.programs[put.origin], 0,
+                                  {{{at, bytes(put)}, {0, 0}, {0, 0}, {0, 0}, {put.offset, 0}}});
+  }
+  /// What the interpreter makes of the target's window.
+  void expect(const Put& put) {
+    Call call;
+    call.collective = Collective::kPut;
+    call.dtype = put.dtype;
+    call.size = machine_->size();
+    call.rank = put.origin;
+    call.root = put.peer;
+    call.count = put.count;
+    const reference::Job job = reference::make_job(algorithm_of(Collective::kPut), call);
+    std::vector<reference::RankInput> inputs(job.size());
+    const auto& memory = (*machine_)[put.origin].memory();
+    const auto from = memory.begin() + static_cast<std::ptrdiff_t>(kSources + put.slot * kStep + put.source);
+    inputs[put.origin].src.assign(from, from + static_cast<std::ptrdiff_t>(bytes(put)));
+    inputs[put.peer].window.assign(bytes(put), std::byte{0});
+    const auto run = reference::Interpreter(job).run_numbers(inputs, reference::Policy::generous());
+    ASSERT_FALSE(run.finding) << run.finding->text;
+    const auto& window = run.memory[put.peer][static_cast<std::size_t>(Region::kWindow)];
+    std::copy(window.begin(), window.end(),
+              expected_[put.peer].begin() + static_cast<std::ptrdiff_t>(64 + put.offset));
+  }
+  CoreNode& node(std::uint32_t rank) { return (*machine_)[rank]; }
+  /// Goes on until the slot's call has ended, or failed. The cycles that took.
+  std::uint64_t finish(std::uint32_t rank, std::uint32_t slot) {
+    const std::uint64_t from = machine_->cycle();
+    while (!(node(rank).settled() && node(rank).finished(slot)) && node(rank).failed(slot) == 0) {
+      machine_->tick();
+      if (machine_->cycle() - from == kLimit) {
+        ADD_FAILURE() << "rank " << rank << ": not ended";
+        break;
+      }
+    }
+    return machine_->cycle() - from;
+  }
+  void compare(const std::string& what) {
+    for (std::uint32_t rank = 0; rank < machine_->size(); ++rank) {
+      EXPECT_TRUE(window(rank) == expected_[rank]) << what << ", window of rank " << rank;
+    }
+  }
+
+  MachineSettings settings_;
+  std::unique_ptr<CoreMachine> machine_;
+  std::vector<std::vector<std::byte>> expected_;
+};
+
+// When a put has ended for its origin, it stands in the window.
+TEST_F(Puts, OfAllSizesAndPlacesStandInTheWindow) {
+  for (const std::uint32_t stalls : {0U, 30U}) {
+    MachineSettings settings;
+    settings.stall_percent = stalls;
+    settings.segment_bytes = 1024;
+    expected_.clear();
+    make(3, settings);
+    std::uint32_t turn = 0;
+    for (const std::uint64_t count : {0U, 1U, 3U, 63U, 64U, 65U, 1023U, 1024U, 1025U, 5001U, 20'000U}) {
+      for (const std::uint64_t offset : {0U, 1U, 13U, 64U, 4095U}) {
+        const Put put{turn % 3, (turn / 3 + turn + 1) % 3, turn % 8, offset, count, Datatype::kByte, turn % 67};
+        ++turn;
+        expect(put);
+        begin(put);
+        finish(put.origin, put.slot);
+        EXPECT_EQ(node(put.origin).failed(put.slot), 0);
+        compare(std::to_string(count) + " bytes at " + std::to_string(offset));
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(Puts, FillTheWindowToItsLastByte) {
+  make(2, {});
+  const Put all{0, 1, 2, 0, kWindowBytes / 4, Datatype::kFp32, 3};
+  const Put end{1, 0, 2, kWindowBytes - 6, 3, Datatype::kFp16, 1};
+  for (const Put& put : {all, end}) {
+    expect(put);
+    begin(put);
+  }
+  for (const Put& put : {all, end}) {
+    finish(put.origin, put.slot);
+    EXPECT_EQ(node(put.origin).failed(put.slot), 0);
+  }
+  compare("all of it");
+}
+
+// The answer comes when the memory of the target has taken the last word, and not before.
+TEST_F(Puts, EndWhenTheMemoryOfTheTargetHasThem) {
+  MachineSettings settings;
+  settings.memory_latency = 3000;
+  make(2, settings);
+  const Put put{0, 1, 0, 100, 200, Datatype::kByte, 0};
+  begin(put);
+  EXPECT_GE(finish(0, 0), 2 * settings.memory_latency + 2 * settings.network_latency);
+}
+
+// Every rank puts from all its slots at once, to all ranks and to itself, beside collectives.
+TEST_F(Puts, ManyAtOnceBesideCollectives) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    MachineSettings settings;
+    settings.seed = seed;
+    settings.segment_bytes = settings.eager_limit = 512;
+    settings.rx_buffers = 2;
+    settings.stall_percent = seed % 2 == 0 ? 25 : 0;
+    expected_.clear();
+    constexpr std::uint32_t kSize = 4;
+    make(kSize, settings);
+    std::mt19937_64 random(seed);
+
+    Call call;
+    call.collective = Collective::kAllgather;
+    call.dtype = Datatype::kByte;
+    call.size = kSize;
+    call.count = 3001;
+    const reference::Job job = reference::make_job(algorithm_of(Collective::kAllgather), call);
+    std::vector<reference::RankInput> inputs(kSize);
+    const std::uint64_t src = kSources + 7 * kStep, dst = src + 4096;
+    for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+      const auto& memory = node(rank).memory();
+      inputs[rank].src.assign(memory.begin() + static_cast<std::ptrdiff_t>(src),
+                              memory.begin() + static_cast<std::ptrdiff_t>(src + 3001));
+      inputs[rank].dst.resize(kSize * 3001);
+    }
+    const auto gathered = reference::interpret(job, inputs);
+    for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+      Call own = call;
+      own.rank = rank;
+      node(rank).begin(7, own, job.programs[rank], 9, {{{src, 3001}, {dst, kSize * 3001}, {0, 0}, {0, 0}, {0, 0}}});
+    }
+    // Places in a window that no two puts share.
+    constexpr std::uint64_t kPart = 1400;
+    std::vector<Put> puts;
+    for (std::uint32_t origin = 0; origin < kSize; ++origin) {
+      for (std::uint32_t slot = 0; slot < 7; ++slot) {
+        const auto count = static_cast<std::uint64_t>(random() % (kPart - 70));
+        puts.push_back({origin, static_cast<std::uint32_t>(random() % kSize), slot,
+                        (origin * 7 + slot) * kPart + random() % 64, count, Datatype::kByte, random() % 64});
+      }
+    }
+    for (const Put& put : puts) {
+      expect(put);
+      begin(put);
+    }
+    for (const Put& put : puts) {
+      finish(put.origin, put.slot);
+      EXPECT_EQ(node(put.origin).failed(put.slot), 0);
+    }
+    compare("seed " + std::to_string(seed));
+    for (std::uint32_t rank = 0; rank < kSize; ++rank) {
+      finish(rank, 7);
+      const auto at = node(rank).memory().begin() + static_cast<std::ptrdiff_t>(dst);
+      EXPECT_TRUE(std::equal(gathered[rank].begin(), gathered[rank].end(), at)) << "rank " << rank;
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// Not all of it fits: nothing is written, also of the segments that would; the call fails, others do not.
+TEST_F(Puts, BeyondTheWindowAreRefused) {
+  MachineSettings settings;
+  settings.segment_bytes = 1024;
+  make(2, settings);
+  const auto too_small = static_cast<std::uint16_t>(ErrorCode::kBufferTooSmall);
+  std::uint32_t slot = 0;
+  for (const auto& [offset, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {kWindowBytes - 4000, 4001}, {kWindowBytes, 1}, {kWindowBytes - 1, 2}, {std::uint64_t{1} << 46U, 5000}}) {
+    begin({0, 1, slot, offset, count, Datatype::kByte, 0});
+    const Put beside{0, 1, slot + 4, 128 * slot, 100, Datatype::kByte, 5};
+    expect(beside);
+    begin(beside);
+    finish(0, slot);
+    EXPECT_EQ(node(0).failed(slot), too_small) << offset << ", " << count;
+    finish(0, slot + 4);
+    EXPECT_EQ(node(0).failed(slot + 4), 0);
+    compare("at " + std::to_string(offset));
+    node(0).abandon(slot);
+    ++slot;
+  }
+  node(1).bind_window(kWindow, 0);
+  begin({0, 1, 1, 0, 1, Datatype::kByte, 0});
+  finish(0, 1);
+  EXPECT_EQ(node(0).failed(1), too_small);
+  compare("no window");
+}
+
+TEST_F(Puts, BeyondWhatAnyWindowCanHaveAreRefusedHere) {
+  make(2, {});
+  begin({0, 1, 3, (std::uint64_t{1} << 48U) - 4, 5, Datatype::kByte, 0});
+  finish(0, 3);
+  EXPECT_EQ(node(0).failed(3), static_cast<std::uint16_t>(ErrorCode::kInvalidArgument));
+  machine_->run(500);
+  compare("none");
+}
+
+TEST_F(Puts, ThatMemoryRefusesFail) {
+  make(2, {});
+  node(1).break_memory(4);
+  begin({0, 1, 3, 0, 5000, Datatype::kByte, 0});
+  finish(0, 3);
+  EXPECT_EQ(node(0).failed(3), static_cast<std::uint16_t>(ErrorCode::kInternal));
+  node(0).abandon(3);
+  const Put again{0, 1, 3, 0, 5000, Datatype::kByte, 0};
+  expect(again);
+  begin(again);
+  finish(0, 3);
+  EXPECT_EQ(node(0).failed(3), 0);
+  compare("again");
+}
+
+// The answer to a put that was given up does not end the next one of its slot.
+TEST_F(Puts, AnAnswerThatComesTooLateEndsNothing) {
+  MachineSettings settings;
+  settings.network_latency = 2000;
+  make(2, settings);
+  for (const std::uint64_t patience : {100U, 2100U, 3900U, 4050U}) {
+    begin({0, 1, 3, 0, 500, Datatype::kByte, 0});
+    machine_->run(patience);
+    node(0).abandon(3);
+    const Put put{0, 1, 3, 1000, 700, Datatype::kByte, 9};
+    begin(put);
+    EXPECT_GE(finish(0, 3), 2 * settings.network_latency) << patience;
+    EXPECT_EQ(node(0).failed(3), 0);
+    machine_->run(5000);
+  }
+}
+
+}  // namespace
+}  // namespace unisono::rtl
