@@ -71,6 +71,7 @@ package unisono_cclo_pkg;
 
   // A header that has passed Rx: it is of a communicator and of a member that the engine knows.
   typedef struct packed {
+    session_t session;             // of data, that leads back
     header_t header;
     communicator_t communicator;
     rank_t source;

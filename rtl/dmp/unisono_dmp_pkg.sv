@@ -79,6 +79,7 @@ package unisono_dmp_pkg;
     address_t local_address;
     logic stream;           // the local result goes to a kernel's stream; the address is the port
     logic starts;           // the first segment of its move
+    logic serves;           // it is of no call, but of a get of a peer
     logic send;
     transmit_t transmit;
   } job_t;
@@ -91,6 +92,7 @@ package unisono_dmp_pkg;
     logic wakes;
     segment_bytes_t made;   // bytes of the local result
     logic error;            // a memory answered with an error
+    logic serves;
     logic releases;
     buffer_t buffer;
   } job_end_t;

@@ -197,7 +197,7 @@ module unisono_compute_lane
                 starts: job_i.starts, ends: job_i.last, send: job_i.send, transmit: job_i.transmit};
     if (job_i.wide && !job_i.accumulate) fork_in.narrows = job_i.dtype == DatatypeBf16 ? CastModeBf16 : CastModeFp16;
     wait_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: job_i.wakes,
-                    made: job_i.local_ ? job_i.bytes : '0, error: 1'b0,
+                    made: job_i.local_ ? job_i.bytes : '0, error: 1'b0, serves: 1'b0,
                     releases: job_i.releases, buffer: job_i.buffer};
     // A queue has the words of a stream when they have passed.
     wait_in.local_ = job_i.local_ && with_data && !job_i.stream;

@@ -43,6 +43,7 @@ module unisono_send_lane
   output logic      transmit_valid_o,
   input  logic      transmit_ready_i,
   output transmit_t transmit_o,
+  output logic      transmit_serves_o,              // it is of no call
   output logic                   send_valid_o,
   input  logic                   send_ready_i,
   output logic [DataBytes*8-1:0] send_data_o,
@@ -78,7 +79,7 @@ module unisono_send_lane
     item_in.empty = !with_data;
     item_in.transmit = job_i.transmit;
     item_in.job = '{id: job_i.id, generation: job_i.generation, last: job_i.last, wakes: 1'b0, made: '0,
-                    error: 1'b0, releases: 1'b0, buffer: '0};
+                    error: 1'b0, serves: job_i.serves, releases: 1'b0, buffer: '0};
   end
 
   unisono_fifo #(.Width($bits(item_t)), .Depth(QueueDepth)) u_queue (
@@ -90,6 +91,7 @@ module unisono_send_lane
   assign transmit_valid_o = item_valid && ends_ready && !announced_q &&
                             (item.empty || read_valid_i || alone_i || offered_q);
   assign transmit_o = item.transmit;
+  assign transmit_serves_o = item.job.serves;
   assign announces = transmit_valid_o && transmit_ready_i;
   assign passes = item_valid && announced_q;
   assign send_valid_o = passes && read_valid_i;

@@ -464,6 +464,7 @@ module unisono_rx
   assign pop   = word_there && ((out_q == OutPass && payload_ready) || out_q == OutDrop);
   assign refused = leave && !good;
 
+  assign message.session      = {1'b0, next.session[14:0]};
   assign message.header       = next.header;
   assign message.communicator = judged.communicator;
   assign message.source       = next.header.source[RankWidth-1:0];

@@ -47,6 +47,7 @@ module unisono_window_writes
   // The window of a communicator, in the same cycle; and what a slot's get waits for.
   output communicator_t window_communicator_o,
   input  binding_t      window_i,
+  input  segment_bytes_t window_segment_i,             // its longest segment
   output slot_t         landing_slot_o,
   input  landing_t      landing_i,
 
@@ -82,6 +83,9 @@ module unisono_window_writes
   output logic      heard_valid_o,
   input  logic      heard_ready_i,
   output received_t heard_o,
+  output logic           heard_fits_o,                 // what a get asks for is in the window,
+  output address_t       heard_address_o,              // and stands there
+  output segment_bytes_t heard_segment_o,
   // All data of a slot's get is visible, or memory refused some of it. Never refused.
   output logic      landed_valid_o,
   output slot_t     landed_slot_o,
@@ -126,22 +130,31 @@ module unisono_window_writes
   address_t begin_q;
   message_bytes_t room_q;
   logic expected_q, fits_q;
+  logic [48:0] end_q;
+  segment_bytes_t segment_q;
   always_ff @(posedge clk_i) begin
-    begin_q <= is_put ? window_i.address : landing_i.place.address;
-    room_q <= is_put ? window_i.bytes : landing_i.place.bytes;
-    expected_q <= is_put || (landing_i.valid && landing_i.generation == header.token_generation &&
-                             landing_i.peer == received_i.source &&
-                             landing_i.communicator == received_i.communicator);
-    // Rx has seen that no segment ends beyond the end of its message.
-    fits_q <= expected_q && header.message_bytes <= room_q;
+    begin_q <= is_landing ? landing_i.place.address : window_i.address;
+    room_q <= is_landing ? landing_i.place.bytes : window_i.bytes;
+    segment_q <= window_segment_i;
+    expected_q <= !is_landing || (landing_i.valid && landing_i.generation == header.token_generation &&
+                                  landing_i.peer == received_i.source &&
+                                  landing_i.communicator == received_i.communicator);
+    // Rx has seen that no segment ends beyond the end of its message. A get names begin and length.
+    end_q <= {1'b0, header.message_bytes} + (is_control ? {1'b0, header.offset} : '0);
+    fits_q <= expected_q && end_q <= {1'b0, room_q};
   end
+  address_t place;
+  assign place = begin_q + address_t'(header.offset);
+  assign heard_fits_o = fits_q;
+  assign heard_address_o = place;
+  assign heard_segment_o = segment_q;
 
   logic writes, answers, answers_ready, commands_ready, goes;
   assign writes = state_q == Go && is_write && fits_q && with_data;
   assign answers = is_put && header.last;
   assign write_command_valid_o = state_q == Go ? writes && commands_ready && (!answers || answers_ready)
                                                : buffer_command_valid_i && commands_ready;
-  assign write_command_address_o = state_q == Go ? begin_q + address_t'(header.offset) : buffer_command_address_i;
+  assign write_command_address_o = state_q == Go ? place : buffer_command_address_i;
   assign write_command_bytes_o = state_q == Go ? segment_bytes_t'(header.segment_bytes) : buffer_command_bytes_i;
   assign buffer_command_ready_o = write_command_ready_i && commands_ready && state_q != Go;
   assign goes = state_q == Go && (writes ? write_command_valid_o && write_command_ready_i

@@ -120,6 +120,7 @@ module unisono_cclo_core
   // The window of a communicator, in the same cycle; and what this engine tells peers about puts and gets.
   output communicator_t window_communicator_o,
   input  binding_t      window_i,
+  input  segment_bytes_t window_segment_i,               // the communicator's longest segment
   output logic          notice_valid_o,
   input  logic          notice_ready_i,
   output notice_t       notice_o,
@@ -308,7 +309,7 @@ module unisono_cclo_core
   // Messages, lists, loaded programs, all functions but the user's; and streams, puts.
   localparam capability_t Able = '{streams: StreamPorts > 0, remote_memory: 1'b1, default: '0};
   unisono_move_decode #(
-    .Capability(64'h0dc3_7fff_ffff_ff01 | 64'(Able)), .StreamPorts(StreamPorts)
+    .Capability(64'h0dc3_7fff_ffff_ff01 | 64'(Able)), .StreamPorts(StreamPorts), .Gets(1'b1)
   ) u_decode (
     .clk_i, .rst_ni,
     .in_valid_i(decode_valid), .in_ready_o(decode_ready), .in_slot_i(listed_slot), .in_move_i(listed_move),
@@ -448,6 +449,9 @@ module unisono_cclo_core
   logic remote_busy, remote_begins;
   logic [15:0] remote_generation;
   operation_t remote;
+  logic asks_space, asks_ready, asks_answer;
+  session_t asks_session;
+  segment_bytes_t asks_bytes;
   logic lane_job_valid, lane_job_ready, end_complete, dispatcher_complete;
   logic fails [2];
   slot_t fail_slot [2];
@@ -549,7 +553,8 @@ module unisono_cclo_core
     .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
     .grant_limit_i(grant_limit), .grant_slot_i(grant_slot), .grant_generation_i(grant_generation),
-    .space_valid_o, .space_ready_i, .space_session_o, .space_bytes_o, .space_answer_i, .space_granted_i,
+    .space_valid_o(asks_space), .space_ready_i(asks_ready), .space_session_o(asks_session),
+    .space_bytes_o(asks_bytes), .space_answer_i(asks_answer), .space_granted_i,
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_o(post),
     .head_valid_o(head_valid), .head_pair_o(head_pair), .head_entry_o(head_entry), .head_answer_i(head_answer), .head_i(head),
     .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
@@ -569,7 +574,7 @@ module unisono_cclo_core
   );
 
   // Puts and gets.
-  logic heard_valid, heard_ready, landed_valid, landed_error, answer_valid, answer_ready;
+  logic heard_valid, heard_ready, heard_get, landed_valid, landed_error, answer_valid, answer_ready;
   logic request_valid, request_ready, remote_valid, remote_ready, remote_fails;
   logic [15:0] request_slot, request_generation;
   received_t heard;
@@ -588,7 +593,7 @@ module unisono_cclo_core
     .generations_i(generations),
     .ask_id_i(event_id), .busy_o(remote_busy), .generation_o(remote_generation),
     .begin_valid_i(remote_begins), .begin_i(remote),
-    .heard_valid_i(heard_valid), .heard_ready_o(heard_ready), .heard_i(heard),
+    .heard_valid_i(heard_valid && !heard_get), .heard_ready_o(heard_ready), .heard_i(heard),
     .landed_valid_i(landed_valid), .landed_slot_i(landed_slot), .landed_error_i(landed_error),
     .landing_slot_i(landing_slot), .landing_o(landing),
     .request_valid_o(request_valid), .request_ready_i(request_ready),
@@ -599,18 +604,62 @@ module unisono_cclo_core
     .complete_generation_o(remote_program),
     .fail_valid_o(remote_fails), .fail_slot_o(remote_fail_slot), .fail_code_o(remote_code)
   );
+  // Gets of peers are served beside the dispatcher. The transport answers one question at a time; the dispatcher's go
+  // first, and between two of them there is time.
+  logic responder_ready, heard_fits, serve_asks, serve_ready, serve_valid, refuse_valid, refuse_ready;
+  logic space_waits_q, space_serves_q;
+  address_t heard_address;
+  segment_bytes_t heard_segment, serve_bytes;
+  session_t serve_session;
+  job_t serve_job;
+  communicator_t refuse_communicator;
+  rank_t refuse_peer;
+  logic [15:0] refuse_slot, refuse_generation;
+  assign heard_get = heard.header.tag == 32'(ControlKindGet);
+  unisono_get_responder u_responder (
+    .clk_i, .rst_ni,
+    .heard_valid_i(heard_valid && heard_get), .heard_ready_o(responder_ready), .heard_i(heard),
+    .heard_fits_i(heard_fits), .heard_address_i(heard_address), .heard_segment_i(heard_segment),
+    .space_valid_o(serve_asks), .space_ready_i(serve_ready), .space_session_o(serve_session),
+    .space_bytes_o(serve_bytes), .space_answer_i(space_answer_i && space_serves_q), .space_granted_i,
+    .job_valid_o(serve_valid), .job_ready_i(lane_ready[1] && !(job_valid && job_lane)), .job_o(serve_job),
+    .refuse_valid_o(refuse_valid), .refuse_ready_i(refuse_ready), .refuse_communicator_o(refuse_communicator),
+    .refuse_peer_o(refuse_peer), .refuse_slot_o(refuse_slot), .refuse_generation_o(refuse_generation)
+  );
+  assign space_valid_o = !space_waits_q && (asks_space || serve_asks);
+  assign space_session_o = asks_space ? asks_session : serve_session;
+  assign space_bytes_o = asks_space ? asks_bytes : serve_bytes;
+  assign asks_ready = space_ready_i && !space_waits_q;
+  assign serve_ready = asks_ready && !asks_space;
+  assign asks_answer = space_answer_i && !space_serves_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      space_waits_q <= 1'b0;
+      space_serves_q <= 1'b0;
+    end else begin
+      space_waits_q <= (space_waits_q && !space_answer_i) || (space_valid_o && space_ready_i);
+      if (space_valid_o && space_ready_i) space_serves_q <= !asks_space;
+    end
+  end
+
   // What peers are told: answers to their puts first, which never wait for anything of this engine.
-  assign notice_valid_o = answer_valid || request_valid;
+  assign notice_valid_o = answer_valid || refuse_valid || request_valid;
   assign answer_ready = notice_ready_i;
-  assign request_ready = notice_ready_i && !answer_valid;
+  assign refuse_ready = notice_ready_i && !answer_valid;
+  assign request_ready = notice_ready_i && !answer_valid && !refuse_valid;
   always_comb begin
     notice_o = '0;
-    notice_o.communicator = answer_valid ? answer_communicator : request_communicator;
-    notice_o.peer = answer_valid ? answer_peer : request_peer;
-    notice_o.kind = answer_valid ? ControlKindPutDone : ControlKindGet;
+    notice_o.communicator = answer_valid ? answer_communicator
+                            : refuse_valid ? refuse_communicator : request_communicator;
+    notice_o.peer = answer_valid ? answer_peer : refuse_valid ? refuse_peer : request_peer;
+    notice_o.kind = answer_valid ? ControlKindPutDone : refuse_valid ? ControlKindGetFailed : ControlKindGet;
     if (answer_valid) begin
       notice_o.sequence_ = answer_sequence;
       notice_o.token_generation = 16'(answer_code);
+    end else if (refuse_valid) begin
+      notice_o.offset = message_bytes_t'(ErrorCodeBufferTooSmall);
+      notice_o.token_slot = refuse_slot;
+      notice_o.token_generation = refuse_generation;
     end else begin
       notice_o.dtype = request_dtype;
       notice_o.message_bytes = request_bytes;
@@ -632,17 +681,19 @@ module unisono_cclo_core
     .out_valid_o(lane_job_valid), .out_ready_i(lane_job_ready), .out_data_o(lane_job), .count_o()
   );
   unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_send_jobs (
-    .clk_i, .rst_ni, .in_valid_i(job_valid && job_lane), .in_ready_o(lane_ready[1]), .in_data_i(job),
+    .clk_i, .rst_ni, .in_valid_i((job_valid && job_lane) || serve_valid), .in_ready_o(lane_ready[1]),
+    .in_data_i(job_valid && job_lane ? job : serve_job),
     .out_valid_o(send_job_valid), .out_ready_i(send_job_ready), .out_data_o(send_job), .count_o()
   );
 
   // Which peers the lanes hold messages for.
   logic [1:0] entering;
+  logic transmit_serves;                  // what is sent for a peer's get has no place in the order of messages
   assign entering[0] = job_valid && lane_ready[0] && !job_lane && job.send;
   assign entering[1] = job_valid && lane_ready[1] && job_lane;
   unisono_lane_order u_order (
     .clk_i, .rst_ni, .ask_peer_i(order_peer), .busy_o(order_busy), .any_o(order_any),
-    .enter_i(entering), .leave_i(transmit_valid_o & transmit_ready_i),
+    .enter_i(entering), .leave_i(transmit_valid_o & transmit_ready_i & {!transmit_serves, 1'b1}),
     .leave_peer_i({transmit_o[1].peer, transmit_o[0].peer})
   );
 
@@ -670,7 +721,7 @@ module unisono_cclo_core
     .received_valid_i, .received_ready_o, .received_i, .payload_valid_i, .payload_ready_o, .payload_last_i,
     .pass_received_valid_o(segment_valid), .pass_received_ready_i(segment_ready),
     .pass_payload_valid_o(words_valid), .pass_payload_ready_i(words_ready),
-    .window_communicator_o, .window_i, .landing_slot_o(landing_slot), .landing_i(landing),
+    .window_communicator_o, .window_i, .window_segment_i, .landing_slot_o(landing_slot), .landing_i(landing),
     .buffer_command_valid_i(buffer_command_valid), .buffer_command_ready_o(buffer_command_ready),
     .buffer_command_address_i(buffer_address), .buffer_command_bytes_i(buffer_bytes),
     .buffer_valid_i(buffer_valid), .buffer_ready_o(buffer_ready),
@@ -681,7 +732,8 @@ module unisono_cclo_core
     .written_valid_i(written_valid_i[1]), .written_error_i(written_error_i[1]),
     .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_communicator_o(answer_communicator),
     .answer_peer_o(answer_peer), .answer_sequence_o(answer_sequence), .answer_code_o(answer_code),
-    .heard_valid_o(heard_valid), .heard_ready_i(heard_ready), .heard_o(heard),
+    .heard_valid_o(heard_valid), .heard_ready_i(heard_get ? responder_ready : heard_ready), .heard_o(heard),
+    .heard_fits_o(heard_fits), .heard_address_o(heard_address), .heard_segment_o(heard_segment),
     .landed_valid_o(landed_valid), .landed_slot_o(landed_slot), .landed_error_o(landed_error)
   );
   assign write_data_o[1] = payload_data_i;
@@ -780,6 +832,7 @@ module unisono_cclo_core
     .read_valid_i(read_valid_i[2]), .read_ready_o(read_ready_o[2]), .read_data_i(read_data_i[2]),
     .read_keep_i(read_keep_i[2]), .read_last_i(read_last_i[2]), .read_error_i(read_error_i[2]),
     .transmit_valid_o(transmit_valid_o[1]), .transmit_ready_i(transmit_ready_i[1]), .transmit_o(transmit_o[1]),
+    .transmit_serves_o(transmit_serves),
     .send_valid_o(send_valid_o[1]), .send_ready_i(send_ready_i[1]), .send_data_o(send_data_o[1]),
     .send_keep_o(send_keep_o[1]), .send_last_o(send_last_o[1]), .send_slot_o(send_slot_o[1]),
     .end_valid_o(send_end_valid), .end_ready_i(send_end_ready), .end_o(send_end), .starves_o(send_lane_starves)
@@ -828,7 +881,7 @@ module unisono_cclo_core
     under_way_t jobs_q, wakes_q;
     assign begins = job_valid && lane_ready[job_lane] && job.id.slot == slot_t'(s);
     assign ends = end_valid && job_end.id.slot == slot_t'(s);
-    assign sent = send_end_valid && send_end_ready && send_end.id.slot == slot_t'(s);
+    assign sent = send_end_valid && send_end_ready && !send_end.serves && send_end.id.slot == slot_t'(s);
     assign wakes = ends && job_end.wakes;
     assign woken = wake_valid && wake_ready && wake_id.slot == slot_t'(s);
     assign quiet[s] = jobs_q == '0 && wakes_q == '0;
@@ -849,7 +902,7 @@ module unisono_cclo_core
   logic [Causes-1:0] cause_valid;
   slot_t cause_slot [Causes];
   error_code_e cause_code [Causes];
-  assign cause_valid = {remote_fails, streams_fail, send_end_valid && send_end_ready && send_end.error, params_fails, send_error_valid_i, fails[1],
+  assign cause_valid = {remote_fails, streams_fail, send_end_valid && send_end_ready && send_end.error && !send_end.serves, params_fails, send_error_valid_i, fails[1],
                         fails[0], window_error, moves_valid && malformed && !dead, end_valid && job_end.error};
   assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
                         send_error_slot_i, params_fail_slot, send_end.id.slot, streams_fail_slot,

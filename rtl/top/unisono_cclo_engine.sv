@@ -243,6 +243,12 @@ module unisono_cclo_engine
                                        address: window_address_i};
     end
   end
+  (* ram_style = "distributed" *) segment_bytes_t window_segments_q [Communicators];
+  always_ff @(posedge clk_i) begin
+    if (of_communicator && reg_word_i[2:0] == 3'd3) window_segments_q[reg_communicator] <= segment_bytes_t'(reg_data_i);
+  end
+  segment_bytes_t window_segment;
+  assign window_segment = window_segments_q[window_communicator];
   assign window = windows_q[window_communicator];
   logic remote_valid, remote_ready;
   notice_t remote;
@@ -319,7 +325,7 @@ module unisono_cclo_engine
     .received_valid_i(received_valid), .received_ready_o(received_ready), .received_i(received),
     .payload_valid_i(payload_valid), .payload_ready_o(payload_ready), .payload_data_i(payload_data),
     .payload_keep_i(payload_keep), .payload_last_i(payload_last),
-    .window_communicator_o(window_communicator), .window_i(window),
+    .window_communicator_o(window_communicator), .window_i(window), .window_segment_i(window_segment),
     .notice_valid_o(remote_valid), .notice_ready_i(remote_ready), .notice_o(remote),
     .read_command_valid_o(read_command_valid), .read_command_ready_i(read_command_ready),
     .read_command_address_o(read_address), .read_command_bytes_o(read_bytes),

@@ -88,6 +88,7 @@ void CoreNode::begin(std::uint32_t slot, const Call& call, const Program& progra
   set_bits(activate.context, 43, 32, tag);
   set_bits(activate.context, 75, 32, pair ? 0x5151U : 0x1234'0000U + sequence);  // signature
   activate.regions = regions;
+  activate.local = call.collective == Collective::kPut || call.collective == Collective::kGet;
   activate.streams = streams_[slot];
   streams_[slot] = {};
   steps_.push_back(activate);
@@ -151,7 +152,7 @@ void CoreNode::begin_step() {
       const auto others = static_cast<std::uint8_t>(~(1U << step.slot));
       top.src_stream_i = static_cast<std::uint8_t>((top.src_stream_i & others) | step.streams[0] << step.slot);
       top.dst_stream_i = static_cast<std::uint8_t>((top.dst_stream_i & others) | step.streams[1] << step.slot);
-      top.active_i = static_cast<std::uint8_t>(top.active_i | 1U << step.slot);
+      if (!step.local) top.active_i = static_cast<std::uint8_t>(top.active_i | 1U << step.slot);
       break;
     }
     case Step::Kind::kPool:
@@ -279,6 +280,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
     for (std::size_t i = 0; i < 8; ++i) set_bits(top.received_i, 10 + 64 * i, 64, words[i]);
     set_bits(top.received_i, 0, 6, packet.from);
     set_bits(top.received_i, 6, 4, 0);
+    set_bits(top.received_i, 522, 16, packet.from);
     // Payload may be offered with its header.
     top.payload_valid_i = offers(offers_payload_, payload_done_ < packet.payload.size());
     if (top.payload_valid_i != 0) {
@@ -315,6 +317,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   set_bits(top.binding_i, 64, 48, binding_.second);
   set_bits(top.window_i, 0, 64, window_.first);
   set_bits(top.window_i, 64, 48, window_.second);
+  top.window_segment_i = static_cast<std::uint16_t>(settings_.segment_bytes);
   top.notice_ready_i = !stalls();
   top.credit_ready_i = 1;
   top.space_ready_i = 1;

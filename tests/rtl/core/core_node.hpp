@@ -134,6 +134,7 @@ class CoreNode {
     Kind kind = Kind::kClear;
     std::uint32_t slot = 0;
     bool failed = false;
+    bool local = false;                 ///< exchanges no messages
     std::uint32_t index = 0, word = 0;  ///< of the pool
     std::array<std::uint32_t, 4> context{};
     std::array<bool, 2> streams{};  ///< src, dst

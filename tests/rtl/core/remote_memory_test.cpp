@@ -1,5 +1,5 @@
-// Puts between cores: what stands in windows afterwards, bit for bit as the interpreter has it, when a put is complete,
-// and what is refused.
+// Puts and gets between cores: what stands in windows and results afterwards, bit for bit as the interpreter has it, when
+// they are complete, and what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,13 +27,14 @@ const Algorithm& algorithm_of(Collective collective) {
   throw std::runtime_error("no such algorithm");
 }
 
-/// What a rank puts, and where.
+/// What a rank puts, and where; or gets.
 struct Put {
   std::uint32_t origin = 0, peer = 0, slot = 0;
   std::uint64_t offset = 0;  ///< in the window
   std::uint64_t count = 0;
   Datatype dtype = Datatype::kByte;
-  std::uint64_t source = 0;  ///< bytes from the begin of the slot's memory
+  std::uint64_t source = 0;  ///< bytes from the begin of the slot's memory: of what is put, or the place of what is got
+  bool get = false;
 };
 
 class Puts : public testing::Test {
@@ -56,30 +57,48 @@ class Puts : public testing::Test {
     return {begin, begin + static_cast<std::ptrdiff_t>(kWindowBytes) + 128};  // and what is beside it
   }
   static std::uint64_t bytes(const Put& put) { return put.count * bytes_of(put.dtype); }
-  void begin(const Put& put) {
+  reference::Job job_of(const Put& put) const {
     Call call;
-    call.collective = Collective::kPut;
+    call.collective = put.get ? Collective::kGet : Collective::kPut;
     call.dtype = put.dtype;
     call.size = machine_->size();
     call.rank = put.origin;
     call.root = put.peer;
     call.count = put.count;
-    const reference::Job job = reference::make_job(algorithm_of(Collective::kPut), call);
-    const std::uint64_t at = kSources + put.slot * kStep + put.source;
+    return reference::make_job(algorithm_of(call.collective), call);
+  }
+  static std::uint64_t place(const Put& put) { return kSources + put.slot * kStep + put.source; }
+  void begin(const Put& put) {
+    const reference::Job job = job_of(put);
+    const std::pair<std::uint64_t, std::uint64_t> own{place(put), bytes(put)}, none{0, 0};
     // The binding of the window says what the call adds to offsets in it.
-    (*machine_)[put.origin].begin(put.slot, call, job.programs[put.origin], 0,
-                                  {{{at, bytes(put)}, {0, 0}, {0, 0}, {0, 0}, {put.offset, 0}}});
+    (*machine_)[put.origin].begin(put.slot, job.call, job.programs[put.origin], 0,
+                                  {{put.get ? none : own, put.get ? own : none, none, none, {put.offset, 0}}});
+  }
+  /// What the interpreter makes of the origin's result, with what is in the target's window now.
+  std::vector<std::byte> result_of(const Put& get) {
+    const reference::Job job = job_of(get);
+    std::vector<reference::RankInput> inputs(job.size());
+    const auto there = node(get.peer).memory().begin() + static_cast<std::ptrdiff_t>(kWindow + get.offset);
+    inputs[get.origin].dst.resize(bytes(get));
+    inputs[get.peer].window.assign(there, there + static_cast<std::ptrdiff_t>(bytes(get)));
+    return reference::interpret(job, inputs)[get.origin];
+  }
+  /// The slot's memory at the origin, from 64 bytes before the result to 64 behind it.
+  std::vector<std::byte> around(const Put& get) {
+    const auto at = node(get.origin).memory().begin() + static_cast<std::ptrdiff_t>(place(get)) - 64;
+    return {at, at + static_cast<std::ptrdiff_t>(bytes(get)) + 128};
+  }
+  /// What is to stand there.
+  std::vector<std::byte> wanted(const Put& get) {
+    std::vector<std::byte> memory = around(get);
+    const std::vector<std::byte> result = result_of(get);
+    std::copy(result.begin(), result.end(), memory.begin() + 64);
+    return memory;
   }
   /// What the interpreter makes of the target's window.
   void expect(const Put& put) {
-    Call call;
-    call.collective = Collective::kPut;
-    call.dtype = put.dtype;
-    call.size = machine_->size();
-    call.rank = put.origin;
-    call.root = put.peer;
-    call.count = put.count;
-    const reference::Job job = reference::make_job(algorithm_of(Collective::kPut), call);
+    const reference::Job job = job_of(put);
     std::vector<reference::RankInput> inputs(job.size());
     const auto& memory = (*machine_)[put.origin].memory();
     const auto from = memory.begin() + static_cast<std::ptrdiff_t>(kSources + put.slot * kStep + put.source);
@@ -154,6 +173,108 @@ TEST_F(Puts, FillTheWindowToItsLastByte) {
   compare("all of it");
 }
 
+using Gets = Puts;
+
+TEST_F(Gets, OfAllSizesAndPlacesStandInTheResult) {
+  for (const std::uint32_t stalls : {0U, 30U}) {
+    MachineSettings settings;
+    settings.stall_percent = stalls;
+    settings.segment_bytes = 1024;
+    expected_.clear();
+    make(3, settings);
+    std::uint32_t turn = 0;
+    for (const std::uint64_t count : {0U, 1U, 3U, 63U, 64U, 65U, 1023U, 1024U, 1025U, 5001U, 20'000U}) {
+      for (const std::uint64_t offset : {0U, 1U, 13U, 64U, 4095U}) {
+        const Put get{turn % 3, (turn / 3 + turn + 1) % 3, turn % 8, offset, count, Datatype::kByte, turn % 67, true};
+        ++turn;
+        const auto expected = wanted(get);
+        begin(get);
+        finish(get.origin, get.slot);
+        EXPECT_EQ(node(get.origin).failed(get.slot), 0);
+        EXPECT_TRUE(around(get) == expected) << count << " bytes at " << offset;
+        if (HasFailure()) return;
+      }
+    }
+    compare("gets change no window");
+  }
+}
+
+TEST_F(Gets, EndWhenTheirMemoryHasThem) {
+  MachineSettings settings;
+  settings.memory_latency = 3000;
+  make(2, settings);
+  begin({0, 1, 0, 100, 200, Datatype::kByte, 0, true});
+  EXPECT_GE(finish(0, 0), 2 * settings.memory_latency + 2 * settings.network_latency);
+}
+
+TEST_F(Gets, BeyondTheWindowAreRefused) {
+  MachineSettings settings;
+  settings.segment_bytes = 1024;
+  make(2, settings);
+  const auto too_small = static_cast<std::uint16_t>(ErrorCode::kBufferTooSmall);
+  std::uint32_t slot = 0;
+  for (const auto& [offset, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {kWindowBytes - 4000, 4001}, {kWindowBytes, 1}, {kWindowBytes - 1, 2}, {std::uint64_t{1} << 46U, 5000}}) {
+    const Put get{0, 1, slot, offset, count, Datatype::kByte, 0, true};
+    const auto before = around(get);
+    begin(get);
+    const Put beside{0, 1, slot + 4, kWindowBytes - 100, 100, Datatype::kByte, 5, true};
+    const auto expected = wanted(beside);
+    begin(beside);
+    finish(0, slot);
+    EXPECT_EQ(node(0).failed(slot), too_small) << offset << ", " << count;
+    EXPECT_TRUE(around(get) == before);
+    finish(0, slot + 4);
+    EXPECT_EQ(node(0).failed(slot + 4), 0);
+    EXPECT_TRUE(around(beside) == expected);
+    node(0).abandon(slot);
+    ++slot;
+  }
+  node(1).bind_window(kWindow, 0);
+  begin({0, 1, 1, 0, 1, Datatype::kByte, 0, true});
+  finish(0, 1);
+  EXPECT_EQ(node(0).failed(1), too_small);
+}
+
+TEST_F(Gets, ThatMemoryRefusesFail) {
+  make(2, {});
+  node(0).break_memory(4);
+  begin({0, 1, 3, 0, 5000, Datatype::kByte, 0, true});
+  finish(0, 3);
+  EXPECT_EQ(node(0).failed(3), static_cast<std::uint16_t>(ErrorCode::kInternal));
+  node(0).abandon(3);
+  const Put again{0, 1, 3, 0, 5000, Datatype::kByte, 0, true};
+  const auto expected = wanted(again);
+  begin(again);
+  finish(0, 3);
+  EXPECT_EQ(node(0).failed(3), 0);
+  EXPECT_TRUE(around(again) == expected);
+}
+
+// Data of a get that was given up is written nowhere, and ends nothing.
+TEST_F(Gets, DataThatComesTooLateIsDropped) {
+  MachineSettings settings;
+  settings.network_latency = 2000;
+  make(2, settings);
+  for (const std::uint64_t patience : {100U, 2100U, 3900U, 4050U}) {
+    const Put first{0, 1, 3, 0, 5000, Datatype::kByte, 0, true};
+    const auto before = around(first);
+    begin(first);
+    machine_->run(patience);
+    node(0).abandon(3);
+    while (!node(0).settled()) machine_->tick();
+    EXPECT_TRUE(around(first) == before) << patience;
+    const Put get{0, 1, 3, 1000, 700, Datatype::kByte, 9, true};
+    const auto expected = wanted(get);
+    begin(get);
+    EXPECT_GE(finish(0, 3), 2 * settings.network_latency) << patience;
+    EXPECT_EQ(node(0).failed(3), 0);
+    EXPECT_TRUE(around(get) == expected) << patience;
+    machine_->run(5000);
+    EXPECT_TRUE(around(get) == expected) << patience;
+  }
+}
+
 // The answer comes when the memory of the target has taken the last word, and not before.
 TEST_F(Puts, EndWhenTheMemoryOfTheTargetHasThem) {
   MachineSettings settings;
@@ -204,16 +325,23 @@ TEST_F(Puts, ManyAtOnceBesideCollectives) {
       for (std::uint32_t slot = 0; slot < 7; ++slot) {
         const auto count = static_cast<std::uint64_t>(random() % (kPart - 70));
         puts.push_back({origin, static_cast<std::uint32_t>(random() % kSize), slot,
-                        (origin * 7 + slot) * kPart + random() % 64, count, Datatype::kByte, random() % 64});
+                        (origin * 7 + slot) * kPart + random() % 64, count, Datatype::kByte, random() % 64,
+                        random() % 2 == 0});
       }
     }
+    // Nobody puts to what is got.
+    std::vector<std::vector<std::byte>> results;
     for (const Put& put : puts) {
-      expect(put);
+      results.push_back(put.get ? wanted(put) : std::vector<std::byte>{});
+      if (!put.get) expect(put);
       begin(put);
     }
-    for (const Put& put : puts) {
-      finish(put.origin, put.slot);
-      EXPECT_EQ(node(put.origin).failed(put.slot), 0);
+    for (std::size_t i = 0; i < puts.size(); ++i) {
+      finish(puts[i].origin, puts[i].slot);
+      EXPECT_EQ(node(puts[i].origin).failed(puts[i].slot), 0);
+      if (puts[i].get) {
+        EXPECT_TRUE(around(puts[i]) == results[i]) << "seed " << seed << ", operation " << i;
+      }
     }
     compare("seed " + std::to_string(seed));
     for (std::uint32_t rank = 0; rank < kSize; ++rank) {
