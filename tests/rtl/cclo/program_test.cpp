@@ -13,73 +13,17 @@
 #include "platform/device/registers.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
-#include "tests/cpp/engine/random_programs.hpp"
 #include "tests/rtl/cclo/job.hpp"
+#include "tests/rtl/cclo/program_case.hpp"
 
 namespace unisono::rtl {
 namespace {
 
-/// Whether the engine holds it afterwards.
-bool load(sim::Host& host, std::uint32_t slot, const Program& program, std::uint32_t signature) {
-  host.write(registers::kProgramSlot, slot);
-  for (const std::uint32_t word : program.pool) host.write(registers::kProgramList, word);
-  for (const Move& move : program.moves) {
-    for (const std::uint64_t words : encode(move)) {
-      host.write(registers::kProgramMove, static_cast<std::uint32_t>(words));
-      host.write(registers::kProgramMove, static_cast<std::uint32_t>(words >> 32U));
-    }
-  }
-  host.write(registers::kProgramLoad, signature);
-  return (host.read(registers::kProgramState) >> slot & 1U) != 0;
-}
-
-/// A set of programs that fits the engine, what they work on, and what comes out.
-struct Case {
-  std::vector<Program> programs;
-  Datatype dtype = Datatype::kNone;
-  std::vector<reference::RankInput> inputs;
-  std::vector<std::vector<std::byte>> expected;
-};
-
-std::optional<Case> random_case(std::uint32_t seed, std::uint32_t size, std::uint32_t block = 40) {
-  test::Generator generator(seed, size, block, false);
-  Case made;
-  made.dtype = generator.dtype();
-  // Not in this engine.
-  if (made.dtype == Datatype::kComplex64) return std::nullopt;
-  made.programs = generator.run(12);
-  for (const Program& program : made.programs) {
-    if (program.moves.size() > kLoadedMoves || program.pool.size() > kLoadedWords) return std::nullopt;
-  }
-  for (std::uint32_t r = 0; r < size; ++r) made.inputs.push_back({generator.data(r, 0), generator.data(r, 1), {}});
-  const reference::Job job = reference::make_job(made.programs, made.dtype, generator.src_bytes(), generator.bytes());
-  made.expected = reference::interpret(job, made.inputs);
-  return made;
-}
-
 constexpr sim::Host::Agreed kFewBuffers{1024, 1024, 1};
-constexpr std::uint64_t kSrc = sim::Node::kMemoryAddress;
-constexpr std::uint64_t kDst = kSrc + (std::uint64_t{1} << 20U);
-constexpr std::uint64_t kScratch = kDst + (std::uint64_t{1} << 20U);
-
-CallDescriptor call_of(const Case& tried, std::uint32_t rank, std::uint32_t slot, std::uint32_t id) {
-  CallDescriptor call;
-  call.collective = Collective::kProgram;
-  call.dtype = tried.dtype;
-  call.communicator = kPlace;
-  call.src_address = kSrc;
-  call.src_bytes = tried.inputs[rank].src.size();
-  call.dst_address = kDst;
-  call.dst_bytes = tried.inputs[rank].dst.size();
-  call.scratch_address = kScratch;
-  call.scratch_bytes = tried.programs[rank].scratch_bytes;
-  call.call_id = id;
-  call.program = slot;
-  return call;
-}
+constexpr std::uint64_t kMemory = sim::Node::kMemoryAddress;
 
 /// Loads the programs, each rank's into a slot of its own, and has them run `turns` times.
-void run(Job& job, const Case& tried, std::uint32_t number, int turns, std::uint64_t limit, const std::string& what) {
+void run(Job& job, const ProgramCase& tried, std::uint32_t number, int turns, std::uint64_t limit, const std::string& what) {
   static std::uint32_t id = 0;
   const std::uint32_t size = job.size();
   const auto slot_of = [&](std::uint32_t rank) {
@@ -91,14 +35,14 @@ void run(Job& job, const Case& tried, std::uint32_t number, int turns, std::uint
   for (int turn = 0; turn < turns; ++turn) {
     id = (id + 1) % 0x10000;
     for (std::uint32_t rank = 0; rank < size; ++rank) {
-      job.cluster().node(rank).store(kSrc, tried.inputs[rank].src);
-      job.cluster().node(rank).store(kDst, tried.inputs[rank].dst);
-      job.host(rank).submit(call_of(tried, rank, slot_of(rank), id));
+      job.cluster().node(rank).store(ProgramCase::src(kMemory), tried.inputs[rank].src);
+      job.cluster().node(rank).store(ProgramCase::dst(kMemory), tried.inputs[rank].dst);
+      job.host(rank).submit(tried.call(rank, slot_of(rank), kPlace, id, kMemory));
     }
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       ASSERT_EQ(job.host(rank).completion(limit), std::pair(id, std::uint16_t{0})) << what << ", rank " << rank;
       std::vector<std::byte> result(tried.expected[rank].size());
-      job.cluster().node(rank).load(kDst, result);
+      job.cluster().node(rank).load(ProgramCase::dst(kMemory), result);
       EXPECT_TRUE(result == tried.expected[rank]) << what << ", rank " << rank << " of " << size;
     }
   }
@@ -111,7 +55,7 @@ TEST_P(Programs, GiveTheInterpretersBits) {
   Job job(size);
   std::uint32_t tried_so_far = 0;
   for (std::uint32_t seed = size; tried_so_far < 14; seed += 7) {
-    const std::optional<Case> tried = random_case(seed, size);
+    const std::optional<ProgramCase> tried = ProgramCase::make(seed, size);
     if (!tried) continue;
     // Slots are used again, by other programs.
     ASSERT_NO_FATAL_FAILURE(run(job, *tried, tried_so_far, 2, kLimit, "seed " + std::to_string(seed)));
@@ -125,7 +69,7 @@ TEST_P(Programs, GiveTheInterpretersBitsWithLongMessages) {
   Job job(size, kFewBuffers);
   std::uint32_t tried_so_far = 0;
   for (std::uint32_t seed = 3 + size; tried_so_far < 4; seed += 5) {
-    const std::optional<Case> tried = random_case(seed, size, 3000);
+    const std::optional<ProgramCase> tried = ProgramCase::make(seed, size, 3000);
     if (!tried) continue;
     ASSERT_NO_FATAL_FAILURE(run(job, *tried, tried_so_far, 1, 4 * kLimit, "seed " + std::to_string(seed)));
     ++tried_so_far;
@@ -155,8 +99,8 @@ class Three {
   }
   void add(std::uint32_t rank, const build::Build& move) { programs_[rank].moves.push_back(move); }
 
-  Case finish() const {
-    Case made;
+  ProgramCase finish() const {
+    ProgramCase made;
     made.dtype = Datatype::kInt32;
     made.programs = programs_;
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
@@ -209,8 +153,8 @@ TEST(Lists, WhatArrivesGoesOnToSeveralAsItArrives) {
 TEST(ProgramLoading, WhatDoesNotFitIsRefusedAndOthersStay) {
   constexpr std::uint32_t kSize = 2;
   Job job(kSize);
-  std::optional<Case> tried;
-  for (std::uint32_t seed = 0; !tried; ++seed) tried = random_case(seed, kSize);
+  std::optional<ProgramCase> tried;
+  for (std::uint32_t seed = 0; !tried; ++seed) tried = ProgramCase::make(seed, kSize);
   for (std::uint32_t rank = 0; rank < kSize; ++rank) ASSERT_TRUE(load(job.host(rank), 3, tried->programs[rank], 9));
 
   Program much = tried->programs[0];
@@ -225,13 +169,13 @@ TEST(ProgramLoading, WhatDoesNotFitIsRefusedAndOthersStay) {
 
   // Neither what was refused nor what was never there can be called.
   for (const std::uint32_t slot : {4U, 5U, 8U, 0x1000003U}) {
-    job.host(0).submit(call_of(*tried, 0, slot, 50 + slot % 16));
+    job.host(0).submit(tried->call(0, slot, kPlace, 50 + slot % 16, kMemory));
     EXPECT_EQ(job.host(0).completion(kLimit).second, static_cast<std::uint16_t>(ErrorCode::kInvalidArgument)) << slot;
   }
   // Ranks whose programs have other signatures do not meet.
   ASSERT_TRUE(load(job.host(0), 4, tried->programs[0], 10));
   for (std::uint32_t rank = 0; rank < kSize; ++rank) {
-    CallDescriptor call = call_of(*tried, rank, rank == 0 ? 4 : 3, 70);
+    CallDescriptor call = tried->call(rank, rank == 0 ? 4 : 3, kPlace, 70, kMemory);
     call.deadline_us = 200;
     job.host(rank).submit(call);
   }
