@@ -187,9 +187,10 @@ class Soak {
     chains_ = at_once_ < 8;
     pause_ = one_in(3) ? 2 : 6;
     longest_ = std::array<std::uint64_t, 3>{40, 600, 3000}[below(3)];
-    if (one_in(2)) load_program();
     const std::uint64_t items = 5 + below(40);
+    const std::uint64_t loading = below(2 * items);
     for (std::uint64_t i = 0; i < items;) {
+      if (i == loading && under_way_.size() == std::min<std::size_t>(2, at_once_)) load_program();
       if (under_way_.size() < at_once_ && !free_.empty() && !one_in(4)) {
         add();
         ++i;
