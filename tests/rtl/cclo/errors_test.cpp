@@ -114,6 +114,18 @@ TEST_F(Errors, FieldsThatAreWrongAreRefused) {
   expect_usable();
 }
 
+TEST_F(Errors, ARefusalOfACallThatIsKnownLeavesTheRanksInStep) {
+  // The microcode memory and the microcontroller know the call; only its buffer is too small this time.
+  for (int i = 0; i < 3; ++i) {
+    expect_usable(10);
+    CallDescriptor call = sum(10);
+    call.dst_bytes = 39;
+    expect_refused(call, ErrorCode::kBufferTooSmall);
+    expect_usable(10);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST_F(Errors, APeerThatIsSilentEndsTheCallByItsDeadline) {
   for (int round = 0; round < 2; ++round) {
     CallDescriptor call = sum(20'000);

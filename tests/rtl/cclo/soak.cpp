@@ -5,7 +5,8 @@
 // and as the engine chooses; messages; loaded programs; chains; calls that are refused; and calls whose deadline
 // passes, after which their communicator is made anew while the others go on. Every second call has been there before,
 // so that it comes from the microcode memory. Every result is compared with the interpreter, every code with what it
-// must be, and nothing but dst may change. Ends with 1 at the first thing that is wrong.
+// must be, and nothing but dst may change. Ends with 1 at the first thing that is wrong; with UNISONO_SOAK_LOG set, it
+// tells of each call when it is given and when it ends.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -237,9 +238,15 @@ class Soak {
       }
       item.given[node] = true;
       item.last_given = cluster_.cycle();
+      log("given", item, node);
       return true;
     }
     return false;
+  }
+
+  /// What happens, if the environment asks for it; to see how a failure came about.
+  void log(const char* what, const Item& item, std::uint32_t node) const {
+    if (log_) std::printf("node %u %s: %s\n", node, what, describe(item).c_str());
   }
 
   void place(const Item& item, std::uint32_t node) {
@@ -276,6 +283,7 @@ class Soak {
     calls.erase(found);
     item.ended[node] = true;
     const auto got = static_cast<ErrorCode>(code);
+    log(name_of(got), item, node);
     if (item.code ? got != *item.code : got != ErrorCode::kOk && got != ErrorCode::kTimeout) {
       throw Wrong("node " + std::to_string(node) + ": " + describe(item) + " ends with " + name_of(got));
     }
@@ -327,6 +335,7 @@ class Soak {
     // Its members are no longer in step: it is made anew, as a driver does, while calls on others are under way.
     ++communicator.changes;
     ++renewed_;
+    if (log_) std::printf("communicator %u is made anew\n", communicator.place);
     create(communicator);
     communicator.closing = false;
   }
@@ -339,7 +348,8 @@ class Soak {
       text += std::string(", ") + name_of(call.collective) + " algorithm " + std::to_string(call.algorithm) + " " +
               name_of(call.func) + " " + name_of(call.dtype) + " count " + std::to_string(call.count) + " root " +
               std::to_string(call.root) + " communicator " + std::to_string(call.communicator) +
-              (call.in_place ? " in place" : "") + " deadline " + std::to_string(call.deadline_us);
+              (call.in_place ? " in place" : "") + " deadline " + std::to_string(call.deadline_us) + " after " +
+              std::to_string(call.wait_for0);
       break;
     }
     return text + ") before cycle " + std::to_string(cluster_.cycle());
@@ -358,6 +368,10 @@ class Soak {
       made = rtl::ProgramCase::make(static_cast<std::uint32_t>(below(1U << 20U)),
                                     2 + static_cast<std::uint32_t>(below(3)));
     ++loads_;
+    if (log_) {
+      std::printf("a program of %zu ranks is loaded into slot %zu from cycle %llu on\n", made->programs.size(), slot,
+                  static_cast<unsigned long long>(cluster_.cycle()));
+    }
     for (std::uint32_t rank = 0; rank < made->programs.size(); ++rank) {
       if (!rtl::load(hosts_[rank], static_cast<std::uint32_t>(slot), made->programs[rank],
                      static_cast<std::uint32_t>(1000 + loads_))) {
@@ -741,6 +755,7 @@ class Soak {
   std::map<std::uint32_t, std::vector<std::vector<std::byte>>> expected_;
   std::vector<Spec> past_;
   std::uint32_t next_id_ = 1;
+  const bool log_ = std::getenv("UNISONO_SOAK_LOG") != nullptr;
   // Of the epoch.
   std::size_t at_once_ = 1;
   bool chains_ = false;
