@@ -192,7 +192,8 @@ void Rx::on_put(Communicator& communicator, std::uint32_t peer, const Incoming& 
   answer.tag = static_cast<std::uint32_t>(Control::kPutDone);
   answer.sequence = header.sequence;
   answer.token_generation = static_cast<std::uint16_t>(fits ? ErrorCode::kOk : ErrorCode::kBufferTooSmall);
-  blocks_.tx->control(communicator, peer, answer, fits ? "" : outside(communicator, "bytes up to byte " + std::to_string(header.message_bytes)));
+  blocks_.tx->control(communicator, peer, answer,
+                      fits ? "" : outside(communicator, "bytes up to byte " + std::to_string(header.message_bytes)));
 }
 
 void Rx::on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {

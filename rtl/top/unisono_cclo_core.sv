@@ -681,7 +681,8 @@ module unisono_cclo_core
     .out_valid_o(lane_job_valid), .out_ready_i(lane_job_ready), .out_data_o(lane_job), .count_o()
   );
   unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_send_jobs (
-    .clk_i, .rst_ni, .in_valid_i((job_valid && job_lane) || serve_valid), .in_ready_o(lane_ready[1]),
+    // A job of the responder is offered when it is taken, for one of the dispatcher may come before it.
+    .clk_i, .rst_ni, .in_valid_i((job_valid && job_lane) || (serve_valid && lane_ready[1])), .in_ready_o(lane_ready[1]),
     .in_data_i(job_valid && job_lane ? job : serve_job),
     .out_valid_o(send_job_valid), .out_ready_i(send_job_ready), .out_data_o(send_job), .count_o()
   );

@@ -1,5 +1,5 @@
-// Puts and gets between cores: what stands in windows and results afterwards, bit for bit as the interpreter has it, when
-// they are complete, and what is refused.
+// Puts and gets between cores: what stands in windows and results afterwards, bit for bit as the interpreter has it,
+// when they are complete, and what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,8 +107,7 @@ class Puts : public testing::Test {
     const auto run = reference::Interpreter(job).run_numbers(inputs, reference::Policy::generous());
     ASSERT_FALSE(run.finding) << run.finding->text;
     const auto& window = run.memory[put.peer][static_cast<std::size_t>(Region::kWindow)];
-    std::copy(window.begin(), window.end(),
-              expected_[put.peer].begin() + static_cast<std::ptrdiff_t>(64 + put.offset));
+    std::copy(window.begin(), window.end(), expected_[put.peer].begin() + static_cast<std::ptrdiff_t>(64 + put.offset));
   }
   CoreNode& node(std::uint32_t rank) { return (*machine_)[rank]; }
   /// Goes on until the slot's call has ended, or failed. The cycles that took.

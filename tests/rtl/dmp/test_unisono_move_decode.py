@@ -292,9 +292,7 @@ def lacking(move, capability, stream_ports, gets):
         any(not able.streams or port >= stream_ports for port in ports)
         or move.remote.kind == REMOTE.STREAM
         or (several and read_again.kind == KIND.STREAM)
-        or (
-            (fetches or move.remote.kind == REMOTE.MEMORY) and not (able.remote_memory and is_put_or_get(move, gets))
-        )
+        or ((fetches or move.remote.kind == REMOTE.MEMORY) and not (able.remote_memory and is_put_or_get(move, gets)))
         or any(o.kind == KIND.MEMORY and o.region == S.Region.WINDOW for o in (move.op0, move.op1, move.local))
         or (move.remote.kind != REMOTE.NONE and move.remote.mode != S.PeerMode.RANK and not able.lists)
         or ((fetches or arrives) and move.arrival.mode != S.PeerMode.RANK and not able.fan_in)

@@ -85,6 +85,14 @@ void EngineNode::create_communicator(std::uint32_t index, std::uint32_t number, 
   for (int i = 0; i < 100; ++i) tick();
 }
 
+void EngineNode::bind_window(std::uint32_t index, std::uint64_t address, std::uint64_t bytes) {
+  top_->window_address_i = address;
+  top_->window_bytes_i = bytes;
+  write_register(8 * index + 7, bytes != 0);
+  // They are looked at in that cycle only.
+  top_->window_address_i = top_->window_bytes_i = ~std::uint64_t{0};
+}
+
 void EngineNode::begin(std::uint32_t slot, std::uint32_t communicator, const Call& call, const Program& program,
                        std::uint32_t sequence, const std::array<Place, 5>& regions, std::uint32_t tag) {
   Vunisono_cclo_engine& top = *top_;
@@ -100,6 +108,7 @@ void EngineNode::begin(std::uint32_t slot, std::uint32_t communicator, const Cal
   set_bits(top.context_i, 11, 32, sequence);
   set_bits(top.context_i, 43, 32, tag);
   set_bits(top.context_i, 75, 32, pair ? 0x5151U : 0x1234'0000U + sequence);  // signature
+  top.context_local_i = call.collective == Collective::kPut || call.collective == Collective::kGet;
   top.context_slot_i = static_cast<std::uint8_t>(slot);
   top.context_valid_i = 1;
   tick();

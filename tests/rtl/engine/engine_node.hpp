@@ -35,7 +35,10 @@ class EngineNode {
   sim::AxiMemory& memory() { return memory_; }
   /// Makes a communicator of nodes 0 .. size-1; returns when the engine has it.
   void create_communicator(std::uint32_t index, std::uint32_t number, std::uint32_t size, const Agreed& agreed);
-  /// Enters a call into a slot: its program and where its regions stand.
+  /// What the members of a communicator may put to and get from.
+  void bind_window(std::uint32_t index, std::uint64_t address, std::uint64_t bytes);
+  /// Enters a call into a slot: its program and where its regions stand. Of a put or get the window's address is what
+  /// it adds to offsets in the peer's.
   void begin(std::uint32_t slot, std::uint32_t communicator, const Call& call, const Program& program,
              std::uint32_t sequence, const std::array<Place, 5>& regions, std::uint32_t tag = 0);
   /// Ends what a slot has, in the middle if it failed; returns when all is given back.

@@ -235,7 +235,9 @@ class Bench:
             self.credits.append((index, source, credits))
         if kind != int(MessageType.CREDIT):
             session = arrival.session & 0x7FFF  # of data, whatever the message came by
-            self.good.append((session << 522 | raw << 10 | index << 6 | source, arrival.data[64:], arrival.actual or b""))
+            self.good.append(
+                (session << 522 | raw << 10 | index << 6 | source, arrival.data[64:], arrival.actual or b"")
+            )
 
     async def settle(self) -> None:
         """Waits until what was sent has been dealt with, and compares everything."""
