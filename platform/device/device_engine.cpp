@@ -146,6 +146,8 @@ class DeviceEngine::Impl {
     std::uint32_t changes = 0;    ///< of the place, as the device counts them
     std::uint32_t on_device = 0;  ///< calls that the device has not ended
     LastAlgorithm last;
+    std::shared_ptr<Image> window;  ///< memory that peers reach, in place of the host's
+    std::vector<std::byte> alike;   ///< what both held when they were made alike last
   };
 
   struct Work {
@@ -260,6 +262,7 @@ class DeviceEngine::Impl {
                                             state.size | state.rank << 16U};
     device->write(registers::communicator(at, registers::kPathNumber), path);
     device->write(registers::communicator(at, registers::kPathValid), 1);
+    device->write(registers::communicator(at, registers::kPathWindow), 0);
     write_state(of, registers::kStateValid);
   }
 
@@ -333,6 +336,7 @@ class DeviceEngine::Impl {
 
   void free(std::uint32_t number) {
     Group& leaving = group(number);
+    unbind_window(leaving);
     end_all(leaving, ErrorCode::kFreedCommunicator,
             "communicator " + std::to_string(number) + " was freed by this rank");
     // The place keeps its words until it is needed: what this rank has sent may still be on its way through the device,
@@ -366,6 +370,85 @@ class DeviceEngine::Impl {
       if (found == groups.end()) continue;
       use([&] { write_state(*found->second, registers::kStateValid | registers::kStateRevoked); });
     }
+  }
+
+  // ---------------------------------------------------------------------------------------------- windows
+  // Peers reach an image of the window in the device. Before a call begins, what the host has changed since goes there;
+  // when one has ended, what peers have changed comes here. A copy of what was alike last tells both.
+
+  void set_window(const Group& of, std::uint64_t address, std::uint64_t bytes) {
+    const std::array<std::uint32_t, 4> words{
+        static_cast<std::uint32_t>(address), static_cast<std::uint32_t>(address >> 32U),
+        static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(bytes >> 32U)};
+    device->write(exchange::kWindowAddress, words);
+    device->write(registers::communicator(of.position, registers::kPathWindow), bytes != 0 ? 1 : 0);
+  }
+
+  void bind_window(Group& of, const Binding& window) {
+    check_alive();
+    const bool none = window.data == nullptr || window.bytes == 0;
+    if (!none && !of.state.capability.remote_memory) {
+      throw Error(ErrorCode::kUnsupported, "window on communicator " + std::to_string(of.state.number) +
+                                               ": a member's device has no put and get; use send and recv");
+    }
+    unbind_window(of);
+    if (none) return;
+    const std::optional<std::uint64_t> address = memory.allocate(window.bytes);
+    if (!address) {
+      throw Error(ErrorCode::kOutOfMemory, "window on communicator " + std::to_string(of.state.number) + ": its " +
+                                               std::to_string(window.bytes) + " bytes find no room in the device");
+    }
+    auto image = std::make_shared<Image>(*this, *address, window);
+    use([&] {
+      store(*address, window);
+      set_window(of, *address, window.bytes);
+    });
+    check_alive();
+    of.alike.assign(window.data, window.data + window.bytes);
+    of.window = std::move(image);
+  }
+
+  void unbind_window(Group& of) {
+    if (!of.window) return;
+    pull_window(of);
+    use([&] { set_window(of, 0, 0); });
+    of.window.reset();
+    of.alike.clear();
+  }
+
+  /// What the host has changed goes to the device.
+  void push_windows() {
+    for (const auto& [number, of] : groups) {
+      if (!of->window) continue;
+      const Binding& host = of->window->host;
+      for (std::uint64_t at = 0; at < host.bytes;) {
+        const auto* const from = host.data + at;
+        const auto differs =
+            std::mismatch(from, static_cast<const std::byte*>(host.data + host.bytes), of->alike.data() + at).first;
+        const auto begin = static_cast<std::uint64_t>(differs - host.data);
+        std::uint64_t end = begin;
+        while (end < host.bytes && host.data[end] != of->alike[end]) ++end;
+        if (begin != end) {
+          store(of->window->address + begin, {host.data + begin, end - begin});
+          std::copy(host.data + begin, host.data + end, of->alike.data() + begin);
+        }
+        at = std::max(end, begin + 1);
+      }
+    }
+  }
+
+  /// What peers have changed comes to the host.
+  void pull_window(Group& of) {
+    if (!of.window) return;
+    const Binding& host = of.window->host;
+    std::vector<std::byte> there(host.bytes);
+    use([&] {
+      device->load(of.window->address, there);
+      for (std::uint64_t at = 0; at < host.bytes; ++at) {
+        if (there[at] != of.alike[at]) host.data[at] = there[at];
+      }
+      of.alike = std::move(there);
+    });
   }
 
   // ------------------------------------------------------------------------------------------------ calls
@@ -552,6 +635,7 @@ class DeviceEngine::Impl {
       work.program_slot = slot_of(work);
       if (!work.program_slot) return;
     }
+    push_windows();
     if (store_src) store(src_image->address, src);
     if (store_dst) store(dst_image->address, dst);
     if (params_image) store(params_image->address, params);
@@ -589,6 +673,7 @@ class DeviceEngine::Impl {
     descriptor.wait_for0 = waits[0];
     descriptor.wait_for1 = waits[1];
     descriptor.program = work.program_slot.value_or(0);
+    descriptor.window_offset = work.call->window_offset;
     ring(descriptor);
 
     dequeue(work);
@@ -701,6 +786,10 @@ class DeviceEngine::Impl {
                ")");
         }
         any = true;
+        // Before the call's own result, which may lie in a window.
+        if ((answer & 0xffffU) == 0) {
+          for (const auto& [other, of] : groups) pull_window(*of);
+        }
         complete(*found->second, answer & 0xffffU);
       }
     });
@@ -867,10 +956,12 @@ class DeviceEngine::Impl {
   }
 
   void look_for_gone(Work& work, nanoseconds now) {
-    if (!work.collective() && !work.point_to_point()) return;
+    const bool one_sided =
+        work.call->call.collective == Collective::kPut || work.call->call.collective == Collective::kGet;
+    if (!work.collective() && !work.point_to_point() && !one_sided) return;
     const cclo::Communicator& state = work.group->state;
     for (std::uint32_t rank = 0; rank < state.size; ++rank) {
-      if (rank == state.rank || (work.point_to_point() && rank != work.call->call.root)) continue;
+      if (rank == state.rank || ((work.point_to_point() || one_sided) && rank != work.call->call.root)) continue;
       const std::uint32_t endpoint = state.peers[rank].endpoint;
       const Poe::Liveness liveness = hosts->liveness(endpoint);
       if (liveness == Poe::Liveness::kAlive) continue;
@@ -1034,11 +1125,7 @@ std::uint32_t DeviceEngine::size(std::uint32_t communicator) const {
 
 void DeviceEngine::bind_window(std::uint32_t communicator, Binding window) {
   const std::lock_guard lock(impl_->turns);
-  impl_->group(communicator);
-  if (window.data == nullptr || window.bytes == 0) return;
-  throw Error(ErrorCode::kUnsupported,
-              "window on communicator " + std::to_string(communicator) +
-                  ": a device does not reach the memory of hosts, so there is no put and get; use send and recv");
+  impl_->bind_window(impl_->group(communicator), window);
 }
 
 CallId DeviceEngine::submit(const CallRequest& request) {

@@ -77,7 +77,9 @@ class DeviceEngine final : public Engine {
   void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
   std::uint32_t rank(std::uint32_t communicator) const override;
   std::uint32_t size(std::uint32_t communicator) const override;
-  /// Throws Error(kUnsupported): devices have no windows. No window at all is what they have anyway.
+  /// The device has an image of the window: what this rank changes in it goes there when a call begins, what peers
+  /// have put comes to it when a call of this rank has ended. Throws Error(kUnsupported) if a member has no remote
+  /// memory, Error(kOutOfMemory).
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;

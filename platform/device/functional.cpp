@@ -165,7 +165,9 @@ class FunctionalDevice::Impl {
     if (offset >= exchange::kCommunicators && offset < exchange::kCommunicators + 1024) {
       word(offset) = value;
       const std::uint32_t entry = (offset - exchange::kCommunicators) / 4;
-      update(entry / registers::kEntryWords);
+      const std::uint32_t position = entry / registers::kEntryWords;
+      update(position);
+      if (entry % registers::kEntryWords == registers::kPathWindow) take_window(position, (value & 1U) != 0);
       return;
     }
     switch (offset) {
@@ -362,6 +364,7 @@ class FunctionalDevice::Impl {
           std::pair{call.scratch_address, call.scratch_bytes}, std::pair{call.params_address, call.params_bytes}}) {
       if (bytes >= kMostBound || address + bytes < address) reject(ErrorCode::kInvalidArgument);
     }
+    if (call.window_offset > kMaxWindowOffset) reject(ErrorCode::kInvalidArgument);
     const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
     if (pair && call.tag > kMaxUserTag) reject(ErrorCode::kInvalidArgument);
     if (call.collective == Collective::kProgram && (call.program >= programs.size() || !programs[call.program])) {
@@ -400,6 +403,7 @@ class FunctionalDevice::Impl {
     request.call.count = call.count;
     request.algorithm = call.algorithm == 0 ? -1 : static_cast<int>(call.algorithm) - 1;
     request.tag = call.tag;
+    request.window_offset = call.window_offset;
     if (call.collective == Collective::kProgram) request.program = program_of(call);
     request.src = bound(call.src_address, call.src_bytes);
     request.dst = bound(call.dst_address, call.dst_bytes);
@@ -524,6 +528,17 @@ class FunctionalDevice::Impl {
     present = number;
   }
 
+  /// A communicator takes the window that the registers describe, or gives its own up.
+  void take_window(std::uint32_t position, bool take) {
+    if (!made[position]) return;
+    const auto number = [&](std::uint32_t at) { return word(at) | std::uint64_t{word(at + 4)} << 32U; };
+    const std::uint64_t address = number(exchange::kWindowAddress), bytes = take ? number(exchange::kWindowBytes) : 0;
+    const bool there = address >= kMemoryAddress && address - kMemoryAddress <= memory_bytes &&
+                       bytes <= memory_bytes - (address - kMemoryAddress);
+    // What is no memory cannot be reached.
+    engine.bind_window(*made[position], there && bytes != 0 ? bound(address, bytes) : Binding{});
+  }
+
   Poe& poe;
   Capability capability;
   NativeEngine engine;
@@ -562,6 +577,7 @@ Capability FunctionalDevice::usual_capability() {
   capability.lists = true;
   capability.fan_in = true;
   capability.rendezvous = true;
+  capability.remote_memory = true;
   capability.programs = true;
   capability.log2_max_segment = 13;
   return capability;

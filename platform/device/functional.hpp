@@ -14,7 +14,7 @@ namespace unisono {
 /// waits. It has no kernels and no streams.
 class FunctionalDevice final : public Device {
  public:
-  /// What the hardware engine has.
+  /// What the hardware engine has, and remote memory.
   static Capability usual_capability();
   static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;  ///< so that no offset passes for an address
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30U;

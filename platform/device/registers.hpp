@@ -44,6 +44,7 @@ inline constexpr std::uint32_t kPathSegment = 11;
 inline constexpr std::uint32_t kPathRxBuffers = 12;
 inline constexpr std::uint32_t kPathSizeRank = 13;
 inline constexpr std::uint32_t kPathValid = 14;
+inline constexpr std::uint32_t kPathWindow = 15;
 inline constexpr std::uint32_t kEntryWords = 16;
 
 /// Bits of the first.

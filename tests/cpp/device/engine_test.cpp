@@ -617,8 +617,76 @@ TEST(DeviceEngine, WhatAMemberLacksIsRefusedOnEveryRank) {
   });
 }
 
+// What peers have put is in the window when a call of its rank has ended, and what its host changes there is seen by
+// peers from its next call on, both in one window, byte by byte.
+TEST(DeviceEngine, PutAndGetReachWindows) {
+  run_ranks(3, {}, [](Rank& rank) {
+    const std::uint32_t own = rank.rank, size = 3;
+    const CallRequest barrier = request(Collective::kBarrier, 0);
+    std::vector<std::int32_t> window(9000);
+    const auto number = [](std::uint32_t of, std::size_t at) { return static_cast<std::int32_t>(of * 100'000 + at); };
+    for (std::size_t i = 0; i < window.size(); ++i) window[i] = number(own, i);
+    rank.engine.bind_window(0, bind(window));
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+
+    std::vector<std::int32_t> got(5001);
+    CallRequest get = request(Collective::kGet, got.size(), (own + 1) % size);
+    get.dst = bind(got);
+    get.window_offset = 4 * 77;
+    ASSERT_EQ(rank.run(get).code, ErrorCode::kOk);
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], number((own + 1) % size, i + 77));
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+
+    // The host writes one part of its window while a peer puts to another.
+    std::vector<std::int32_t> out(3001);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = -number(own, i);
+    CallRequest put = request(Collective::kPut, out.size(), (own + 1) % size);
+    put.src = bind(out);
+    put.window_offset = 4 * 1000;
+    for (std::size_t i = 5000; i < 6000; ++i) window[i] = number(own + 7, i);
+    ASSERT_EQ(rank.run(put).code, ErrorCode::kOk);
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+    const std::uint32_t before = (own + 2) % size;
+    for (std::size_t i = 0; i < window.size(); ++i) {
+      const bool written = i >= 1000 && i < 4001, changed = i >= 5000 && i < 6000;
+      ASSERT_EQ(window[i], written ? -number(before, i - 1000) : number(changed ? own + 7 : own, i)) << i;
+    }
+    get.window_offset = 4 * 3900;
+    get.call.root = before;
+    ASSERT_EQ(rank.run(get).code, ErrorCode::kOk);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::size_t at = i + 3900;
+      const std::uint32_t writer = (before + 2) % size;
+      const bool changed = at >= 5000 && at < 6000;
+      ASSERT_EQ(got[i], at < 4001 ? -number(writer, at - 1000) : number(changed ? before + 7 : before, at)) << i;
+    }
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+
+    // Refused whole, and nothing else is lost.
+    put.window_offset = 4 * 9000 - 4 * 3000;
+    const CallResult refused = rank.run(put);
+    EXPECT_EQ(refused.code, ErrorCode::kBufferTooSmall) << refused.message;
+    get.window_offset = 4 * 9000;
+    EXPECT_EQ(rank.run(get).code, ErrorCode::kBufferTooSmall);
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+    for (std::size_t i = 6000; i < window.size(); ++i) ASSERT_EQ(window[i], number(own, i)) << i;
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+    rank.engine.bind_window(0, {});
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+    put.window_offset = 0;
+    EXPECT_EQ(rank.run(put).code, ErrorCode::kBufferTooSmall);
+    ASSERT_EQ(rank.run(barrier).code, ErrorCode::kOk);
+  });
+}
+
 TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
-  run_ranks(2, {}, [](Rank& rank) {
+  Job job;
+  job.capability = [](std::uint32_t rank) {
+    Capability own = FunctionalDevice::usual_capability();
+    own.remote_memory = rank != 1;
+    return own;
+  };
+  run_ranks(2, job, [](Rank& rank) {
     std::vector<std::int32_t> a(4), b(4);
     CallRequest put = request(Collective::kPut, 4, 1 - rank.rank);
     put.src = bind(a);
