@@ -23,7 +23,8 @@ constexpr sim::Host::Agreed kFewBuffers{1024, 1024, 1};
 constexpr std::uint64_t kMemory = sim::Node::kMemoryAddress;
 
 /// Loads the programs, each rank's into a slot of its own, and has them run `turns` times.
-void run(Job& job, const ProgramCase& tried, std::uint32_t number, int turns, std::uint64_t limit, const std::string& what) {
+void run(Job& job, const ProgramCase& tried, std::uint32_t number, int turns, std::uint64_t limit,
+         const std::string& what) {
   static std::uint32_t id = 0;
   const std::uint32_t size = job.size();
   const auto slot_of = [&](std::uint32_t rank) {

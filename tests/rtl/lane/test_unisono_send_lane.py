@@ -131,11 +131,18 @@ class Bench:
         )
         first = rng.random() < 0.5
         values = {
-            "id": job.id, "generation": job.generation, "last": job.last, "bytes": size, "send": 1,
-            "op0": MEMORY0 if size and first else 0, "op1": MEMORY1 if size and not first else 0,
+            "id": job.id,
+            "generation": job.generation,
+            "last": job.last,
+            "bytes": size,
+            "send": 1,
+            "op0": MEMORY0 if size and first else 0,
+            "op1": MEMORY1 if size and not first else 0,
             "op0_address": job.address if first else rng.getrandbits(64),
             "op1_address": rng.getrandbits(64) if first else job.address,
-            "buffer": rng.getrandbits(10), "local_address": rng.getrandbits(64), "transmit": job.transmit,
+            "buffer": rng.getrandbits(10),
+            "local_address": rng.getrandbits(64),
+            "transmit": job.transmit,
         }
         raw = 0
         for name, bits in self.layout:
