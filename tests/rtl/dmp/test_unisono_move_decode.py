@@ -368,7 +368,9 @@ async def agrees_with_the_engine(dut):
                 assert not lacks or reason >= 16, about
                 assert int(dut.out_error_o.value) == (10 if lacks else 0), about
                 if not lacks:
-                    taken_remote += move.remote.kind == REMOTE.MEMORY or move.op1.kind == KIND.REMOTE_MEMORY
+                    taken_remote += move.kind == S.MoveKind.MOVE and (
+                        move.remote.kind == REMOTE.MEMORY or move.op1.kind == KIND.REMOTE_MEMORY
+                    )
                     for name, value in wanted(move, pool).items():
                         got = int(getattr(dut, f"out_{name}_o").value)
                         assert got == int(value), f"{name} is {got:#x}, not {int(value):#x}; {about}"
@@ -408,7 +410,7 @@ async def agrees_with_the_engine(dut):
         assert seen[code] > 20, f"reason {code} only {seen[code]} times"
     assert seen[0] > VECTORS // 20
     able = S.Capability.decode(capability.to_bytes(8, "little")).remote_memory
-    assert (taken_remote > VECTORS // 50) == able
+    assert taken_remote > VECTORS // 100 if able else taken_remote == 0
 
 
 def capability(**fields):

@@ -16,7 +16,7 @@ JOB = [
     *(("id", 8), ("generation", 2), ("last", 1), ("wakes", 1), ("bytes", 14), ("func_dtype", None), ("swap", 1)),
     *(("wide", 1), ("op0", 2), ("op0_address", 64), ("op1", 2), ("op1_address", 64), ("releases", 1)),
     *(("buffer", 10), ("accumulate", 1), ("local", 1), ("local_address", 64), ("stream", 1), ("starts", 1)),
-    *(("send", 1), ("transmit", None)),
+    *(("serves", 1), ("send", 1), ("transmit", None)),
 ]
 """Fields of job_t from the highest bit; what has no width here gets it from the ports."""
 
@@ -29,11 +29,12 @@ class Job:
     address: int
     data: bytes
     transmit: int
+    serves: int
     error: bool
 
     def end(self) -> int:
-        """job_end_t: id, generation, last, wakes, made, error, releases, buffer."""
-        return self.id << 30 | self.generation << 28 | self.last << 27 | int(self.error) << 11
+        """job_end_t: id, generation, last, wakes, made, error, serves, releases, buffer."""
+        return self.id << 31 | self.generation << 29 | self.last << 28 | int(self.error) << 12 | self.serves << 11
 
 
 class Commands(ChannelSink):
@@ -127,6 +128,7 @@ class Bench:
             address=rng.getrandbits(64),
             data=rng.randbytes(size),
             transmit=rng.getrandbits(self.transmit_bits),
+            serves=rng.getrandbits(1),
             error=size > 0 and rng.random() < 0.2,
         )
         first = rng.random() < 0.5
@@ -142,6 +144,7 @@ class Bench:
             "op1_address": rng.getrandbits(64) if first else job.address,
             "buffer": rng.getrandbits(10),
             "local_address": rng.getrandbits(64),
+            "serves": job.serves,
             "transmit": job.transmit,
         }
         raw = 0

@@ -106,7 +106,7 @@ async def loop(dut: Any) -> None:
     async def take_one() -> None:
         nonlocal returned
         (word,) = await received.get()
-        source, communicator, raw = word & 63, word >> 6 & 15, (word >> 10).to_bytes(64, "little")
+        source, communicator, raw = word & 63, word >> 6 & 15, (word >> 10 & (1 << 512) - 1).to_bytes(64, "little")
         header = Header.decode(raw)
         wanted, data = sent.pop(header.tag)
         outstanding.remove(header.tag)
