@@ -80,7 +80,7 @@ TEST(Records, EveryBitIsAFieldOrReserved) {
   check<2>({"header_line", [](const auto& w) { return encode(decode_header_line(w)); }, well_formed_header_line,
             range(60, 64)});
   std::vector<unsigned> call = range(45, 64);
-  for (const unsigned bit : range(896, 1024)) call.push_back(bit);
+  for (const unsigned bit : range(960, 1024)) call.push_back(bit);
   check<16>({"call_descriptor", [](const auto& w) { return encode(decode_call_descriptor(w)); },
              well_formed_call_descriptor, call});
 }
