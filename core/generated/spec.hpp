@@ -1645,14 +1645,14 @@ inline constexpr std::uint32_t kRxBufferBytes = 0x004c;  ///< bytes of one recei
 inline constexpr std::uint32_t kTimeoutUs = 0x0050;  ///< default deadline of a call, microseconds; 0 = the longest there is
 inline constexpr std::uint32_t kFirmwareAddress = 0x0060;  ///< byte address in the microcontroller's memory; grows by 4 with each access to firmware_data
 inline constexpr std::uint32_t kFirmwareData = 0x0064;  ///< the word there; only whole words, and only while control says not to run
-inline constexpr std::uint32_t kWindowAddress = 0x0068;  ///< begin of a window, memory that peers may put to and get from; a communicator whose last word is written then takes it
+inline constexpr std::uint32_t kWindowAddress = 0x0068;  ///< begin of a window, memory that peers put to and get from; a communicator's last word takes it
 inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = none
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
 inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each, in the order of `counter`
 inline constexpr std::uint32_t kTransport = 0x0400;  ///< registers of the transport: a word for each session, then counters and limits
 inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loads programs: slot, list word, move word, signature; docs/rtl/replay.md
 inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers
-inline constexpr std::uint32_t kCommunicators = 0x2000;  ///< communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads; the last takes (1) or gives up (0) a window
+inline constexpr std::uint32_t kCommunicators = 0x2000;  ///< 16 words each: 8 for the microcontroller, 8 for the data path; the last: take (1) or give up (0) a window
 inline constexpr std::uint32_t kMembers = 0x3000;  ///< a word for each rank of each communicator: the transport's session that leads there
 }  // namespace exchange
 

@@ -1606,8 +1606,7 @@ class Exchange(IntEnum):
     FIRMWARE_ADDRESS = 0x0060
     #: the word there; only whole words, and only while control says not to run
     FIRMWARE_DATA = 0x0064
-    #: begin of a window, memory that peers may put to and get from; a communicator whose last word is written then
-    #: takes it
+    #: begin of a window, memory that peers put to and get from; a communicator's last word takes it
     WINDOW_ADDRESS = 0x0068
     #: bytes of it; 0 = none
     WINDOW_BYTES = 0x0070
@@ -1621,8 +1620,7 @@ class Exchange(IntEnum):
     PROGRAMS = 0x0800
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
-    #: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads; the last
-    #: takes (1) or gives up (0) a window
+    #: 16 words each: 8 for the microcontroller, 8 for the data path; the last: take (1) or give up (0) a window
     COMMUNICATORS = 0x2000
     #: a word for each rank of each communicator: the transport's session that leads there
     MEMBERS = 0x3000
@@ -1692,7 +1690,7 @@ REGISTERS: Final[tuple[Register, ...]] = (
         Exchange.WINDOW_ADDRESS,
         8,
         "rw",
-        "begin of a window, memory that peers may put to and get from; a communicator whose last word is written then takes it",
+        "begin of a window, memory that peers put to and get from; a communicator's last word takes it",
     ),
     Register(Exchange.WINDOW_BYTES, 8, "rw", "bytes of it; 0 = none"),
     Register(Exchange.CALL_SLOT, 128, "rw", "call descriptor written by the host"),
@@ -1709,7 +1707,7 @@ REGISTERS: Final[tuple[Register, ...]] = (
         Exchange.COMMUNICATORS,
         1024,
         "rw",
-        "communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data path reads; the last takes (1) or gives up (0) a window",
+        "16 words each: 8 for the microcontroller, 8 for the data path; the last: take (1) or give up (0) a window",
     ),
     Register(
         Exchange.MEMBERS,

@@ -1237,8 +1237,8 @@ package unisono_spec_pkg;
   // rw: the word there; only whole words, and only while control says not to run
   localparam int unsigned ExchangeFirmwareDataOffset = 32'h0064;
   localparam int unsigned ExchangeFirmwareDataBytes = 32'd4;
-  // rw: begin of a window, memory that peers may put to and get from; a communicator whose last
-  // word is written then takes it
+  // rw: begin of a window, memory that peers put to and get from; a communicator's last word takes
+  // it
   localparam int unsigned ExchangeWindowAddressOffset = 32'h0068;
   localparam int unsigned ExchangeWindowAddressBytes = 32'd8;
   // rw: bytes of it; 0 = none
@@ -1259,8 +1259,8 @@ package unisono_spec_pkg;
   // ro: state of the receive buffers
   localparam int unsigned ExchangeRxBuffersOffset = 32'h1000;
   localparam int unsigned ExchangeRxBuffersBytes = 32'd4096;
-  // rw: communicator descriptors of 16 words: 8 that the microcontroller reads, 8 that the data
-  // path reads; the last takes (1) or gives up (0) a window
+  // rw: 16 words each: 8 for the microcontroller, 8 for the data path; the last: take (1) or give
+  // up (0) a window
   localparam int unsigned ExchangeCommunicatorsOffset = 32'h2000;
   localparam int unsigned ExchangeCommunicatorsBytes = 32'd1024;
   // rw: a word for each rank of each communicator: the transport's session that leads there
