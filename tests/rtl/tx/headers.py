@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import records
 from verilated import BUILD, ROOT, locked
-
-
-def _load_spec() -> ModuleType:
-    """The generated codec without the rest of its package, which needs the built core."""
-    name = "unisono_spec_of_tests"
-    if name not in sys.modules:
-        found = importlib.util.spec_from_file_location(name, ROOT / "python" / "unisono" / "_spec.py")
-        assert found is not None
-        assert found.loader is not None
-        module = importlib.util.module_from_spec(found)
-        sys.modules[name] = module
-        found.loader.exec_module(module)
-    return sys.modules[name]
-
 
 if TYPE_CHECKING:
     from unisono import _spec as spec
 else:
-    spec = _load_spec()
+    spec = records.load()
 
 Header = spec.Header
 MessageType = spec.MessageType
