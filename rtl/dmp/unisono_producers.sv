@@ -35,6 +35,7 @@ module unisono_producers
   input  move_id_t       end_id_i,
   input  generation_t    end_generation_i,
   input  segment_bytes_t end_bytes_i,
+  input  logic           end_all_i,        // all of it at once, however long it is
 
   // How many bytes a move may have done. One cycle after the question it is known whether it follows no other (free).
   input  move_id_t       ask_id_i,
@@ -100,20 +101,21 @@ module unisono_producers
   // -------------------------------------------------------------------------------------------------- ends
   // First cycle: what it had made is read. Second: more is written.
 
-  logic end_valid_q, end_first_q, forward_q, end_take;
+  logic end_valid_q, end_first_q, end_all_q, forward_q, end_take;
   move_id_t end_id_q;
   segment_bytes_t end_bytes_q;
   message_bytes_t made, made_before, made_now, made_q;
 
-  assign end_take = end_valid_i && end_bytes_i != '0 && end_generation_i == generation_mem[end_id_i];
+  assign end_take = end_valid_i && (end_all_i || end_bytes_i != '0) && end_generation_i == generation_mem[end_id_i];
   assign made_before = end_first_q ? '0 : forward_q ? made_q : made;
-  assign made_now = made_before + message_bytes_t'(end_bytes_q);
+  assign made_now = end_all_q ? '1 : made_before + message_bytes_t'(end_bytes_q);
 
   always_ff @(posedge clk_i) begin
     end_valid_q <= rst_ni && end_take;
     end_first_q <= up_mem[end_id_i] != down_mem[end_id_i];
     end_id_q <= end_id_i;
     end_bytes_q <= end_bytes_i;
+    end_all_q <= end_all_i;
     // What is written in this cycle is not read in it.
     forward_q <= end_valid_q && end_id_q == end_id_i;
     made_q <= made_now;

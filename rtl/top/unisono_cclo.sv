@@ -157,6 +157,7 @@ module unisono_cclo
     word.lists = 1'b1;
     word.fan_in = 1'b1;
     word.streams = StreamPorts > 0;
+    word.remote_memory = 1'b1;
     word.rendezvous = 1'b1;
     word.programs = 1'b1;
     word.log2_max_segment = 5'd12;

@@ -381,15 +381,18 @@ module unisono_cclo_core
   move_id_t follow_id, follow_kick_id;
   logic follow_free, follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
   message_bytes_t follow_limit;
-  logic end_valid;
+  logic end_valid, remote_complete;
   job_end_t job_end;
+  move_id_t remote_id;
+  generation_t remote_program;
 
   unisono_producers u_producers (
     .clk_i, .rst_ni, .clear_valid_i(window_clear), .clear_slot_i,
     .push_valid_i(push_valid && moves_ready), .push_id_i(push_id), .push_generation_i(generations[moves_slot]),
     .push_distance0_i(moves_move.segment_dependency0[4:0]), .push_distance1_i(moves_move.segment_dependency1[4:0]),
-    .end_valid_i(end_valid), .end_id_i(job_end.id), .end_generation_i(job_end.generation),
-    .end_bytes_i(job_end.made),
+    .end_valid_i(end_valid || remote_complete), .end_id_i(remote_complete ? remote_id : job_end.id),
+    .end_generation_i(remote_complete ? remote_program : job_end.generation),
+    .end_bytes_i(job_end.made), .end_all_i(remote_complete),
     .ask_id_i(follow_id), .free_o(follow_free), .limit_o(follow_limit), .limited_o(follow_limited),
     .wait_valid_i(follow_waits), .wait_id_i(event_id),
     .kick_valid_o(follow_kick_valid), .kick_ready_i(follow_kick_ready), .kick_id_o(follow_kick_id)
@@ -586,8 +589,6 @@ module unisono_cclo_core
   message_bytes_t request_offset, request_bytes;
   logic [31:0] answer_sequence;
   error_code_e answer_code, remote_code;
-  move_id_t remote_id;
-  generation_t remote_program;
   unisono_remote_operations u_remote (
     .clk_i, .rst_ni, .clear_valid_i(window_clear || dispatcher_clear), .clear_slot_i, .contexts_i,
     .generations_i(generations),
@@ -854,8 +855,10 @@ module unisono_cclo_core
     .in_data_i({event_id, event_generation}),
     .out_valid_o(late_valid), .out_ready_i(!end_complete && !send_complete), .out_data_o({late_id, late_generation}), .count_o()
   );
-  assign remote_ready = !end_complete && !send_complete && !late_valid;
-  assign complete_valid = end_complete || send_complete || late_valid || remote_valid;
+  // What follows a get by segments hears of all of it at once, as of an end of a job.
+  assign remote_ready = !end_valid && !send_complete && !late_valid;
+  assign remote_complete = remote_valid && remote_ready;
+  assign complete_valid = end_complete || send_complete || late_valid || remote_complete;
   assign complete_id = end_complete ? job_end.id : send_complete ? send_end.id : late_valid ? late_id : remote_id;
   assign complete_generation = end_complete ? job_end.generation : send_complete ? send_end.generation
                                : late_valid ? late_generation : remote_program;

@@ -57,7 +57,7 @@ void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::u
                                    0xffffffU,
                                    0x7fffU,
                                    number,
-                                   0,
+                                   changes,
                                    agreed.eager_limit,
                                    agreed.segment_bytes,
                                    agreed.rx_buffers,
@@ -66,6 +66,14 @@ void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::u
                                    0};
   write(entry + 4 * 14, 0);  // not valid while it changes
   for (std::uint32_t i = 0; i < 15; ++i) write(entry + 4 * i, words[i]);
+}
+
+void Host::set_window(std::uint32_t place, std::uint64_t address, std::uint64_t bytes) {
+  write(exchange::kWindowAddress, static_cast<std::uint32_t>(address));
+  write(exchange::kWindowAddress + 4, static_cast<std::uint32_t>(address >> 32U));
+  write(exchange::kWindowBytes, static_cast<std::uint32_t>(bytes));
+  write(exchange::kWindowBytes + 4, static_cast<std::uint32_t>(bytes >> 32U));
+  write(exchange::kCommunicators + 64 * place + 4 * 15, bytes != 0 ? 1 : 0);
 }
 
 void Host::submit(const CallDescriptor& call) {

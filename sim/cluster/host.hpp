@@ -26,9 +26,11 @@ class Host {
     std::uint32_t eager_limit = 4096, segment_bytes = 4096, rx_buffers = 4;
   };
   /// A communicator of nodes 0 .. size-1, whose rank here is the node's number.
-  /// `changes` tells lives of the same place apart.
+  /// `changes` tells lives of the same place apart; it is the epoch, too, so what is late of a former life is dropped.
   void create_communicator(std::uint32_t place, std::uint32_t number, std::uint32_t size, const Agreed& agreed,
                            std::uint32_t changes = 0);
+  /// What peers of this communicator may put to and get from; 0 bytes: nothing.
+  void set_window(std::uint32_t place, std::uint64_t address, std::uint64_t bytes);
   void submit(const CallDescriptor& call);
   /// The next completion: its call id and code; waits for it, at most that many cycles, else throws.
   std::pair<std::uint32_t, std::uint16_t> completion(std::uint64_t cycles);

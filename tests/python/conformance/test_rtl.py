@@ -110,3 +110,15 @@ def test_a_collective_written_after_the_model_was_built(ranks: int, tmp_path: Pa
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split() == ["right"] * ranks
+
+
+@pytest.mark.parametrize(("ranks", "native"), [(1, ""), (3, ""), (3, "1"), (3, "0,2")])
+def test_windows(ranks: int, native: str) -> None:
+    options = ["--native", native] if native else []
+    script = Path(__file__).parents[1] / "platforms" / "windows.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "run", "--platform", "rtl", *options, "-n", str(ranks), script],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {rank} of {ranks} is right" for rank in range(ranks)]

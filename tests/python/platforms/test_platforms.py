@@ -94,47 +94,9 @@ def test_a_program_on_functional_devices(program: Path, ranks: int) -> None:
     all_right(run("-n", ranks, "--platform", "functional", program), ranks)
 
 
-WINDOWS = """
-import numpy as np
-import unisono
-
-with unisono.init() as context:
-    world = context.world
-    rank, size = world.rank, world.size
-    window = np.arange(3000, dtype=np.int32) + 10000 * rank
-    world.window(window)
-    left, right = (rank - 1) % size, (rank + 1) % size
-    # The host changes one part of its window, a peer another one at the same time.
-    window[100:200] = -rank
-    world.put(np.full(1501, rank, np.int32), right, offset=4 * 1001)
-    world.barrier()
-    expected = np.arange(3000, dtype=np.int32) + 10000 * rank
-    expected[100:200] = -rank
-    expected[1001:2502] = left
-    assert (window == expected).all()
-    got = world.get(np.empty(2000, np.int32), right, offset=4 * 50)
-    expected = np.arange(3000, dtype=np.int32) + 10000 * right
-    expected[100:200] = -right
-    expected[1001:2502] = rank
-    assert (got == expected[50:2050]).all()
-    for call in (world.put, world.get):
-        try:
-            call(got, right, offset=4 * 1001)
-        except unisono.BufferTooSmallError as error:
-            assert call.__name__ in str(error)
-        else:
-            raise AssertionError("a place outside the window")
-    world.barrier()
-    world.window(None)
-    print(f"rank {rank} of {size} is right\\n", end="")
-"""
-
-
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_windows_of_functional_devices(tmp_path: Path, ranks: int) -> None:
-    script = tmp_path / "windows.py"
-    script.write_text(WINDOWS)
-    all_right(run("-n", ranks, "--platform", "functional", script), ranks)
+def test_windows_of_functional_devices(ranks: int) -> None:
+    all_right(run("-n", ranks, "--platform", "functional", Path(__file__).with_name("windows.py")), ranks)
 
 
 def test_the_environment_says_the_same(program: Path) -> None:

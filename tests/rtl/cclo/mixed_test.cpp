@@ -298,6 +298,98 @@ TEST(Mixed, DifferentCallsAreAMismatch) {
   }
 }
 
+/// Every rank puts to and gets from every rank, itself too, many at once; a call is none of its target's, so nobody
+/// waits.
+TEST(Mixed, PutsAndGets) {
+  constexpr std::uint32_t kRanks = 3;
+  constexpr std::uint64_t kWindow = sim::Node::kMemoryAddress + (8U << 20U);
+  constexpr std::uint64_t kBytes = 1U << 20U;
+  Job job(mixed(kRanks, {1}), {256, 1024, 2});
+  std::vector<std::vector<std::int32_t>> windows(kRanks, std::vector<std::int32_t>(kBytes / 4));
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::size_t k = 0; k < windows[rank].size(); ++k) {
+      windows[rank][k] = static_cast<std::int32_t>(k * 7 + rank * 900'001);
+    }
+    job.cluster().any_node(rank).store(kWindow, std::as_bytes(std::span(windows[rank])));
+    job.host(rank).set_window(kPlace, kWindow, kBytes);
+  }
+  struct Operation {
+    bool puts = false;
+    std::uint32_t target = 0;
+    std::uint64_t own = 0, there = 0, count = 0;  ///< bytes from the begin of memory and window; elements
+  };
+  std::mt19937 random(5);
+  std::vector<std::vector<Operation>> operations(kRanks);
+  // What is put and what is got lie in different halves of the window, and puts beside each other.
+  std::vector<std::uint64_t> free_place(kRanks, kBytes / 2);
+  std::vector<std::vector<std::int32_t>> expected = windows;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    std::uint64_t own = 0;
+    for (std::uint32_t i = 0; i < 24; ++i) {
+      Operation one;
+      one.puts = i % 2 == 0;
+      one.target = (rank + i / 2) % kRanks;
+      one.count = i % 5 == 0 ? 1 + random() % 3000 : 1 + random() % 90;
+      one.own = own;
+      own += (one.count * 4 + 127) / 64 * 64 + 4 * (random() % 16);
+      one.there = one.puts ? free_place[one.target] : 4 * (random() % (kBytes / 8 - 3000));
+      if (one.puts) {
+        std::vector<std::int32_t> data(one.count);
+        for (std::size_t k = 0; k < data.size(); ++k) data[k] = static_cast<std::int32_t>(k * 3 + rank * 1000 + i);
+        job.cluster().any_node(rank).store(sim::Node::kMemoryAddress + one.own, std::as_bytes(std::span(data)));
+        std::copy(data.begin(), data.end(), expected[one.target].begin() + static_cast<std::ptrdiff_t>(one.there / 4));
+        free_place[one.target] += one.count * 4 + 4 * (random() % 3);
+      }
+      operations[rank].push_back(one);
+    }
+  }
+  const auto descriptor = [&](const Operation& one) {
+    CallDescriptor call;
+    call.collective = one.puts ? Collective::kPut : Collective::kGet;
+    call.dtype = Datatype::kInt32;
+    call.communicator = kPlace;
+    call.count = one.count;
+    call.root = one.target;
+    call.window_offset = one.there;
+    (one.puts ? call.src_address : call.dst_address) = sim::Node::kMemoryAddress + one.own;
+    (one.puts ? call.src_bytes : call.dst_bytes) = one.count * 4;
+    call.call_id = job.next_id();
+    return call;
+  };
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (const Operation& one : operations[rank]) job.host(rank).submit(descriptor(one));
+  }
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::size_t i = 0; i < operations[rank].size(); ++i) {
+      ASSERT_EQ(job.host(rank).completion(kLimit).second, 0) << "rank " << rank;
+    }
+  }
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    std::vector<std::int32_t> window(kBytes / 4);
+    job.cluster().any_node(rank).load(kWindow, std::as_writable_bytes(std::span(window)));
+    EXPECT_TRUE(window == expected[rank]) << "window of rank " << rank;
+    for (const Operation& one : operations[rank]) {
+      if (one.puts) continue;
+      std::vector<std::int32_t> got(one.count);
+      job.cluster().any_node(rank).load(sim::Node::kMemoryAddress + one.own, std::as_writable_bytes(std::span(got)));
+      EXPECT_TRUE(
+          std::equal(got.begin(), got.end(), windows[one.target].begin() + static_cast<std::ptrdiff_t>(one.there / 4)))
+          << one.count << " elements that rank " << rank << " got from rank " << one.target;
+    }
+  }
+  // What is not in the window, whichever engine has it; and nothing at all, once it is given up.
+  for (const bool puts : {true, false}) {
+    for (const std::uint32_t target : {0U, 1U, 2U}) {
+      job.host(0).submit(descriptor({puts, target, 0, kBytes - 4, 2}));
+      EXPECT_EQ(job.host(0).completion(kLimit).second, static_cast<std::uint16_t>(ErrorCode::kBufferTooSmall))
+          << target;
+    }
+  }
+  job.host(1).set_window(kPlace, 0, 0);
+  job.host(2).submit(descriptor({true, 1, 0, 0, 1}));
+  EXPECT_EQ(job.host(2).completion(kLimit).second, static_cast<std::uint16_t>(ErrorCode::kBufferTooSmall));
+}
+
 TEST(Mixed, RefusesANodeThatIsNotThere) {
   try {
     sim::Cluster cluster(mixed(2, {1, 2}));

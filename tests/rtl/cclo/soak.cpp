@@ -59,9 +59,10 @@ sim::ClusterConfig config_of(std::uint64_t seed) {
   return config;
 }
 
-enum class Kind : std::uint8_t { kCollective, kMessage, kProgram, kNop, kRefused, kFollower, kExpiring };
-constexpr std::array<const char*, 7> kNames = {"collectives",         "messages", "programs", "nops", "refused",
-                                               "after a refused one", "expiring"};
+enum class Kind : std::uint8_t { kCollective, kMessage, kProgram, kNop, kRefused, kFollower, kExpiring, kOneSided };
+constexpr std::array<const char*, 8> kNames = {"collectives",         "messages", "programs",     "nops", "refused",
+                                               "after a refused one", "expiring", "puts and gets"};
+constexpr std::uint64_t kPlace = 1U << 20U;  ///< in an area: where the other side of a message stands
 
 struct Communicator {
   std::uint32_t place = 0, size = 0;
@@ -95,7 +96,9 @@ struct Item {
   std::array<bool, kNodes> given{}, ended{};
   std::optional<rtl::CallCase> collective;
   std::optional<std::size_t> program;  ///< slot
-  std::vector<std::byte> message;      ///< what the receiver gets
+  std::vector<std::byte> message;      ///< what the receiver gets, or what a put or a get brings
+  std::uint32_t target = 0;            ///< of a put or a get
+  std::uint64_t place = 0;             ///< in the target's memory
   std::optional<ErrorCode> code;       ///< that it must end with; none: ok with the right result, or timeout
   std::uint64_t last_given = 0;
 
@@ -177,6 +180,7 @@ class Soak {
     for (std::uint32_t node = 0; node < communicator.size; ++node) {
       hosts_[node].create_communicator(communicator.place, 20 + communicator.place, communicator.size,
                                        communicator.agreed, communicator.changes);
+      hosts_[node].set_window(communicator.place, sim::Node::kMemoryAddress, kAreas * rtl::CallCase::kArea);
     }
   }
 
@@ -256,7 +260,13 @@ class Soak {
       own.store(rtl::ProgramCase::src(address(item)), loaded_[*item.program]->inputs[node].src);
       own.store(rtl::ProgramCase::dst(address(item)), loaded_[*item.program]->inputs[node].dst);
     }
-    if (!item.message.empty()) {
+    if (item.kind == Kind::kOneSided) {
+      const CallDescriptor& call = *item.descriptors[node];
+      const std::vector<std::byte> nothing(item.message.size(), std::byte{0xa5});
+      const bool puts = call.collective == Collective::kPut;
+      own.store(puts ? call.src_address : call.dst_address, puts ? item.message : nothing);
+      cluster_.node(item.target).store(item.place, puts ? nothing : item.message);
+    } else if (!item.message.empty()) {
       const bool sends = item.descriptors[node]->collective == Collective::kSend;
       own.store(sends ? item.descriptors[node]->src_address : item.descriptors[node]->dst_address,
                 sends ? item.message : std::vector<std::byte>(item.message.size(), std::byte{0xa5}));
@@ -308,7 +318,16 @@ class Soak {
       own.load(rtl::ProgramCase::dst(address(item)), result);
       if (result != expected) complain("has another result than the interpreter");
     }
-    if (!item.message.empty() && item.descriptors[node]->collective == Collective::kRecv) {
+    if (item.kind == Kind::kOneSided) {
+      std::vector<std::byte> result(item.message.size());
+      const CallDescriptor& call = *item.descriptors[node];
+      if (call.collective == Collective::kPut) {
+        cluster_.node(item.target).load(item.place, result);
+      } else {
+        own.load(call.dst_address, result);
+      }
+      if (result != item.message) complain("has brought something else");
+    } else if (!item.message.empty() && item.descriptors[node]->collective == Collective::kRecv) {
       std::vector<std::byte> result(item.message.size());
       own.load(item.descriptors[node]->dst_address, result);
       if (result != item.message) complain("has received something else than was sent");
@@ -391,8 +410,10 @@ class Soak {
     bool made = false;
     if (what < 62) {
       made = collective(item);
-    } else if (what < 76) {
+    } else if (what < 72) {
       made = message(item);
+    } else if (what < 78) {
+      made = one_sided(item);
     } else if (what < 84) {
       made = program(item);
     } else if (what < 87) {
@@ -481,11 +502,12 @@ class Soak {
     call.size = communicators_[spec.communicator].size;
     call.dtype = any_datatype();
     call.count = any_count(call.dtype);
-    if (kind == Kind::kMessage) {
-      call.collective = Collective::kSend;
+    if (kind == Kind::kMessage || kind == Kind::kOneSided) {
+      call.collective = kind == Kind::kMessage ? Collective::kSend : one_in(2) ? Collective::kPut : Collective::kGet;
       spec.from = static_cast<std::uint32_t>(below(call.size));
       call.root = static_cast<std::uint32_t>((spec.from + 1 + below(call.size - 1)) % call.size);
       spec.tag = static_cast<std::uint32_t>(below(3));
+      // What brings nothing could not be told from what was not done.
       call.count = std::max<std::uint64_t>(1, call.count);
     } else {
       spec.algorithm = table_[below(table_.size())];
@@ -577,8 +599,37 @@ class Soak {
     CallDescriptor& receive = item.descriptors[spec->call.root].emplace(call);
     receive.collective = Collective::kRecv;
     receive.root = spec->from;
-    receive.dst_address = address(item) + (1U << 20U) + 4 * below(20);
+    receive.dst_address = address(item) + kPlace + 4 * below(20);
     receive.dst_bytes = bytes;
+    return true;
+  }
+
+  /// The window is all memory that calls have, and a call's area is its own on every node.
+  bool one_sided(Item& item) {
+    const auto spec = any_spec(Kind::kOneSided);
+    if (!spec) return false;
+    item.kind = Kind::kOneSided;
+    take_area(item);
+    join(item, spec->communicator);
+    const std::uint64_t bytes = spec->call.count * bytes_of(spec->call.dtype);
+    item.message = rtl::small_values(spec->call.dtype, bytes, random_());
+    item.target = spec->call.root;
+    item.place = address(item) + kPlace + 4 * below(40);
+    CallDescriptor& call = item.descriptors[spec->from].emplace();
+    call.collective = spec->call.collective;
+    call.dtype = spec->call.dtype;
+    call.communicator = communicators_[spec->communicator].place;
+    call.count = spec->call.count;
+    call.root = item.target;
+    call.call_id = item.id;
+    call.window_offset = item.place - sim::Node::kMemoryAddress;
+    const bool puts = call.collective == Collective::kPut;
+    (puts ? call.src_address : call.dst_address) = address(item) + 4 * below(40);
+    (puts ? call.src_bytes : call.dst_bytes) = bytes;
+    if (!one_in(8)) return true;
+    // No such place.
+    item.code = ErrorCode::kBufferTooSmall;
+    call.window_offset += kAreas * rtl::CallCase::kArea;
     return true;
   }
 

@@ -235,6 +235,40 @@ TEST_F(Gets, BeyondTheWindowAreRefused) {
   EXPECT_EQ(node(0).failed(1), too_small);
 }
 
+// A move may follow a get by segments, as any other: it goes on when the get is complete.
+TEST_F(Gets, AreFollowedBySegments) {
+  MachineSettings settings;
+  settings.segment_bytes = 512;
+  make(2, settings);
+  for (const std::uint64_t count : {64U, 500U, 5001U, 15'000U}) {
+    const Put get{0, 1, 3, 77, count, Datatype::kByte, 0, true};
+    Program program = job_of(get).programs[0];
+    ASSERT_EQ(program.moves.size(), 1U);
+    // The result once more, behind itself, and twice.
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      Move copy;
+      copy.kind = MoveKind::kMove;
+      copy.dtype = Datatype::kByte;
+      copy.count = count;
+      copy.segment_dependency0 = 1;
+      copy.op0 = program.moves[0].local;
+      copy.op0.offset = k * count;
+      copy.local = program.moves[0].local;
+      copy.local.offset = (k + 1) * count;
+      program.moves.push_back(copy);
+    }
+    const auto result = result_of(get);
+    const std::pair<std::uint64_t, std::uint64_t> own{place(get), 3 * count}, none{0, 0};
+    node(0).begin(get.slot, job_of(get).call, program, 0, {{none, own, none, none, {get.offset, 0}}});
+    EXPECT_LT(finish(0, get.slot), 20'000U);
+    EXPECT_EQ(node(0).failed(get.slot), 0);
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      const auto at = node(0).memory().begin() + static_cast<std::ptrdiff_t>(place(get) + k * count);
+      EXPECT_TRUE(std::equal(result.begin(), result.end(), at)) << "copy " << k << " of " << count << " bytes";
+    }
+  }
+}
+
 TEST_F(Gets, ThatMemoryRefusesFail) {
   make(2, {});
   node(0).break_memory(4);

@@ -38,7 +38,7 @@ class Bench:
         self.asked: tuple[int, int] | None = None
         self.asked_for = 0
         self.pause = never
-        self.counts = dict.fromkeys(("limits", "unlimited", "waits", "kicks", "stale"), 0)
+        self.counts = dict.fromkeys(("limits", "unlimited", "waits", "kicks", "stale", "all at once"), 0)
         for name in ("push_valid", "end_valid", "wait_valid", "clear_valid", "kick_ready"):
             getattr(dut, f"{name}_i").value = 0
 
@@ -116,14 +116,18 @@ class Bench:
             number = rng.choice(open_[:4])
             move = self.calls[slot][number]
             stale = rng.random() < 0.05
-            step = rng.choice((0, min(64, self.left(slot, number))))
+            # A get is there all at once, and says no length.
+            all_ = len(move.made) == 1 and rng.random() < 0.1
+            step = 0 if all_ else rng.choice((0, min(64, self.left(slot, number))))
             dut.end_valid_i.value = 1
             dut.end_id_i.value = slot * WINDOW + number % WINDOW
             dut.end_generation_i.value = (self.generation[slot] + 2 * stale) % 4
             dut.end_bytes_i.value = step
+            dut.end_all_i.value = int(all_)
             self.counts["stale"] += stale
+            self.counts["all at once"] += all_
             if not stale:
-                move.made.append((self.cycle + 1, move.made[-1][1] + step))
+                move.made.append((self.cycle + 1, ALL if all_ else move.made[-1][1] + step))
         for s in range(CALLS):
             while self.head[s] < len(self.calls[s]) and not self.left(s, self.head[s]):
                 # It retires some time after its last end.
@@ -144,7 +148,7 @@ class Bench:
 
     def left(self, slot: int, number: int) -> int:
         move = self.calls[slot][number]
-        return move.total - move.made[-1][1]
+        return max(0, move.total - move.made[-1][1])
 
     async def run(self, cycles: int) -> None:
         """So many cycles."""
@@ -170,6 +174,7 @@ async def limits_and_kicks(dut):
     assert bench.counts["waits"] > 100
     assert bench.counts["kicks"] > 150
     assert bench.counts["stale"] > 50
+    assert bench.counts["all at once"] > 50
 
 
 def test_unisono_producers():
