@@ -1,7 +1,8 @@
-// Example of a kernel: adds two vectors of int32 and sends the sum to another rank, without the host.
+// Example of a kernel: adds two vectors of int32 and brings the sum to another rank, without the host: as a message that
+// the peer receives, or put into its window.
 //
 // Started once with its arguments, it makes three calls on its call stream: copy the first vector from memory to its
-// stream 0, copy the second one to its stream 1, and send what comes on a stream of its own. It adds word by word what
+// stream 0, copy the second one to its stream 1, and send or put what comes on a stream of its own. It adds word by word what
 // the engine gives, and gives the sums back. When all three calls have been answered, it says that it is done, with the
 // code of the first that failed.
 //
@@ -26,7 +27,9 @@ module unisono_kernel_vector_add
   output logic        start_ready_o,
   input  logic [31:0] communicator_i,
   input  logic [31:0] peer_i,
+  input  logic        put_i,                   // to place_i in the peer's window; else as a message with tag_i
   input  logic [31:0] tag_i,
+  input  logic [63:0] place_i,
   input  logic [31:0] count_i,                 // elements
   input  logic [63:0] a_address_i,
   input  logic [63:0] b_address_i,
@@ -94,9 +97,10 @@ module unisono_kernel_vector_add
       end
       default: begin
         // What this kernel gives goes to the peer.
-        call.collective = CollectiveSend;
+        call.collective = put_i ? CollectivePut : CollectiveSend;
         call.root = peer_i;
-        call.tag = tag_i;
+        call.tag = put_i ? '0 : tag_i;
+        call.window_offset = put_i ? place_i : '0;
         call.src_stream = 1'b1;
         call.src_address = 64'(PortSum);
       end

@@ -1,5 +1,5 @@
-// Kernels on the streams of whole engines: the example adds vectors and sends the sum, without the host; how long it
-// takes from a kernel's call to the first word on the network; what is refused.
+// Kernels on the streams of whole engines: the example adds vectors and sends or puts the sum, without the host; how
+// long it takes from a kernel's call to the first word on the network; what is refused.
 #include <Vunisono_kernel_vector_add.h>
 #include <gtest/gtest.h>
 
@@ -59,12 +59,18 @@ class VectorAdd : public sim::Kernel {
   void start(std::uint32_t peer, std::uint32_t tag, std::uint32_t count, std::uint64_t a, std::uint64_t b) {
     top_->communicator_i = kPlace;
     top_->peer_i = peer;
+    top_->put_i = 0;
     top_->tag_i = tag;
     top_->count_i = count;
     top_->a_address_i = a;
     top_->b_address_i = b;
     top_->start_valid_i = 1;
     done_ = false;
+  }
+  void start_to_put(std::uint32_t peer, std::uint64_t place, std::uint32_t count, std::uint64_t a, std::uint64_t b) {
+    start(peer, 99, count, a, b);
+    top_->put_i = 1;
+    top_->place_i = place;
   }
   bool done() const { return done_; }
   std::uint16_t code() const { return code_; }
@@ -272,6 +278,43 @@ TEST_F(Kernels, AddVectorsAndSendTheSum) {
       EXPECT_EQ(got, sums[1 - node]) << count << " elements, node " << node;
     }
   }
+  for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(nullptr);
+}
+
+// The sum goes to a place in the peer's window; the peer does nothing for it. Done means that it is there.
+TEST_F(Kernels, AddVectorsAndPutTheSum) {
+  VectorAdd kernels[2] = {VectorAdd(5, 20), VectorAdd(6, 0)};
+  for (std::uint32_t node = 0; node < 2; ++node) {
+    cluster_.node(node).attach(&kernels[node]);
+    hosts_[node].set_window(kPlace, kSum, 200'000);
+  }
+  std::mt19937 random(7);
+  for (const std::uint32_t count : {16U, 1U, 20'000U, 37U}) {
+    std::array<std::vector<std::uint32_t>, 2> sums;
+    for (std::uint32_t node = 0; node < 2; ++node) {
+      std::vector<std::uint32_t> a(count), b(count);
+      sums[node].resize(count);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        a[i] = random();
+        b[i] = random();
+        sums[node][i] = a[i] + b[i];
+      }
+      cluster_.node(node).store(kA, std::as_bytes(std::span(a)));
+      cluster_.node(node).store(kB, std::as_bytes(std::span(b)));
+      kernels[node].start_to_put(1 - node, 20 + 4 * count, count, kA, kB);
+    }
+    for (std::uint32_t node = 0; node < 2; ++node) {
+      ASSERT_NO_FATAL_FAILURE(run_until([&] { return kernels[node].done(); }));
+      EXPECT_EQ(kernels[node].code(), 0);
+      std::vector<std::uint32_t> got(count);
+      cluster_.node(1 - node).load(kSum + 20 + 4 * std::uint64_t{count}, std::as_writable_bytes(std::span(got)));
+      EXPECT_EQ(got, sums[node]) << count << " elements of node " << node;
+    }
+  }
+  // What does not fit is refused, and the kernel is told.
+  kernels[0].start_to_put(1, 199'999, 1, kA, kB);
+  ASSERT_NO_FATAL_FAILURE(run_until([&] { return kernels[0].done(); }));
+  EXPECT_EQ(kernels[0].code(), static_cast<std::uint16_t>(ErrorCode::kBufferTooSmall));
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(nullptr);
 }
 
