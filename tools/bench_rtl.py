@@ -408,6 +408,44 @@ def _jitter(lines: list[Line], printer: Printer) -> None:
     )
 
 
+STALLS = {
+    "cpu_busy": "cpu",
+    "stall_read": "read",
+    "stall_write": "write",
+    "stall_tx_data": "tx data",
+    "stall_tx_network": "tx net",
+    "stall_lane": "lane",
+    "stall_credit": "credit",
+    "stall_grant": "grant",
+    "stall_space": "space",
+    "stall_arrival": "arrival",
+    "stall_producer": "prod.",
+    "stall_window": "wind.",
+}
+
+
+def _stalls(lines: list[Line], printer: Printer) -> None:
+    printer.table(
+        "Who waits for whom, 8 engines: % of the cycles in which an engine has a call",
+        ("what", "bytes", "cycles", *STALLS.values()),
+        [
+            (
+                line["what"],
+                size(line["bytes"]),
+                str(line["cycles"]),
+                *(f"{100 * line[name]:.0f}" for name in STALLS),
+            )
+            for line in lines
+        ],
+        (
+            "They overlap: one move may wait for credit, another for memory (docs/rtl/counters.md). cpu: the "
+            "microcontroller works; prod.: a move waits for the one that it follows; wind.: more moves than places.",
+            "All-reduces and broadcasts are of the buffer, gathers and all-to-alls of its eighths; sends go from node "
+            "0 to node 1, so six engines of eight have no calls.",
+        ),
+    )
+
+
 SECTIONS: dict[str, Callable[[list[Line], Printer], None]] = {
     "nop": _nop,
     "send": _send,
@@ -419,6 +457,7 @@ SECTIONS: dict[str, Callable[[list[Line], Printer], None]] = {
     "protocols": _protocols,
     "incast": _incast,
     "jitter": _jitter,
+    "stalls": _stalls,
 }
 
 
@@ -463,7 +502,9 @@ def main() -> int:
     amount.add_argument("--quick", action="store_true", help="few sizes")
     amount.add_argument("--full", action="store_true", help="4 MB too")
     parser.add_argument(
-        "--only", metavar="SECTION,...", help="nop send latency collectives scaling segments protocols incast jitter"
+        "--only",
+        metavar="SECTION,...",
+        help="nop send latency collectives scaling segments protocols incast jitter stalls",
     )
     parser.add_argument("--seeds", type=int, help="of the jitter; 250, or 20 with --quick")
     parser.add_argument("--outstanding", type=int, help="sends and receives at once, 1 to 8")

@@ -712,6 +712,67 @@ void measure_jitter(const Options& options) {
   tell("send, 4 ranks, 1 KB, to the answer of the receive", &Jittered::send);
 }
 
+// -- stalls
+// ------------------------------------------------------------------------------------------------------------
+
+using Counts = std::array<std::uint64_t, kAllCounter.size()>;
+
+/// The counters of all engines, summed.
+Counts counts_of(Job& job) {
+  Counts counts{};
+  for (std::uint32_t node = 0; node < job.size(); ++node) {
+    for (const Counter counter : kAllCounter) {
+      const std::uint32_t at = exchange::kCounters + 8 * static_cast<std::uint32_t>(counter);
+      const std::uint64_t low = job.host(node).read(at);
+      counts[static_cast<std::size_t>(counter)] += low | std::uint64_t{job.host(node).read(at + 4)} << 32U;
+    }
+  }
+  return counts;
+}
+
+/// What calls whose arguments are known wait for: parts of the cycles in which an engine has a call. They overlap.
+void measure_stalls(const Options& options) {
+  constexpr Counter kStalls[] = {Counter::kCpuBusy,      Counter::kStallRead,      Counter::kStallWrite,
+                                 Counter::kStallTxData,  Counter::kStallTxNetwork, Counter::kStallLane,
+                                 Counter::kStallCredit,  Counter::kStallGrant,     Counter::kStallSpace,
+                                 Counter::kStallArrival, Counter::kStallProducer,  Counter::kStallWindow};
+  constexpr std::uint32_t kRanks = 8;
+  const auto job = job_of(kRanks);
+  const auto tell = [&](const std::string& what, std::uint64_t bytes, const auto& once) {
+    once();
+    job->settle();
+    const Counts before = counts_of(*job);
+    const std::uint64_t cycles = once();
+    job->settle();
+    const Counts after = counts_of(*job);
+    const auto difference = [&](Counter counter) {
+      return static_cast<double>(after[static_cast<std::size_t>(counter)] - before[static_cast<std::size_t>(counter)]);
+    };
+    const double busy = std::max(1.0, difference(Counter::kBusy));
+    Line line("stalls");
+    line.add("what", what).add("bytes", bytes).time(cycles);
+    line.add("busy", busy / kRanks / static_cast<double>(cycles));
+    for (const Counter counter : kStalls) line.add(name_of(counter), difference(counter) / busy);
+  };
+  for (const std::uint64_t bytes : sizes_of(options, {64, 64 * kKi}, {64, 8 * kKi, 64 * kKi}, kMi)) {
+    for (const auto& [collective, name] : {std::pair(Collective::kBcast, "binomial"),
+                                           {Collective::kAllreduce, "ring"},
+                                           {Collective::kAllreduce, "recursive_doubling"},
+                                           {Collective::kGather, "linear"},
+                                           {Collective::kAlltoall, "scattered"}}) {
+      const std::uint64_t blocks =
+          collective == Collective::kGather || collective == Collective::kAlltoall ? kRanks : 1;
+      Work work{collective, find_algorithm(collective, name), std::max<std::uint64_t>(1, bytes / 4 / blocks), 0,
+                kPlace};
+      tell(
+          std::string(name_of(collective)) + " " + (name == std::string_view("recursive_doubling") ? "doubling" : name),
+          bytes, [&] { return job->run(work).cycles; });
+    }
+    tell("send, " + std::to_string(kOutstanding) + " at once", bytes,
+         [&] { return stream(*job, bytes, bytes < kKi ? 64 : 8, kOutstanding).cycles; });
+  }
+}
+
 // -- the program
 // --------------------------------------------------------------------------------------------------------
 
@@ -728,12 +789,13 @@ constexpr Section kSections[] = {{"nop", measure_nop},
                                  {"segments", measure_segments},
                                  {"protocols", measure_protocols},
                                  {"incast", measure_incast},
-                                 {"jitter", measure_jitter}};
+                                 {"jitter", measure_jitter},
+                                 {"stalls", measure_stalls}};
 
 constexpr const char* kUsage =
     "usage: bench_rtl [--quick | --full] [--only SECTION,...] [--seeds N] [--outstanding N]\n"
     "\n"
-    "sections: nop send latency collectives scaling segments protocols incast jitter\n"
+    "sections: nop send latency collectives scaling segments protocols incast jitter stalls\n"
     "  --quick   few sizes, a minute or two;  --full  4 MB too\n"
     "  --outstanding  sends and receives at once, 1 to 8\n";
 

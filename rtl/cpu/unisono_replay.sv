@@ -158,7 +158,8 @@ module unisono_replay
 
   logic [Entries-1:0] known_q;
 
-  // The microcontroller has a start whose first move is still to come.
+  // The microcontroller has a start whose first move is still to come. (A first step without moves is over, too: the
+  // next one would wait for this slot's turn, behind the starts that wait here.)
   logic starting_q;
   slot_t starting_slot_q;
 
@@ -345,6 +346,7 @@ module unisono_replay
       starting_q <= 1'b1;
       starting_slot_q <= cpu_work_o.slot;
     end else if ((cpu_moves && cpu_move_slot_i == starting_slot_q) ||
+                 (cpu_step_valid_i && cpu_step_slot_i == starting_slot_q) ||
                  (cpu_fail_valid_i && cpu_fail_slot_i == starting_slot_q)) begin
       starting_q <= 1'b0;
     end

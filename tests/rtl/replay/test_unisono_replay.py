@@ -291,7 +291,9 @@ class Bench:
                 return
             self.cpu.append(("context", slot, None))
         program = call.program
-        for index in range(self.cpu_next[slot], min(self.cpu_next[slot] + STEP, len(program.moves))):
+        # A step may have no moves at all, also the first: those of a rank that has nothing to do in it.
+        amount = STEP if program.space == POINT_TO_POINT else self.rng.choice((STEP, STEP, STEP, 3, 0))
+        for index in range(self.cpu_next[slot], min(self.cpu_next[slot] + amount, len(program.moves))):
             for word in program.lists[index]:
                 self.cpu.append(("list", slot, (self.cpu_words[slot], word)))
                 self.cpu_words[slot] += 1
