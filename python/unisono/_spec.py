@@ -644,8 +644,10 @@ MOVE_BYTES: Final = 64
 MAX_STREAM_PORTS: Final = 16
 #: Programs that a device holds at once.
 LOADED_PROGRAMS: Final = 8
-#: Moves of each, on one rank.
+#: Moves of each that a device holds itself; those after them stand in its memory.
 LOADED_MOVES: Final = 32
+#: Moves of each, on one rank.
+PROGRAM_MOVES: Final = 4096
 #: Words of its peer lists.
 LOADED_WORDS: Final = 64
 #: Session of a device's transport that leads back to itself; those of the network are below.
@@ -1616,7 +1618,8 @@ class Exchange(IntEnum):
     COUNTERS = 0x0200
     #: registers of the transport: a word for each session, then counters and limits
     TRANSPORT = 0x0400
-    #: loads programs: slot, list word, move word, signature; docs/rtl/replay.md
+    #: loads programs: slot, list word, move word, signature, address (2) and number of the moves that stand in memory;
+    #: docs/rtl/replay.md
     PROGRAMS = 0x0800
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
@@ -1701,7 +1704,12 @@ REGISTERS: Final[tuple[Register, ...]] = (
         "rw",
         "registers of the transport: a word for each session, then counters and limits",
     ),
-    Register(Exchange.PROGRAMS, 16, "rw", "loads programs: slot, list word, move word, signature; docs/rtl/replay.md"),
+    Register(
+        Exchange.PROGRAMS,
+        32,
+        "rw",
+        "loads programs: slot, list word, move word, signature, address (2) and number of the moves that stand in memory; docs/rtl/replay.md",
+    ),
     Register(Exchange.RX_BUFFERS, 4096, "ro", "state of the receive buffers"),
     Register(
         Exchange.COMMUNICATORS,

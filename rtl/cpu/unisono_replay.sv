@@ -10,7 +10,9 @@
 // before it.
 // A program that is longer than MoveCount moves or ListCount words of lists is not kept, and one whose call
 // fails neither.
-// Programs of the user are loaded by the host, and called by their slot. Each takes an entry for good.
+// Programs of the user are loaded by the host, and called by their slot. Each takes an entry for good. What they have
+// more than MoveCount moves stands in memory: unisono_program_fetch is told of it when such a call begins, and gives
+// it move by move. While a call's next moves are not there, waits_o asks that it is not given an item.
 //
 // Latency: from a start item to the first move 10 cycles, also when the call turns out to be new and the item
 // goes to the microcontroller; other items pass within the cycle. Throughput: one move per cycle.
@@ -25,7 +27,9 @@ module unisono_replay
   parameter int unsigned Entries = 16,
   parameter int unsigned Programs = LoadedPrograms,
   parameter int unsigned MoveCount = LoadedMoves,
+  parameter int unsigned MostMoves = ProgramMoves,     // of a program that is loaded
   parameter int unsigned ListCount = LoadedWords,
+  localparam int unsigned RestWidth = $clog2(MostMoves - MoveCount + 1),
   localparam int unsigned PlaceWidth = $clog2(Communicators) + 3,
   localparam int unsigned ListAddressWidth = $clog2(ListWords)
 ) (
@@ -87,10 +91,24 @@ module unisono_replay
   // The host: words of ExchangePrograms.
   input  logic                        program_valid_i,
   output logic                        program_ready_o,
-  input  logic [1:0]                  program_word_i,
+  input  logic [2:0]                  program_word_i,
   input  logic [31:0]                 program_data_i,
   output logic [31:0]                 program_state_o,
   output logic [Programs-1:0]         program_loaded_o,
+
+  // Moves that stand in memory; see unisono_program_fetch.
+  output logic                        rest_begin_valid_o,
+  output logic [SlotWidth-1:0]        rest_begin_slot_o,
+  output logic [63:0]                 rest_begin_address_o,
+  output logic [RestWidth-1:0]        rest_begin_moves_o,
+  input  logic [Slots-1:0]            rest_ready_i,
+  output logic                        rest_want_o,
+  output logic [SlotWidth-1:0]        rest_want_slot_o,
+  input  logic                        rest_valid_i,
+  output logic                        rest_ready_o,
+  input  move_t                       rest_move_i,
+  // Of these slots, an item would find no moves yet.
+  output logic [Slots-1:0]            waits_o,
 
   // A call is given out from here.
   output logic                        replayed_o
@@ -107,6 +125,10 @@ module unisono_replay
     $error("unisono_replay: MoveCount and ListCount must be powers of two, at least a step, at most a pool");
   end
 
+  if (MostMoves <= MoveCount || MoveCount % MovesPerStep != 0) begin : gen_bad_rest
+    $error("unisono_replay: MostMoves must be more than MoveCount, which must be whole steps");
+  end
+
   localparam int unsigned EntryWidth = $clog2(Entries);
   localparam int unsigned IndexWidth = $clog2(MoveCount);
   localparam int unsigned ListWidth = $clog2(ListCount);
@@ -116,7 +138,8 @@ module unisono_replay
   localparam int unsigned Life = CommunicatorCrowded + 1;
 
   typedef logic [EntryWidth-1:0] entry_t;
-  typedef logic [IndexWidth:0] moves_t;
+  typedef logic [$clog2(MostMoves+1)-1:0] moves_t;
+  typedef logic [RestWidth-1:0] rest_t;
   typedef logic [ListWidth:0] lists_t;
   typedef logic [SlotWidth-1:0] slot_t;
 
@@ -362,13 +385,15 @@ module unisono_replay
   // ------------------------------------------------------------------------------------------- keeping
 
   logic cpu_lists, keeps_move, keeps_list, keeps_context, keeps_length, too_long;
-  logic begins, lists_more, moves_more, loads, load_bad_q, load_in_use;
+  logic begins, lists_more, moves_more, loads, load_odd, load_bad_q, load_in_use;
   logic [ProgramWidth-1:0] load_slot, load_slot_q;
   entry_t load_entry;
   moves_t load_moves_q;
   lists_t load_lists_q;
   logic [3:0] load_word_q;
   logic [14:0][31:0] load_words_q;
+  rest_t load_rest_q;
+  logic [1:0][31:0] load_address_q;
   assign cpu_lists = cpu_list_valid_i && recording_q[cpu_list_slot_i];
   assign keeps_list = cpu_lists && 32'(cpu_list_index_i) < ListCount;
   assign keeps_move = cpu_moves && recording_q[cpu_move_slot_i] && !cpu_move_end_i && !too_long;
@@ -386,7 +411,7 @@ module unisono_replay
     end
     if (keeps_length || loads) begin
       lengths[loads ? load_entry : entry_of_q[cpu_move_slot_i]] <=
-          loads ? '{moves: load_moves_q, lists: load_lists_q}
+          loads ? '{moves: load_moves_q + moves_t'(load_rest_q), lists: load_lists_q}
                 : '{moves: count_q[cpu_move_slot_i], lists: lists_q[cpu_move_slot_i]};
     end
   end
@@ -399,13 +424,14 @@ module unisono_replay
   assign load_slot = begins ? program_data_i[ProgramWidth-1:0] : load_slot_q;
   assign load_entry = ~entry_t'(load_slot);
   assign program_ready_o = !(cpu_context_valid_i || cpu_move_valid_i || cpu_list_valid_i);
-  assign begins = program_valid_i && program_ready_o && program_word_i == 2'd0;
-  assign lists_more = program_valid_i && program_ready_o && program_word_i == 2'd1 && !load_bad_q &&
+  assign begins = program_valid_i && program_ready_o && program_word_i == 3'd0;
+  assign lists_more = program_valid_i && program_ready_o && program_word_i == 3'd1 && !load_bad_q &&
                       !load_lists_q[ListWidth];
-  assign moves_more = program_valid_i && program_ready_o && program_word_i == 2'd2 && !load_bad_q &&
+  assign moves_more = program_valid_i && program_ready_o && program_word_i == 3'd2 && !load_bad_q &&
                       load_word_q == '1 && !load_moves_q[IndexWidth];
-  assign loads = program_valid_i && program_ready_o && program_word_i == 2'd3 && !load_bad_q &&
-                 load_word_q == '0;
+  // In memory there are only moves that find no place here.
+  assign load_odd = load_word_q != '0 || (load_rest_q != '0 && !load_moves_q[IndexWidth]);
+  assign loads = program_valid_i && program_ready_o && program_word_i == 3'd3 && !load_bad_q && !load_odd;
   always_comb begin
     load_in_use = state_q == StLook && entry_q == load_entry;
     for (int s = 0; s < int'(Slots); s++) begin
@@ -419,10 +445,15 @@ module unisono_replay
       load_moves_q <= '0;
       load_lists_q <= '0;
       load_word_q <= '0;
+      load_rest_q <= '0;
     end
-    if (program_valid_i && program_ready_o && program_word_i == 2'd2) begin
-      load_word_q <= load_word_q + 4'd1;
-      if (load_word_q != '1) load_words_q[load_word_q] <= program_data_i;
+    if (program_valid_i && program_ready_o) begin
+      if (program_word_i == 3'd2) begin
+        load_word_q <= load_word_q + 4'd1;
+        if (load_word_q != '1) load_words_q[load_word_q] <= program_data_i;
+      end
+      if (program_word_i inside {3'd4, 3'd5}) load_address_q[program_word_i[0]] <= program_data_i;
+      if (program_word_i == 3'd6) load_rest_q <= rest_t'(program_data_i);
     end
     if (lists_more) load_lists_q <= load_lists_q + 1'b1;
     if (moves_more) load_moves_q <= load_moves_q + 1'b1;
@@ -437,8 +468,9 @@ module unisono_replay
         loaded_q[program_data_i[ProgramWidth-1:0]] <= 1'b0;
       end
     end else if (program_valid_i && program_ready_o) begin
-      if ((program_word_i == 2'd1 && load_lists_q[ListWidth]) ||
-          (program_word_i == 2'd2 && load_moves_q[IndexWidth]) || (program_word_i == 2'd3 && load_word_q != '0)) begin
+      if ((program_word_i == 3'd1 && load_lists_q[ListWidth]) ||
+          (program_word_i == 3'd2 && load_moves_q[IndexWidth]) || (program_word_i == 3'd3 && load_odd) ||
+          (program_word_i == 3'd6 && program_data_i > MostMoves - MoveCount)) begin
         load_bad_q <= 1'b1;
       end
       if (loads) loaded_q[load_slot_q] <= 1'b1;
@@ -543,10 +575,30 @@ module unisono_replay
     .rd_addr_i({state_q == StLook ? entry_q : play_entry_q, list_index}), .rd_data_o(list_kept)
   );
 
+  // Those in memory. The call is made known in the first cycle in which it is given out.
+  (* ram_style = "distributed" *) logic [63:0] rests [Programs];
+  logic rest, begins_play_q;
+  always_ff @(posedge clk_i) begin
+    if (loads) rests[load_slot_q] <= load_address_q;
+    begins_play_q <= rst_ni && replayed_o;
+  end
+  assign rest_begin_valid_o = begins_play_q && length_q.moves > moves_t'(MoveCount);
+  assign rest_begin_slot_o = slot_q;
+  assign rest_begin_address_o = rests[~play_entry_q[ProgramWidth-1:0]];
+  assign rest_begin_moves_o = rest_t'(length_q.moves - moves_t'(MoveCount));
+
+  assign rest = play_count_q >= moves_t'(MoveCount);
+  assign rest_want_o = state_q == StPlay && rest;
+  assign rest_want_slot_o = slot_q;
+  assign rest_ready_o = rest_want_o && own_moves && !own_end;
+  for (genvar s = 0; s < int'(Slots); s++) begin : gen_waits
+    assign waits_o[s] = playing_q[s] && count_q[s] >= moves_t'(MoveCount) && !rest_ready_i[s];
+  end
+
   assign own_end = play_count_q == length_q.moves;
   assign list_left = sent_q != length_q.lists;
   assign own_valid = state_q == StPlay && settle_q == '0 &&
-                     (own_end ? !list_left : have_q && left_q != '0 && kept.lists <= sent_q);
+                     (own_end ? !list_left : left_q != '0 && (rest ? rest_valid_i : have_q && kept.lists <= sent_q));
   assign own_list = state_q == StPlay && have_list_q && list_left && !cpu_list_valid_i;
 
   // The first word of each is fetched while the arguments are compared; in a later step, when it begins.
@@ -583,7 +635,7 @@ module unisono_replay
   logic own_q, held_q, own;
   assign own = held_q ? own_q : own_valid && (!cpu_move_valid_i || !own_q);
   assign move_valid_o = own ? own_valid : cpu_move_valid_i;
-  assign move_o = own ? kept.move : cpu_move_i;
+  assign move_o = !own ? cpu_move_i : rest ? rest_move_i : kept.move;
   assign move_slot_o = own ? slot_q : cpu_move_slot_i;
   assign move_end_o = own ? own_end : cpu_move_end_i;
   assign cpu_move_ready_o = !own && move_ready_i;

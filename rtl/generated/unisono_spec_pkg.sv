@@ -638,8 +638,10 @@ package unisono_spec_pkg;
   localparam int unsigned MaxStreamPorts = 32'd16;
   // programs that a device holds at once
   localparam int unsigned LoadedPrograms = 32'd8;
-  // moves of each, on one rank
+  // moves of each that a device holds itself; those after them stand in its memory
   localparam int unsigned LoadedMoves = 32'd32;
+  // moves of each, on one rank
+  localparam int unsigned ProgramMoves = 32'd4096;
   // words of its peer lists
   localparam int unsigned LoadedWords = 32'd64;
   // session of a device's transport that leads back to itself; those of the network are below
@@ -1253,9 +1255,10 @@ package unisono_spec_pkg;
   // rw: registers of the transport: a word for each session, then counters and limits
   localparam int unsigned ExchangeTransportOffset = 32'h0400;
   localparam int unsigned ExchangeTransportBytes = 32'd1024;
-  // rw: loads programs: slot, list word, move word, signature; docs/rtl/replay.md
+  // rw: loads programs: slot, list word, move word, signature, address (2) and number of the moves
+  // that stand in memory; docs/rtl/replay.md
   localparam int unsigned ExchangeProgramsOffset = 32'h0800;
-  localparam int unsigned ExchangeProgramsBytes = 32'd16;
+  localparam int unsigned ExchangeProgramsBytes = 32'd32;
   // ro: state of the receive buffers
   localparam int unsigned ExchangeRxBuffersOffset = 32'h1000;
   localparam int unsigned ExchangeRxBuffersBytes = 32'd4096;

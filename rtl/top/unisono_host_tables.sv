@@ -44,7 +44,7 @@ module unisono_host_tables
   // Loading of programs; see unisono_replay.
   output logic        program_valid_o,
   input  logic        program_ready_i,
-  output logic [1:0]  program_word_o,
+  output logic [2:0]  program_word_o,
   output logic [31:0] program_data_o,
   input  logic [31:0] program_state_i,
 
@@ -170,7 +170,7 @@ module unisono_host_tables
   assign reg_data_o  = data_i;
 
   assign program_valid_o = state_q == Program && write_q;
-  assign program_word_o  = address_i[3:2];
+  assign program_word_o  = address_i[4:2];
   assign program_data_o  = data_i;
 
   // Sessions first; what follows are the transport's counters, limit and sizes.
