@@ -137,6 +137,7 @@ class DeviceEngine::Impl {
     std::uint32_t signature = 0;  ///< of its calls
     std::uint32_t users = 0;      ///< calls that the device works on
     std::uint64_t used = 0;       ///< when it was called last
+    std::shared_ptr<Image> rest;  ///< its moves that the device has no place for but its memory
   };
 
   /// A communicator, and its place in the device's table.
@@ -536,8 +537,11 @@ class DeviceEngine::Impl {
 
   /// Refuses what no state of the device has room for.
   void check_size(const Work& work) const {
-    if (work.call->call.collective == Collective::kProgram) check_program_size(work);
     std::uint64_t bytes = 0;
+    if (work.call->call.collective == Collective::kProgram) {
+      check_program_size(work);
+      bytes = kMoveBytes * rest_of(*work.call->program).size();
+    }
     for (const Region region : {Region::kSrc, Region::kDst, Region::kScratch, Region::kParams}) {
       bytes += work.region(region).bytes;
     }
@@ -554,10 +558,10 @@ class DeviceEngine::Impl {
       throw Error(code, "program on communicator " + std::to_string(work.group->state.number) + ": " + what);
     };
     const std::size_t moves = checked.program.moves.size(), words = checked.program.pool.size();
-    if (moves > kLoadedMoves || words > kLoadedWords) {
+    if (moves > kProgramMoves || words > kLoadedWords) {
       refuse(ErrorCode::kCapacity, "rank " + std::to_string(work.group->state.rank) + " has " + std::to_string(moves) +
                                        " moves and " + std::to_string(words) + " words of peer lists; a device holds " +
-                                       std::to_string(kLoadedMoves) + " and " + std::to_string(kLoadedWords) +
+                                       std::to_string(kProgramMoves) + " and " + std::to_string(kLoadedWords) +
                                        " of a program");
     }
     if (checked.writes_params) refuse(ErrorCode::kUnsupported, "it writes its own params, which a device cannot do");
@@ -621,18 +625,27 @@ class DeviceEngine::Impl {
     const Binding scratch{nullptr, work.region(Region::kScratch).bytes};
     const Binding params = work.region(Region::kParams);
     std::shared_ptr<Image> scratch_image, params_image;
-    const bool room =
-        place(src, src_image) && place(dst, dst_image) && place(scratch, scratch_image) && place(params, params_image);
-    if (!room) {
+    const Loaded* const there = loaded_for(work);
+    const bool loads = work.call->call.collective == Collective::kProgram && there == nullptr;
+    const Binding rest{nullptr, loads ? kMoveBytes * rest_of(*work.call->program).size() : 0};
+    std::shared_ptr<Image> rest_image;
+    const auto find_room = [&] {
+      return place(src, src_image) && place(dst, dst_image) && place(scratch, scratch_image) &&
+             place(params, params_image) && place(rest, rest_image);
+    };
+    if (!find_room()) {
       if (!running.empty()) return;
+      forget_programs(there);
+    }
+    if (!find_room()) {
       fail(work, ErrorCode::kOutOfMemory,
-           "its " + std::to_string(src.bytes + dst.bytes + scratch.bytes + params.bytes) +
+           "its " + std::to_string(src.bytes + dst.bytes + scratch.bytes + params.bytes + rest.bytes) +
                " bytes find no room in the device: " + std::to_string(memory.free_bytes()) + " bytes are free, " +
                std::to_string(memory.largest()) + " in one piece");
       return;
     }
     if (work.call->call.collective == Collective::kProgram) {
-      work.program_slot = slot_of(work);
+      work.program_slot = slot_of(work, std::move(rest_image));
       if (!work.program_slot) return;
     }
     push_windows();
@@ -688,17 +701,38 @@ class DeviceEngine::Impl {
     running.emplace(work.number, &work);
   }
 
+  /// Moves that stand in the device's memory.
+  static std::span<const Move> rest_of(const cclo::CheckedProgram& program) {
+    const std::span<const Move> moves(program.program.moves);
+    return moves.subspan(std::min<std::size_t>(moves.size(), kLoadedMoves));
+  }
+
+  /// Gives back the memory of programs that no call uses, but for one; they are loaded again when they are called.
+  void forget_programs(const Loaded* spared) {
+    for (Loaded& there : loaded) {
+      if (there.users == 0 && there.rest && &there != spared) there = {};
+    }
+  }
+
+  /// Where the call's program is loaded, if it is.
+  Loaded* loaded_for(const Work& work) {
+    if (work.call->call.collective != Collective::kProgram) return nullptr;
+    for (Loaded& there : loaded) {
+      if (there.program == work.call->program && there.signature == work.call->signature) return &there;
+    }
+    return nullptr;
+  }
+
   /// The place of the call's program on the device, loaded if need be; none if all places are in use for now.
-  std::optional<std::uint32_t> slot_of(const Work& work) {
+  /// `rest_image`: memory for what the device itself has no place for, if it must be loaded.
+  std::optional<std::uint32_t> slot_of(const Work& work, std::shared_ptr<Image> rest_image) {
     const auto& program = work.call->program;
     const auto take = [&](Loaded& there) {
       ++there.users;
       there.used = ++programs_called;
       return static_cast<std::uint32_t>(&there - loaded.data());
     };
-    for (Loaded& there : loaded) {
-      if (there.program == program && there.signature == work.call->signature) return take(there);
-    }
+    if (Loaded* const there = loaded_for(work)) return take(*there);
     std::vector<Loaded*> free;
     for (Loaded& there : loaded) {
       if (there.users == 0) free.push_back(&there);
@@ -709,7 +743,20 @@ class DeviceEngine::Impl {
       // A place that never had a program may still be giving out a call that was kept there.
       if ((device->read(registers::kProgramState) & registers::kProgramRefused) != 0) continue;
       for (const std::uint32_t word : program->program.pool) device->write(registers::kProgramList, word);
-      for (const Move& move : program->program.moves) {
+      const std::span<const Move> rest = rest_of(*program);
+      if (rest_image) {
+        std::vector<std::uint64_t> words;
+        for (const Move& move : rest) {
+          for (const std::uint64_t word : encode(move)) words.push_back(word);
+        }
+        device->store(rest_image->address, std::as_bytes(std::span(words)));
+        const std::array<std::uint32_t, 3> there_it_is{static_cast<std::uint32_t>(rest_image->address),
+                                                       static_cast<std::uint32_t>(rest_image->address >> 32U),
+                                                       static_cast<std::uint32_t>(rest.size())};
+        device->write(registers::kProgramRestAddress, there_it_is);
+      }
+      const std::size_t held = program->program.moves.size() - rest.size();
+      for (const Move& move : std::span(program->program.moves).first(held)) {
         for (const std::uint64_t words : encode(move)) {
           device->write(registers::kProgramMove, static_cast<std::uint32_t>(words));
           device->write(registers::kProgramMove, static_cast<std::uint32_t>(words >> 32U));
@@ -720,7 +767,7 @@ class DeviceEngine::Impl {
       if ((device->read(registers::kProgramState) >> at & 1U) == 0) {
         lost("it does not take a program of " + std::to_string(program->program.moves.size()) + " moves");
       }
-      *there = {program, work.call->signature, 0, 0};
+      *there = {program, work.call->signature, 0, 0, std::move(rest_image)};
       return take(*there);
     }
     if (running.empty()) lost("it has no place for a program, and no call under way");

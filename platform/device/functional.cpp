@@ -49,7 +49,7 @@ constexpr auto kAccess = [] {
   set(exchange::kCallSlot, 128, Access::kReadWrite);
   set(exchange::kCounters, 512, Access::kReadOnly);
   set(exchange::kTransport, 1024, Access::kReadWrite);
-  set(exchange::kPrograms, 16, Access::kReadWrite);
+  set(exchange::kPrograms, 28, Access::kReadWrite);
   set(exchange::kRxBuffers, 4096, Access::kReadOnly);
   set(exchange::kCommunicators, 1024, Access::kReadWrite);
   set(exchange::kMembers, 4096, Access::kReadWrite);
@@ -158,7 +158,7 @@ class FunctionalDevice::Impl {
       word(offset) = value;
       return;
     }
-    if (offset >= exchange::kPrograms && offset < exchange::kPrograms + 16) {
+    if (offset >= exchange::kPrograms && offset < exchange::kPrograms + 28) {
       load_program(offset, value);
       return;
     }
@@ -217,6 +217,7 @@ class FunctionalDevice::Impl {
         coming = {};
         move_words.clear();
         coming_slot = value;
+        rest_moves = 0;
         refused = value >= programs.size();
         if (!refused) programs[value].reset();
         break;
@@ -237,9 +238,35 @@ class FunctionalDevice::Impl {
         move_words.clear();
         break;
       }
+      case registers::kProgramRestMoves:
+        rest_moves = value;
+        refused = refused || value > kProgramMoves - kLoadedMoves;
+        break;
+      case registers::kProgramLoad:
+        refused = refused || !move_words.empty() || (rest_moves != 0 && coming.moves.size() != kLoadedMoves);
+        if (refused) break;
+        read_rest();
+        programs[coming_slot] = std::make_shared<const Program>(coming);
+        break;
       default:
-        refused = refused || !move_words.empty();
-        if (!refused) programs[coming_slot] = std::make_shared<const Program>(coming);
+        word(offset) = value;
+    }
+  }
+
+  /// Moves that stand in memory. An engine reads them when they are called, this one at once.
+  void read_rest() {
+    const std::uint64_t address =
+        word(registers::kProgramRestAddress) | std::uint64_t{word(registers::kProgramRestAddress + 4)} << 32U;
+    const std::uint64_t bytes = std::uint64_t{rest_moves} * kMoveBytes;
+    if (bytes == 0) return;
+    if (address < kMemoryAddress || address - kMemoryAddress > memory_bytes ||
+        bytes > memory_bytes - (address - kMemoryAddress)) {
+      refuse("moves of a program beyond the memory are named", registers::kProgramRestAddress);
+    }
+    for (std::uint32_t i = 0; i < rest_moves; ++i) {
+      std::array<std::uint64_t, kMoveBytes / 8> move{};
+      std::memcpy(move.data(), memory + (address - kMemoryAddress) + std::uint64_t{i} * kMoveBytes, kMoveBytes);
+      coming.moves.push_back(decode_move(move));
     }
   }
 
@@ -552,6 +579,7 @@ class FunctionalDevice::Impl {
   Program coming;  ///< the one that the host writes
   std::vector<std::uint32_t> move_words;
   std::uint32_t coming_slot = 0;
+  std::uint32_t rest_moves = 0;  ///< of it, in memory
   bool refused = true;
 
   bool slot_taken = false;  ///< the descriptor at call_slot was submitted, and has not been taken

@@ -25,6 +25,8 @@ inline constexpr std::uint32_t kProgramSlot = exchange::kPrograms;
 inline constexpr std::uint32_t kProgramList = exchange::kPrograms + 4;
 inline constexpr std::uint32_t kProgramMove = exchange::kPrograms + 8;
 inline constexpr std::uint32_t kProgramLoad = exchange::kPrograms + 12;
+inline constexpr std::uint32_t kProgramRestAddress = exchange::kPrograms + 16;  ///< two words
+inline constexpr std::uint32_t kProgramRestMoves = exchange::kPrograms + 24;
 inline constexpr std::uint32_t kProgramState = exchange::kPrograms;  ///< read
 inline constexpr std::uint32_t kProgramRefused = 1U << 31U;
 

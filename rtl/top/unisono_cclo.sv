@@ -179,13 +179,15 @@ module unisono_cclo
   slot_t binding_slot;
   region_e binding_region;
   binding_t binding;
-  logic [Calls-1:0][RoomWidth-1:0] room;
+  logic [Calls-1:0][RoomWidth-1:0] room, item_room;
   logic finished_valid, fail_valid, clear_valid, clear_failed, clear_done;
   slot_t finished_slot, fail_slot, clear_slot;
   error_code_e fail_code;
   logic [Calls-1:0] active, failing, src_stream, dst_stream;
   unisono_call_pkg::generation_t [Calls-1:0] generation;
-  unisono_call_pkg::call_fault_t [0:0] fault;
+  unisono_call_pkg::call_fault_t [1:0] fault;
+  logic fetch_fail_valid;
+  slot_t fetch_fail_slot;
   logic table_write, table_read, table_ready, table_valid, communicator_changed;
   logic [MapWidth-1:2] table_address;
   logic [31:0] table_data, table_answer;
@@ -197,18 +199,20 @@ module unisono_cclo
 
   logic [63:0] window_address, window_bytes;
   logic program_valid, program_ready;
-  logic [1:0] program_word;
+  logic [2:0] program_word;
   logic [31:0] program_data, program_state;
   logic [LoadedPrograms-1:0] program_loaded;
 
   assign fault[0] = '{slot: fail_slot, generation: generation[fail_slot], code: fail_code[7:0]};
+  localparam error_code_e ProgramUnread = ErrorCodeInternal;
+  assign fault[1] = '{slot: fetch_fail_slot, generation: generation[fetch_fail_slot], code: ProgramUnread[7:0]};
 
   unisono_call_front #(
     .KernelPorts(KernelPorts),
     .DataBytes(DataBytes),
     .ClockMHz(ClockMHz),
     .Programs(LoadedPrograms),
-    .FaultPorts(1),
+    .FaultPorts(2),
     .ClearBlocks(1),
     .StreamPorts(StreamPorts),
     .AddressWidth(AddressWidth),
@@ -238,8 +242,8 @@ module unisono_cclo
     .firmware_valid_o(firmware_valid), .firmware_write_o(firmware_write),
     .firmware_address_o(firmware_address), .firmware_data_o(firmware_data), .firmware_data_i(firmware_read),
     .binding_slot_i(binding_slot), .binding_region_i(binding_region), .binding_o(binding),
-    .room_i(room), .finished_valid_i(finished_valid), .finished_slot_i(finished_slot),
-    .fault_valid_i(fail_valid), .fault_i(fault),
+    .room_i(item_room), .finished_valid_i(finished_valid), .finished_slot_i(finished_slot),
+    .fault_valid_i({fetch_fail_valid, fail_valid}), .fault_i(fault),
     .clear_valid_o(clear_valid), .clear_slot_o(clear_slot), .clear_failed_o(clear_failed),
     .clear_done_i(clear_done),
     .src_stream_o(src_stream), .dst_stream_o(dst_stream), .active_o(active), .failing_o(failing), .generation_o(generation),
@@ -270,6 +274,21 @@ module unisono_cclo
   assign ended_valid = move_valid && move_ready && move_end;
   for (genvar s = 0; s < int'(Calls); s++) begin : gen_room
     assign step_room[s] = room[s] >= RoomWidth'(MovesPerStep) && !failing[s];
+  end
+
+  // A call whose next moves still come from memory is not asked for them.
+  logic rest_begin_valid, rest_want, rest_valid, rest_ready;
+  slot_t rest_begin_slot, rest_want_slot;
+  address_t rest_begin_address;
+  logic [$clog2(ProgramMoves-LoadedMoves+1)-1:0] rest_begin_moves;
+  logic [Calls-1:0] rest_here, rest_waits;
+  move_t rest_move;
+  logic fetch_command_valid, fetch_command_ready, fetch_valid, fetch_ready, fetch_last, fetch_error;
+  address_t fetch_address;
+  segment_bytes_t fetch_bytes;
+  logic [DataBytes*8-1:0] fetch_data;
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_item_room
+    assign item_room[s] = rest_waits[s] ? '0 : room[s];
   end
 
   logic cpu_work_valid, cpu_work_ready, cpu_step_valid, cpu_move_valid, cpu_move_ready, cpu_move_end;
@@ -326,7 +345,24 @@ module unisono_cclo
     .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot),
     .program_valid_i(program_valid), .program_ready_o(program_ready), .program_word_i(program_word),
     .program_data_i(program_data), .program_state_o(program_state), .program_loaded_o(program_loaded),
+    .rest_begin_valid_o(rest_begin_valid), .rest_begin_slot_o(rest_begin_slot),
+    .rest_begin_address_o(rest_begin_address), .rest_begin_moves_o(rest_begin_moves),
+    .rest_ready_i(rest_here), .rest_want_o(rest_want), .rest_want_slot_o(rest_want_slot),
+    .rest_valid_i(rest_valid), .rest_ready_o(rest_ready), .rest_move_i(rest_move), .waits_o(rest_waits),
     .replayed_o()
+  );
+
+  // Goes on while the microcontroller is stopped, for the memory answers all the same.
+  unisono_program_fetch #(.DataBytes(DataBytes)) u_program_fetch (
+    .clk_i, .rst_ni(engine_rst_n),
+    .begin_valid_i(rest_begin_valid), .begin_slot_i(rest_begin_slot), .begin_address_i(rest_begin_address),
+    .begin_moves_i(rest_begin_moves), .clear_valid_i(clear_valid), .clear_slot_i(clear_slot),
+    .ready_o(rest_here), .want_i(rest_want), .want_slot_i(rest_want_slot),
+    .out_valid_o(rest_valid), .out_ready_i(rest_ready), .out_move_o(rest_move),
+    .read_command_valid_o(fetch_command_valid), .read_command_ready_i(fetch_command_ready),
+    .read_command_address_o(fetch_address), .read_command_bytes_o(fetch_bytes),
+    .read_valid_i(fetch_valid), .read_ready_o(fetch_ready), .read_data_i(fetch_data), .read_last_i(fetch_last),
+    .read_error_i(fetch_error), .fail_valid_o(fetch_fail_valid), .fail_slot_o(fetch_fail_slot)
   );
 
   // Point to point, grants of several sends to one peer are told apart by a number of this engine's own.
@@ -419,6 +455,10 @@ module unisono_cclo
     .poe_reg_valid_i(poe_valid), .poe_reg_ready_o(poe_ready), .poe_reg_write_i(poe_write),
     .poe_reg_addr_i(poe_addr), .poe_reg_wdata_i(poe_wdata), .poe_reg_rdata_o(poe_rdata),
     .rx_fault_valid_o(), .rx_fault_code_o(),
+    .fetch_command_valid_i(fetch_command_valid), .fetch_command_ready_o(fetch_command_ready),
+    .fetch_command_address_i(fetch_address), .fetch_command_bytes_i(fetch_bytes),
+    .fetch_valid_o(fetch_valid), .fetch_ready_i(fetch_ready), .fetch_data_o(fetch_data), .fetch_last_o(fetch_last),
+    .fetch_error_o(fetch_error),
     .mac_tx_valid_o, .mac_tx_ready_i, .mac_tx_data_o, .mac_tx_keep_o, .mac_tx_last_o, .mac_tx_dest_o,
     .mac_tx_bytes_o, .mac_tx_control_o,
     .mac_rx_valid_i, .mac_rx_ready_o, .mac_rx_data_i, .mac_rx_keep_i, .mac_rx_last_i, .mac_rx_source_i,

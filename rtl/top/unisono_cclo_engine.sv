@@ -1,7 +1,7 @@
 // The engine without its microcontroller and call front end: the core between memory and a transport.
 //
 // Moves and contexts come in, frames go out and come in, memory is read and written. Three AXI4 ports: port 0 reads op0
-// and writes results, port 1 reads op1 and writes receive buffers, port 2 reads what is only sent.
+// and writes results, port 1 reads op1 and writes receive buffers, port 2 reads what is only sent, and programs.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
@@ -98,6 +98,17 @@ module unisono_cclo_engine
   output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
   input  logic [Calls-1:0] src_stream_i,
   input  logic [Calls-1:0] dst_stream_i,
+
+  // Moves of programs that stand in memory; see unisono_program_fetch. Words go only to whom they are for.
+  input  logic                   fetch_command_valid_i,
+  output logic                   fetch_command_ready_o,
+  input  address_t               fetch_command_address_i,
+  input  segment_bytes_t         fetch_command_bytes_i,
+  output logic                   fetch_valid_o,
+  input  logic                   fetch_ready_i,
+  output logic [DataBytes*8-1:0] fetch_data_o,
+  output logic                   fetch_last_o,
+  output logic                   fetch_error_o,
 
   // MAC.
   output logic                   mac_tx_valid_o,
@@ -363,12 +374,40 @@ module unisono_cclo_engine
 
   // ------------------------------------------------------------------------------------------------ movers
 
+  // Programs are read beside what is only sent: that waits for the network alone, and for no call of this engine.
+  logic [2:0] mover_command_valid, mover_command_ready, mover_valid, mover_ready;
+  address_t mover_address [3];
+  segment_bytes_t mover_bytes [3];
+  for (genvar p = 0; p < 2; p++) begin : gen_core_alone
+    assign mover_command_valid[p] = read_command_valid[p];
+    assign read_command_ready[p] = mover_command_ready[p];
+    assign mover_address[p] = read_address[p];
+    assign mover_bytes[p] = read_bytes[p];
+    assign read_valid[p] = mover_valid[p];
+    assign mover_ready[p] = read_ready[p];
+  end
+  unisono_read_share u_program_share (
+    .clk_i, .rst_ni,
+    .command0_valid_i(read_command_valid[2]), .command0_ready_o(read_command_ready[2]),
+    .command0_address_i(read_address[2]), .command0_bytes_i(read_bytes[2]),
+    .out0_valid_o(read_valid[2]), .out0_ready_i(read_ready[2]),
+    .command1_valid_i(fetch_command_valid_i), .command1_ready_o(fetch_command_ready_o),
+    .command1_address_i(fetch_command_address_i), .command1_bytes_i(fetch_command_bytes_i),
+    .out1_valid_o(fetch_valid_o), .out1_ready_i(fetch_ready_i),
+    .read_command_valid_o(mover_command_valid[2]), .read_command_ready_i(mover_command_ready[2]),
+    .read_command_address_o(mover_address[2]), .read_command_bytes_o(mover_bytes[2]),
+    .read_valid_i(mover_valid[2]), .read_ready_o(mover_ready[2]), .read_last_i(read_last[2])
+  );
+  assign fetch_data_o = read_data[2];
+  assign fetch_last_o = read_last[2];
+  assign fetch_error_o = read_error[2];
+
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_mover
     unisono_memory_read #(.DataBytes(DataBytes), .UserWidth(1)) u_read (
       .clk_i, .rst_ni,
-      .cmd_valid_i(read_command_valid[p]), .cmd_ready_o(read_command_ready[p]),
-      .cmd_address_i(read_address[p]), .cmd_bytes_i(32'(read_bytes[p])), .cmd_user_i(1'b0),
-      .out_valid_o(read_valid[p]), .out_ready_i(read_ready[p]), .out_data_o(read_data[p]),
+      .cmd_valid_i(mover_command_valid[p]), .cmd_ready_o(mover_command_ready[p]),
+      .cmd_address_i(mover_address[p]), .cmd_bytes_i(32'(mover_bytes[p])), .cmd_user_i(1'b0),
+      .out_valid_o(mover_valid[p]), .out_ready_i(mover_ready[p]), .out_data_o(read_data[p]),
       .out_keep_o(read_keep[p]), .out_last_o(read_last[p]), .out_user_o(), .out_error_o(read_error[p]),
       .m_axi_arid(m_axi_arid[p]), .m_axi_araddr(m_axi_araddr[p]), .m_axi_arlen(m_axi_arlen[p]),
       .m_axi_arsize(m_axi_arsize[p]), .m_axi_arburst(m_axi_arburst[p]),

@@ -716,9 +716,9 @@ TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
     program.call.dtype = Datatype::kInt64;
     program.src = bind(a);
     program.dst = bind(b);
-    program.program = copies(kLoadedMoves + 1, Region::kDst);
+    program.program = copies(kProgramMoves + 1, Region::kDst);
     EXPECT_THAT(refusal(ErrorCode::kCapacity, [&] { rank.engine.submit(program); }),
-                HasSubstr("33 moves and 0 words of peer lists; a device holds 32 and 64"));
+                HasSubstr("4097 moves and 0 words of peer lists; a device holds 4096 and 64"));
     program.program = copies(1, Region::kParams);
     EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(program); }), HasSubstr("its own params"));
     EXPECT_EQ(rank.engine.express(0), nullptr);

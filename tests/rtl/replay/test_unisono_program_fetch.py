@@ -1,4 +1,4 @@
-"""unisono_program_fetch between a model of a reader and one that takes moves: calls in eight slots, cleared at any time.
+"""unisono_program_fetch between models of a reader and of what takes moves: calls in eight slots, cleared at any time.
 
 Moves must come as they stand in memory and in their order, each once; nothing of a call that was cleared may reach the
 next one of its slot; what memory could not give fails that call alone.

@@ -2,7 +2,8 @@
 
 Whichever way a call takes, its context, lists and moves must be those of its program, collectives of a communicator
 must be numbered in the order of their starts, and nothing may be given out for a call that the microcontroller would
-refuse. Programs are loaded meanwhile, over others that are there, and called.
+refuse. Programs are loaded meanwhile, over others that are there, and called; what is in memory of long ones comes from
+a model of unisono_program_fetch.
 """
 
 import random
@@ -16,7 +17,7 @@ from cocotb.triggers import RisingEdge
 from hdl import simulate
 
 SLOTS = 8
-PROGRAMS, PROGRAM, MOST_MOVES, MOST_WORDS = 8, 31, 32, 64
+PROGRAMS, PROGRAM, ON_CHIP, MOST_MOVES, MOST_WORDS = 8, 31, 32, 4096, 64
 BAD = 1 << 31
 STEP = 16
 WINDOW = 32
@@ -122,7 +123,15 @@ class Bench:
         self.loading: tuple[int, Program] | None = None
         self.host: deque[tuple[int, int] | None] = deque()
         self.used: set[int] = set()
-        self.loads = self.refusals = self.programs_run = 0
+        self.loads = self.refusals = self.programs_run = self.long_run = self.long_done = 0
+        # Moves in memory, by their address; and of each slot, those that are still to come and how many are there.
+        self.memory: dict[int, list[int]] = {}
+        self.rests: list[list[int]] = [[] for _ in range(SLOTS)]
+        self.there = [0] * SLOTS
+        self.slow = False
+        self.resting: int | None = None
+        self.fits = True
+        self.waits = 0
         self.starts: deque[int] = deque()
         self.control = False
         self.leaving: int | None = None
@@ -166,7 +175,12 @@ class Bench:
             return
         slot = self.rng.randrange(PROGRAMS + 1)
         rng = self.rng
-        moves = [rng.getrandbits(512) for _ in range(rng.choice((0, 1, 5, 31, 32, 33)))]
+        moves = [rng.getrandbits(512) for _ in range(rng.choice((0, 1, 5, 31, 32, 33, 47, 48, 49, 64, 90)))]
+        # More than there is room for, moves in memory without those before them, or too many of them.
+        spoiled = rng.choice(("chip", "gap", "count")) if rng.random() < 0.15 else ""
+        held = moves if spoiled == "chip" else moves[: 31 if spoiled == "gap" else ON_CHIP]
+        rest = moves[len(held) :] if spoiled != "count" else [0] * (MOST_MOVES - ON_CHIP + 1)
+        address = rng.getrandbits(64) & ~63
         words = [rng.getrandbits(24) for _ in range(rng.choice((0, 0, 9, 64, 65)))]
         lists = [words, *([] for _ in moves[1:])] if moves else []
         used = any(call is not None and call.loaded and call.slot == slot for call in self.slots)
@@ -175,10 +189,15 @@ class Bench:
         ):
             return  # whether it is in use depends on the cycle
         program = Program(COLLECTIVE, rng.getrandbits(32), (0,) * 4, lists, moves)
+        self.fits = slot < PROGRAMS and len(held) <= ON_CHIP and (not moves or len(words) <= MOST_WORDS)
+        self.fits &= not rest or (len(held) == ON_CHIP and len(rest) <= MOST_MOVES - ON_CHIP)
+        self.memory[address] = rest
         self.loading = (slot, program)
         self.host.append((0, slot))
         self.host.extend((1, word) for word in words if moves)
-        self.host.extend((2, move >> 32 * part & 0xFFFFFFFF) for move in moves for part in range(16))
+        if rest:
+            self.host.extend(((4, address & 0xFFFFFFFF), (5, address >> 32), (6, len(rest))))
+        self.host.extend((2, move >> 32 * part & 0xFFFFFFFF) for move in held for part in range(16))
         self.host.append((3, program.signature))
         self.host.append(None)
         if slot < PROGRAMS and not used:
@@ -188,7 +207,7 @@ class Bench:
         assert self.loading is not None
         slot, program = self.loading
         self.loading = None
-        fits = len(program.moves) <= MOST_MOVES and sum(map(len, program.lists)) <= MOST_WORDS and slot < PROGRAMS
+        fits = self.fits
         self.loads += 1
         if state & BAD:
             self.refusals += 1
@@ -240,6 +259,9 @@ class Bench:
             and not call.failed
             and WINDOW - call.in_window >= STEP
         ]
+        waits = int(self.dut.waits_o.value)
+        self.waits += sum(waits >> slot & 1 for slot in more)
+        more = [slot for slot in more if not waits >> slot & 1]
         if self.control:
             self.work, self.control = (CONTROL, 0), False
         elif self.starts and (not more or self.rng.random() < 0.6):
@@ -269,6 +291,7 @@ class Bench:
             if self.leaving is None and (call.failed or (call.ended and call.in_window == 0)):
                 self.leaving = slot
                 if not call.failed:
+                    self.long_done += call.loaded and len(call.given) > ON_CHIP
                     assert call.given == call.program.moves, f"slot {slot}: {len(call.given)} moves"
                     assert call.words == [word for words in call.program.lists for word in words]
         self.dut.clear_valid_i.value = int(self.leaving is not None)
@@ -386,6 +409,7 @@ class Bench:
                 call.given.append(int(dut.move_o.value))
                 call.in_window += 1
                 assert call.in_window <= WINDOW
+        self.look_rest()
         if int(dut.step_valid_o.value):
             call = self.call(int(dut.step_slot_o.value))
             assert call.with_dut
@@ -394,12 +418,46 @@ class Bench:
         if int(dut.cpu_fail_valid_i.value):
             self.call(int(dut.cpu_fail_slot_i.value)).failed = True
 
+    def look_rest(self) -> None:
+        dut = self.dut
+        if int(dut.rest_begin_valid_o.value):
+            slot = int(dut.rest_begin_slot_o.value)
+            call = self.call(slot)
+            address = int(dut.rest_begin_address_o.value)
+            assert call.loaded
+            assert self.memory[address] == call.program.moves[ON_CHIP:]
+            assert int(dut.rest_begin_moves_o.value) == len(self.memory[address])
+            self.rests[slot], self.there[slot] = list(self.memory[address]), 0
+            self.long_run += 1
+        if int(dut.rest_valid_i.value) and int(dut.rest_ready_o.value):
+            assert int(dut.rest_want_o.value)
+            slot = int(dut.rest_want_slot_o.value)
+            assert slot == self.resting
+            self.rests[slot].pop(0)
+            self.there[slot] -= 1
+            self.resting = None
+
+    def drive_rest(self) -> None:
+        """Blocks come at any time. Of the slot that is wanted, a move is on offer until it is taken."""
+        dut = self.dut
+        for slot in range(SLOTS):
+            if not self.there[slot] and self.rests[slot] and self.rng.random() < (0.005 if self.slow else 0.3):
+                self.there[slot] = min(STEP, len(self.rests[slot]))
+        dut.rest_ready_i.value = sum(1 << slot for slot in range(SLOTS) if self.there[slot])
+        if not int(dut.rest_want_o.value):
+            self.resting = None
+        elif self.resting is None and self.there[slot := int(dut.rest_want_slot_o.value)] and self.rng.random() < 0.8:
+            self.resting = slot
+        dut.rest_valid_i.value = int(self.resting is not None)
+        dut.rest_move_i.value = self.rests[self.resting][0] if self.resting is not None else self.rng.getrandbits(512)
+
     async def cycle(self, submitting: bool) -> None:
         dut = self.dut
         await RisingEdge(dut.clk_i)
         if int(dut.cpu_move_valid_i.value) and int(dut.cpu_move_ready_o.value):
             self.cpu_move = None
         self.now += 1
+        self.slow = self.now // 1000 % 2 == 1
         if self.cpu_reads and self.cpu_reads[0][0] == self.now:
             assert int(dut.descriptor_data_i.value) == self.cpu_reads.popleft()[1], "another row was read"
         passed = int(dut.cpu_work_valid_o.value) and int(dut.cpu_work_ready_i.value)
@@ -421,6 +479,7 @@ class Bench:
         address = int(dut.communicator_address_o.value)
         inside = address >> 3 < COMMUNICATORS and address & 7 == 0
         dut.communicator_data_i.value = self.states[address >> 3] if inside else 0xBAD
+        self.drive_rest()
         self.retire()
         self.drive_host()
         if submitting:
@@ -440,6 +499,7 @@ class Bench:
 
 async def prepare(dut: Any) -> None:
     dut.program_word_i.value = dut.program_data_i.value = 0
+    dut.rest_valid_i.value = dut.rest_ready_i.value = dut.rest_move_i.value = 0
     for name in ("clear", "program", "work", "cpu_step", "cpu_move", "cpu_list", "cpu_context", "cpu_fail"):
         getattr(dut, f"{name}_valid_i").value = 0
     dut.cpu_descriptor_address_i.value = dut.cpu_communicator_address_i.value = 0
@@ -461,7 +521,12 @@ async def either_way_the_same(dut):
     assert all(call is None for call in bench.slots), "a call has not ended"
     dut._log.info("%d calls, %d replayed, %d of loaded programs", bench.done, bench.replayed, bench.programs_run)
     dut._log.info("%d programs loaded, %d refused", bench.loads - bench.refusals, bench.refusals)
+    dut._log.info("%d of them long, %d of these ended well", bench.long_run, bench.long_done)
+    dut._log.info("%d cycles without an item for want of moves", bench.waits)
     assert bench.programs_run > 20
+    assert bench.long_run > 10
+    assert bench.long_done > 5
+    assert bench.waits > 10
     assert bench.refusals > 2
     assert bench.loads > bench.refusals + 10
     assert bench.replayed > 60
