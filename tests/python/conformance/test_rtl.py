@@ -122,3 +122,43 @@ def test_windows(ranks: int, native: str) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(done.stdout.splitlines()) == [f"rank {rank} of {ranks} is right" for rank in range(ranks)]
+
+
+# Most of its moves stand in the devices' memory.
+LONG = """
+import os
+
+import numpy as np
+import unisono
+
+N = 90
+
+
+def mirrored(p):
+    \"\"\"Each element by a message of its own, to the next rank, which puts it where it has its mirror image.\"\"\"
+    for i in range(N):
+        p.move(take=p.src(i, 1), send=p.message((p.rank + 1) % p.size, tag=i))
+        p.move(take=p.arrival((p.rank - 1) % p.size, tag=i), keep=p.dst(N - 1 - i, 1))
+
+
+with unisono.init() as context:
+    world = context.world
+    program = unisono.Program.build(world.size, mirrored, dtype="int32")
+    for turn in range(2):
+        mine = np.arange(N, dtype=np.int32) + 1000 * world.rank + turn
+        got = world.run_program(program, mine, np.zeros(N, np.int32))
+        want = np.arange(N)[::-1] + 1000 * ((world.rank - 1) % world.size) + turn
+        assert (got == want).all(), got
+    os.write(1, b"right\\n")
+"""
+
+
+def test_a_program_of_more_moves_than_an_engine_holds(tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(LONG)
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "run", "--platform", "rtl", "-n", "2", script],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split() == ["right"] * 2

@@ -94,6 +94,43 @@ def test_a_program_on_functional_devices(program: Path, ranks: int) -> None:
     all_right(run("-n", ranks, "--platform", "functional", program), ranks)
 
 
+LONG = """
+import numpy as np
+import unisono
+
+def mirrored(n):
+    def write(p):
+        for i in range(n):
+            p.move(take=p.src(i, 1), send=p.message((p.rank + 1) % p.size, tag=i))
+            p.move(take=p.arrival((p.rank - 1) % p.size, tag=i), keep=p.dst(n - 1 - i, 1))
+    return write
+
+with unisono.init() as context:
+    world = context.world
+    rank, size = world.rank, world.size
+    # More of them than a device holds at once, so that their memory is given back and taken again.
+    lengths = (17, 40, 100, 101, 102, 103, 16, 2, 250)
+    programs = {n: unisono.Program.build(size, mirrored(n), dtype="int32") for n in lengths}
+    for n in [*programs, 250, 17]:
+        got = world.run_program(programs[n], np.arange(n, dtype=np.int32) + rank, np.zeros(n, np.int32))
+        assert (got == np.arange(n)[::-1] + (rank - 1) % size).all(), got
+    endless = unisono.Program.build(size, mirrored(2049), dtype="int32")
+    try:
+        world.run_program(endless, np.zeros(2049, np.int32), np.zeros(2049, np.int32))
+    except unisono.UnisonoError as error:
+        assert "4098 moves" in str(error) and "a device holds 4096" in str(error), error
+    else:
+        raise AssertionError("a program that is too long was taken")
+    print(f"rank {rank} of {size} is right\\n", end="")
+"""
+
+
+def test_programs_of_more_moves_than_a_device_holds_itself(tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(LONG)
+    all_right(run("-n", 2, "--platform", "functional", script), 2)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_windows_of_functional_devices(ranks: int) -> None:
     all_right(run("-n", ranks, "--platform", "functional", Path(__file__).with_name("windows.py")), ranks)
