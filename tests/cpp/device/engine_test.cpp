@@ -211,7 +211,8 @@ TEST_P(Ways, MessagesMeetByTag) {
   });
 }
 
-// More programs than a device holds at once, each called twice; the second time it may be there.
+// More programs than a device holds at once, each called twice; the second time it may be there. Of every third, moves
+// stand in the device's memory.
 TEST_P(Ways, ProgramsOfTheUserGiveTheInterpretersBits) {
   for (const std::uint32_t size : {2U, 3U}) {
     struct Tried {
@@ -223,9 +224,10 @@ TEST_P(Ways, ProgramsOfTheUserGiveTheInterpretersBits) {
     std::vector<Tried> tried;
     for (std::uint32_t seed = 0; tried.size() < 2 * kLoadedPrograms; ++seed) {
       Generator generator(seed * 10 + size, size, 40, false);
-      const std::vector<Program> programs = generator.run(12);
-      if (std::any_of(programs.begin(), programs.end(), [](const Program& program) {
-            return program.moves.size() > kLoadedMoves || program.pool.size() > kLoadedWords;
+      const bool wants_long = tried.size() % 3 == 2;
+      const std::vector<Program> programs = generator.run(wants_long ? 60 : 12);
+      if (std::any_of(programs.begin(), programs.end(), [&](const Program& program) {
+            return (program.moves.size() > kLoadedMoves) != wants_long || program.pool.size() > kLoadedWords;
           })) {
         continue;
       }
@@ -731,6 +733,49 @@ TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
     EXPECT_THAT(result.message, HasSubstr(rank.rank == 1 ? "as long as its message" : ""));
     made.algorithm = -1;
     EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
+  });
+}
+
+// The moves of one program fill more than half of the memory; what is loaded makes room for the next, and for buffers.
+TEST(DeviceEngine, MemoryOfProgramsThatNoCallUsesIsGivenBack) {
+  Job job;
+  job.memory_bytes = 64 * 1024;
+  run_ranks(2, job, [](Rank& rank) {
+    constexpr std::size_t kCount = 601;
+    std::vector<std::shared_ptr<const Program>> programs;
+    const std::vector<std::size_t> steps{1, 7, 11};
+    for (const std::size_t step : steps) {
+      Program copy;
+      for (std::size_t i = 0; i < kCount; ++i) {
+        Move move;
+        move.kind = MoveKind::kMove;
+        move.dtype = Datatype::kInt32;
+        move.count = 1;
+        move.op0 = {.kind = OperandKind::kMemory, .region = Region::kSrc, .offset = 4 * (i * step % kCount)};
+        move.local = {.kind = OperandKind::kMemory, .region = Region::kDst, .offset = 4 * i};
+        copy.moves.push_back(move);
+      }
+      programs.push_back(std::make_shared<const Program>(std::move(copy)));
+    }
+    const std::vector<std::int32_t> src = data_of(rank.rank, kCount);
+    for (std::size_t turn = 0; turn < 2; ++turn) {
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        std::vector<std::int32_t> from = src, to(kCount);
+        CallRequest made = request(Collective::kProgram, 0);
+        made.call.dtype = Datatype::kInt32;
+        made.program = programs[i];
+        made.src = bind(from);
+        made.dst = bind(to);
+        const CallResult result = rank.run(made);
+        ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
+        for (std::size_t k = 0; k < kCount; ++k) ASSERT_EQ(to[k], src[k * steps[i] % kCount]) << i << ", " << k;
+      }
+      std::vector<std::int32_t> most(7000), out(7000);
+      CallRequest made = allreduce(most, out);
+      made.algorithm = find_algorithm(Collective::kAllreduce, "reduce_bcast");
+      const CallResult result = rank.run(made);
+      ASSERT_EQ(result.code, ErrorCode::kOk) << result.message;
+    }
   });
 }
 
