@@ -81,6 +81,8 @@ module unisono_call_front #(
   input  unisono_cclo_pkg::slot_t                          descriptor_slot_i,
   input  unisono_call_pkg::call_row_t                      descriptor_row_i,
   output logic [63:0]                                      descriptor_data_o,
+  // The four rows among which it is, for the microcode memory.
+  output unisono_call_pkg::call_quad_t                     descriptor_quad_o,
   input  logic [Programs-1:0]                              program_loaded_i,
   output logic                                             run_o,
   output logic                                             firmware_valid_o,
@@ -161,14 +163,14 @@ module unisono_call_front #(
   logic [EntryIndexWidth:0] outstanding;
   logic           failed, waits_for_cpu;
   call_response_t failed_response;
-  logic [Requesters-1:0]           row_valid, row_ready, row_bad;
-  logic [Requesters-1:0][63:0]     row_data;
+  logic [Requesters-1:0]           quad_valid, quad_ready, quad_bad;
+  call_quad_t [Requesters-1:0]     quad_data;
   logic [Requesters-1:0]           response_valid, response_ready;
   call_response_t [Requesters-1:0] response;
 
   assign interrupt_o      = response_valid[0];
   assign outstanding_byte = 8'(outstanding);
-  assign row_bad[0]       = 1'b0;
+  assign quad_bad[0]      = 1'b0;
 
   unisono_exchange #(
     .AddressWidth (AddressWidth),
@@ -216,9 +218,9 @@ module unisono_call_front #(
     .active_i         (active_o),
     .failed_i         (failed),
     .failed_response_i(failed_response),
-    .row_valid_o      (row_valid[0]),
-    .row_ready_i      (row_ready[0]),
-    .row_data_o       (row_data[0]),
+    .quad_valid_o     (quad_valid[0]),
+    .quad_ready_i     (quad_ready[0]),
+    .quad_data_o      (quad_data[0]),
     .response_valid_i (response_valid[0]),
     .response_ready_o (response_ready[0]),
     .response_i       (response[0]),
@@ -249,16 +251,16 @@ module unisono_call_front #(
       .DataBytes(DataBytes)
     ) u_port (
       .clk_i,
-      .rst_ni     (engine_rst_n),
-      .in_valid_i (call_valid_i[k]),
-      .in_ready_o (call_ready_o[k]),
-      .in_data_i  (call_data_i[k]),
-      .in_keep_i  (call_keep_i[k]),
-      .in_last_i  (call_last_i[k]),
-      .row_valid_o(row_valid[k+1]),
-      .row_ready_i(row_ready[k+1]),
-      .row_data_o (row_data[k+1]),
-      .row_bad_o  (row_bad[k+1])
+      .rst_ni      (engine_rst_n),
+      .in_valid_i  (call_valid_i[k]),
+      .in_ready_o  (call_ready_o[k]),
+      .in_data_i   (call_data_i[k]),
+      .in_keep_i   (call_keep_i[k]),
+      .in_last_i   (call_last_i[k]),
+      .quad_valid_o(quad_valid[k+1]),
+      .quad_ready_i(quad_ready[k+1]),
+      .quad_data_o (quad_data[k+1]),
+      .quad_bad_o  (quad_bad[k+1])
     );
   end
 
@@ -270,8 +272,8 @@ module unisono_call_front #(
 
   logic        write;
   call_entry_t write_entry;
-  call_row_t   write_row;
-  logic [63:0] write_data;
+  call_quad_index_t write_quad;
+  call_quad_t  write_data;
   logic        slot_free, slot_start;
   logic [KernelPorts-1:0] kernel_free, kernel_start;
   call_start_t start;
@@ -285,13 +287,13 @@ module unisono_call_front #(
   ) u_queue (
     .clk_i,
     .rst_ni           (engine_rst_n),
-    .row_valid_i      (row_valid),
-    .row_ready_o      (row_ready),
-    .row_data_i       (row_data),
-    .row_bad_i        (row_bad),
+    .quad_valid_i     (quad_valid),
+    .quad_ready_o     (quad_ready),
+    .quad_data_i      (quad_data),
+    .quad_bad_i       (quad_bad),
     .write_o          (write),
     .write_entry_o    (write_entry),
-    .write_row_o      (write_row),
+    .write_quad_o     (write_quad),
     .write_data_o     (write_data),
     .program_loaded_i,
     .slot_free_i      (slot_free),
@@ -376,7 +378,7 @@ module unisono_call_front #(
     .clk_i,
     .write_i       (write),
     .write_entry_i (write_entry),
-    .write_row_i   (write_row),
+    .write_quad_i  (write_quad),
     .write_data_i  (write_data),
     .slot_entry_i  (slot_entry),
     .src_stream_i  (src_stream),
@@ -384,6 +386,7 @@ module unisono_call_front #(
     .row_slot_i    (descriptor_slot_i),
     .row_i         (descriptor_row_i),
     .row_data_o    (descriptor_data_o),
+    .quad_data_o   (descriptor_quad_o),
     .binding_slot_i,
     .binding_region_i,
     .binding_o

@@ -11,6 +11,10 @@ package unisono_call_pkg;
   localparam int unsigned EntryIndexWidth = $clog2(Entries);
   localparam int unsigned DescriptorRows = CallDescriptorWidth / 64;
   localparam int unsigned RowWidth = $clog2(DescriptorRows);
+  // A descriptor travels and is stored four rows at a time.
+  localparam int unsigned QuadRows = 4;
+  localparam int unsigned Quads = DescriptorRows / QuadRows;
+  localparam int unsigned QuadIndexWidth = $clog2(Quads);
   localparam int unsigned GenerationWidth = 4;
 
   // Why the microcontroller is needed; the same values as in unisono_cpu_pkg.
@@ -28,6 +32,8 @@ package unisono_call_pkg;
 
   typedef logic [EntryIndexWidth-1:0] call_entry_t;  // one of the outstanding calls
   typedef logic [RowWidth-1:0] call_row_t;           // 64-bit word of a descriptor
+  typedef logic [QuadRows-1:0][63:0] call_quad_t;    // four of them
+  typedef logic [QuadIndexWidth-1:0] call_quad_index_t;
   typedef logic [7:0] call_code_t;                   // error_code_e without its upper half, which is 0
   typedef logic [GenerationWidth-1:0] generation_t;  // tells the calls of one slot apart
 

@@ -8,10 +8,12 @@
 // end here. Every call ends through the same state and is answered once.
 //
 // Requester 0 is the host, requester 1 + k the kernel port k. Ids belong to a requester.
-// Latency: from the first row of a descriptor to its start, or to a nop's answer: see
-// docs/rtl/call_queue.md. Throughput: one admission in 30 cycles; a start or an end in 4.
+// Latency: from the first rows of a descriptor to its start, or to a nop's answer: see
+// docs/rtl/call_queue.md. Throughput: one admission in 6 cycles, and one more for each line of the search
+// beyond the first; a start or an end in 3.
 // Restrictions: Requesters <= 8. A requester has at most 32 calls that are outstanding or whose answers
-// it has not taken; the entries are shared, but one is kept for each requester that has none.
+// it has not taken; the entries are shared, but one is kept for each requester that has none. Communicators
+// from 256 on count as one: there are none.
 
 module unisono_call_queue #(
   parameter int unsigned KernelPorts = 1,
@@ -23,17 +25,18 @@ module unisono_call_queue #(
   input  logic                                              clk_i,
   input  logic                                              rst_ni,
 
-  // Descriptors, 16 rows each. Bad belongs to the last row: the descriptor was not as long as it must be.
-  input  logic [Requesters-1:0]                             row_valid_i,
-  output logic [Requesters-1:0]                             row_ready_o,
-  input  logic [Requesters-1:0][63:0]                       row_data_i,
-  input  logic [Requesters-1:0]                             row_bad_i,
+  // Descriptors, four rows at a time, 16 each. Bad belongs to the last four: the descriptor was not as long as it
+  // must be.
+  input  logic [Requesters-1:0]                             quad_valid_i,
+  output logic [Requesters-1:0]                             quad_ready_o,
+  input  unisono_call_pkg::call_quad_t [Requesters-1:0]     quad_data_i,
+  input  logic [Requesters-1:0]                             quad_bad_i,
 
   // To the descriptor memory.
   output logic                                              write_o,
   output unisono_call_pkg::call_entry_t                     write_entry_o,
-  output unisono_call_pkg::call_row_t                       write_row_o,
-  output logic [63:0]                                       write_data_o,
+  output unisono_call_pkg::call_quad_index_t                write_quad_o,
+  output unisono_call_pkg::call_quad_t                      write_data_o,
 
   // Programs that can be called.
   input  logic [Programs-1:0]                               program_loaded_i,
@@ -74,35 +77,43 @@ module unisono_call_queue #(
   localparam int unsigned RequesterWidth = $clog2(Requesters);
   localparam int unsigned CountWidth = EntryIndexWidth + 1;
   localparam int unsigned ProgramWidth = Programs > 1 ? $clog2(Programs) : 1;
-  // Entries, and failures, are searched four at a time.
-  localparam int unsigned Banks = 4;
+  // Entries, and failures, are searched eight at a time; only lines in which there are some.
+  localparam int unsigned Banks = 8;
   localparam int unsigned BankWidth = $clog2(Banks);
   localparam int unsigned Lines = Entries / Banks;
   localparam int unsigned LineWidth = $clog2(Lines);
 
   typedef logic [RequesterWidth-1:0] requester_t;
   typedef logic [CountWidth-1:0] count_t;
+  typedef logic [8:0] place_t;           // in the communicator table; 256: beyond it
 
-  // What the search looks at.
+  // What the search looks at: an entry, or a failure.
   typedef struct packed {
     call_order_e order;
-    logic [31:0] communicator;
+    place_t      communicator;
     requester_t  requester;
     logic [31:0] call_id;
   } card_t;
 
+  localparam int unsigned AuxWidth = $bits(card_t) - 32;
+
+  // What else a call needs when it starts or ends.
   typedef struct packed {
-    call_code_t  code;
+    requester_t  requester;
     logic [31:0] call_id;
-  } failure_t;
+    logic [1:0]  mode;
+    logic        src_stream;
+    logic        dst_stream;
+    logic [31:0] deadline_us;
+    logic [31:0] tag;
+  } kept_t;
 
   // ------------------------------------------------------------------------------------- admission
 
   typedef enum logic [1:0] {
     InChoose,     // a requester and an entry
-    InRows,       // its descriptor
-    InCheck,      // of the last row
-    InCandidate   // waits until it is entered
+    InQuads,      // its descriptor
+    InCandidate   // is checked, and waits until it is entered
   } intake_e;
 
   intake_e     intake_q;
@@ -110,8 +121,8 @@ module unisono_call_queue #(
   logic        requester_any;
   call_entry_t entry_q, free_entry_q;
   logic        free_any_q;
-  call_row_t   row_q;
-  logic        row_step;
+  call_quad_index_t quad_q;
+  logic        quad_step, last_quad;
   logic        entered;              // the candidate is in the table
 
   logic [Entries-1:0] used_q;        // given to a call, from its first row on
@@ -153,186 +164,158 @@ module unisono_call_queue #(
       if (r >= Requesters) begin
         r -= Requesters;
       end
-      if (!requester_any && row_valid_i[r] && may_admit_q[r]) begin
+      if (!requester_any && quad_valid_i[r] && may_admit_q[r]) begin
         requester_any  = 1'b1;
         requester_pick = requester_t'(r);
       end
     end
   end
 
+  // The next descriptor may come when nothing asks for this one's any more. Since the last choice, what it has changed
+  // has reached may_admit_q and free_entry_q.
   logic begin_intake;
-  assign begin_intake = intake_q == InChoose && requester_any && free_any_q;
-  assign row_step     = intake_q == InRows && row_valid_i[requester_q];
+  assign begin_intake = (intake_q == InChoose || entered) && requester_any && free_any_q;
+  assign quad_step    = intake_q == InQuads && quad_valid_i[requester_q];
+  assign last_quad    = quad_q == call_quad_index_t'(Quads - 1);
 
   always_comb begin
-    row_ready_o = '0;
-    row_ready_o[requester_q] = intake_q == InRows;
+    quad_ready_o = '0;
+    quad_ready_o[requester_q] = intake_q == InQuads;
   end
 
-  assign write_o       = row_step;
+  assign write_o       = quad_step;
   assign write_entry_o = entry_q;
-  assign write_row_o   = row_q;
-  assign write_data_o  = row_data_i[requester_q];
-
-  // A choice must see what the last one and the last end have changed.
-  logic settled_q;
+  assign write_quad_o  = quad_q;
+  assign write_data_o  = quad_data_i[requester_q];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       intake_q    <= InChoose;
       requester_q <= '0;
-      row_q       <= '0;
-      settled_q   <= 1'b0;
+      quad_q      <= '0;
     end else begin
-      settled_q <= intake_q == InChoose;
       unique case (intake_q)
-        InChoose: begin
-          if (begin_intake && settled_q) begin
-            intake_q    <= InRows;
-            requester_q <= requester_pick;
-          end
-        end
-        InRows: begin
-          if (row_step) begin
-            row_q <= row_q + call_row_t'(1);
-            if (row_q == call_row_t'(DescriptorRows - 1)) begin
-              intake_q <= InCheck;
+        InQuads: begin
+          if (quad_step) begin
+            quad_q <= quad_q + call_quad_index_t'(1);
+            if (last_quad) begin
+              intake_q <= InCandidate;
             end
           end
         end
-        InCheck: intake_q <= InCandidate;
         default: begin
-          if (entered) begin
+          if (begin_intake) begin
+            intake_q    <= InQuads;
+            requester_q <= requester_pick;
+          end else if (entered) begin
             intake_q <= InChoose;
           end
         end
       endcase
     end
-    if (begin_intake && settled_q) begin
+    if (begin_intake) begin
       entry_q <= free_entry_q;
     end
   end
 
   // --------------------------------------------------------------------- the candidate and its checks
 
-  logic        check_q, bad_q;
-  call_row_t   checked_row_q;
-  logic [63:0] checked_q, address_q;
+  logic             check_q, bad_q;
+  call_quad_index_t checked_quad_q;
+  call_quad_t       checked_q;
 
   collective_e collective_q;
   logic [7:0]  algorithm_q;
   logic        src_stream_q, dst_stream_q;
-  logic [31:0] communicator_q, root_q, tag_q, deadline_q, call_id_q, wait0_q, wait1_q;
-  call_code_t  code_q, row_code;
+  place_t      communicator_q;
+  logic [KernelWidth-1:0] kernel_number_q;
+  logic [31:0] tag_q, deadline_q, call_id_q, wait0_q, wait1_q;
+  call_code_t  code_q, quad_code;
 
-  // What is wrong with the row at hand; 0 if nothing is.
-  logic [63:0] bytes_end;
-  logic        bytes_bad;
+  // Of the two regions whose address and bytes are at hand: 2^48 bytes or more, or beyond the end of all addresses.
+  // One that ends with the last address is none of these.
+  logic [1:0] region_bad;
   always_comb begin
-    bytes_end = address_q + checked_q;
-    bytes_bad = checked_q[63:48] != '0 || (bytes_end < address_q && bytes_end != '0);
+    for (int unsigned r = 0; r < 2; r++) begin
+      automatic logic [63:0] address = checked_q[2*r];
+      automatic logic [63:0] bytes = checked_q[2*r+1];
+      automatic logic [48:0] region_end = {1'b0, address[47:0]} + {1'b0, bytes[47:0]};
+      region_bad[r] = bytes[63:48] != '0 || (address[63:48] == '1 && region_end[48] && region_end[47:0] != '0);
+    end
+  end
+
+  // What is wrong with the rows at hand; 0 if nothing is.
+  logic head_bad, port_bad, rest_bad;
+  always_comb begin
+    head_bad = checked_q[0][63:45] != '0
+            || (collective_q == CollectiveNop && algorithm_q != NopPlain && checked_q[1][63:32] >= KernelPorts)
+            || ((collective_q == CollectiveSend || collective_q == CollectiveRecv)
+                && checked_q[2][31:0] > MaxUserTag);
+    port_bad = (src_stream_q && checked_q[0] >= 64'(StreamPorts)) || (dst_stream_q && checked_q[2] >= 64'(StreamPorts));
+    rest_bad = (collective_q == CollectiveProgram
+                && (checked_q[1][63:32] >= Programs || !program_loaded_i[checked_q[1][32+:ProgramWidth]]))
+            || checked_q[2] > 64'(MaxWindowOffset) || checked_q[3] != '0 || bad_q;
   end
 
   always_comb begin
-    row_code = '0;
-    unique case (checked_row_q)
-      4'd0: begin
-        if (!collective_known(checked_q[7:0])) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end else if (checked_q[7:0] == CollectiveNop && checked_q[15:8] > NopStart) begin
-          row_code = call_code_t'(ErrorCodeUnknownAlgorithm);
-        end else if (!func_known(checked_q[23:16])) begin
-          row_code = call_code_t'(ErrorCodeInvalidOp);
-        end else if (checked_q[31:30] != '0 || !datatype_known(checked_q[29:24])
-                  || checked_q[39:38] != '0 || !datatype_known(checked_q[37:32])) begin
-          row_code = call_code_t'(ErrorCodeInvalidDatatype);
-        end else if (checked_q[63:45] != '0) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
+    quad_code = '0;
+    unique case (checked_quad_q)
+      2'd0: begin
+        if (!collective_known(checked_q[0][7:0])) begin
+          quad_code = call_code_t'(ErrorCodeInvalidArgument);
+        end else if (checked_q[0][7:0] == CollectiveNop && checked_q[0][15:8] > NopStart) begin
+          quad_code = call_code_t'(ErrorCodeUnknownAlgorithm);
+        end else if (!func_known(checked_q[0][23:16])) begin
+          quad_code = call_code_t'(ErrorCodeInvalidOp);
+        end else if (checked_q[0][31:30] != '0 || !datatype_known(checked_q[0][29:24])
+                  || checked_q[0][39:38] != '0 || !datatype_known(checked_q[0][37:32])) begin
+          quad_code = call_code_t'(ErrorCodeInvalidDatatype);
+        end else if (head_bad) begin
+          quad_code = call_code_t'(ErrorCodeInvalidArgument);
+        end else if (checked_q[3] > MaxCount) begin
+          quad_code = call_code_t'(ErrorCodeInvalidCount);
         end
       end
-      4'd1: begin
-        if (collective_q == CollectiveNop && algorithm_q != NopPlain
-         && checked_q[63:32] >= KernelPorts) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
+      2'd1: begin
+        if (port_bad || region_bad != '0) begin
+          quad_code = call_code_t'(ErrorCodeInvalidArgument);
         end
       end
-      4'd2: begin
-        if ((collective_q == CollectiveSend || collective_q == CollectiveRecv)
-         && checked_q[31:0] > MaxUserTag) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
+      2'd2: begin
+        if (region_bad != '0) begin
+          quad_code = call_code_t'(ErrorCodeInvalidArgument);
         end
       end
-      4'd3: begin
-        if (checked_q > MaxCount) begin
-          row_code = call_code_t'(ErrorCodeInvalidCount);
+      default: begin
+        if (rest_bad) begin
+          quad_code = call_code_t'(ErrorCodeInvalidArgument);
         end
       end
-      4'd4: begin
-        if (src_stream_q && checked_q >= 64'(StreamPorts)) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end
-      end
-      4'd6: begin
-        if (dst_stream_q && checked_q >= 64'(StreamPorts)) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end
-      end
-      4'd5, 4'd7, 4'd9, 4'd11: begin
-        if (bytes_bad) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end
-      end
-      4'd13: begin
-        if (collective_q == CollectiveProgram && (checked_q[63:32] >= Programs
-         || !program_loaded_i[checked_q[32+:ProgramWidth]])) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end
-      end
-      4'd14: begin
-        if (checked_q > 64'(MaxWindowOffset)) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end
-      end
-      4'd15: begin
-        if (checked_q != '0) begin
-          row_code = call_code_t'(ErrorCodeInvalidArgument);
-        end
-      end
-      default: ;
     endcase
-    if (row_code == '0 && bad_q) begin
-      row_code = call_code_t'(ErrorCodeInvalidArgument);
-    end
   end
 
   always_ff @(posedge clk_i) begin
-    check_q       <= rst_ni && row_step;
-    checked_row_q <= row_q;
-    checked_q     <= row_data_i[requester_q];
-    bad_q         <= row_bad_i[requester_q] && row_q == call_row_t'(DescriptorRows - 1);
+    check_q        <= rst_ni && quad_step;
+    checked_quad_q <= quad_q;
+    checked_q      <= quad_data_i[requester_q];
+    bad_q          <= quad_bad_i[requester_q] && last_quad;
     if (begin_intake) begin
       code_q <= '0;
     end else if (check_q && code_q == '0) begin
-      code_q <= row_code;
+      code_q <= quad_code;
     end
-    if (check_q) begin
-      address_q <= checked_q;
+    if (quad_step && quad_q == '0) begin
+      collective_q    <= collective_e'(write_data_o[0][7:0]);
+      algorithm_q     <= write_data_o[0][15:8];
+      src_stream_q    <= write_data_o[0][43];
+      dst_stream_q    <= write_data_o[0][44];
+      communicator_q  <= write_data_o[1][31:8] != '0 ? 9'h100 : {1'b0, write_data_o[1][7:0]};
+      kernel_number_q <= write_data_o[1][32+:KernelWidth];
+      {deadline_q, tag_q} <= write_data_o[2];
     end
-    // Straight from the row, so that the row after it can be checked with what it says.
-    if (row_step) begin
-      unique case (row_q)
-        4'd0: begin
-          collective_q <= collective_e'(row_data_i[requester_q][7:0]);
-          algorithm_q  <= row_data_i[requester_q][15:8];
-          src_stream_q <= row_data_i[requester_q][43];
-          dst_stream_q <= row_data_i[requester_q][44];
-        end
-        4'd1: {root_q, communicator_q} <= row_data_i[requester_q];
-        4'd2: {deadline_q, tag_q} <= row_data_i[requester_q];
-        4'd12: {wait0_q, call_id_q} <= row_data_i[requester_q];
-        4'd13: wait1_q <= row_data_i[requester_q][31:0];
-        default: ;
-      endcase
+    if (quad_step && last_quad) begin
+      {wait0_q, call_id_q} <= write_data_o[0];
+      wait1_q              <= write_data_o[1][31:0];
     end
   end
 
@@ -359,12 +342,10 @@ module unisono_call_queue #(
 
   typedef enum logic [2:0] {
     StIdle,
-    StScan,     // four entries and four failures a cycle
+    StScan,     // eight entries or failures a cycle
     StEnter,    // the candidate goes into the table
     StStart,    // an entry starts, or ends at once
-    StEnd,      // a call is answered; what waited for it is told
-    StWait,     // the place of a start says that it is taken
-    StSettle    // requests of the entries follow
+    StEnd       // a call is answered; what waited for it is told
   } state_e;
 
   state_e      state_q;
@@ -385,11 +366,14 @@ module unisono_call_queue #(
 
   // ---- search
 
-  logic [LineWidth:0]   scan_q;          // line; Lines: the last one is being looked at
-  logic                 look_q;
-  logic [LineWidth-1:0] look_line_q;
-  card_t [Banks-1:0]    card_q;
-  failure_t [Banks-1:0] failure_q;
+  // Lines that hold an entry, and of each requester those that hold a failure. None is left out that the search needs.
+  logic [Lines-1:0]                 line_used_q;
+  logic [Requesters-1:0][Lines-1:0] line_failed_q;
+
+  logic [2*Lines-1:0] lines, left_q;     // to look at, failures above
+  logic [LineWidth:0] line, look_line_q; // one of them
+  logic               look_q;
+  card_t [Banks-1:0]  card_q, cards_read;
 
   logic        twin_found_q, wait0_found_q, wait1_found_q, order_found_q;
   call_entry_t wait0_at_q, wait1_at_q, order_at_q;
@@ -398,55 +382,100 @@ module unisono_call_queue #(
   logic [Requesters-1:0][Entries-1:0]         failure_valid_q;
   logic [Requesters-1:0][EntryIndexWidth-1:0] failure_next_q;
 
-  card_t    candidate_card, start_card, end_card;
-  card_t [Banks-1:0]    scan_cards, start_cards, end_cards;
-  failure_t [Banks-1:0] scan_failures;
-  failure_t new_failure;
-  logic     keep_failure;
+  card_t      candidate_card, written_card;
+  kept_t      kept;
+  logic       keep_failure;
   requester_t end_requester;
+  logic [EntryIndexWidth-1:0] failure_next;
+  logic [RequesterWidth+LineWidth:0] write_line;
+  logic [BankWidth-1:0] write_bank;
+  assign end_requester = kept.requester;
+  assign failure_next  = failure_next_q[end_requester];
 
   assign candidate_card = '{order: candidate_order, communicator: communicator_q,
                             requester: requester_q, call_id: call_id_q};
-
-  for (genvar b = 0; b < int'(Banks); b++) begin : gen_banks
-    (* ram_style = "distributed" *) card_t cards [Lines];
-    (* ram_style = "distributed" *) failure_t failures [Requesters*Lines];
-
-    always_ff @(posedge clk_i) begin
-      if (state_q == StEnter && entry_q[BankWidth-1:0] == BankWidth'(b)) begin
-        cards[entry_q[EntryIndexWidth-1:BankWidth]] <= candidate_card;
-      end
-    end
-    assign scan_cards[b]  = cards[scan_q[LineWidth-1:0]];
-    assign end_cards[b]   = cards[end_entry_q[EntryIndexWidth-1:BankWidth]];
-    assign start_cards[b] = cards[pick_q[EntryIndexWidth-1:BankWidth]];
-
-    always_ff @(posedge clk_i) begin
-      if (keep_failure && failure_next_q[end_requester][BankWidth-1:0] == BankWidth'(b)) begin
-        failures[{end_requester, failure_next_q[end_requester][EntryIndexWidth-1:BankWidth]}]
-            <= new_failure;
-      end
-    end
-    assign scan_failures[b] = failures[{requester_q, scan_q[LineWidth-1:0]}];
-  end
-
-  assign start_card = start_cards[pick_q[BankWidth-1:0]];
-  assign end_card   = end_cards[end_entry_q[BankWidth-1:0]];
-  assign end_requester = end_card.requester;
+  assign written_card   = state_q == StEnter ? candidate_card
+                                             : card_t'({AuxWidth'(end_code_q), kept.call_id});
+  assign write_line     = state_q == StEnter ? {1'b0, requester_t'(0), entry_q[EntryIndexWidth-1:BankWidth]}
+                                             : {1'b1, end_requester, failure_next[EntryIndexWidth-1:BankWidth]};
+  assign write_bank     = state_q == StEnter ? entry_q[BankWidth-1:0] : failure_next[BankWidth-1:0];
 
   always_ff @(posedge clk_i) begin
-    card_q      <= scan_cards;
-    failure_q   <= scan_failures;
-    look_line_q <= scan_q[LineWidth-1:0];
-    look_q      <= state_q == StScan && !scan_q[LineWidth];
-    if (state_q == StIdle) begin
-      scan_q <= '0;
-    end else if (state_q == StScan) begin
-      scan_q <= scan_q + (LineWidth+1)'(1);
+    for (int unsigned l = 0; l < Lines; l++) begin
+      line_used_q[l] <= rst_ni && (listed_q[l*Banks+:Banks] != '0
+                     || (state_q == StEnter && entry_q[EntryIndexWidth-1:BankWidth] == LineWidth'(l)));
+      for (int unsigned r = 0; r < Requesters; r++) begin
+        line_failed_q[r][l] <= rst_ni && (failure_valid_q[r][l*Banks+:Banks] != '0
+                            || (keep_failure && end_requester == requester_t'(r)
+                                && failure_next[EntryIndexWidth-1:BankWidth] == LineWidth'(l)));
+      end
     end
   end
 
-  logic [Banks-1:0] forget;              // failures of the candidate's id: it is used anew
+  // The first line is read when the search begins, if it does.
+  assign lines = state_q == StIdle ? {line_failed_q[requester_q], line_used_q} : left_q;
+  always_comb begin
+    line = '0;
+    for (int l = 2 * int'(Lines) - 1; l >= 0; l--) begin
+      if (lines[l]) begin
+        line = (LineWidth+1)'(l);
+      end
+    end
+  end
+
+  for (genvar b = 0; b < int'(Banks); b++) begin : gen_banks
+    (* ram_style = "distributed" *) card_t cards [2**(RequesterWidth+LineWidth+1)];
+    always_ff @(posedge clk_i) begin
+      if ((state_q == StEnter || keep_failure) && write_bank == BankWidth'(b)) begin
+        cards[write_line] <= written_card;
+      end
+    end
+    assign cards_read[b] = cards[{line[LineWidth], line[LineWidth] ? requester_q : '0, line[LineWidth-1:0]}];
+  end
+
+  always_ff @(posedge clk_i) begin
+    card_q      <= cards_read;
+    look_line_q <= line;
+    look_q      <= rst_ni && (state_q == StIdle || state_q == StScan) && lines != '0;
+    left_q      <= lines & (lines - 1'b1);
+  end
+
+  // Of each of these there is at most one in a line, and in all lines.
+  logic [Banks-1:0] mine, is_id, is_wait0, is_wait1, is_tail, twins, waits0, waits1, forget, fails0, fails1;
+  logic [BankWidth-1:0] wait0_bank, wait1_bank, tail_bank;
+  call_code_t code0, code1;
+  logic searches;
+  assign searches = state_q == StScan && look_q;
+  always_comb begin
+    wait0_bank = '0;
+    wait1_bank = '0;
+    tail_bank  = '0;
+    code0      = '0;
+    code1      = '0;
+    for (int unsigned b = 0; b < Banks; b++) begin
+      automatic call_entry_t at = {look_line_q[LineWidth-1:0], BankWidth'(b)};
+      automatic logic entry = searches && !look_line_q[LineWidth];
+      automatic logic failure = searches && look_line_q[LineWidth] && failure_valid_q[requester_q][at];
+      is_id[b]    = card_q[b].call_id == call_id_q;
+      is_wait0[b] = card_q[b].call_id == wait0_q;
+      is_wait1[b] = card_q[b].call_id == wait1_q;
+      is_tail[b]  = card_q[b].order == candidate_order && card_q[b].communicator == communicator_q;
+      mine[b]     = entry && listed_q[at] && !twin_q[at] && card_q[b].requester == requester_q;
+      twins[b]    = mine[b] && is_id[b];
+      waits0[b]   = mine[b] && is_wait0[b];
+      waits1[b]   = mine[b] && is_wait1[b];
+      is_tail[b]  = is_tail[b] && entry && tail_q[at];
+      // A failure of the candidate's id: it is used anew.
+      forget[b]   = failure && is_id[b];
+      fails0[b]   = failure && is_wait0[b];
+      fails1[b]   = failure && is_wait1[b];
+      wait0_bank |= waits0[b] ? BankWidth'(b) : '0;
+      wait1_bank |= waits1[b] ? BankWidth'(b) : '0;
+      tail_bank  |= is_tail[b] ? BankWidth'(b) : '0;
+      code0      |= fails0[b] ? card_q[b][32+:$bits(call_code_t)] : '0;
+      code1      |= fails1[b] ? card_q[b][32+:$bits(call_code_t)] : '0;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (state_q == StIdle) begin
@@ -456,42 +485,23 @@ module unisono_call_queue #(
       order_found_q <= 1'b0;
       wait0_code_q  <= '0;
       wait1_code_q  <= '0;
-    end else if (look_q) begin
-      for (int unsigned b = 0; b < Banks; b++) begin
-        automatic call_entry_t at = {look_line_q, BankWidth'(b)};
-        if (listed_q[at] && !twin_q[at] && card_q[b].requester == requester_q) begin
-          if (card_q[b].call_id == call_id_q && call_id_q != '0) begin
-            twin_found_q <= 1'b1;
-          end
-          if (card_q[b].call_id == wait0_q && wait0_q != '0) begin
-            wait0_found_q <= 1'b1;
-            wait0_at_q    <= at;
-          end
-          if (card_q[b].call_id == wait1_q && wait1_q != '0) begin
-            wait1_found_q <= 1'b1;
-            wait1_at_q    <= at;
-          end
-        end
-        if (tail_q[at] && card_q[b].order == candidate_order
-         && card_q[b].communicator == communicator_q) begin
-          order_found_q <= 1'b1;
-          order_at_q    <= at;
-        end
-        if (failure_valid_q[requester_q][at]) begin
-          if (failure_q[b].call_id == wait0_q) begin
-            wait0_code_q <= failure_q[b].code;
-          end
-          if (failure_q[b].call_id == wait1_q) begin
-            wait1_code_q <= failure_q[b].code;
-          end
-        end
-      end
+    end else begin
+      // An id of 0 is none.
+      twin_found_q  <= twin_found_q || (twins != '0 && call_id_q != '0);
+      wait0_found_q <= wait0_found_q || (waits0 != '0 && wait0_q != '0);
+      wait1_found_q <= wait1_found_q || (waits1 != '0 && wait1_q != '0);
+      order_found_q <= order_found_q || is_tail != '0;
+      wait0_code_q  <= wait0_code_q | code0;
+      wait1_code_q  <= wait1_code_q | code1;
     end
-  end
-
-  always_comb begin
-    for (int unsigned b = 0; b < Banks; b++) begin
-      forget[b] = look_q && failure_q[b].call_id == call_id_q;
+    if (waits0 != '0) begin
+      wait0_at_q <= {look_line_q[LineWidth-1:0], wait0_bank};
+    end
+    if (waits1 != '0) begin
+      wait1_at_q <= {look_line_q[LineWidth-1:0], wait1_bank};
+    end
+    if (is_tail != '0) begin
+      order_at_q <= {look_line_q[LineWidth-1:0], tail_bank};
     end
   end
 
@@ -526,10 +536,45 @@ module unisono_call_queue #(
 
   // ---- one thing at a time
 
-  logic starts, ends_here;
+  // What a start has changed reaches the requests, and free places, two cycles after it.
+  logic [1:0] hold_q;
+  logic       slot_free_q;
+  always_ff @(posedge clk_i) begin
+    slot_free_q <= rst_ni && slot_free_i;
+    if (!rst_ni) begin
+      hold_q <= '0;
+    end else if (state_q == StStart) begin
+      hold_q <= 2'd2;
+    end else if (hold_q != '0) begin
+      hold_q <= hold_q - 2'd1;
+    end
+  end
+
+  call_code_t enter_code;
+  always_comb begin
+    enter_code = code_q;
+    if (code_q == '0) begin
+      if (twin_found_q) begin
+        enter_code = call_code_t'(ErrorCodeInvalidArgument);
+      end else if (!wait0_found_q && wait0_q != '0 && wait0_code_q != '0) begin
+        enter_code = wait0_code_q;
+      end else if (!wait1_found_q && wait1_q != '0 && wait1_code_q != '0) begin
+        enter_code = wait1_code_q;
+      end
+    end
+  end
+
+  logic starts, ends_here, found, direct;
   assign ends_here = failed_q[pick_q] || place_q[pick_q] == PlaceNone;
   assign starts    = state_q == StStart && !ends_here;
   assign entered   = state_q == StEnter;
+
+  // A call that waits for nothing starts right after it was entered, unless another one has asked before.
+  assign found  = wait0_found_q || wait1_found_q || order_found_q;
+  assign direct = enter_code != '0
+               || (!found && (candidate_place == PlaceNone
+                              || (candidate_place == PlaceSlot && slot_free_i && slot_free_q && hold_q == '0
+                                  && request_q == '0)));
 
   logic end_turn_q;                      // whose end goes first
   logic [1:0] end_grant;
@@ -554,21 +599,25 @@ module unisono_call_queue #(
           if (end_grant != '0) begin
             state_q    <= StEnd;
             end_turn_q <= !end_turn_q;
-          end else if (intake_q == InCandidate) begin
+          end else if (intake_q == InCandidate || (quad_step && last_quad)) begin
             state_q <= StScan;
-          end else if (request_q != '0) begin
+          end else if (request_q != '0 && hold_q == '0) begin
             state_q <= StStart;
             pick_q  <= pick;
           end
         end
         StScan: begin
-          if (scan_q[LineWidth]) begin
+          if (left_q == '0) begin
             state_q <= StEnter;
           end
         end
-        StStart: state_q <= ends_here ? StEnd : StWait;
-        StWait:  state_q <= StSettle;
-        StEnter, StEnd: state_q <= StSettle;
+        StEnter: begin
+          state_q <= direct ? StStart : StIdle;
+          if (direct) begin
+            pick_q <= entry_q;
+          end
+        end
+        StStart: state_q <= ends_here ? StEnd : StIdle;
         default: state_q <= StIdle;
       endcase
     end
@@ -585,16 +634,15 @@ module unisono_call_queue #(
 
   // ---- starts
 
-  logic [31:0] start_tag, start_deadline;
-  logic [3:0]  start_flags;
-
-  (* ram_style = "distributed" *) logic [67:0] extras [Entries];
+  (* ram_style = "distributed" *) kept_t keeps [Entries];
   always_ff @(posedge clk_i) begin
     if (state_q == StEnter) begin
-      extras[entry_q] <= {algorithm_q[1:0], src_stream_q, dst_stream_q, deadline_q, tag_q};
+      keeps[entry_q] <= '{requester: requester_q, call_id: call_id_q, mode: algorithm_q[1:0],
+                          src_stream: src_stream_q, dst_stream: dst_stream_q,
+                          deadline_us: deadline_q, tag: tag_q};
     end
   end
-  assign {start_flags, start_deadline, start_tag} = extras[pick_q];
+  assign kept = keeps[state_q == StEnd ? end_entry_q : pick_q];
 
   always_ff @(posedge clk_i) begin
     slot_start_o   <= rst_ni && starts && place_q[pick_q] == PlaceSlot;
@@ -602,9 +650,9 @@ module unisono_call_queue #(
     if (rst_ni && starts && place_q[pick_q] == PlaceKernel) begin
       kernel_start_o[kernel_q[pick_q]] <= 1'b1;
     end
-    start_o <= '{entry: pick_q, call_id: start_card.call_id, tag: start_tag,
-                 deadline_us: start_deadline, mode: start_flags[3:2],
-                 src_stream: start_flags[1], dst_stream: start_flags[0]};
+    start_o <= '{entry: pick_q, call_id: kept.call_id, tag: kept.tag,
+                 deadline_us: kept.deadline_us, mode: kept.mode,
+                 src_stream: kept.src_stream, dst_stream: kept.dst_stream};
   end
 
   // ---- the table
@@ -614,20 +662,6 @@ module unisono_call_queue #(
   call_entry_t leaver;
   assign leaver = state_q == StEnd ? end_entry_q : pick_q;
   assign leaves = starts || (state_q == StEnd && end_parked_q);
-
-  call_code_t enter_code;
-  always_comb begin
-    enter_code = code_q;
-    if (code_q == '0) begin
-      if (twin_found_q) begin
-        enter_code = call_code_t'(ErrorCodeInvalidArgument);
-      end else if (!wait0_found_q && wait0_q != '0 && wait0_code_q != '0) begin
-        enter_code = wait0_code_q;
-      end else if (!wait1_found_q && wait1_q != '0 && wait1_code_q != '0) begin
-        enter_code = wait1_code_q;
-      end
-    end
-  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -641,7 +675,7 @@ module unisono_call_queue #(
       order_valid_q <= '0;
       tail_q        <= '0;
     end else begin
-      if (begin_intake && settled_q) begin
+      if (begin_intake) begin
         used_q[free_entry_q] <= 1'b1;
       end
       if (state_q == StEnter) begin
@@ -703,7 +737,7 @@ module unisono_call_queue #(
       wait1_entry_q[entry_q] <= wait1_at_q;
       order_entry_q[entry_q] <= order_at_q;
       place_q[entry_q]       <= candidate_place;
-      kernel_q[entry_q]      <= root_q[KernelWidth-1:0];
+      kernel_q[entry_q]      <= kernel_number_q;
       fail_code_q[entry_q]   <= enter_code;
     end
     for (int unsigned e = 0; e < Entries; e++) begin
@@ -723,9 +757,8 @@ module unisono_call_queue #(
 
   // A ring for each requester. What falls out of it has been read by the requester, because at most as
   // many calls as the ring holds are outstanding or unanswered.
-  assign keep_failure = state_q == StEnd && end_code_q != '0 && end_card.call_id != '0
+  assign keep_failure = state_q == StEnd && end_code_q != '0 && kept.call_id != '0
                      && !twin_q[end_entry_q];
-  assign new_failure  = '{code: end_code_q, call_id: end_card.call_id};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -739,7 +772,7 @@ module unisono_call_queue #(
       end
       for (int unsigned b = 0; b < Banks; b++) begin
         if (forget[b]) begin
-          failure_valid_q[requester_q][{look_line_q, BankWidth'(b)}] <= 1'b0;
+          failure_valid_q[requester_q][{look_line_q[LineWidth-1:0], BankWidth'(b)}] <= 1'b0;
         end
       end
     end
@@ -749,7 +782,7 @@ module unisono_call_queue #(
 
   call_response_t answer;
   logic [Requesters-1:0] answer_push, answer_pop;
-  assign answer = '{code: 16'(end_code_q), call_id: end_card.call_id};
+  assign answer = '{code: 16'(end_code_q), call_id: kept.call_id};
 
   for (genvar r = 0; r < int'(Requesters); r++) begin : gen_answers
     logic unused_ready;
@@ -773,7 +806,7 @@ module unisono_call_queue #(
     );
 
     logic admits;
-    assign admits = begin_intake && settled_q && requester_pick == requester_t'(r);
+    assign admits = begin_intake && requester_pick == requester_t'(r);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         outstanding_q[r] <= '0;
@@ -798,7 +831,7 @@ module unisono_call_queue #(
     if (!rst_ni) begin
       free_count_q <= count_t'(Entries);
     end else begin
-      free_count_q <= free_count_q - count_t'(begin_intake && settled_q)
+      free_count_q <= free_count_q - count_t'(begin_intake)
                     + count_t'(state_q == StEnd);
     end
     outstanding_o     <= rst_ni ? count_t'(Entries) - free_count_q : '0;
@@ -806,16 +839,13 @@ module unisono_call_queue #(
     failed_response_o <= answer;
   end
 
-  logic unused;
-  assign unused = |{start_card.order, start_card.communicator, start_card.requester,
-                    end_card.order, end_card.communicator, root_q, algorithm_q};
-
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (state_q != StEnd || listed_q[end_entry_q]) else $error("%m: ends what is not there");
       assert (state_q != StEnd || parked_q[end_entry_q] == end_parked_q)
       else $error("%m: ends a call that was not started");
+      assert (state_q != StEnter || (intake_q == InCandidate && !check_q)) else $error("%m: enters too early");
       assert (!starts || parked_q[pick_q]) else $error("%m: starts a call twice");
     end
   end

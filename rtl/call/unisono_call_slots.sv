@@ -9,8 +9,8 @@
 // end is reported, and the slot can be given to another call. Its generation has changed, so a fault that
 // comes late meets none.
 //
-// Latency: start to work item 2 cycles; the last event of a call to `clear` 3 cycles; the last
-// `clear_done` to `end` 1 cycle. Throughput: one work item in 2 cycles; one end in 4 cycles and what
+// Latency: start to work item 1 cycle if nothing else waits; `finished` to `clear` 2 cycles, another event that is the
+// last of a call 3; the last `clear_done` to `end` 1 cycle. Throughput: one work item in 2 cycles; one end in 4 cycles and what
 // the blocks take.
 // Restrictions: `item_done` comes after what the item has emitted is counted in `room`; a failure by the
 // microcontroller, and the end of the program, come before it or with it.
@@ -117,12 +117,12 @@ module unisono_call_slots #(
 
   // -------------------------------------------------------------------------------------------- starts
 
-  slot_t free_slot;
-  always_comb begin
-    free_slot = '0;
+  // Found beforehand: starts are further apart than it takes.
+  slot_t free_slot_q;
+  always_ff @(posedge clk_i) begin
     for (int s = int'(Calls) - 1; s >= 0; s--) begin
       if (!active_q[s]) begin
-        free_slot = slot_t'(s);
+        free_slot_q <= slot_t'(s);
       end
     end
   end
@@ -139,32 +139,39 @@ module unisono_call_slots #(
 
   (* ram_style = "distributed" *) waiting_t waiting [QueueDepth];
   logic [QueueWidth:0] queue_in_q, queue_out_q, queue_count;
-  waiting_t head;
-  logic     head_valid, head_alive, head_take;
+  waiting_t head_q;                        // the first one, taken out of the memory
+  logic     head_valid_q, head_valid, head_take, head_leaves, queue_some, start_now;
 
   assign queue_count = queue_in_q - queue_out_q;
-  assign head        = waiting[queue_out_q[QueueWidth-1:0]];
-  assign head_valid  = queue_count != '0;
-  assign head_alive  = active_q[head.slot] && !failing_q[head.slot]
-                    && generation_q[head.slot] == head.generation;
+  assign queue_some  = queue_count != '0;
+  assign head_valid  = head_valid_q && active_q[head_q.slot] && !failing_q[head_q.slot]
+                    && generation_q[head_q.slot] == head_q.generation;
+  assign head_leaves = !head_valid || head_take;
   assign free_o      = active_q != '1 && !queue_count[QueueWidth];
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      waiting[queue_in_q[QueueWidth-1:0]] <= '{generation: generation_q[free_slot],
-                                               slot: free_slot};
+      waiting[queue_in_q[QueueWidth-1:0]] <= '{generation: generation_q[free_slot_q],
+                                               slot: free_slot_q};
+    end
+    if (head_leaves) begin
+      head_q <= waiting[queue_out_q[QueueWidth-1:0]];
     end
     if (!rst_ni) begin
-      queue_in_q  <= '0;
-      queue_out_q <= '0;
+      queue_in_q   <= '0;
+      queue_out_q  <= '0;
+      head_valid_q <= 1'b0;
     end else begin
-      queue_in_q  <= queue_in_q + (QueueWidth+1)'(start_i);
-      queue_out_q <= queue_out_q + (QueueWidth+1)'(head_valid && (head_take || !head_alive));
+      queue_in_q  <= queue_in_q + (QueueWidth+1)'(start_i && !start_now);
+      queue_out_q <= queue_out_q + (QueueWidth+1)'(head_leaves && queue_some);
+      if (head_leaves) begin
+        head_valid_q <= queue_some;
+      end
     end
   end
 
   assign deadline_set_o  = start_i;
-  assign deadline_slot_o = free_slot;
+  assign deadline_slot_o = free_slot_q;
   assign deadline_us_o   = start_call_i.deadline_us;
 
   // --------------------------------------------------------------------------------------- work items
@@ -201,13 +208,13 @@ module unisono_call_slots #(
 
   always_comb begin
     kind = '0;
-    if (turn_q == WorkStart && head_valid && head_alive) begin
+    if (turn_q == WorkStart && head_valid) begin
       kind = WorkStart;
     end else if (turn_q == WorkMore && more_ready) begin
       kind = WorkMore;
     end else if (turn_q == WorkControl && control_q) begin
       kind = WorkControl;
-    end else if (head_valid && head_alive) begin
+    end else if (head_valid) begin
       kind = WorkStart;
     end else if (more_ready) begin
       kind = WorkMore;
@@ -218,6 +225,8 @@ module unisono_call_slots #(
 
   assign may_load  = !work_valid_q;
   assign head_take = may_load && kind == WorkStart;
+  // Nothing else is to be done: a call becomes an item as it starts.
+  assign start_now = start_i && may_load && !head_valid_q && !queue_some && !more_ready && !control_q;
 
   always_ff @(posedge clk_i) begin
     more_any_q  <= rst_ni && more_any && !(may_load && kind == WorkMore);
@@ -234,6 +243,9 @@ module unisono_call_slots #(
         if (kind == WorkMore) begin
           more_last_q <= more_slot_q;
         end
+      end else if (start_now) begin
+        work_valid_q <= 1'b1;
+        turn_q       <= WorkMore;
       end else if (work_ready_i) begin
         work_valid_q <= 1'b0;
       end
@@ -245,8 +257,8 @@ module unisono_call_slots #(
       end
     end
     if (may_load) begin
-      work_kind_q <= kind;
-      work_slot_q <= kind == WorkStart ? head.slot : kind == WorkMore ? more_slot_q : '0;
+      work_kind_q <= start_now ? WorkStart : kind;
+      work_slot_q <= start_now ? free_slot_q : kind == WorkStart ? head_q.slot : kind == WorkMore ? more_slot_q : '0;
     end
   end
 
@@ -272,7 +284,7 @@ module unisono_call_slots #(
   always_comb begin
     for (int unsigned s = 0; s < Calls; s++) begin
       may_end[s] = active_q[s] && !in_cpu_q[s] && !closing_q[s]
-                && (failing_q[s] || complete_q[s]);
+                && (failing_q[s] || complete_q[s] || (finished_valid_i && finished_slot_i == slot_t'(s) && ended_q[s]));
     end
   end
 
@@ -371,11 +383,15 @@ module unisono_call_slots #(
     end else begin
       failing_q <= failing_q | fails;
       if (start_i) begin
-        active_q[free_slot] <= 1'b1;
+        active_q[free_slot_q] <= 1'b1;
       end
       if (may_load && (kind == WorkStart || kind == WorkMore)) begin
-        in_cpu_q[kind == WorkStart ? head.slot : more_slot_q]    <= 1'b1;
-        delivered_q[kind == WorkStart ? head.slot : more_slot_q] <= 1'b1;
+        in_cpu_q[kind == WorkStart ? head_q.slot : more_slot_q]    <= 1'b1;
+        delivered_q[kind == WorkStart ? head_q.slot : more_slot_q] <= 1'b1;
+      end
+      if (start_now) begin
+        in_cpu_q[free_slot_q]    <= 1'b1;
+        delivered_q[free_slot_q] <= 1'b1;
       end
       if (item_done_valid_i) begin
         in_cpu_q[item_done_slot_i] <= 1'b0;
@@ -405,10 +421,10 @@ module unisono_call_slots #(
       end
     end
     if (start_i) begin
-      entry_q[free_slot]      <= start_call_i.entry;
-      call_id_q[free_slot]    <= start_call_i.call_id;
-      src_stream_q[free_slot] <= start_call_i.src_stream;
-      dst_stream_q[free_slot] <= start_call_i.dst_stream;
+      entry_q[free_slot_q]      <= start_call_i.entry;
+      call_id_q[free_slot_q]    <= start_call_i.call_id;
+      src_stream_q[free_slot_q] <= start_call_i.src_stream;
+      dst_stream_q[free_slot_q] <= start_call_i.dst_stream;
     end
     waits_for_cpu_o <= rst_ni && (failing_q & in_cpu_q) != '0;
   end

@@ -69,10 +69,10 @@ module unisono_exchange #(
   input  logic                    failed_i,
   input  unisono_call_pkg::call_response_t failed_response_i,
 
-  // Calls of the host, as rows, and their answers.
-  output logic                    row_valid_o,
-  input  logic                    row_ready_i,
-  output logic [63:0]             row_data_o,
+  // Calls of the host, four rows at a time, and their answers.
+  output logic                    quad_valid_o,
+  input  logic                    quad_ready_i,
+  output unisono_call_pkg::call_quad_t quad_data_o,
   input  logic                    response_valid_i,
   output logic                    response_ready_o,
   input  unisono_call_pkg::call_response_t response_i,
@@ -332,7 +332,8 @@ module unisono_exchange #(
 
   // ------------------------------------------------------------------------------- the host's calls
 
-  // The descriptor, as pairs of words; the host reads and writes halves, the queue takes rows.
+  // The descriptor, as pairs of words; the host reads and writes halves, the queue takes four rows, of which the first
+  // three are collected.
   localparam int unsigned SlotIndexWidth = RowWidth;
   logic [SlotIndexWidth-1:0] slot_write_row, slot_read_row;
   call_row_t row_q;
@@ -353,8 +354,17 @@ module unisono_exchange #(
     end
   end
 
-  assign row_valid_o = slot_taken_q;
-  assign row_data_o  = slot_row;
+  logic [QuadRows-2:0][63:0] collected_q;
+  logic row_step;
+  assign quad_valid_o = slot_taken_q && row_q[1:0] == 2'(QuadRows - 1);
+  assign quad_data_o  = {slot_row, collected_q};
+  assign row_step     = slot_taken_q && (row_q[1:0] != 2'(QuadRows - 1) || quad_ready_i);
+
+  always_ff @(posedge clk_i) begin
+    if (row_step) begin
+      collected_q <= {slot_row, collected_q[QuadRows-2:1]};
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || soft_reset_o) begin
@@ -362,7 +372,7 @@ module unisono_exchange #(
       row_q        <= '0;
     end else if (apply && write_doorbell) begin
       slot_taken_q <= 1'b1;
-    end else if (row_valid_o && row_ready_i) begin
+    end else if (row_step) begin
       row_q        <= row_q + call_row_t'(1);
       slot_taken_q <= row_q != call_row_t'(DescriptorRows - 1);
     end

@@ -254,6 +254,7 @@ class FrontBench:
         current: tuple[int, int] | None = None
         phase, think = 0, 0
         rows: list[int] = []
+        quads: list[int] = []
         bindings: list[int] = []
         ready = 0
         clearing: int | None = None
@@ -287,7 +288,7 @@ class FrontBench:
             done = last = fail = 0
             if current is None and queue:
                 current = queue.popleft()
-                phase, think, rows, bindings = 0, self._delay(40), [], []
+                phase, think, rows, quads, bindings = 0, self._delay(40), [], [], []
             if current is not None:
                 kind, s = current
                 slot = self.slots[s]
@@ -295,6 +296,7 @@ class FrontBench:
                     # Rows are asked for one a cycle and come two edges later, bindings beside them.
                     if phase >= 2:
                         rows.append(int(dut.descriptor_data_o.value))
+                        quads.append(int(dut.descriptor_quad_o.value))
                         bindings.append(int(dut.binding_o.value))
                     if phase < 16:
                         dut.descriptor_slot_i.value, dut.descriptor_row_i.value = s, phase
@@ -302,6 +304,8 @@ class FrontBench:
                     phase += 1
                     if phase == 18:
                         self._begin(s, rows, bindings, now)
+                        whole = [sum(row << 64 * i for i, row in enumerate(rows[at : at + 4])) for at in (0, 4, 8, 12)]
+                        assert quads == [quad for quad in whole for _ in range(4)], "four rows that stand together"
                 elif think:
                     think -= 1
                 elif kind == CONTROL:

@@ -274,9 +274,9 @@ async def latencies(dut):
         )
 
 
-KERNEL_NOP = 33
-KERNEL_WORK = 34
-CALL_TIME = 32
+KERNEL_NOP = 9
+KERNEL_WORK = 9
+CALL_TIME = 10
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -44,12 +44,12 @@ class Bench:
         self.rx_buffers = bytearray(self.rng.randbytes(4096))
         self.counters = [self.rng.getrandbits(64) for _ in range(64)]
         self.firmware: dict[int, int] = {}
-        self.rows: list[int] = []
-        self.take_rows = True
+        self.quads: list[int] = []
+        self.take_quads = True
         self.responses: list[tuple[int, int]] = []
         for name in ("ready_i", "waits_for_cpu_i", "outstanding_i", "active_i", "failed_i", "failed_response_i"):
             getattr(dut, name).value = 0
-        dut.row_ready_i.value = dut.response_valid_i.value = dut.response_i.value = 0
+        dut.quad_ready_i.value = dut.response_valid_i.value = dut.response_i.value = 0
         dut.table_ready_i.value = dut.table_valid_i.value = 0
         cocotb.start_soon(self._ports())
 
@@ -84,7 +84,7 @@ class Bench:
         table_busy = 0
         table_read = None
         edge = RisingEdge(dut.clk_i)
-        row_ready = 0
+        quad_ready = 0
         offered = None
         while True:
             await edge
@@ -123,10 +123,10 @@ class Bench:
                 pipes[i].append(answers[i])
                 value = pipes[i].pop(0)
                 getattr(dut, port).value = rng.getrandbits(64 if i == 1 else 32) if value is None else value
-            if row_ready and int(dut.row_valid_o.value):
-                self.rows.append(int(dut.row_data_o.value))
-            row_ready = int(self.take_rows and rng.random() < 0.5)
-            dut.row_ready_i.value = row_ready
+            if quad_ready and int(dut.quad_valid_o.value):
+                self.quads.append(int(dut.quad_data_o.value))
+            quad_ready = int(self.take_quads and rng.random() < 0.5)
+            dut.quad_ready_i.value = quad_ready
             if offered is not None and int(dut.response_ready_o.value):
                 offered = None
                 dut.response_valid_i.value = 0
@@ -169,7 +169,7 @@ async def random_map(dut):
     """Any access to any address: the right data or SLVERR, bytes that were not strobed untouched, and no hang."""
     bench = await begin(dut)
     rng = bench.rng
-    bench.take_rows = False
+    bench.take_quads = False
     memory: dict[int, int] = {}
     for name in SETTINGS:
         memory.update(dict(enumerate(RESET[name].to_bytes(4, "little"), int(REGISTER[name]))))
@@ -222,16 +222,16 @@ async def doorbell(dut):
     for _ in range(6):
         data = bench.rng.randbytes(128)
         await bench.axi.write(int(REGISTER.CALL_SLOT), data)
-        bench.take_rows = False
-        bench.rows.clear()
+        bench.take_quads = False
+        bench.quads.clear()
         await bench.put("DOORBELL", 1)
         assert await bench.get("STATUS") & 4
         assert await bench.write(int(REGISTER.CALL_SLOT) + 64, 0) == AxiResp.SLVERR
         assert await bench.write(int(REGISTER.DOORBELL), 0) == AxiResp.SLVERR
-        bench.take_rows = True
+        bench.take_quads = True
         while await bench.get("STATUS") & 4:
             pass
-        assert b"".join(row.to_bytes(8, "little") for row in bench.rows) == data
+        assert b"".join(quad.to_bytes(32, "little") for quad in bench.quads) == data
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
