@@ -447,8 +447,8 @@ module unisono_exchange #(
     end
   end
 
-  // Reads that change something do so once, in their first cycle.
-  assign response_ready_o = begins && read_completed && !beyond_r_q;
+  // Reads that change something do so once, in their first cycle. This one never stalls.
+  assign response_ready_o = first_q && read_completed && !beyond_r_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

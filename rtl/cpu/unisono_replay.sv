@@ -14,7 +14,7 @@
 // more than MoveCount moves stands in memory: unisono_program_fetch is told of it when such a call begins, and gives
 // it move by move. While a call's next moves are not there, waits_o asks that it is not given an item.
 //
-// Latency: from a start item to the first move 10 cycles, also when the call turns out to be new and the item
+// Latency: from a start item to the first move 5 cycles, also when the call turns out to be new and the item
 // goes to the microcontroller; other items pass within the cycle. Throughput: one move per cycle.
 // Restrictions: a step is MovesPerStep moves; an item comes when the window has room for it.
 
@@ -42,8 +42,9 @@ module unisono_replay
   input  work_t                       work_i,
   output logic                        step_valid_o,
   output logic [SlotWidth-1:0]        step_slot_o,
+  // Rows; in the next cycle come the four that stand with one.
   output logic [SlotWidth+3:0]        descriptor_address_o,
-  input  logic [63:0]                 descriptor_data_i,
+  input  logic [3:0][63:0]            descriptor_quad_i,
   output logic [PlaceWidth-1:0]       communicator_address_o,
   input  logic [31:0]                 communicator_data_i,
 
@@ -153,8 +154,8 @@ module unisono_replay
     logic [31:0] state;
   } key_t;
 
-  // Bytes of src, dst, scratch and params.
-  typedef logic [3:0][63:0] sizes_t;
+  // Bytes of src, dst, scratch and params. The call front end takes none with more bits.
+  typedef logic [3:0][47:0] sizes_t;
 
   typedef struct packed {
     moves_t moves;
@@ -171,7 +172,7 @@ module unisono_replay
   } state_e;
 
   state_e state_q;
-  logic [3:0] look_q;                      // cycles since the item came
+  logic [2:0] look_q;                      // cycles since the item came
   slot_t slot_q;
 
   logic [Slots-1:0] playing_q, recording_q;
@@ -195,38 +196,31 @@ module unisono_replay
 
   // ---------------------------------------------------------------------------------------------- look
 
-  localparam logic [3:0] LookSizes = 4'd4;
-  localparam logic [3:0] LookEntry = 4'd4;
-  localparam logic [3:0] LookTable = 4'd5;
-  localparam logic [3:0] LookCompare = 4'd8;
-  localparam logic [3:0] LookDecide = 4'd9;
-
-  // Rows of the descriptor, in the order in which they are needed.
-  function automatic logic [3:0] row_of(logic [3:0] look, logic program_);
-    case (look)
-      4'd0: row_of = 4'd0;      // head, flags
-      4'd1: row_of = 4'd1;      // communicator, root
-      4'd2: row_of = program_ ? 4'd13 : 4'd3;   // program, or count
-      4'd3: row_of = 4'd5;      // bytes of src
-      4'd4: row_of = 4'd7;      // of dst
-      4'd5: row_of = 4'd9;      // of scratch
-      4'd6: row_of = 4'd11;     // of params
-      default: row_of = 4'd2;   // tag
-    endcase
-  endfunction
+  // Rows 0 to 3 come first: arguments and tag. Then rows 4 to 7, or 12 to 15 of a call of a program, with its slot; then
+  // rows 8 to 11.
+  localparam logic [2:0] LookKey = 3'd1;
+  localparam logic [2:0] LookTable = 3'd2;
+  localparam logic [2:0] LookCompare = 3'd3;
+  localparam logic [2:0] LookDecide = 3'd4;
 
   key_t key_q, there_q;
   sizes_t sizes_q, sizes_there_q;
+  logic [1:0][47:0] sizes_last;            // of two regions, as they come
+  assign sizes_last = {descriptor_quad_i[3][47:0], descriptor_quad_i[1][47:0]};
   logic [31:0] tag_q;
   entry_t entry_q;
   logic exists_q, match_q, fits_q, known_there_q, taken_q;
 
   // Counts are often multiples of powers of two, and roots small.
+  key_t key_in;
   logic [15:0] mixed;
   entry_t home, hashed;
-  assign mixed = key_q.count[15:0] ^ key_q.count[31:16] ^ key_q.root[15:0] ^
-                 {key_q.head[3:0], key_q.head[7:4], key_q.head[19:16], key_q.head[27:24]} ^
-                 {key_q.communicator[7:0], 8'd0};
+  assign key_in = '{count: descriptor_quad_i[3], root: descriptor_quad_i[1][63:32],
+                    communicator: descriptor_quad_i[1][31:0], flags: descriptor_quad_i[0][32+:DescriptorFlags],
+                    head: descriptor_quad_i[0][31:0], state: '0};
+  assign mixed = key_in.count[15:0] ^ key_in.count[31:16] ^ key_in.root[15:0] ^
+                 {key_in.head[3:0], key_in.head[7:4], key_in.head[19:16], key_in.head[27:24]} ^
+                 {key_in.communicator[7:0], 8'd0};
   always_comb begin
     hashed = '0;
     for (int i = 0; i < 16; i += int'(EntryWidth)) begin
@@ -246,13 +240,14 @@ module unisono_replay
   always_comb begin
     home = hashed;
     if (32'(from_last) < Programs && pinned_q[from_last[ProgramWidth-1:0]]) home[EntryWidth-1] = 1'b0;
-    if (is_program) home = ~entry_t'(program_slot);
   end
 
-  // A program that is given out or kept stays where it is.
+  // A program that is given out or kept stays where it is, and so does one whose slot the host began to load just now.
   logic taken;
+  logic [EntryWidth-1:0] entry_from_last;
+  assign entry_from_last = ~entry_q;
   always_comb begin
-    taken = 1'b0;
+    taken = 32'(entry_from_last) < Programs && pinned_q[entry_from_last[ProgramWidth-1:0]];
     for (int s = 0; s < int'(Slots); s++) begin
       taken |= (playing_q[s] || recording_q[s]) && entry_of_q[s] == entry_q;
     end
@@ -264,36 +259,32 @@ module unisono_replay
   (* ram_style = "distributed" *) length_t lengths [Entries];
 
   always_ff @(posedge clk_i) begin
-    case (look_q)
-      4'd1: {key_q.flags, key_q.head} <= descriptor_data_i[32+DescriptorFlags-1:0];
-      4'd2: begin
-        {key_q.root, key_q.communicator} <= descriptor_data_i;
-        exists_q <= descriptor_data_i[31:0] < 32'(Communicators);
-      end
-      4'd3: key_q.count <= descriptor_data_i;
-      4'd4: key_q.state <= exists_q ? communicator_data_i : '0;
-      4'd8: tag_q <= descriptor_data_i[31:0];
-      default: ;
-    endcase
-    for (int i = 0; i < 4; i++) begin
-      if (look_q == LookSizes + 4'(i)) sizes_q[i] <= descriptor_data_i;
+    if (look_q == LookKey) begin
+      key_q <= key_in;
+      tag_q <= descriptor_quad_i[2][31:0];
+      exists_q <= key_in.communicator < 32'(Communicators);
+      entry_q <= home;
     end
-    if (look_q == LookEntry) entry_q <= home;
     if (look_q == LookTable) begin
+      key_q.state <= exists_q ? communicator_data_i : '0;
+      sizes_q[1:0] <= sizes_last;
+      if (is_program) begin
+        key_q.count <= descriptor_quad_i[1];
+        entry_q <= ~entry_t'(descriptor_quad_i[1][32+:ProgramWidth]);
+      end
       there_q <= keys[entry_q];
       sizes_there_q <= sizes[entry_q];
       known_there_q <= known_q[entry_q];
       taken_q <= taken;
     end
     if (look_q == LookCompare) begin
+      sizes_q[3:2] <= sizes_last;
       match_q <= is_program ? loaded_q[program_slot] && key_q.state[CommunicatorValid] &&
                               !key_q.state[CommunicatorRevoked]
                             : known_there_q && there_q == key_q;
+      fits_q <= is_program || (sizes_q[0] >= sizes_there_q[0] && sizes_q[1] >= sizes_there_q[1] &&
+                               sizes_last[0] >= sizes_there_q[2] && sizes_last[1] >= sizes_there_q[3]);
     end
-    for (int i = 0; i < 4; i++) begin
-      if (look_q == LookCompare && sizes_q[i] < sizes_there_q[i] && !is_program) fits_q <= 1'b0;
-    end
-    if (look_q == LookTable) fits_q <= 1'b1;
   end
 
   // Of a program, only the signature was given when it was loaded.
@@ -339,13 +330,13 @@ module unisono_replay
         slot_q <= work_i.slot;
         if (looks) begin
           state_q <= StLook;
-          look_q <= 4'd1;
+          look_q <= LookKey;
         end else if (plays_on) begin
           state_q <= StPlay;
         end
       end
       StLook: begin
-        look_q <= look_q + 4'd1;
+        look_q <= look_q + 3'd1;
         if (decides) begin
           state_q <= hit ? StPlay : StPass;
           look_q <= '0;
@@ -657,9 +648,15 @@ module unisono_replay
   assign step_slot_o = cpu_step_valid_i ? cpu_step_slot_i : slot_q;
 
   // The microcontroller reads them only from a start to its first move, and no other start is looked at then.
-  assign descriptor_address_o = looks ? {work_i.slot, row_of('0, 1'b0)}
-                              : state_q == StLook ? {slot_q, row_of(look_q, is_program)} : cpu_descriptor_address_i;
-  assign communicator_address_o = state_q == StLook ? {key_q.communicator[CommunicatorWidth-1:0], CommunicatorState}
+  always_comb begin
+    descriptor_address_o = cpu_descriptor_address_i;
+    if (looks) descriptor_address_o = {work_i.slot, 4'd0};
+    if (state_q == StLook) begin
+      descriptor_address_o = {slot_q, 4'd8};
+      if (look_q == LookKey) descriptor_address_o[3:0] = key_in.head[7:0] == CollectiveProgram ? 4'd12 : 4'd4;
+    end
+  end
+  assign communicator_address_o = state_q == StLook ? {key_in.communicator[CommunicatorWidth-1:0], CommunicatorState}
                                                     : cpu_communicator_address_i;
 
   // A communicator that was made anew counts its collectives from 0.

@@ -173,6 +173,7 @@ module unisono_cclo
   error_code_e cpu_fail_code;
   logic [SlotWidth+3:0] descriptor_address;
   logic [63:0] descriptor_data;
+  unisono_call_pkg::call_quad_t descriptor_quad;
   logic firmware_valid, firmware_write, firmware_answer;
   logic [29:0] firmware_address;
   logic [31:0] firmware_data, firmware_read;
@@ -235,7 +236,7 @@ module unisono_cclo
     .ended_valid_i(ended_valid), .ended_slot_i(move_slot),
     .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot), .cpu_fail_code_i(cpu_fail_code),
     .descriptor_slot_i(descriptor_address[4+:SlotWidth]), .descriptor_row_i(descriptor_address[3:0]),
-    .descriptor_data_o(descriptor_data),
+    .descriptor_data_o(descriptor_data), .descriptor_quad_o(descriptor_quad),
     .program_loaded_i(program_loaded),
     .call_ended_o(call_ended), .call_ended_failed_o(call_ended_failed), .slot_call_id_o(slot_call_id),
     .run_o(run),
@@ -327,7 +328,7 @@ module unisono_cclo
     .clk_i, .rst_ni(cpu_run),
     .work_valid_i(work_valid), .work_ready_o(work_ready), .work_i(work),
     .step_valid_o(step_valid), .step_slot_o(step_slot),
-    .descriptor_address_o(descriptor_address), .descriptor_data_i(descriptor_data),
+    .descriptor_address_o(descriptor_address), .descriptor_quad_i(descriptor_quad),
     .communicator_address_o(place), .communicator_data_i(place_data),
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
