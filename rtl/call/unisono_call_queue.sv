@@ -351,7 +351,6 @@ module unisono_call_queue #(
   state_e      state_q;
   call_entry_t pick_q, end_entry_q;
   call_code_t  end_code_q;
-  logic        end_parked_q;         // it had not been started
 
   logic [Entries-1:0]         parked_q;   // in the table and not started
   logic [Entries-1:0]         listed_q;   // in the table
@@ -624,11 +623,9 @@ module unisono_call_queue #(
     if (state_q == StStart) begin
       end_entry_q  <= pick_q;
       end_code_q   <= failed_q[pick_q] ? fail_code_q[pick_q] : '0;
-      end_parked_q <= 1'b1;
     end else if (state_q == StIdle) begin
       end_entry_q  <= end_grant[1] ? end_i[1].entry : end_i[0].entry;
       end_code_q   <= end_grant[1] ? end_i[1].code : end_i[0].code;
-      end_parked_q <= 1'b0;
     end
   end
 
@@ -657,11 +654,11 @@ module unisono_call_queue #(
 
   // ---- the table
 
-  // A call that leaves its order, by starting or by failing before, hands on whom it stood behind.
+  // A call that leaves its order, by starting or by ending before, hands on whom it stood behind.
   logic        leaves;
   call_entry_t leaver;
-  assign leaver = state_q == StEnd ? end_entry_q : pick_q;
-  assign leaves = starts || (state_q == StEnd && end_parked_q);
+  assign leaver = pick_q;
+  assign leaves = state_q == StStart;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -843,10 +840,9 @@ module unisono_call_queue #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (state_q != StEnd || listed_q[end_entry_q]) else $error("%m: ends what is not there");
-      assert (state_q != StEnd || parked_q[end_entry_q] == end_parked_q)
-      else $error("%m: ends a call that was not started");
+      assert (state_q != StEnd || !parked_q[end_entry_q]) else $error("%m: ends a call that was not started");
       assert (state_q != StEnter || (intake_q == InCandidate && !check_q)) else $error("%m: enters too early");
-      assert (!starts || parked_q[pick_q]) else $error("%m: starts a call twice");
+      assert (state_q != StStart || parked_q[pick_q]) else $error("%m: starts a call twice");
     end
   end
 `endif
