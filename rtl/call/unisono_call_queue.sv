@@ -319,23 +319,25 @@ module unisono_call_queue #(
     end
   end
 
-  call_place_e candidate_place;
-  call_order_e candidate_order;
-  always_comb begin
-    candidate_place = PlaceSlot;
-    candidate_order = OrderCollective;
-    unique case (collective_q)
-      CollectiveNop: begin
-        candidate_place = algorithm_q == NopPlain ? PlaceNone : PlaceKernel;
-        candidate_order = OrderNone;
-      end
-      CollectiveCopy, CollectiveCombine: candidate_order = OrderNone;
-      CollectiveSend: candidate_order = OrderSend;
-      CollectiveRecv: candidate_order = OrderRecv;
-      CollectivePut:  candidate_order = OrderPut;
-      CollectiveGet:  candidate_order = OrderGet;
-      default: ;
-    endcase
+  call_place_e candidate_place_q;
+  call_order_e candidate_order_q;
+  always_ff @(posedge clk_i) begin
+    if (check_q && checked_quad_q == '0) begin
+      candidate_place_q <= PlaceSlot;
+      candidate_order_q <= OrderCollective;
+      unique case (collective_q)
+        CollectiveNop: begin
+          candidate_place_q <= algorithm_q == NopPlain ? PlaceNone : PlaceKernel;
+          candidate_order_q <= OrderNone;
+        end
+        CollectiveCopy, CollectiveCombine: candidate_order_q <= OrderNone;
+        CollectiveSend: candidate_order_q <= OrderSend;
+        CollectiveRecv: candidate_order_q <= OrderRecv;
+        CollectivePut:  candidate_order_q <= OrderPut;
+        CollectiveGet:  candidate_order_q <= OrderGet;
+        default: ;
+      endcase
+    end
   end
 
   // ------------------------------------------------------------------------------------- the entries
@@ -391,7 +393,7 @@ module unisono_call_queue #(
   assign end_requester = kept.requester;
   assign failure_next  = failure_next_q[end_requester];
 
-  assign candidate_card = '{order: candidate_order, communicator: communicator_q,
+  assign candidate_card = '{order: candidate_order_q, communicator: communicator_q,
                             requester: requester_q, call_id: call_id_q};
   assign written_card   = state_q == StEnter ? candidate_card
                                              : card_t'({AuxWidth'(end_code_q), kept.call_id});
@@ -440,11 +442,9 @@ module unisono_call_queue #(
   end
 
   // Of each of these there is at most one in a line, and in all lines.
-  logic [Banks-1:0] mine, is_id, is_wait0, is_wait1, is_tail, twins, waits0, waits1, forget, fails0, fails1;
+  logic [Banks-1:0] is_id, is_wait0, is_wait1, mine, failure, tails, fails0, fails1, waits0, waits1;
   logic [BankWidth-1:0] wait0_bank, wait1_bank, tail_bank;
   call_code_t code0, code1;
-  logic searches;
-  assign searches = state_q == StScan && look_q;
   always_comb begin
     wait0_bank = '0;
     wait1_bank = '0;
@@ -453,28 +453,27 @@ module unisono_call_queue #(
     code1      = '0;
     for (int unsigned b = 0; b < Banks; b++) begin
       automatic call_entry_t at = {look_line_q[LineWidth-1:0], BankWidth'(b)};
-      automatic logic entry = searches && !look_line_q[LineWidth];
-      automatic logic failure = searches && look_line_q[LineWidth] && failure_valid_q[requester_q][at];
       is_id[b]    = card_q[b].call_id == call_id_q;
       is_wait0[b] = card_q[b].call_id == wait0_q;
       is_wait1[b] = card_q[b].call_id == wait1_q;
-      is_tail[b]  = card_q[b].order == candidate_order && card_q[b].communicator == communicator_q;
-      mine[b]     = entry && listed_q[at] && !twin_q[at] && card_q[b].requester == requester_q;
-      twins[b]    = mine[b] && is_id[b];
+      mine[b]     = listed_q[at] && !twin_q[at] && card_q[b].requester == requester_q;
+      failure[b]  = failure_valid_q[requester_q][at];
+      tails[b]    = tail_q[at] && card_q[b].order == candidate_order_q && card_q[b].communicator == communicator_q;
       waits0[b]   = mine[b] && is_wait0[b];
       waits1[b]   = mine[b] && is_wait1[b];
-      is_tail[b]  = is_tail[b] && entry && tail_q[at];
-      // A failure of the candidate's id: it is used anew.
-      forget[b]   = failure && is_id[b];
-      fails0[b]   = failure && is_wait0[b];
-      fails1[b]   = failure && is_wait1[b];
+      fails0[b]   = failure[b] && is_wait0[b];
+      fails1[b]   = failure[b] && is_wait1[b];
       wait0_bank |= waits0[b] ? BankWidth'(b) : '0;
       wait1_bank |= waits1[b] ? BankWidth'(b) : '0;
-      tail_bank  |= is_tail[b] ? BankWidth'(b) : '0;
+      tail_bank  |= tails[b] ? BankWidth'(b) : '0;
       code0      |= fails0[b] ? card_q[b][32+:$bits(call_code_t)] : '0;
       code1      |= fails1[b] ? card_q[b][32+:$bits(call_code_t)] : '0;
     end
   end
+
+  logic searches, searches_failures;
+  assign searches          = state_q == StScan && look_q && !look_line_q[LineWidth];
+  assign searches_failures = state_q == StScan && look_q && look_line_q[LineWidth];
 
   always_ff @(posedge clk_i) begin
     if (state_q == StIdle) begin
@@ -484,23 +483,28 @@ module unisono_call_queue #(
       order_found_q <= 1'b0;
       wait0_code_q  <= '0;
       wait1_code_q  <= '0;
-    end else begin
-      // An id of 0 is none.
-      twin_found_q  <= twin_found_q || (twins != '0 && call_id_q != '0);
-      wait0_found_q <= wait0_found_q || (waits0 != '0 && wait0_q != '0);
-      wait1_found_q <= wait1_found_q || (waits1 != '0 && wait1_q != '0);
-      order_found_q <= order_found_q || is_tail != '0;
-      wait0_code_q  <= wait0_code_q | code0;
-      wait1_code_q  <= wait1_code_q | code1;
     end
-    if (waits0 != '0) begin
-      wait0_at_q <= {look_line_q[LineWidth-1:0], wait0_bank};
+    if (searches) begin
+      // An id of 0 is none; that it was found means nothing.
+      if ((mine & is_id) != '0) begin
+        twin_found_q <= call_id_q != '0;
+      end
+      if (waits0 != '0) begin
+        wait0_found_q <= wait0_q != '0;
+        wait0_at_q    <= {look_line_q[LineWidth-1:0], wait0_bank};
+      end
+      if (waits1 != '0) begin
+        wait1_found_q <= wait1_q != '0;
+        wait1_at_q    <= {look_line_q[LineWidth-1:0], wait1_bank};
+      end
+      if (tails != '0) begin
+        order_found_q <= 1'b1;
+        order_at_q    <= {look_line_q[LineWidth-1:0], tail_bank};
+      end
     end
-    if (waits1 != '0) begin
-      wait1_at_q <= {look_line_q[LineWidth-1:0], wait1_bank};
-    end
-    if (is_tail != '0) begin
-      order_at_q <= {look_line_q[LineWidth-1:0], tail_bank};
+    if (searches_failures) begin
+      wait0_code_q <= wait0_code_q | code0;
+      wait1_code_q <= wait1_code_q | code1;
     end
   end
 
@@ -571,8 +575,8 @@ module unisono_call_queue #(
   // A call that waits for nothing starts right after it was entered, unless another one has asked before.
   assign found  = wait0_found_q || wait1_found_q || order_found_q;
   assign direct = enter_code != '0
-               || (!found && (candidate_place == PlaceNone
-                              || (candidate_place == PlaceSlot && slot_free_i && slot_free_q && hold_q == '0
+               || (!found && (candidate_place_q == PlaceNone
+                              || (candidate_place_q == PlaceSlot && slot_free_i && slot_free_q && hold_q == '0
                                   && request_q == '0)));
 
   logic end_turn_q;                      // whose end goes first
@@ -682,7 +686,7 @@ module unisono_call_queue #(
         twin_q[entry_q]        <= twin_found_q;
         wait0_valid_q[entry_q] <= wait0_found_q;
         wait1_valid_q[entry_q] <= wait1_found_q;
-        if (enter_code == '0 && candidate_order != OrderNone) begin
+        if (enter_code == '0 && candidate_order_q != OrderNone) begin
           order_valid_q[entry_q] <= order_found_q;
           tail_q[entry_q]        <= 1'b1;
           if (order_found_q) begin
@@ -733,7 +737,7 @@ module unisono_call_queue #(
       wait0_entry_q[entry_q] <= wait0_at_q;
       wait1_entry_q[entry_q] <= wait1_at_q;
       order_entry_q[entry_q] <= order_at_q;
-      place_q[entry_q]       <= candidate_place;
+      place_q[entry_q]       <= candidate_place_q;
       kernel_q[entry_q]      <= kernel_number_q;
       fail_code_q[entry_q]   <= enter_code;
     end
@@ -768,7 +772,8 @@ module unisono_call_queue #(
             failure_next_q[end_requester] + EntryIndexWidth'(1);
       end
       for (int unsigned b = 0; b < Banks; b++) begin
-        if (forget[b]) begin
+        // The candidate's id is used anew.
+        if (searches_failures && is_id[b]) begin
           failure_valid_q[requester_q][{look_line_q[LineWidth-1:0], BankWidth'(b)}] <= 1'b0;
         end
       end
