@@ -1,7 +1,7 @@
 // The call front end: exchange memory, call queue, active calls, kernel calls, deadlines.
 //
-// Latency: a kernel's nop is answered 33 cycles after its first word was offered; figures of all ways are
-// in docs/rtl/call_front.md. Throughput: one call in 30 cycles.
+// Latency: a kernel's nop is answered 9 cycles after its first word was offered; figures of all ways are
+// in docs/rtl/call_front.md. Throughput: one call in 6 cycles.
 // Reset: `rst_ni` resets everything; a soft reset asked for by the host resets everything but the
 // registers that survive it (unisono_exchange), and the rest of the engine through `engine_rst_no`.
 

@@ -10,7 +10,7 @@
 // Requester 0 is the host, requester 1 + k the kernel port k. Ids belong to a requester.
 // Latency: from the first rows of a descriptor to its start, or to a nop's answer: see
 // docs/rtl/call_queue.md. Throughput: one admission in 6 cycles, and one more for each line of the search
-// beyond the first; a start or an end in 3.
+// beyond the first; a start in 4, an end in 2.
 // Restrictions: Requesters <= 8. A requester has at most 32 calls that are outstanding or whose answers
 // it has not taken; the entries are shared, but one is kept for each requester that has none. Communicators
 // from 256 on count as one: there are none.

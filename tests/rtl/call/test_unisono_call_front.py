@@ -276,7 +276,46 @@ async def latencies(dut):
 
 KERNEL_NOP = 9
 KERNEL_WORK = 9
-CALL_TIME = 10
+CALL_TIME = 6
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def search_time(dut):
+    """The search takes a cycle for every eight outstanding calls, and for every eight failures of the requester."""
+    bench = await directed(dut)
+    rng = new_random("search")
+    copy, edge = int(spec.Collective.COPY), RisingEdge(dut.clk_i)
+
+    async def nop_of_second(call_id):
+        nop = Call(2, call_id, encode(call_id=call_id))
+        bench.submit(nop)
+        while not int(dut.call_valid_i.value) & 2:
+            await edge
+        begin = bench.cycle
+        while not int(dut.answer_valid_o.value) & 2:
+            await edge
+        return bench.cycle - begin
+
+    times = {(0, 0): await nop_of_second(1)}
+    failures = hanging = 0
+    for count in (1, 9, 17):
+        while failures < count:
+            failures += 1
+            refused = Call(2, 0, encode(call_id=100 + failures, count=1 << 40), refused=int(CODE.INVALID_COUNT))
+            bench.submit(refused)
+            await bench.all_answered(100)
+        times[0, failures] = await nop_of_second(1)
+    for count in (8, 16, 24):
+        while hanging < count:
+            hanging += 1
+            bench.submit(Call(1, 0, random_descriptor(rng, hanging, collective=copy), plan="hang"))
+        for _ in range(400):
+            await edge
+        times[hanging, failures] = await nop_of_second(1)
+    dut._log.info(f"nop of a kernel by outstanding calls and failures: {times}")
+    least = times[0, 0]
+    lines = {key: (key[0] + 7) // 8 + (key[1] + 7) // 8 for key in times}
+    assert times == {key: least + max(0, count - 1) for key, count in lines.items()}
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

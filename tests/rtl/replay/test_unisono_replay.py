@@ -567,5 +567,48 @@ async def cycles(dut):
             assert moves[-1] - moves[0] == 14
 
 
+def hash_of(key: Key) -> int:
+    """The entry that a call looks for."""
+    head = key.head
+    mixed = key.count & 0xFFFF ^ key.count >> 16 & 0xFFFF ^ key.root & 0xFFFF ^ (key.communicator & 255) << 8
+    mixed ^= (head & 15) << 12 | (head >> 4 & 15) << 8 | (head >> 16 & 15) << 4 | head >> 24 & 15
+    return (mixed ^ mixed >> 4 ^ mixed >> 8 ^ mixed >> 12) & 15
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def loading_while_looking(dut):
+    """The host begins to load a program in each of the cycles in which a call that would be kept there is looked at."""
+    for delay in range(12):
+        await prepare(dut)
+        bench = Bench(dut, new_random(f"loading {delay}"), 0.0)
+        bench.now = 1
+        state = bench.states[0]
+        keys = (Key(head, 0, 0, 0, 4) for head in range(256, 100_000))
+        key = next(
+            key
+            for key in keys
+            if hash_of(key) == 15 and key.head & 255 != PROGRAM and len(Program.of(key, state).moves) == 15
+        )
+        program = Program(COLLECTIVE, 77, (0,) * 4, [[]] * 15, list(range(1000, 1015)))
+        bench.slots[0] = Call(key, Program.of(key, state).needs, 1, state, Program.of(key, state))
+        bench.starts.append(0)
+        while bench.work is None:
+            await bench.cycle(False)
+        for _ in range(delay):
+            await bench.cycle(False)
+        bench.loading = (0, program)
+        words = [(2, move >> 32 * part & 0xFFFFFFFF) for move in program.moves for part in range(16)]
+        bench.host.extend([(0, 0), *words, (3, 77), None])
+        while bench.host or bench.slots[0] is not None:
+            await bench.cycle(False)
+        if bench.loaded[0] is None:
+            continue  # refused: it is being given out or looked at
+        loaded = Key(PROGRAM | 6 << 24, 0, 0, 0, 0)
+        bench.slots[1] = Call(loaded, (0,) * 4, 1, state, program)
+        bench.starts.append(1)
+        while bench.slots[1] is not None:
+            await bench.cycle(False)
+
+
 def test_unisono_replay():
     simulate("unisono_replay", __file__)
