@@ -61,7 +61,7 @@ SEND_PEAK = (
     Target(80, "Gb/s", f"{ACCL}, section VI.C and Figure 5: “almost 80” with 3 memory channels or more"),
 )
 FIRST_WORD = Target(74, "cycles", "target, kernel's call to first word, replayed: 24, and the modelled read of 50")
-NOP = Target(33, "cycles", "the call front end alone")
+NOP = Target(9, "cycles", "the call front end alone")
 
 
 def size(count: int) -> str:

@@ -578,36 +578,38 @@ def hash_of(key: Key) -> int:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def loading_while_looking(dut):
     """The host begins to load a program in each of the cycles in which a call that would be kept there is looked at."""
-    for delay in range(12):
+    keys = [Key(head, 0, 0, 0, 4) for head in range(256, 10_000) if head & 255 != PROGRAM]
+    key = next(key for key in keys if hash_of(key) == 15 and len(Program.of(key, 1).moves) == 15)
+    other = next(key for key in keys if hash_of(key) == 3 and len(Program.of(key, 1).moves) == 1)
+    # Short, so that it is there before the microcontroller has made the moves of the call.
+    loaded = Program(COLLECTIVE, 77, (0,) * 4, [[]], [1000])
+    ran = 0
+    for turn in range(60):
         await prepare(dut)
-        bench = Bench(dut, new_random(f"loading {delay}"), 0.0)
-        bench.now = 1
-        state = bench.states[0]
-        keys = (Key(head, 0, 0, 0, 4) for head in range(256, 100_000))
-        key = next(
-            key
-            for key in keys
-            if hash_of(key) == 15 and key.head & 255 != PROGRAM and len(Program.of(key, state).moves) == 15
-        )
-        program = Program(COLLECTIVE, 77, (0,) * 4, [[]] * 15, list(range(1000, 1015)))
-        bench.slots[0] = Call(key, Program.of(key, state).needs, 1, state, Program.of(key, state))
-        bench.starts.append(0)
+        bench = Bench(dut, new_random(f"loading {turn}"), 0.0)
+        # The entry that was looked at last is another one.
+        for own in (other, key):
+            while bench.slots[0] is not None:
+                await bench.cycle(False)
+            made = Program.of(own, bench.states[0])
+            bench.slots[0] = Call(own, made.needs, 1, bench.states[0], made)
+            bench.starts.append(0)
         while bench.work is None:
             await bench.cycle(False)
-        for _ in range(delay):
+        for _ in range(turn % 6):
             await bench.cycle(False)
-        bench.loading = (0, program)
-        words = [(2, move >> 32 * part & 0xFFFFFFFF) for move in program.moves for part in range(16)]
-        bench.host.extend([(0, 0), *words, (3, 77), None])
+        bench.loading = (0, loaded)
+        bench.host.extend([(0, 0), *((2, 1000 if part == 0 else 0) for part in range(16)), (3, 77), None])
         while bench.host or bench.slots[0] is not None:
             await bench.cycle(False)
         if bench.loaded[0] is None:
-            continue  # refused: it is being given out or looked at
-        loaded = Key(PROGRAM | 6 << 24, 0, 0, 0, 0)
-        bench.slots[1] = Call(loaded, (0,) * 4, 1, state, program)
+            continue  # refused: the entry was being looked at
+        ran += 1
+        bench.slots[1] = Call(Key(PROGRAM | 6 << 24, 0, 0, 0, 0), (0,) * 4, 1, bench.states[0], loaded)
         bench.starts.append(1)
         while bench.slots[1] is not None:
             await bench.cycle(False)
+    assert ran > 20
 
 
 def test_unisono_replay():
