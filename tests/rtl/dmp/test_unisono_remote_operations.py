@@ -32,7 +32,7 @@ class Slot:
     def __init__(self):
         self.pending = self.get = self.asks = False
         self.entry = self.peer = self.dtype = self.offset = self.bytes = self.address = 0
-        self.generation = 0
+        self.generation = 1  # the first; memory starts with 0 as that of the last
 
 
 def heard(source, communicator, tag, sequence=0, token_slot=0, generation=0, offset=0):
@@ -51,15 +51,17 @@ async def agrees_with_a_model(dut):
     await start_clock_and_reset(dut)
     slots = [Slot() for _ in range(CALLS)]
     completes, seen = deque(), Counter()
+    last_asked, last_answer, expected, event = (0, 0), False, None, None
     for _ in range(CYCLES):
         clear = rng.randrange(CALLS) if rng.random() < 0.02 else None
         programs = rng.getrandbits(2 * CALLS)
         dut.generations_i.value = programs
         dut.clear_valid_i.value, dut.clear_slot_i.value = clear is not None, clear or 0
-        begin, slot = None, rng.randrange(CALLS)
-        if rng.random() < 0.3 and not slots[slot].pending and slot != clear:
+        # What begins was asked about in the cycle before, and was free then.
+        begin, (slot, asked_entry), free = None, last_asked, last_answer
+        if rng.random() < 0.5 and free and not slots[slot].pending and slot != clear:
             begin = Slot()
-            begin.get, begin.entry, begin.peer = rng.random() < 0.5, rng.randrange(32), rng.randrange(64)
+            begin.get, begin.entry, begin.peer = rng.random() < 0.5, asked_entry, rng.randrange(64)
             begin.dtype, begin.offset = rng.randrange(1, 25), rng.getrandbits(48)
             begin.bytes, begin.address = rng.getrandbits(48), rng.getrandbits(64)
             fields = ((slot, 3), (begin.entry, 5), (begin.peer, 6), (begin.get, 1), (begin.dtype, 6))
@@ -97,8 +99,11 @@ async def agrees_with_a_model(dut):
         dut.request_ready_i.value, dut.complete_ready_i.value = takes, goes
         await ReadOnly()
 
-        assert int(dut.busy_o.value) == (slots[asked].pending and slots[asked].entry != entry)
-        assert int(dut.generation_o.value) == slots[asked].generation
+        # The answer to the question of the cycle before, as things were then.
+        if expected is not None:
+            assert (int(dut.busy_o.value), int(dut.generation_o.value)) == expected
+        expected = slots[asked].pending and slots[asked].entry != entry, slots[asked].generation
+        last_asked, last_answer = (asked, entry), not slots[asked].pending
         assert int(dut.heard_ready_o.value) == (not lands)
         landing, there = int(dut.landing_o.value), slots[looked]
         assert landing >> 138 == (there.pending and there.get)
@@ -114,25 +119,24 @@ async def agrees_with_a_model(dut):
                 assert int(getattr(dut, f"request_{name}_o").value) == getattr(first, name), name
             assert int(dut.request_communicator_o.value) == COMMUNICATOR[asking[0]]
 
-        # What ends in this cycle, and how.
+        # What was said, or has landed, in the cycle before: whether it ends something now, and how.
         ends, bad, error = None, False, 0
-        if lands:
-            if slots[landed].pending and slots[landed].get:
-                ends, bad, error = landed, lands_bad, INTERNAL
-        elif speaks and tag != GET and (kind or wrong != "pad"):
-            subject = slots[named]
-            right = (
-                subject.pending
-                and subject.get == kind
-                and subject.generation == generation
-                and subject.peer == message & 63
-                and COMMUNICATOR[named] == message >> 6 & 15
-            )
-            if right:
-                ends, bad = named, kind or code != 0
-                error = code if 0 < code <= INTERNAL else CORRUPT
+        if event is not None:
+            subject, get, match, bad, error = event
+            there = slots[subject]
+            if there.pending and there.get == get and match in (None, (there.generation, there.peer, subject)):
+                ends = subject
         if ends == clear:
             ends = None
+        event = None
+        if lands:
+            event = landed, True, None, lands_bad, INTERNAL
+        elif speaks and tag != GET and (kind or wrong != "pad"):
+            # A communicator that is not the slot's is one of no slot.
+            origin = named if COMMUNICATOR[named] == message >> 6 & 15 else None
+            event = named, kind, (generation, message & 63, origin), kind or code != 0, (
+                code if 0 < code <= INTERNAL else CORRUPT
+            )
         assert int(dut.fail_valid_o.value) == (ends is not None and bad)
         if ends is not None and bad:
             assert (int(dut.fail_slot_o.value), int(dut.fail_code_o.value)) == (ends, error)
@@ -149,8 +153,8 @@ async def agrees_with_a_model(dut):
         if ends is not None and not bad:
             completes.append((ends << 5 | slots[ends].entry, programs >> 2 * ends & 3))
         for over in {ends, clear} - {None}:
+            slots[over].generation = slots[over].generation + slots[over].pending & 0xFFFF
             slots[over].pending = slots[over].asks = False
-            slots[over].generation = slots[over].generation + 1 & 0xFFFF
         if begin is not None:
             begin.pending, begin.asks, begin.generation = True, begin.get, slots[slot].generation
             slots[slot] = begin
