@@ -22,7 +22,8 @@ module unisono_turns
 
   output logic [Calls-1:0]    pending_o,
   output logic [Calls-1:0]    first_o,
-  output logic [KeyWidth-1:0] key_o [Calls]
+  output logic [KeyWidth-1:0] key_o [Calls],
+  output logic [Calls-1:0]    before_o [Calls]   // for each call, those of its key before it
 );
 
   logic [Calls-1:0] pending_q, add;
@@ -35,6 +36,7 @@ module unisono_turns
     assign same[s] = pending_q[s] && !remove_i[s] && !add[s] && key_q[s] == add_key_i;
     assign first_o[s] = pending_q[s] && waits_q[s] == '0;
     assign key_o[s] = key_q[s];
+    assign before_o[s] = waits_q[s];
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         pending_q[s] <= 1'b0;

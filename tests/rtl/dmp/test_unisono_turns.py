@@ -26,7 +26,9 @@ async def against_a_list(dut, rng, cycles: int, keys: list[int], leave: float) -
         dut.remove_i.value = sum(1 << one for one in removed | absent)
         await ReadOnly()
         first = {}
-        for one, its_key in present:
+        for place, (one, its_key) in enumerate(present):
+            before = sum(1 << other for other, key_of in present[:place] if key_of == its_key)
+            assert int(dut.before_o[one].value) == before, f"cycle {cycle}: slot {one}"
             first.setdefault(its_key, one)
         assert int(dut.pending_o.value) == sum(1 << one for one in slots), f"cycle {cycle}"
         assert int(dut.first_o.value) == sum(1 << one for one in first.values()), f"cycle {cycle}: {present}"
