@@ -228,13 +228,16 @@ module unisono_rbm
   logic mute_d, mute_q;                         // what is given back is of a communicator that is no more
   logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
   logic forgets;                                // a slot's pairs, all at once
+  logic reads_match;                            // the record of the pair that the head of Rx matches, known last
+  slot_t match;
+  pair_t match_pair;
   logic [Calls-1:0] active, sends_q;            // active, and not being cleared; a send of a point-to-point call
 
   // ---------------------------------------------------------------------------------------------- memories
 
   logic record_read, record_write, info_write, link_write;
   pair_t record_address, pair_d, pair_q;
-  record_t record_word, record_new, record_read_word;
+  record_t record_new, seen;                    // seen stays until the next record is read
   typedef logic [EpochWidth-1:0] epoch_t;
   epoch_t record_epoch, epoch_new;
   buffer_t info_address, link_address, info_write_address, link_write_address, link_new;
@@ -245,8 +248,8 @@ module unisono_rbm
   // A record is of the call that wrote it: of the slot's present one if it has its epoch. No call has epoch 0.
   unisono_ram_sdp #(.Width(EpochWidth + $bits(record_t)), .Depth(Pairs)) u_records (
     .clk_i, .wr_en_i(record_write), .wr_addr_i(pair_q), .wr_data_i({epoch_new, record_new}),
-    .rd_en_i(record_read), .rd_addr_i(record_address), .rd_out_en_i(1'b1),
-    .rd_data_o({record_epoch, record_read_word})
+    .rd_en_i(record_read), .rd_addr_i(reads_match ? match_pair : record_address), .rd_out_en_i(1'b1),
+    .rd_data_o({record_epoch, seen})
   );
   unisono_ram_sdp #(.Width($bits(info_t)), .Depth(Buffers)) u_infos (
     .clk_i, .wr_en_i(info_write), .wr_addr_i(info_write_address), .wr_data_i(info_new),
@@ -261,28 +264,38 @@ module unisono_rbm
     .rd_en_i(release_take), .rd_addr_i(release_head), .rd_out_en_i(1'b1), .rd_data_o(owner_word)
   );
 
-  // A pair that no message or arrival of its call has touched yet has an empty record; generations go on.
-  epoch_t epoch_q [Calls];
-  logic known;
-  assign known = record_epoch == epoch_q[pair_q.slot];
-  always_comb begin
-    record_word = '0;
-    record_word.generation = record_read_word.generation;
-    if (known) record_word = record_read_word;
+  // A pair that no message or arrival of its call has touched yet is not known: of its record only the generation counts.
+  // Nothing but its first look, what comes early, grants and clears can meet such a pair.
+  // Epochs stand twice, to be read beside each other: for the pair under way, with its record, and for the next epoch.
+  (* ram_style = "distributed" *) epoch_t epoch_q [Calls];
+  (* ram_style = "distributed" *) epoch_t epoch_next_q [Calls];
+  initial begin
+    for (int s = 0; s < int'(Calls); s++) begin
+      epoch_q[s] = epoch_t'(1);
+      epoch_next_q[s] = epoch_t'(2);
+    end
+  end
+  epoch_t own_epoch_q, next_epoch;
+  logic [Calls-1:0] epoch_over_q;               // a slot has the last one
+  logic known, epoch_over;
+  assign known = record_epoch == own_epoch_q;
+  // A reset wipes all records, so whatever epochs there are may go on.
+  assign next_epoch = epoch_next_q[clear_slot_i];
+  assign epoch_over = epoch_over_q[clear_slot_i];
+  initial epoch_over_q = '0;
+  always_ff @(posedge clk_i) begin
+    own_epoch_q <= epoch_q[reads_match ? match : pair_d.slot];
+    if (forgets) epoch_q[clear_slot_i] <= next_epoch;
   end
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      for (int s = 0; s < int'(Calls); s++) epoch_q[s] <= epoch_t'(1);
-    end else if (forgets) begin
-      epoch_q[clear_slot_i] <= epoch_q[clear_slot_i] == '1 ? epoch_t'(1) : epoch_q[clear_slot_i] + 1'b1;
-    end
+    if (forgets) epoch_next_q[clear_slot_i] <= next_epoch == '1 ? epoch_t'(1) : next_epoch + 1'b1;
+    if (forgets) epoch_over_q[clear_slot_i] <= next_epoch == '1;
   end
 
   // Before an epoch is used again, and after a reset, no record has it any more: they are gone through, of one slot or
   // of all.
-  logic wipe_all_d, wipe_all_q, wipe_ends, epoch_over;
+  logic wipe_all_d, wipe_all_q, wipe_ends;
   assign wipe_ends = pair_q.peer == '1 && (!wipe_all_q || pair_q.slot == '1);
-  assign epoch_over = epoch_q[clear_slot_i] == '1;
 
   // --------------------------------------------------------------------------------------------- free list
   // Buffers that were never used come first, then those given back.
@@ -404,18 +417,21 @@ module unisono_rbm
   // A communicator begins anew: what was early in its former life goes away, list by list, before anything more is
   // taken from Rx. Its credit went with that life.
   logic [Communicators-1:0] renewed_d, renewed_q, sweeping_d, sweeping_q;
-  logic sweeps, sweep_last;
+  logic renews_d, renews_q, sweeps_d, sweeps, sweep_last;   // whether there are any
   bucket_t sweep_bucket_d, sweep_bucket_q;
-  assign sweeps = sweeping_q != '0;
   assign sweep_last = sweep_bucket_q == '1;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       renewed_q <= '0;
+      renews_q <= 1'b0;
       sweeping_q <= '0;
+      sweeps <= 1'b0;
       sweep_bucket_q <= '0;
     end else begin
       renewed_q <= renewed_d;
+      renews_q <= renews_d || begins_valid_i;
       sweeping_q <= sweeping_d;
+      sweeps <= sweeps_d;
       sweep_bucket_q <= sweep_bucket_d;
       if (begins_valid_i) renewed_q[begins_communicator_i] <= 1'b1;
     end
@@ -456,20 +472,24 @@ module unisono_rbm
   typedef logic [KeyWidth-1:0] receive_key_t;
   logic [Calls-1:0] active_q, bind_mask, receives_first;
   receive_key_t receive_keys [Calls];
+  logic [Calls-1:0] receives_before [Calls];
   rank_t partner_q [Calls];
-  logic [31:0] message_sequence_q [Calls];      // of the message that a receive has
-  logic binds;                                  // the pair's receive has its message
-  logic [31:0] bind_sequence;
-  assign active = clear_valid_i ? active_i & ~(Calls'(1) << clear_slot_i) : active_i;
+  (* ram_style = "distributed" *) logic [31:0] message_sequence_q [Calls];   // of the message that a receive has
+  logic binds, adopt_binds, adopt_binds_q;      // the pair's receive has its message; an early one, told a cycle later
+  logic [31:0] adopt_sequence_q;
+  // A clear is not looked at before the next cycle.
+  logic [Calls-1:0] clearing_q;
+  always_ff @(posedge clk_i) clearing_q <= clear_valid_i ? Calls'(1) << clear_slot_i : '0;
+  assign active = active_i & ~clearing_q;
 
   call_context_t partner_context;
   assign partner_context = contexts_i[partner_i.slot];
-  assign bind_mask = (binds ? Calls'(1) << pair_q.slot : '0) | (forgets ? Calls'(1) << clear_slot_i : '0);
+  assign bind_mask = (binds || adopt_binds_q ? Calls'(1) << pair_q.slot : '0) | (forgets ? Calls'(1) << clear_slot_i : '0);
   unisono_turns #(.KeyWidth(KeyWidth)) u_receives (
     .clk_i, .rst_ni,
     .add_valid_i(partner_valid_i && !partner_i.sends), .add_slot_i(partner_i.slot),
     .add_key_i({partner_context.communicator, partner_i.peer, partner_context.tag}),
-    .remove_i(bind_mask), .pending_o(), .first_o(receives_first), .key_o(receive_keys)
+    .remove_i(bind_mask), .pending_o(), .first_o(receives_first), .key_o(receive_keys), .before_o(receives_before)
   );
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -479,16 +499,26 @@ module unisono_rbm
       if (partner_valid_i && partner_i.sends) sends_q[partner_i.slot] <= 1'b1;
     end
     if (partner_valid_i) partner_q[partner_i.slot] <= partner_i.peer;
-    if (binds) message_sequence_q[pair_q.slot] <= bind_sequence;
+  end
+  always_ff @(posedge clk_i) begin
+    if (binds || adopt_binds_q) begin
+      message_sequence_q[pair_q.slot] <= adopt_binds_q ? adopt_sequence_q : header.sequence_;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    adopt_binds_q <= rst_ni && adopt_binds;
+    adopt_sequence_q <= info_word.ends[31:0];
   end
 
   // The match is kept with the pair whose record is read, for calls may begin meanwhile.
   logic matched_d, matched_q, match_any;
-  slot_t match;
-  logic [Calls-1:0] match_of;
+  logic is_over_d, is_over_q;
+  logic [Calls-1:0] match_of, same_signature_d, same_signature_q, same_communicator_d, same_communicator_q;
   for (genvar slot = 0; slot < int'(Calls); slot++) begin : gen_match
     logic same_communicator, same_sequence, same_key;
     assign same_communicator = contexts_i[slot].communicator == received_i.communicator;
+    assign same_communicator_d[slot] = same_communicator;
+    assign same_signature_d[slot] = contexts_i[slot].signature == header.signature;
     assign same_sequence = contexts_i[slot].sequence_ == header.sequence_;
     assign same_key = receive_keys[slot] == {received_i.communicator, received_i.source, header.tag};
     assign match_of[slot] = active[slot] && contexts_i[slot].point_to_point == is_pair && same_communicator &&
@@ -497,48 +527,62 @@ module unisono_rbm
                              : receives_first[slot] && same_key);
   end
   assign match_any = match_of != '0;
+  // What is asked of the head of Rx when its record has come, a cycle after the match.
+  always_ff @(posedge clk_i) begin
+    same_signature_q <= same_signature_d;
+    same_communicator_q <= same_communicator_d;
+    is_over_q <= is_over_d;
+  end
   always_comb begin
     match = '0;
     for (int unsigned slot = 0; slot < Calls; slot++) if (match_of[slot]) match |= slot_t'(slot);
   end
 
   // Of the receives with the key of the pair under way, the oldest.
-  slot_t elder;
+  slot_t elder, elder_now_q;                    // the second a cycle later
+  logic [Calls-1:0] elders;
+  assign elders = receives_first & receives_before[pair_q.slot];
   always_comb begin
-    elder = '0;
-    for (int unsigned slot = 0; slot < Calls; slot++) begin
-      if (receives_first[slot] && receive_keys[slot] == receive_keys[pair_q.slot]) elder |= slot_t'(slot);
-    end
+    elder = elders == '0 ? pair_q.slot : '0;
+    for (int unsigned slot = 0; slot < Calls; slot++) if (elders[slot]) elder |= slot_t'(slot);
   end
+  always_ff @(posedge clk_i) elder_now_q <= elder;
 
   // Calls of a communicator begin in the order of their sequence; what is before the next one is active or over.
+  // One call begins at a time. Its sequence is kept a cycle later: meanwhile it is active, and what is its own matches.
   logic [Communicators-1:0] begun_q;
-  logic [31:0] next_q [Communicators];
-  logic is_over;
-  logic [31:0] ahead;
+  (* ram_style = "distributed" *) logic [31:0] next_q [Communicators];
+  logic starts_d, starts_q;
+  logic [Calls-1:0] starting;
+  logic [31:0] ahead, started_d, started_q;
+  communicator_t starter_d, starter_q;
   assign ahead = header.sequence_ - next_q[received_i.communicator];
-  assign is_over = begun_q[received_i.communicator] && ahead[31];
-  for (genvar c = 0; c < int'(Communicators); c++) begin : gen_next
-    logic starts;
-    logic [31:0] started;
-    always_comb begin
-      starts = 1'b0;
-      started = '0;
-      for (int unsigned slot = 0; slot < Calls; slot++) begin
-        if (active_i[slot] && !active_q[slot] && !contexts_i[slot].point_to_point &&
-            contexts_i[slot].communicator == communicator_t'(c)) begin
-          starts = 1'b1;
-          started |= contexts_i[slot].sequence_;
-        end
+  assign is_over_d = begun_q[received_i.communicator] && ahead[31];
+  always_comb begin
+    started_d = '0;
+    starter_d = '0;
+    for (int unsigned slot = 0; slot < Calls; slot++) begin
+      starting[slot] = active_i[slot] && !active_q[slot] && !contexts_i[slot].point_to_point;
+      if (starting[slot]) begin
+        started_d |= contexts_i[slot].sequence_;
+        starter_d |= contexts_i[slot].communicator;
       end
     end
+    starts_d = starting != '0;
+  end
+  always_ff @(posedge clk_i) begin
+    starts_q <= rst_ni && starts_d;
+    started_q <= started_d;
+    starter_q <= starter_d;
+    if (starts_q) next_q[starter_q] <= started_q + 1'b1;
+  end
+  for (genvar c = 0; c < int'(Communicators); c++) begin : gen_begun
     always_ff @(posedge clk_i) begin
       if (!rst_ni || (begins_valid_i && begins_communicator_i == communicator_t'(c))) begin
         begun_q[c] <= 1'b0;
-      end else if (starts) begin
+      end else if (starts_q && starter_q == communicator_t'(c)) begin
         begun_q[c] <= 1'b1;
       end
-      if (starts) next_q[c] <= started + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -635,6 +679,7 @@ module unisono_rbm
     HeadRead,      // the pair's oldest segment is shown
     HeadShow,
     PostRead,      // an arrival has issued
+    PostElder,     // of a receive that is not the oldest: has the oldest been here?
     Post,
     Grant,         // a pair is granted more: which of its arrivals?
     GrantStep,     // how much
@@ -661,7 +706,19 @@ module unisono_rbm
   rank_t clear_rank_d, clear_rank_q;       // of the pair that is cleared
   logic cleared_d, cleared_q;
   assign clear_done_o = cleared_q;
-  record_t record_d, record_q;
+  // What comes early for a pair, as its record will say.
+  typedef struct packed {
+    logic requested;
+    logic bound;
+    logic listed;
+    buffer_t head;
+    buffer_t tail;
+    message_bytes_t total;
+    message_bytes_t received;
+  } adopted_t;
+  adopted_t adopted_d, adopted_q;
+  message_bytes_t sent_limit_q;            // of the grant that is sent
+  logic [15:0] sent_generation_q;
   logic header_done;                       // the header at the head has been dealt with
 
   segment_bytes_t segment_bytes;
@@ -680,23 +737,26 @@ module unisono_rbm
 
   // Is a write of the message that its token was given for, and does it fit what is expected?
   logic is_due, fits, fresh_pair, truncates;
-  // Of the next message only behind what is still there of this one.
+  // Of the next message only behind what is still there of this one. Known pairs only.
   logic is_due_now, is_due_next;
-  // Known pairs only: of others the record says nothing, and nothing is asked of them below.
-  record_t seen;
-  assign seen = record_read_word;
   assign is_due_now = seen.posted && seen.rendezvous && header.token_generation == seen.generation;
   assign is_due_next = seen.next.posted && seen.next.rendezvous && (seen.listed || seen.written != '0) &&
                        header.token_generation == seen.generation + 1'b1;
   assign is_due = active[pair_q.slot] && known && (is_due_now || is_due_next) &&
-                  pair_q.peer == received_i.source && own.communicator == received_i.communicator;
+                  pair_q.peer == received_i.source && same_communicator_q[pair_q.slot];
   // Where the segment ends in its message: the header has been there for a cycle when its pair is looked at.
   message_bytes_t header_end_q;
-  always_ff @(posedge clk_i) header_end_q <= header.offset + message_bytes_t'(segment_bytes);
+  logic empty_q;                           // it has no payload
+  always_ff @(posedge clk_i) begin
+    header_end_q <= header.offset + message_bytes_t'(segment_bytes);
+    empty_q <= segment_bytes == '0;
+  end
   logic fits_due;
   assign fits_due = is_due_now ? header_end_q <= seen.limit : header_end_q <= seen.next.limit;
   assign truncates = seen.posted && header.message_bytes > seen.total;
-  assign fits = header.signature == own.signature &&
+  logic signed_alike;
+  assign signed_alike = same_signature_q[pair_q.slot];
+  assign fits = signed_alike &&
                 (is_write ? fits_due : !truncates || !is_pair) &&
                 header.offset == seen.received &&
                 (!seen.posted || seen.listed || seen.written != '0 || is_pair ||
@@ -710,21 +770,20 @@ module unisono_rbm
   logic first_grant, ample, grants_now_d, grants_now_q, grants_next_d, grants_next_q, grants_rest;
   // The next arrival is granted when nothing is left to grant of this one. A short message must have come first: its
   // sender may have no credit, and ask for a grant of its own.
-  assign grants_now_d = record_word.posted && record_word.rendezvous &&
-                        (!record_word.granted || record_word.limit != record_word.total);
-  assign grants_next_d = !grants_now_d && record_word.rendezvous && record_word.next.posted &&
-                         record_word.next.rendezvous && !record_word.next.granted;
-  assign granted_total = grants_next_q ? record_q.next.total : record_q.total;
-  assign granted_limit = grants_next_q ? '0 : record_q.limit;
+  assign grants_now_d = known && seen.posted && seen.rendezvous && (!seen.granted || seen.limit != seen.total);
+  assign grants_next_d = known && !grants_now_d && seen.rendezvous && seen.next.posted && seen.next.rendezvous &&
+                         !seen.next.granted;
+  assign granted_total = grants_next_q ? seen.next.total : seen.total;
+  assign granted_limit = grants_next_q ? '0 : seen.limit;
   assign segment_step = message_bytes_t'(communicator_i.segment_bytes);
   assign ample_step = segment_step << $clog2(GrantSegments);
   assign first_grant = granted_limit == '0;
-  assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : record_q.ample;
+  assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : seen.ample;
   assign grant_step = !ample ? segment_step : first_grant ? ample_step << 1 : ample_step;
   assign grants_rest = granted_total - granted_limit <= grant_step;
   assign grant_end = grants_rest ? granted_total : granted_limit + grant_step;
   assign communicator_slot_o = pair_q.slot;
-  assign peer_communicator_o = contexts_i[pair_q.slot].communicator;
+  assign peer_communicator_o = own_q.communicator;
   assign peer_rank_o = pair_q.peer;
 
   assign kick_valid_o = state_q == Kick;
@@ -777,12 +836,21 @@ module unisono_rbm
 
   // Whether more is granted is found out a cycle after the record has been written; its pair is still the one under way.
   assign grants_enter = grants_push_q || (grants_ask_q && wants_more(grants_record_q, ample_step));
-  always_ff @(posedge clk_i) grants_record_q <= record_new;
+  always_ff @(posedge clk_i) begin
+    grants_record_q <= record_new;
+    adopted_q <= adopted_d;
+    if (state_q == GrantStep) begin
+      sent_limit_q <= grant_end;
+      sent_generation_q <= seen.generation + 16'(grants_next_q);
+    end
+  end
+
+  assign match_pair = '{slot: match, peer: received_i.source};
 
   always_comb begin
     state_d = state_q;
     pair_d = pair_q;
-    record_d = record_q;
+    adopted_d = adopted_q;
     kick_d = kick_q;
     info_taken_d = info_taken_q;
     offering_d = offering_q;
@@ -793,10 +861,11 @@ module unisono_rbm
     payload_d = payload_ends ? PayloadNone : payload_q;
     reserved_d = reserved_q;
     record_read = 1'b0;
+    reads_match = 1'b0;
     record_address = pair_q;
     record_write = 1'b0;
-    record_new = record_word;
-    epoch_new = epoch_q[pair_q.slot];
+    record_new = seen;
+    epoch_new = own_epoch_q;
     wipe_all_d = wipe_all_q;
     info_write = 1'b0;
     info_write_address = free_buffer;
@@ -807,10 +876,10 @@ module unisono_rbm
                  ends: is_request ? message_bytes_t'(header.sequence_) : header_end_q, bytes: segment_bytes,
                  last: header.last, tag: header.tag[23:0], total: header.message_bytes};
     owner_new = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
-    info_address = record_word.head;
-    link_address = record_word.head;
+    info_address = seen.head;
+    link_address = seen.head;
     link_write = 1'b0;
-    link_write_address = record_word.tail;
+    link_write_address = seen.tail;
     link_new = pending_head.buffer;
     free_take = 1'b0;
     signal_ends_d = 1'b0;
@@ -818,7 +887,7 @@ module unisono_rbm
     pending_in = '{pair: pair_q, early: store_early_q,
                    bucket: hash(received_i.communicator, received_i.source,
                                 is_pair ? header.tag : header.sequence_),
-                   buffer: free_buffer, empty: segment_bytes == '0};
+                   buffer: free_buffer, empty: empty_q};
     bucket_d = bucket_q;
     early_read = 1'b0;
     early_write = 1'b0;
@@ -827,7 +896,9 @@ module unisono_rbm
     early_pending_d = early_pending_q;
     store_early_d = store_early_q;
     renewed_d = renewed_q;
+    renews_d = renews_q;
     sweeping_d = sweeping_q;
+    sweeps_d = sweeps;
     sweep_bucket_d = sweep_bucket_q;
     mute_d = 1'b0;
     at_d = at_q;
@@ -855,7 +926,7 @@ module unisono_rbm
     fail_code_o = ErrorCodeMismatchedCall;
     matched_d = matched_q;
     binds = 1'b0;
-    bind_sequence = header.sequence_;
+    adopt_binds = 1'b0;
     bound_d = bound_q;
     elder_known_d = elder_known_q;
     elder_d = elder_q;
@@ -883,10 +954,12 @@ module unisono_rbm
           at_d = '0;
           sweep_bucket_d = sweep_bucket_q + 1'b1;
           if (early_next) state_d = AdoptRead;
-          else if (sweep_last) sweeping_d = '0;
-        end else if (renewed_q != '0 && early_pending_q == '0 && payload_q == PayloadNone && !offering_q) begin
+          else if (sweep_last) sweeps_d = 1'b0;
+        end else if (renews_q && early_pending_q == '0 && payload_q == PayloadNone && !offering_q) begin
           renewed_d = '0;
+          renews_d = 1'b0;
           sweeping_d = renewed_q;
+          sweeps_d = 1'b1;
         end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
           forgets = !epoch_over;
           cleared_d = !epoch_over;
@@ -932,25 +1005,26 @@ module unisono_rbm
           record_address = grants_head;
           pair_d = grants_head;
           state_d = Grant;
-        end else if (received_valid_i && !offering_q && payload_q == PayloadNone && renewed_q == '0) begin
+        end else if (received_valid_i && !offering_q && payload_q == PayloadNone && !renews_q) begin
           record_read = 1'b1;
-          record_address = is_write ? token_pair : '{slot: match, peer: received_i.source};
+          reads_match = !is_write;
+          record_address = token_pair;
           matched_d = match_any;
-          pair_d = record_address;
+          pair_d = token_pair;
           state_d = Segment;
         end
       end
 
       Append: begin
         pending_take = 1'b1;
-        link_write = record_word.listed;
+        link_write = seen.listed;
         record_new.listed = 1'b1;
-        if (!record_word.listed) record_new.head = pending_head.buffer;
+        if (!seen.listed) record_new.head = pending_head.buffer;
         record_new.tail = pending_head.buffer;
-        record_new.written = record_word.written - 1'b1;
+        record_new.written = seen.written - 1'b1;
         record_write = 1'b1;
-        kick_d = '{slot: pair_q.slot, entry: record_word.entry};
-        state_d = record_word.posted && !record_word.listed ? Kick : Idle;
+        kick_d = '{slot: pair_q.slot, entry: seen.entry};
+        state_d = seen.posted && !seen.listed ? Kick : Idle;
         if (!pending_head.empty && written_bad) begin
           fail_valid_o = 1'b1;
           fail_code_o = ErrorCodeInternal;
@@ -969,7 +1043,6 @@ module unisono_rbm
       end
 
       AdoptAsk: begin
-        record_d = record_word;
         if (must_wait) begin
           state_d = Idle;
         end else if (untouched) begin
@@ -985,6 +1058,7 @@ module unisono_rbm
       end
       Adopt: begin
         bucket_d = hash(own_q.communicator, pair_q.peer, early_key_q);
+        adopted_d = '0;
         bound_d = 1'b0;
         early_read = 1'b1;
         stays_d = 1'b0;
@@ -1041,22 +1115,21 @@ module unisono_rbm
           if (own_q.point_to_point) begin
             // A receive takes one message.
             bound_d = 1'b1;
-            binds = 1'b1;
-            bind_sequence = info_word.ends[31:0];
-            record_d.bound = 1'b1;
-            record_d.total = info_word.total;
+            adopt_binds = 1'b1;
+            adopted_d.bound = 1'b1;
+            adopted_d.total = info_word.total;
           end
           if (info_word.request) begin
-            record_d.requested = 1'b1;
+            adopted_d.requested = 1'b1;
             signal_ends_d = 1'b1;
             info_taken_d = at_q;
           end else begin
-            link_write = record_q.listed;
-            link_write_address = record_q.tail;
-            record_d.listed = 1'b1;
-            if (!record_q.listed) record_d.head = at_q;
-            record_d.tail = at_q;
-            record_d.received = info_word.last ? '0 : info_word.ends;
+            link_write = adopted_q.listed;
+            link_write_address = adopted_q.tail;
+            adopted_d.listed = 1'b1;
+            if (!adopted_q.listed) adopted_d.head = at_q;
+            adopted_d.tail = at_q;
+            adopted_d.received = info_word.last ? '0 : info_word.ends;
           end
           if (info_word.signature != own_q.signature || bad_word) fail_valid_o = active[pair_q.slot];
           if (bad_word) fail_code_o = ErrorCodeInternal;
@@ -1066,29 +1139,33 @@ module unisono_rbm
         early_write = early_here && walk_q;
         early_valid = stays_q;
         early_new = {stays_head_q, stays_tail_q};
-        record_new = record_q;
+        record_new = '0;
+        record_new.generation = seen.generation;
+        record_new.requested = adopted_q.requested;
+        record_new.bound = adopted_q.bound;
+        record_new.listed = adopted_q.listed;
+        record_new.head = adopted_q.head;
+        record_new.tail = adopted_q.tail;
+        record_new.total = adopted_q.total;
+        record_new.received = adopted_q.received;
         record_write = !sweeps;
         walk_d = 1'b0;
         state_d = Idle;
-        if (sweeps && sweep_bucket_q == '0) sweeping_d = '0;
+        if (sweeps && sweep_bucket_q == '0) sweeps_d = 1'b0;
       end
 
       // info and link of the head are read now, and used in the next cycle.
-      TakeRead: begin
-        record_d = record_word;
-        state_d = Take;
-      end
+      TakeRead: state_d = Take;
       Take: begin
         take_ready_o = 1'b1;
-        record_new = record_q;
-        record_new.listed = record_q.head != record_q.tail;
+        record_new.listed = seen.head != seen.tail;
         record_new.head = link_word;
-        record_new.consumed = record_q.consumed + message_bytes_t'(info_word.bytes);
-        info_taken_d = record_q.head;
+        record_new.consumed = seen.consumed + message_bytes_t'(info_word.bytes);
+        info_taken_d = seen.head;
         if (info_word.last) record_new = promoted(record_new);
         turns = info_word.last;
         record_write = 1'b1;
-        if (info_word.last && record_q.rendezvous && record_q.ample) begin
+        if (info_word.last && seen.rendezvous && seen.ample) begin
           reserved_d = reserved_q - ReserveWidth'(Reserve);
         end
         grants_ask_d = 1'b1;
@@ -1097,17 +1174,14 @@ module unisono_rbm
         state_d = info_word.last && record_new.posted && record_new.listed ? Kick : Idle;
       end
 
-      HeadRead: begin
-        record_d = record_word;
-        state_d = HeadShow;
-      end
+      HeadRead: state_d = HeadShow;
       HeadShow: begin
         head_answer_o = 1'b1;
-        head_o = '{valid: record_q.listed && record_q.posted && record_q.entry == head_entry_i,
-                   buffer: record_q.head, bytes: info_word.bytes, last: info_word.last, total: info_word.total};
+        head_o = '{valid: seen.listed && seen.posted && seen.entry == head_entry_i,
+                   buffer: seen.head, bytes: info_word.bytes, last: info_word.last, total: info_word.total};
         // What came before its arrival had issued is compared with it here.
         if (head_o.valid && !own_q.point_to_point &&
-            (info_word.tag != record_q.tag || info_word.total != record_q.total)) begin
+            (info_word.tag != seen.tag || info_word.total != seen.total)) begin
           fail_valid_o = 1'b1;
           head_o.valid = 1'b0;
         end
@@ -1115,13 +1189,15 @@ module unisono_rbm
       end
 
       PostRead: begin
-        record_d = record_word;
         state_d = must_wait ? Idle : untouched ? Adopt : Post;
-        if (untouched && !must_wait && own.point_to_point && elder != pair_q.slot &&
-            !(elder_known_q && elder_q == elder)) begin
+        if (untouched && !must_wait && own.point_to_point && !receives_first[pair_q.slot]) state_d = PostElder;
+      end
+      PostElder: begin
+        state_d = Adopt;
+        if (elder_now_q != pair_q.slot && !(elder_known_q && elder_q == elder_now_q)) begin
           // The oldest message is for the oldest receive, unless that has been here; this one comes again.
           record_read = 1'b1;
-          record_address = '{slot: elder, peer: pair_q.peer};
+          record_address = '{slot: elder_now_q, peer: pair_q.peer};
           pair_d = record_address;
           asked_d = 1'b0;
           state_d = AdoptAsk;
@@ -1130,32 +1206,31 @@ module unisono_rbm
       Post: begin
         post_ready_o = 1'b1;
         elder_known_d = 1'b0;
-        record_new = record_q;
-        if (record_q.posted) begin
+        if (seen.posted) begin
           record_new.next = '{posted: 1'b1, entry: post_i.id.entry, program_: post_i.generation, tag: post_i.tag,
                               total: post_i.bytes, limit: '0, rendezvous: post_i.rendezvous,
                               fan_in: post_i.fan_in, ample: 1'b0, granted: 1'b0};
-          grants_push = post_i.rendezvous && record_q.rendezvous && record_q.granted &&
-                        record_q.limit == record_q.total;
+          grants_push = post_i.rendezvous && seen.rendezvous && seen.granted &&
+                        seen.limit == seen.total;
           state_d = Idle;
         end else begin
           record_new.posted = 1'b1;
           record_new.entry = post_i.id.entry;
           record_new.program_ = post_i.generation;
           record_new.tag = post_i.tag;
-          record_new.total = record_q.bound ? record_q.total : post_i.bytes;
+          record_new.total = seen.bound ? seen.total : post_i.bytes;
           record_new.consumed = '0;
           record_new.limit = '0;
           record_new.ample = 1'b0;
           record_new.granted = 1'b0;
           record_new.rendezvous = post_i.rendezvous;
           record_new.fan_in = post_i.fan_in;
-          if (post_i.rendezvous) record_new.generation = record_q.generation + 1'b1;
+          if (post_i.rendezvous) record_new.generation = seen.generation + 1'b1;
           record_new = met(record_new);
           turns = 1'b1;
           grants_push = record_new.rendezvous;
-          state_d = record_q.listed ? Kick : Idle;
-          if (record_q.bound && record_q.total > post_i.bytes) begin
+          state_d = seen.listed ? Kick : Idle;
+          if (seen.bound && seen.total > post_i.bytes) begin
             fail_valid_o = 1'b1;
             fail_code_o = ErrorCodeTruncated;
             record_new.posted = 1'b0;
@@ -1168,27 +1243,21 @@ module unisono_rbm
         kick_d = post_i.id;
       end
 
-      Grant: begin
-        record_d = record_word;
-        state_d = grants_now_d || grants_next_d ? GrantStep : Idle;
-      end
+      Grant: state_d = grants_now_d || grants_next_d ? GrantStep : Idle;
       GrantStep: begin
-        record_new = record_q;
         if (grants_next_q) begin
           record_new.next.limit = grant_end;
           record_new.next.ample = ample;
           record_new.next.granted = 1'b1;
-          record_d.generation = record_q.generation + 1'b1;
         end else begin
           record_new.limit = grant_end;
           record_new.ample = ample;
           record_new.granted = 1'b1;
           // Then the one behind it.
-          grants_push = grants_rest && record_q.next.posted && record_q.next.rendezvous;
+          grants_push = grants_rest && seen.next.posted && seen.next.rendezvous;
         end
         record_write = 1'b1;
         if (first_grant && ample) reserved_d = reserved_q + ReserveWidth'(Reserve);
-        record_d.limit = grant_end;
         state_d = GrantSend;
       end
       GrantSend: begin
@@ -1197,8 +1266,19 @@ module unisono_rbm
       end
 
       Segment: begin
-        record_d = record_word;
         store_early_d = 1'b0;
+        // What would be written, and offered, whether it is or not.
+        if (is_pair && !is_write) begin
+          record_new.bound = 1'b1;
+          record_new.total = header.message_bytes;
+        end
+        if (is_request) begin
+          record_new.requested = !fresh_pair;
+          record_new.rendezvous = seen.rendezvous || fresh_pair;
+          if (fresh_pair) record_new.generation = seen.generation + 1'b1;
+        end
+        offer_id_d = '{slot: pair_q.slot, entry: seen.entry};
+        offer_pair_d = pair_q;
         if (!is_data && !is_grant && !is_request) begin
           // Not of this version: dropped.
           drops = 1'b1;
@@ -1206,7 +1286,7 @@ module unisono_rbm
           // Its arrival has ended.
           drops = 1'b1;
         end else if (!is_write && !matched_q) begin
-          if (is_pair ? is_grant : is_over) begin
+          if (is_pair ? is_grant : is_over_q) begin
             drops = 1'b1;
           end else begin
             store_early_d = 1'b1;
@@ -1228,19 +1308,10 @@ module unisono_rbm
           header_done = 1'b1;
           state_d = Idle;
           record_write = 1'b1;
-          record_new.requested = !fresh_pair;
-          record_new.rendezvous = record_word.rendezvous || fresh_pair;
-          if (is_pair) begin
-            binds = 1'b1;
-            record_new.bound = 1'b1;
-            record_new.total = header.message_bytes;
-          end
-          if (fresh_pair) begin
-            record_new.generation = record_word.generation + 1'b1;
-            grants_push = 1'b1;
-          end
-          if (header.signature != own.signature ||
-              (fresh_pair && (is_pair ? truncates : header.message_bytes != record_word.total))) begin
+          binds = is_pair;
+          grants_push = fresh_pair;
+          if (!signed_alike ||
+              (fresh_pair && (is_pair ? truncates : header.message_bytes != seen.total))) begin
             fail_valid_o = 1'b1;
             if (is_pair && truncates) fail_code_o = ErrorCodeTruncated;
             record_write = 1'b0;
@@ -1248,21 +1319,16 @@ module unisono_rbm
           end
         end else if (!fits) begin
           fail_valid_o = 1'b1;
-          if (is_pair && truncates && header.signature == own.signature) fail_code_o = ErrorCodeTruncated;
+          if (is_pair && truncates && signed_alike) fail_code_o = ErrorCodeTruncated;
           binds = is_pair && !is_write;
           drops = 1'b1;
         end else begin
           if (is_pair && !is_write) begin
             binds = 1'b1;
-            record_new.bound = 1'b1;
-            record_new.total = header.message_bytes;
             record_write = 1'b1;
-            record_d = record_new;
           end
-          if (seen.posted && !seen.fan_in && !seen.listed && seen.written == '0 && segment_bytes != '0) begin
+          if (seen.posted && !seen.fan_in && !seen.listed && seen.written == '0 && !empty_q) begin
             offering_d = 1'b1;
-            offer_id_d = '{slot: pair_q.slot, entry: seen.entry};
-            offer_pair_d = pair_q;
             state_d = Idle;
           end else begin
             state_d = Store;
@@ -1270,14 +1336,13 @@ module unisono_rbm
         end
         if (drops) begin
           header_done = 1'b1;
-          if (segment_bytes != '0) payload_d = PayloadDrop;
+          if (!empty_q) payload_d = PayloadDrop;
           owed_bypass = header.type_ == MessageTypeEager;
           state_d = Idle;
         end
       end
 
       Offered: begin
-        record_d = record_word;
         if (accepted_q) begin
           // The segment follows what has been received, as was seen when it was offered.
           record_new = seen;
@@ -1304,18 +1369,21 @@ module unisono_rbm
       end
 
       Store: begin
-        write_command_valid_o = free_valid && pending_ready && segment_bytes != '0;
-        if (free_valid && pending_ready && (segment_bytes == '0 || write_command_ready_i)) begin
+        write_command_valid_o = free_valid && pending_ready && !empty_q;
+        if (free_valid && pending_ready && (empty_q || write_command_ready_i)) begin
           free_take = 1'b1;
           info_write = 1'b1;
           pending_push = 1'b1;
-          record_new = record_q;
+          if (is_pair && !is_write) begin
+            record_new.bound = 1'b1;
+            record_new.total = header.message_bytes;
+          end
           record_new.received = header.last ? '0 : header_end_q;
-          record_new.written = record_q.written + 1'b1;
+          record_new.written = seen.written + 1'b1;
           record_write = !store_early_q;
           if (store_early_q) early_pending_d = early_pending_q + 1'b1;
           header_done = 1'b1;
-          if (segment_bytes != '0) payload_d = PayloadBuffer;
+          if (!empty_q) payload_d = PayloadBuffer;
           state_d = Idle;
         end
       end
@@ -1323,24 +1391,23 @@ module unisono_rbm
       Kick: if (kick_ready_i) state_d = Idle;
 
       ClearRead: begin
-        record_d = record_word;
+        record_new = '0;
+        record_new.generation = seen.generation + 1'b1;
         state_d = Idle;
         if (untouched && !own.point_to_point && any_early) begin
           // What was early for it is its own.
           if (!must_wait) state_d = Adopt;
-        end else if (known && record_word.written != '0) begin
+        end else if (known && seen.written != '0) begin
           // Segments on their way to buffers come first.
-        end else if (known && record_word.listed) begin
+        end else if (known && seen.listed) begin
           state_d = ClearTake;
         end else begin
           if (known) begin
             reserved_d = reserved_q;
-            if (record_word.posted && record_word.rendezvous && record_word.ample) begin
+            if (seen.posted && seen.rendezvous && seen.ample) begin
               reserved_d = reserved_d - ReserveWidth'(Reserve);
             end
-            if (record_word.next.posted && record_word.next.ample) reserved_d = reserved_d - ReserveWidth'(Reserve);
-            record_new = '0;
-            record_new.generation = record_word.generation + 1'b1;
+            if (seen.next.posted && seen.next.ample) reserved_d = reserved_d - ReserveWidth'(Reserve);
             record_write = 1'b1;
           end
           clear_rank_d = clear_rank_q + 1'b1;
@@ -1355,11 +1422,10 @@ module unisono_rbm
         end
       end
       ClearTake: begin
-        record_new = record_q;
-        record_new.listed = record_q.head != record_q.tail;
+        record_new.listed = seen.head != seen.tail;
         record_new.head = link_word;
         record_write = 1'b1;
-        info_taken_d = record_q.head;
+        info_taken_d = seen.head;
         signal_ends_d = 1'b1;
         state_d = Idle;
       end
@@ -1371,7 +1437,7 @@ module unisono_rbm
       end
       Wipe: begin
         record_new = '0;
-        record_new.generation = record_read_word.generation;
+        record_new.generation = seen.generation;
         epoch_new = '0;
         record_write = 1'b1;
         early_write = wipe_all_q;
@@ -1400,7 +1466,7 @@ module unisono_rbm
 
   always_comb begin
     transmit_o = '0;
-    transmit_o.communicator = contexts_i[pair_q.slot].communicator;
+    transmit_o.communicator = own_q.communicator;
     transmit_o.peer = pair_q.peer;
     transmit_o.session = peer_i.session;
     transmit_o.control = 1'b1;
@@ -1411,13 +1477,13 @@ module unisono_rbm
     transmit_o.header.epoch = communicator_i.epoch;
     transmit_o.header.source = 32'(communicator_i.rank);
     transmit_o.header.destination = 32'(pair_q.peer);
-    transmit_o.header.point_to_point = own.point_to_point;
-    transmit_o.header.sequence_ = own.point_to_point ? message_sequence_q[pair_q.slot] : own.sequence_;
-    transmit_o.header.tag = own.point_to_point ? own.tag : '0;
-    transmit_o.header.message_bytes = record_q.limit;
+    transmit_o.header.point_to_point = own_q.point_to_point;
+    transmit_o.header.sequence_ = own_q.point_to_point ? message_sequence_q[pair_q.slot] : own_q.sequence_;
+    transmit_o.header.tag = own_q.point_to_point ? own_q.tag : '0;
+    transmit_o.header.message_bytes = sent_limit_q;
     transmit_o.header.token_slot = 16'(pair_q);
-    transmit_o.header.token_generation = record_q.generation;
-    transmit_o.header.signature = contexts_i[pair_q.slot].signature;
+    transmit_o.header.token_generation = sent_generation_q;
+    transmit_o.header.signature = own_q.signature;
   end
 
   always_ff @(posedge clk_i) begin
@@ -1425,7 +1491,6 @@ module unisono_rbm
       state_q <= WipeRead;
       wipe_all_q <= 1'b1;
       pair_q <= '0;
-      record_q <= '0;
       kick_q <= '0;
       info_taken_q <= '0;
       offering_q <= 1'b0;
@@ -1455,8 +1520,7 @@ module unisono_rbm
       cleared_q <= 1'b0;
     end else begin
       state_q <= state_d;
-      pair_q <= pair_d;
-      record_q <= record_d;
+      pair_q <= reads_match ? match_pair : pair_d;
       kick_q <= kick_d;
       info_taken_q <= info_taken_d;
       offering_q <= offering_d;
@@ -1504,9 +1568,13 @@ module unisono_rbm
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!looks_q || known == known_q[pair_q]) else $error("a record's epoch is not its call's");
+      assert (!(state_q inside {Append, Take, HeadShow, Post, GrantStep, ClearTake}) || known || sweeps)
+        else $error("a record is used of a pair that is not known");
+      assert (state_q != Store || store_early_q || known) else $error("a segment is stored of a pair that is not known");
       assert (state_q != Offered || known) else $error("an offer of a pair that is not known");
       assert (!(offering_d && !offering_q) || known) else $error("an offer to a pair that is not known");
       assert (known_q != '0 || reserved_q == '0) else $error("buffers are in reserve for nobody");
+      assert ((starting & (starting - 1'b1)) == '0) else $error("two calls begin at once");
       assert ((match_of & (match_of - 1'b1)) == '0) else $error("a message matches two calls");
       assert (!signal_ends_q || !signal_count[4]) else $error("a buffer that is given back is lost");
     end
