@@ -356,24 +356,25 @@ module unisono_dispatcher
   `endif
 
   // ------------------------------------------------------------------------------------------------- kicks
-  // A move is in the queue at most once, so the queue never overflows.
+  // A move is in the queue at most once, so the queue never overflows. Which move is kicked is found out in one cycle, and
+  // whether it is in the queue in the next.
 
   logic kicked;
-  logic push_valid, pop_valid, pop_take, queue_ready;
-  move_id_t push_id, pop_id;
-  logic push_new;                         // it is not in the queue, or leaves it in this cycle
-  assign push_new = !kicked || (pop_take && pop_id == push_id);
+  logic push_valid, push_valid_q, pop_valid, pop_take, queue_ready;
+  move_id_t push_id, push_id_q, pop_id;
+  logic pop_waits;                        // what would leave the queue is being kicked: it leaves in the next cycle
+  assign pop_waits = push_valid_q && push_id_q == pop_id;
   unisono_flags #(.Depth(Moves)) u_kicked (
-    .clk_i, .raise_valid_i(push_valid), .raise_index_i(push_id), .raise_bit_o(kicked),
-    .lower_valid_i(sweeps || (pop_take && !(push_valid && push_id == pop_id))),
+    .clk_i, .raise_valid_i(push_valid_q), .raise_index_i(push_id_q), .raise_bit_o(kicked),
+    .lower_valid_i(sweeps || pop_take),
     .lower_index_i(sweeps ? {send_pair.slot, entry_t'(send_pair.peer)} : pop_id), .lower_bit_o(),
-    .read_index_i(push_id), .read_bit_o()
+    .read_index_i(push_id_q), .read_bit_o()
   );
   logic again, again_q;                   // the move just looked at goes to the end of the queue, in the next cycle
   move_id_t again_id_q;
 
-  unisono_fifo #(.Width($bits(move_id_t)), .Depth(Moves)) u_kicks (
-    .clk_i, .rst_ni, .in_valid_i(push_valid && push_new), .in_ready_o(queue_ready), .in_data_i(push_id),
+  unisono_fifo #(.Width($bits(move_id_t)), .Depth(Moves), .BlockRam(1'b0)) u_kicks (
+    .clk_i, .rst_ni, .in_valid_i(push_valid_q && !kicked), .in_ready_o(queue_ready), .in_data_i(push_id_q),
     .out_valid_o(pop_valid), .out_ready_i(pop_take), .out_data_o(pop_id), .count_o()
   );
 
@@ -430,6 +431,8 @@ module unisono_dispatcher
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      push_valid_q <= 1'b0;
+      push_id_q <= '0;
       again_q <= 1'b0;
       again_id_q <= '0;
       scan_q <= 1'b0;
@@ -439,6 +442,8 @@ module unisono_dispatcher
       grant_kick_q <= 1'b0;
       grant_pair_q <= '0;
     end else begin
+      push_valid_q <= push_valid;
+      push_id_q <= push_id;
       again_q <= again;
       again_id_q <= id_q;
       if (credit_event_valid_i && credit_event_ready_o) begin
@@ -487,7 +492,7 @@ module unisono_dispatcher
   state_e state_d, state_q;
   run_t run_d, run_q;
   // A question is asked once; a run that was made in the cycle before is not read.
-  logic credit_asked_q, space_asked_q, issued_here_q, offer_answer_q;
+  logic credit_asked_d, credit_asked_q, space_asked_d, space_asked_q, issued_here_q, offer_answer_q;
 
   logic offered_d, offered_q;                   // this look is about the head of Rx
   logic asks_d, asks_q;                         // what goes is a request to grant the message
@@ -498,7 +503,8 @@ module unisono_dispatcher
   // The run is of the slot's present program: the difference of two bits, so that all of a slot go at once.
   (* ram_style = "distributed" *) logic [Window-1:0] live_up_q [Calls];
   (* ram_style = "distributed" *) logic [Window-1:0] live_down_q [Calls];
-  logic [Window-1:0] live_up_d, live_up, live_down;
+  logic [Window-1:0] live_read, lives_q, live_down_read_q;
+  logic [7:0] live_near_q;                      // of the eight runs that have the same place but for its lowest bits
   logic live, live_raise, live_clear;
   initial begin
     for (int s = 0; s < int'(Calls); s++) begin
@@ -506,18 +512,19 @@ module unisono_dispatcher
       live_down_q[s] = '0;
     end
   end
-  assign live_up = live_up_q[id_q.slot];
-  assign live_down = live_down_q[id_q.slot];
-  assign live = live_up[id_q.entry] ^ live_down[id_q.entry];
-  always_comb begin
-    live_up_d = live_up;
-    live_up_d[id_q.entry] = !live_down[id_q.entry];
+  // A slot's runs are read with the move that a look is about, before the look: a run made meanwhile is there.
+  assign live_read = live_up_q[id_d.slot] ^ live_down_q[id_d.slot];
+  always_ff @(posedge clk_i) begin
+    lives_q <= live_read;
+    live_near_q <= live_read[{id_d.entry[EntryWidth-1:3], 3'b0} +: 8];
+    live_down_read_q <= live_down_q[id_d.slot];
+  end
+  assign live = live_near_q[id_q.entry[2:0]] || issued_here_q;
+  always_ff @(posedge clk_i) begin
+    if (live_raise) live_up_q[id_q.slot] <= live_down_read_q ^ (lives_q | (Window'(1) << id_q.entry));
   end
   always_ff @(posedge clk_i) begin
-    if (live_raise) live_up_q[id_q.slot] <= live_up_d;
-  end
-  always_ff @(posedge clk_i) begin
-    if (live_clear) live_down_q[id_q.slot] <= live_up;
+    if (live_clear) live_down_q[id_q.slot] <= live_down_read_q ^ lives_q;
   end
 
   // Going through a list: what is done for each peer.
@@ -526,8 +533,11 @@ module unisono_dispatcher
   pool_index_t index_d, index_q;                // 0: the count; 1 to count: the peers
   pool_index_t count_d, count_q;
   logic first_of_list, last_of_list;
-  assign first_of_list = index_q == pool_index_t'(1);
-  assign last_of_list = index_q == count_q;
+  // A peer is looked up between a step of the index and what is done for it, so these come a cycle later.
+  always_ff @(posedge clk_i) begin
+    first_of_list <= index_q == pool_index_t'(1);
+    last_of_list <= index_q == count_q;
+  end
   assign pool_slot_o = id_q.slot;
   assign pool_index_o = run_q.pool + index_q;
   progress_t progress_d, progress_q;
@@ -547,6 +557,9 @@ module unisono_dispatcher
     end_at = {1'b0, operand.offset} + {1'b0, bytes};
     return used && end_at > {1'b0, binding.bytes};
   endfunction
+  // Each binding is compared when it comes; that of the local result comes last, and has its end ready.
+  logic op0_beyond_d, op0_beyond_q, op1_beyond_d, op1_beyond_q;
+  logic [48:0] local_end_q;
 
   assign context_slot_o = id_q.slot;
   assign binding_slot_o = id_q.slot;
@@ -577,18 +590,26 @@ module unisono_dispatcher
   unisono_lowest_one #(.Width(Ranks)) u_move_peer (
     .bits_i(move_peers), .any_o(), .index_o(move_peer), .one_o()
   );
+  logic exists, exists_q, is_move;
   always_ff @(posedge clk_i) begin
     move_bytes_q <= move_bytes;
     move_peer_q <= move_peer;
+    exists_q <= exists;
   end
-
-  logic exists, is_move;
   assign is_move = move.kind == MoveKindMove;
   assign exists = is_move && (move.count != '0 || move.signal);
 
   // Places in a window have 48 bits.
-  logic beyond_windows;
-  assign beyond_windows = (op1_binding_q.address + address_t'(op1_offset) + address_t'(move_bytes_q)) >> 48 != '0;
+  // Where a put or get ends in its window is found out in two cycles of their own.
+  logic beyond_windows_q;
+  logic [1:0] decoding_q;
+  address_t window_end_q;
+  always_ff @(posedge clk_i) begin
+    window_end_q <= run_new.op1_address + address_t'(move_bytes_q);
+    beyond_windows_q <= window_end_q[63:48] != '0;
+    decoding_q <= state_q == Decode ? {decoding_q[0], 1'b1} : 2'b0;
+    local_end_q <= {1'b0, move.local_.offset} + {1'b0, move_bytes_q};
+  end
 
   always_comb begin
     run_new.generation = generation_q;
@@ -619,10 +640,9 @@ module unisono_dispatcher
     run_new.tag = move.remote.tag;
     run_new.bytes = move_bytes_q;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
-    outside = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes_q, op0_binding_q) ||
-              beyond(run_new.op1_memory, move.op1, move_bytes_q, op1_binding_q) ||
-              beyond(move.local_.kind == OperandKindMemory, move.local_, move_bytes_q, binding_i) ||
-              ((puts || gets) && beyond_windows);
+    outside = op0_beyond_q || op1_beyond_q ||
+              (move.local_.kind == OperandKindMemory && local_end_q > {1'b0, binding_i.bytes}) ||
+              ((puts || gets) && beyond_windows_q);
   end
 
   // A short message from memory that follows no other move: credit is all that it can want. (Credit that waits for
@@ -635,6 +655,7 @@ module unisono_dispatcher
   // --- how much may go
   // The next piece: a segment of what is left, known with the run, or the segment that has come.
   segment_bytes_t piece_d, piece_q, own;
+  message_bytes_t end_d, end_q;                 // where it ends in its message
   function automatic segment_bytes_t piece_of(message_bytes_t left, segment_bytes_t segment);
     return left < message_bytes_t'(segment) ? segment_bytes_t'(left) : segment;
   endfunction
@@ -642,14 +663,19 @@ module unisono_dispatcher
 
   // What is granted of it. Whole elements only: grants are given in segments, which are multiples of 16.
   message_bytes_t allowed;
-  logic exceeds, waits_grant;
+  logic exceeds, shortens, waits_grant, granted_q, parity_q, adopted_d, adopted_q;
   segment_bytes_t sized;
   assign allowed = grant_word.limit - progress_q.position;
-  assign exceeds = message_bytes_t'(own) > allowed;
+  assign exceeds = end_q > grant_word.limit;
   assign waits_grant = own == '0 || (exceeds && (run_q.arrival || run_q.fan_out ||
                                                  grant_word.limit == progress_q.position));
-  assign sized = state_q == Size && run_q.send && !run_q.eager && exceeds && !run_q.arrival && !run_q.fan_out
-                     ? segment_bytes_t'(allowed) : own;
+  assign shortens = state_q == Size && run_q.send && !run_q.eager && exceeds && !run_q.arrival && !run_q.fan_out;
+  assign sized = shortens ? segment_bytes_t'(allowed) : own;
+  // Whether there is a grant is known a cycle after the pair is.
+  always_ff @(posedge clk_i) begin
+    granted_q <= granted;
+    parity_q <= parity;
+  end
 
   // Where that ends: known with its bytes.
   message_bytes_t after_d, after_q;
@@ -658,8 +684,8 @@ module unisono_dispatcher
     after_d = after_q;
     last_segment_d = last_segment;
     if (state_q == Credit || state_q == Size) begin
-      after_d = progress_q.position + message_bytes_t'(sized);
-      last_segment_d = after_d == run_q.bytes;
+      after_d = shortens ? grant_word.limit : end_q;
+      last_segment_d = shortens ? grant_word.limit == run_q.bytes : end_q == run_q.bytes;
     end
   end
 
@@ -667,18 +693,24 @@ module unisono_dispatcher
   // otherwise be held meanwhile.
   logic follows;
   assign follows = follow_free_i || !follow_limited_i ||
-                   progress_q.position + message_bytes_t'(own) <= follow_limit_i;
+                   end_q <= follow_limit_i;
   assign follow_id_o = id_d;
 
   // Which lane. What only reads memory and sends needs no plugin, unless the compute lane still holds something for the
   // same peer; then it follows that. A job of the compute lane that finds the peer busy in the other one makes further
   // sends go its own way, so that its turn comes. What goes to several peers stays in one lane: its last job ends the
   // move, and must be the last to end.
-  logic only_sends, via_sender, overtakes, lane_d, lane_q, yields_d, yields_q;
+  logic only_sends, only_sends_q, via_sender, overtakes, lane_d, lane_q, yields_d, yields_q;
+  logic yields_peer, yields_peer_now_q;
   rank_t yields_peer_d, yields_peer_q;
   assign only_sends = run_q.send && !run_q.arrival && run_q.func == FuncNone && !run_q.local_ && !run_q.op0_use.used;
-  assign via_sender = only_sends &&
-                      (run_q.fan_out || (!order_busy_i[0] && !(yields_q && yields_peer_q == run_q.peer)));
+  // The run does not change between the question for space and the cycle before it.
+  assign yields_peer = yields_peer_q == run_q.peer;
+  always_ff @(posedge clk_i) begin
+    only_sends_q <= only_sends;
+    yields_peer_now_q <= yields_peer;
+  end
+  assign via_sender = only_sends_q && (run_q.fan_out || (!order_busy_i[0] && !(yields_q && yields_peer_now_q)));
   assign overtakes = run_q.send && (via_sender ? run_q.fan_out && order_busy_i[0] : order_busy_i[1]);
   assign order_peer_o = run_q.peer;
   assign job_lane_o = lane_q;
@@ -731,6 +763,8 @@ module unisono_dispatcher
     live_raise = 1'b0;
     live_clear = 1'b0;
     piece_d = piece_q;
+    end_d = end_q;
+    adopted_d = adopted_q;
     cleared_d = cleared_q && clear_valid_i;
     credit_back_o = 1'b0;
     announced_o = 1'b0;
@@ -739,6 +773,8 @@ module unisono_dispatcher
     segment_d = segment_q;
     op0_binding_d = op0_binding_q;
     op1_binding_d = op1_binding_q;
+    op0_beyond_d = op0_beyond_q;
+    op1_beyond_d = op1_beyond_q;
     early_asked_d = early_asked_q && !credit_answer_i;
     early_credited_d = early_credited_q || (early_asked_q && credit_answer_i && credit_granted_i);
     generation_d = generation_q;
@@ -769,6 +805,9 @@ module unisono_dispatcher
     complete_valid_o = 1'b0;
     fail_valid_o = 1'b0;
     again = 1'b0;
+    look_valid_o = 1'b0;
+    credit_asked_d = 1'b0;
+    space_asked_d = 1'b0;
     follow_waits_o = 1'b0;
     stream_waits_o = 1'b0;
     sender_write = 1'b0;
@@ -788,6 +827,7 @@ module unisono_dispatcher
           state_d = Clear;
         end else if (offer_valid_i && !offer_answer_q) begin
           // Rx waits for the answer, so an offer goes first.
+          look_valid_o = 1'b1;
           id_d = offer_id_i;
           offered_d = 1'b1;
           run_read = 1'b1;
@@ -795,16 +835,19 @@ module unisono_dispatcher
           state_d = Look;
         end else if (issue_valid_i) begin
           issue_ready_o = 1'b1;
+          look_valid_o = 1'b1;
           id_d = issue_id_i;
           generation_d = issue_generation_i;
           move_read = 1'b1;
           state_d = Bind0;
         end else if (wake_valid_i) begin
+          look_valid_o = 1'b1;
           id_d = wake_id_i;
           run_read = 1'b1;
           state_d = Wake;
-        end else if (pop_valid) begin
+        end else if (pop_valid && !pop_waits) begin
           pop_take = 1'b1;
+          look_valid_o = 1'b1;
           id_d = pop_id;
           run_read = 1'b1;
           move_read = 1'b1;
@@ -832,16 +875,21 @@ module unisono_dispatcher
       end
       Bind1: begin
         op0_binding_d = binding_i;
+        op0_beyond_d = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes_q, binding_i);
+        op1_beyond_d = 1'b0;
         state_d = move.op1.kind == OperandKindMemory || move.local_.kind == OperandKindMemory || puts || gets
                       ? Bind2 : Decode;
       end
       Bind2: begin
         op1_binding_d = binding_i;
+        op1_beyond_d = beyond(move.op1.kind == OperandKindMemory, move.op1, move_bytes_q, binding_i);
         state_d = Decode;
       end
 
       Decode: if (early_asked_q && !credit_answer_i) begin
         // Its answer is on its way.
+      end else if ((puts || gets) && !decoding_q[1]) begin
+        // Nor is it known yet whether its window has these places.
       end else begin
         run_write = 1'b1;
         progress_new = '0;
@@ -854,13 +902,14 @@ module unisono_dispatcher
         progress_d = progress_new;
         live_raise = 1'b1;
         piece_d = piece_of(run_new.bytes, run_new.segment);
+        end_d = message_bytes_t'(piece_d);
         if (outside) begin
           fail_valid_o = 1'b1;
           state_d = Idle;
           // Nothing of it is sent, but the credit that it has is given back.
           progress_new.done = 1'b1;
           sender_write = early_credited_d;
-        end else if (!exists) begin
+        end else if (!exists_q) begin
           consumed_valid_o = 1'b1;
           sent_valid_o = 1'b1;
           complete_valid_o = 1'b1;
@@ -900,6 +949,8 @@ module unisono_dispatcher
           progress_d = progress_word;
         end
         piece_d = piece_of(run_d.bytes - progress_d.position, run_d.segment);
+        end_d = progress_d.position + message_bytes_t'(run_d.segment);
+        if (end_d > run_d.bytes) end_d = run_d.bytes;
         // What was asked for is sent when it is granted, however short it is.
         run_d.eager = run_d.eager && !progress_d.requested;
         if (run_d.fan_out) begin
@@ -935,11 +986,13 @@ module unisono_dispatcher
           segment_d = '{valid: 1'b1, buffer: '0, bytes: offer_bytes_i, last: 1'b0, total: offer_total_i};
           // The sender of a point-to-point message says how long it is.
           if (context_i.point_to_point) run_d.bytes = offer_total_i;
+          end_d = progress_q.position + message_bytes_t'(offer_bytes_i);
           state_d = Credit;
         end else if (run_q.arrival) begin
           head_valid_o = 1'b1;
           if (head_answer_i) begin
             segment_d = head_i;
+            end_d = progress_q.position + message_bytes_t'(head_i.bytes);
             if (context_i.point_to_point) run_d.bytes = head_i.total;
             state_d = !head_i.valid ? Idle : walk_q == Dispatching ? Dispatch : Credit;
             if (run_q.fan_in && walk_q == Checking && head_i.valid) begin
@@ -993,6 +1046,7 @@ module unisono_dispatcher
             state_d = Space;
           end else begin
             credit_take_o = !credit_asked_q;
+            credit_asked_d = !credit_answer_i && (credit_asked_q || credit_ready_i);
             if (credit_answer_i) begin
               progress_d.credited = credit_granted_i;
               progress_new = progress_d;
@@ -1006,7 +1060,8 @@ module unisono_dispatcher
           asks_d = 1'b1;
           state_d = Space;
         end else begin
-          state_d = granted ? Size : Grants;
+          adopted_d = 1'b0;
+          state_d = Size;
         end
         if (asks_d) begin
           // What is at the head of Rx does not wait for it.
@@ -1019,8 +1074,8 @@ module unisono_dispatcher
       Grants: begin
         adopt_valid_o = 1'b1;
         if (adopt_ready_i) begin
-          state_d = granted ? Size : Idle;
-          offer_answer_o = offered_q && state_d == Idle;
+          adopted_d = 1'b1;
+          state_d = Size;
         end
       end
 
@@ -1028,8 +1083,10 @@ module unisono_dispatcher
         bytes_d = sized;
         lane_d = 1'b0;
         state_d = run_q.send ? Space : Dispatch;
-        // Nothing may go yet: the next grant kicks.
-        if (run_q.send && !run_q.eager && run_q.bytes != '0 && waits_grant) begin
+        if (run_q.send && !run_q.eager && !granted_q && !adopted_q) begin
+          state_d = Grants;
+        end else if (run_q.send && !run_q.eager && (!granted_q || (run_q.bytes != '0 && waits_grant))) begin
+          // Nothing may go yet: the next grant kicks.
           state_d = Idle;
           offer_answer_o = offered_q;
         end
@@ -1039,7 +1096,7 @@ module unisono_dispatcher
         space_valid_o = !space_asked_q && !overtakes;
         if (!space_asked_q) lane_d = via_sender;
         if (overtakes && !space_asked_q) begin
-          yields_d = yields_q || !only_sends;
+          yields_d = yields_q || !only_sends_q;
           if (!yields_q) yields_peer_d = run_q.peer;
           state_d = Idle;
           offer_answer_o = offered_q;
@@ -1052,6 +1109,8 @@ module unisono_dispatcher
             offer_answer_o = offered_q;
             again = !offered_q;
           end
+        end else begin
+          space_asked_d = space_asked_q || space_ready_i;
         end
       end
 
@@ -1060,7 +1119,7 @@ module unisono_dispatcher
           job_valid_o = 1'b1;
           if (job_ready_i) begin
             announced_o = 1'b1;
-            if (!lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
+            if (!lane_q && yields_peer_now_q) yields_d = 1'b0;
             progress_d.requested = 1'b1;
             progress_new = progress_d;
             progress_write = 1'b1;
@@ -1099,12 +1158,12 @@ module unisono_dispatcher
             progress_d.done = last_of_move;
             progress_d.making = makes;
             consumed_valid_o = last_segment && run_q.fan_in && !keeps;
-            if (run_q.send && !lane_q && yields_peer_q == run_q.peer) yields_d = 1'b0;
+            if (run_q.send && !lane_q && yields_peer_now_q) yields_d = 1'b0;
             sent_valid_o = last_of_move && run_q.send && !run_q.put;
             if (last_segment && run_q.send && !run_q.put) begin
               sender_leaves = 1'b1;
               // A short message leaves the grant alone that has come for a long one behind it.
-              if (!run_q.eager) grant_leaves[parity] = 1'b1;
+              if (!run_q.eager) grant_leaves[parity_q] = 1'b1;
             end
             if (run_q.fan_out && run_q.send) begin
               // On to the next peer with the same segment, or to the first one with the next segment.
@@ -1205,12 +1264,16 @@ module unisono_dispatcher
       segment_q <= '0;
       op0_binding_q <= '0;
       op1_binding_q <= '0;
+      op0_beyond_q <= 1'b0;
+      op1_beyond_q <= 1'b0;
       generation_q <= '0;
       walk_q <= Posting;
       index_q <= '0;
       count_q <= '0;
       bytes_q <= '0;
       piece_q <= '0;
+      end_q <= '0;
+      adopted_q <= 1'b0;
       after_q <= '0;
       last_segment <= 1'b0;
       lane_q <= 1'b0;
@@ -1233,12 +1296,16 @@ module unisono_dispatcher
       segment_q <= segment_d;
       op0_binding_q <= op0_binding_d;
       op1_binding_q <= op1_binding_d;
+      op0_beyond_q <= op0_beyond_d;
+      op1_beyond_q <= op1_beyond_d;
       generation_q <= generation_d;
       walk_q <= walk_d;
       index_q <= index_d;
       count_q <= count_d;
       bytes_q <= bytes_d;
       piece_q <= piece_d;
+      end_q <= end_d;
+      adopted_q <= adopted_d;
       after_q <= after_d;
       last_segment <= last_segment_d;
       lane_q <= lane_d;
@@ -1246,8 +1313,8 @@ module unisono_dispatcher
       yields_peer_q <= yields_peer_d;
       early_asked_q <= early_asked_d;
       early_credited_q <= early_credited_d;
-      credit_asked_q <= state_d == Credit && (credit_asked_q || (credit_take_o && credit_ready_i));
-      space_asked_q <= state_d == Space && (space_asked_q || (space_valid_o && space_ready_i));
+      credit_asked_q <= credit_asked_d;
+      space_asked_q <= space_asked_d;
       issued_here_q <= state_q == Decode;
       offer_answer_q <= offer_answer_o;
     end
@@ -1255,7 +1322,6 @@ module unisono_dispatcher
 
   // ---------------------------------------------------------------------------------------------- observing
 
-  assign look_valid_o = state_q == Idle && state_d != Idle && state_d != Clear;
   assign park_valid_o = state_q inside {Post, Head, Credit, Grants, Size, Space, Dispatch} && state_d == Idle;
   always_comb begin
     case (state_q)
