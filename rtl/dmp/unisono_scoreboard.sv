@@ -636,7 +636,7 @@ module unisono_scoreboard #(
   logic [Rows-1:0] drain_ready_q, drain_trivial_q, drain_from_head_q, drain_upper, drain_one;
   logic [Rows-1:0] drain_upper_one, drain_any_one;
   unit_t drain_unit_q;
-  logic drain_any, drain_upper_any, drain_take, drain_trivial;
+  logic drain_any, drain_upper_any, drain_take, drain_last, drain_trivial;
   logic [RowBits-1:0] drain_row, drain_upper_row, drain_any_row;
   assign drain_slot = slot_t'(drain_unit_q);
 
@@ -655,7 +655,10 @@ module unisono_scoreboard #(
   assign drain_any_trivial = |(drain_ready_q & drain_trivial_q);
   assign trivial_complete = drain_any && drain_trivial && !clear[drain_slot];
   assign drain_take = drain_any && (drain_trivial ? own_complete : issue_ready_i);
-  assign drain_free = drain_ready_q == '0 || (drain_take && drain_ready_q == drain_one);
+  // The last row leaves, whichever place it has: what is one of one needs no choice.
+  assign drain_last = (drain_ready_q & (drain_ready_q - 1'b1)) == '0;
+  assign drain_free = drain_last && (!drain_any || (drain_any_trivial ? !complete_valid_i && !clear[drain_slot]
+                                                                      : issue_ready_i));
 
   assign issue_valid_o = drain_any && !drain_trivial;
   assign issue_id_o = drain_id;
