@@ -299,14 +299,12 @@ module unisono_replay
     end
   end
 
-  // The tag of a call that is replayed is looked at here, all else has been when the program was made. Ports
-  // of streams stand in the descriptor, where the key does not reach.
-  logic decides, streams, hit, keeps;
+  // The tag of a call that is replayed is looked at here, all else has been when the program was made. A region that is
+  // a stream is bound to its port later, as one in memory to its address (unisono_move_streams).
+  logic decides, hit, keeps;
   assign decides = state_q == StLook && look_q == LookDecide;
-  assign streams = |key_q.flags[12:11];
-  assign hit = match_q && fits_q && !streams &&
-               (context_there_q.space != SpacePointToPoint || tag_q <= MaxUserTag);
-  assign keeps = !taken_q && !streams && !is_program;
+  assign hit = match_q && fits_q && (context_there_q.space != SpacePointToPoint || tag_q <= MaxUserTag);
+  assign keeps = !taken_q && !is_program;
 
   // ------------------------------------------------------------------------------- what is under way
 

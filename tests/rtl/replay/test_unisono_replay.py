@@ -36,10 +36,6 @@ class Key:
     root: int
     count: int
 
-    @property
-    def streams(self) -> bool:
-        return self.flags >> 11 != 0
-
 
 @dataclass
 class Program:
@@ -377,7 +373,6 @@ class Bench:
             self.replayed += 1
             call = self.call(int(dut.context_slot_o.value))
             assert not call.refused, "a call was given out that must be refused"
-            assert not call.key.streams
             call.playing = True
         if int(dut.context_valid_o.value):
             slot = int(dut.context_slot_o.value)
