@@ -386,19 +386,19 @@ module unisono_call_queue #(
   card_t      candidate_card, written_card;
   kept_t      kept;
   logic       keep_failure;
-  requester_t end_requester;
+  requester_t end_requester_q;             // of the call that ends
+  logic [31:0] end_id_q;
   logic [EntryIndexWidth-1:0] failure_next;
   logic [RequesterWidth+LineWidth:0] write_line;
   logic [BankWidth-1:0] write_bank;
-  assign end_requester = kept.requester;
-  assign failure_next  = failure_next_q[end_requester];
+  assign failure_next  = failure_next_q[end_requester_q];
 
   assign candidate_card = '{order: candidate_order_q, communicator: communicator_q,
                             requester: requester_q, call_id: call_id_q};
   assign written_card   = state_q == StEnter ? candidate_card
-                                             : card_t'({AuxWidth'(end_code_q), kept.call_id});
+                                             : card_t'({AuxWidth'(end_code_q), end_id_q});
   assign write_line     = state_q == StEnter ? {1'b0, requester_t'(0), entry_q[EntryIndexWidth-1:BankWidth]}
-                                             : {1'b1, end_requester, failure_next[EntryIndexWidth-1:BankWidth]};
+                                             : {1'b1, end_requester_q, failure_next[EntryIndexWidth-1:BankWidth]};
   assign write_bank     = state_q == StEnter ? entry_q[BankWidth-1:0] : failure_next[BankWidth-1:0];
 
   always_ff @(posedge clk_i) begin
@@ -407,7 +407,7 @@ module unisono_call_queue #(
                      || (state_q == StEnter && entry_q[EntryIndexWidth-1:BankWidth] == LineWidth'(l)));
       for (int unsigned r = 0; r < Requesters; r++) begin
         line_failed_q[r][l] <= rst_ni && (failure_valid_q[r][l*Banks+:Banks] != '0
-                            || (keep_failure && end_requester == requester_t'(r)
+                            || (keep_failure && end_requester_q == requester_t'(r)
                                 && failure_next[EntryIndexWidth-1:BankWidth] == LineWidth'(l)));
       end
     end
@@ -521,14 +521,32 @@ module unisono_call_queue #(
                  || (place_q[e] == PlaceSlot && slot_free_i)
                  || (place_q[e] == PlaceKernel && kernel_free_i[kernel_q[e]]))));
     end
-    above = request_q & above_pick_q;
-    pick = '0;
-    for (int e = int'(Entries) - 1; e >= 0; e--) begin
-      if (above != '0 ? above[e] : request_q[e]) begin
-        pick = call_entry_t'(e);
-      end
-    end
   end
+
+  // The next one after the one picked last: the lowest above it, or the lowest of all.
+  logic        above_any, request_any;
+  call_entry_t above_pick, request_pick;
+  logic [1:0][Entries-1:0] unused_one;
+  assign above = request_q & above_pick_q;
+  assign pick  = above_any ? above_pick : request_pick;
+
+  unisono_lowest_one #(
+    .Width(Entries)
+  ) u_above (
+    .bits_i (above),
+    .any_o  (above_any),
+    .index_o(above_pick),
+    .one_o  (unused_one[0])
+  );
+
+  unisono_lowest_one #(
+    .Width(Entries)
+  ) u_request (
+    .bits_i (request_q),
+    .any_o  (request_any),
+    .index_o(request_pick),
+    .one_o  (unused_one[1])
+  );
 
   always_ff @(posedge clk_i) begin
     request_q <= rst_ni ? request : '0;
@@ -577,10 +595,11 @@ module unisono_call_queue #(
   assign direct = enter_code != '0
                || (!found && (candidate_place_q == PlaceNone
                               || (candidate_place_q == PlaceSlot && slot_free_i && slot_free_q && hold_q == '0
-                                  && request_q == '0)));
+                                  && !request_any)));
 
   logic end_turn_q;                      // whose end goes first
   logic [1:0] end_grant;
+  call_end_t  end_picked;
   always_comb begin
     end_grant = '0;
     if (end_valid_i[end_turn_q]) begin
@@ -590,6 +609,7 @@ module unisono_call_queue #(
     end
   end
   assign end_ready_o = state_q == StIdle ? end_grant : '0;
+  assign end_picked  = end_grant[1] ? end_i[1] : end_i[0];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -604,7 +624,7 @@ module unisono_call_queue #(
             end_turn_q <= !end_turn_q;
           end else if (intake_q == InCandidate || (quad_step && last_quad)) begin
             state_q <= StScan;
-          end else if (request_q != '0 && hold_q == '0) begin
+          end else if (request_any && hold_q == '0) begin
             state_q <= StStart;
             pick_q  <= pick;
           end
@@ -628,8 +648,8 @@ module unisono_call_queue #(
       end_entry_q  <= pick_q;
       end_code_q   <= failed_q[pick_q] ? fail_code_q[pick_q] : '0;
     end else if (state_q == StIdle) begin
-      end_entry_q  <= end_grant[1] ? end_i[1].entry : end_i[0].entry;
-      end_code_q   <= end_grant[1] ? end_i[1].code : end_i[0].code;
+      end_entry_q  <= end_picked.entry;
+      end_code_q   <= end_picked.code;
     end
   end
 
@@ -643,7 +663,12 @@ module unisono_call_queue #(
                           deadline_us: deadline_q, tag: tag_q};
     end
   end
-  assign kept = keeps[state_q == StEnd ? end_entry_q : pick_q];
+  // That of an end is read before it, as the choice is made.
+  assign kept = keeps[state_q == StIdle ? end_picked.entry : pick_q];
+  always_ff @(posedge clk_i) begin
+    end_requester_q <= kept.requester;
+    end_id_q        <= kept.call_id;
+  end
 
   always_ff @(posedge clk_i) begin
     slot_start_o   <= rst_ni && starts && place_q[pick_q] == PlaceSlot;
@@ -659,10 +684,16 @@ module unisono_call_queue #(
   // ---- the table
 
   // A call that leaves its order, by starting or by ending before, hands on whom it stood behind.
-  logic        leaves;
-  call_entry_t leaver;
-  assign leaver = pick_q;
-  assign leaves = state_q == StStart;
+  // What it was and stood behind is read in the cycle before; nothing enters in either.
+  logic        leaves_q, leaver_tail_q, leaver_order_q;
+  call_entry_t leaver_q, leaver_behind_q;
+  always_ff @(posedge clk_i) begin
+    leaves_q        <= rst_ni && state_q == StStart;
+    leaver_q        <= pick_q;
+    leaver_tail_q   <= tail_q[pick_q];
+    leaver_order_q  <= order_valid_q[pick_q];
+    leaver_behind_q <= order_entry_q[pick_q];
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -694,16 +725,18 @@ module unisono_call_queue #(
           end
         end
       end
-      if (leaves) begin
-        parked_q[leaver] <= 1'b0;
-        tail_q[leaver]   <= 1'b0;
-        if (tail_q[leaver] && order_valid_q[leaver]) begin
-          tail_q[order_entry_q[leaver]] <= 1'b1;
+      if (state_q == StStart) begin
+        parked_q[pick_q] <= 1'b0;
+      end
+      if (leaves_q) begin
+        tail_q[leaver_q] <= 1'b0;
+        if (leaver_tail_q && leaver_order_q) begin
+          tail_q[leaver_behind_q] <= 1'b1;
         end
-        order_valid_q[leaver] <= 1'b0;
+        order_valid_q[leaver_q] <= 1'b0;
         for (int unsigned e = 0; e < Entries; e++) begin
-          if (order_valid_q[e] && order_entry_q[e] == leaver) begin
-            order_valid_q[e] <= order_valid_q[leaver];
+          if (order_valid_q[e] && order_entry_q[e] == leaver_q) begin
+            order_valid_q[e] <= leaver_order_q;
           end
         end
       end
@@ -742,8 +775,8 @@ module unisono_call_queue #(
       fail_code_q[entry_q]   <= enter_code;
     end
     for (int unsigned e = 0; e < Entries; e++) begin
-      if (leaves && order_valid_q[e] && order_entry_q[e] == leaver) begin
-        order_entry_q[e] <= order_entry_q[leaver];
+      if (leaves_q && order_valid_q[e] && order_entry_q[e] == leaver_q) begin
+        order_entry_q[e] <= leaver_behind_q;
       end
       // The first failure counts.
       if (state_q == StEnd && !failed_q[e]
@@ -758,7 +791,7 @@ module unisono_call_queue #(
 
   // A ring for each requester. What falls out of it has been read by the requester, because at most as
   // many calls as the ring holds are outstanding or unanswered.
-  assign keep_failure = state_q == StEnd && end_code_q != '0 && kept.call_id != '0
+  assign keep_failure = state_q == StEnd && end_code_q != '0 && end_id_q != '0
                      && !twin_q[end_entry_q];
 
   always_ff @(posedge clk_i) begin
@@ -767,9 +800,9 @@ module unisono_call_queue #(
       failure_next_q  <= '0;
     end else begin
       if (keep_failure) begin
-        failure_valid_q[end_requester][failure_next_q[end_requester]] <= 1'b1;
-        failure_next_q[end_requester] <=
-            failure_next_q[end_requester] + EntryIndexWidth'(1);
+        failure_valid_q[end_requester_q][failure_next_q[end_requester_q]] <= 1'b1;
+        failure_next_q[end_requester_q] <=
+            failure_next_q[end_requester_q] + EntryIndexWidth'(1);
       end
       for (int unsigned b = 0; b < Banks; b++) begin
         // The candidate's id is used anew.
@@ -784,12 +817,12 @@ module unisono_call_queue #(
 
   call_response_t answer;
   logic [Requesters-1:0] answer_push, answer_pop;
-  assign answer = '{code: 16'(end_code_q), call_id: kept.call_id};
+  assign answer = '{code: 16'(end_code_q), call_id: end_id_q};
 
   for (genvar r = 0; r < int'(Requesters); r++) begin : gen_answers
     logic unused_ready;
     logic [CountWidth-1:0] unused_count;
-    assign answer_push[r] = state_q == StEnd && end_requester == requester_t'(r);
+    assign answer_push[r] = state_q == StEnd && end_requester_q == requester_t'(r);
     assign answer_pop[r]  = response_valid_o[r] && response_ready_i[r];
 
     unisono_fifo #(
@@ -846,6 +879,7 @@ module unisono_call_queue #(
     if (rst_ni) begin
       assert (state_q != StEnd || listed_q[end_entry_q]) else $error("%m: ends what is not there");
       assert (state_q != StEnd || !parked_q[end_entry_q]) else $error("%m: ends a call that was not started");
+      assert (!leaves_q || state_q != StEnter) else $error("%m: enters while another one leaves");
       assert (state_q != StEnter || (intake_q == InCandidate && !check_q)) else $error("%m: enters too early");
       assert (state_q != StStart || parked_q[pick_q]) else $error("%m: starts a call twice");
     end

@@ -213,8 +213,9 @@ async def latencies(dut):
     measured = {await kernel_nop(call_id) for call_id in range(1, 12)}
     await bench.all_answered(100)
     dut._log.info(f"nop of a kernel, first word on offer to answer on offer: {measured} cycles")
-    assert max(measured) <= 60
-    assert measured == {KERNEL_NOP}
+    # Words narrower than four rows of the descriptor take longer.
+    longer = 4 * (max(32 // bench.source.data_bytes, 1) - 1)
+    assert measured == {KERNEL_NOP + longer}
 
     # Calls in a row: the time from one answer to the next.
     for call_id in range(20, 40):
@@ -226,7 +227,7 @@ async def latencies(dut):
             ends.append(clock())
     apart = {after - before for before, after in pairwise(ends[2:])}
     dut._log.info(f"nops in a row: one in {apart} cycles")
-    assert max(apart) <= CALL_TIME
+    assert max(apart) <= CALL_TIME + longer
 
     call = Call(1, 10, random_descriptor(rng, 77, collective=int(spec.Collective.BARRIER)))
     bench.submit(call)
@@ -247,7 +248,7 @@ async def latencies(dut):
         f"finished to clear {times['clear'] - times['finished']}, "
         f"clear to answer {times['answer'] - times['clear']} with blocks that answer at once"
     )
-    assert times["work"] - times["call"] == KERNEL_WORK
+    assert times["work"] - times["call"] == KERNEL_WORK + longer
 
     # The host: doorbell alone, then with its descriptor and with the read of the completion.
     assert bench.axi is not None
