@@ -99,6 +99,8 @@ module unisono_call_queue #(
 
   // What else a call needs when it starts or ends.
   typedef struct packed {
+    call_place_e place;
+    logic [KernelWidth-1:0] kernel;
     requester_t  requester;
     logic [31:0] call_id;
     logic [1:0]  mode;
@@ -586,7 +588,7 @@ module unisono_call_queue #(
   end
 
   logic starts, ends_here, found, direct;
-  assign ends_here = failed_q[pick_q] || place_q[pick_q] == PlaceNone;
+  assign ends_here = failed_q[pick_q] || kept.place == PlaceNone;
   assign starts    = state_q == StStart && !ends_here;
   assign entered   = state_q == StEnter;
 
@@ -658,7 +660,7 @@ module unisono_call_queue #(
   (* ram_style = "distributed" *) kept_t keeps [Entries];
   always_ff @(posedge clk_i) begin
     if (state_q == StEnter) begin
-      keeps[entry_q] <= '{requester: requester_q, call_id: call_id_q, mode: algorithm_q[1:0],
+      keeps[entry_q] <= '{place: candidate_place_q, kernel: kernel_number_q, requester: requester_q, call_id: call_id_q, mode: algorithm_q[1:0],
                           src_stream: src_stream_q, dst_stream: dst_stream_q,
                           deadline_us: deadline_q, tag: tag_q};
     end
@@ -671,10 +673,10 @@ module unisono_call_queue #(
   end
 
   always_ff @(posedge clk_i) begin
-    slot_start_o   <= rst_ni && starts && place_q[pick_q] == PlaceSlot;
+    slot_start_o   <= rst_ni && starts && kept.place == PlaceSlot;
     kernel_start_o <= '0;
-    if (rst_ni && starts && place_q[pick_q] == PlaceKernel) begin
-      kernel_start_o[kernel_q[pick_q]] <= 1'b1;
+    if (rst_ni && starts && kept.place == PlaceKernel) begin
+      kernel_start_o[kept.kernel] <= 1'b1;
     end
     start_o <= '{entry: pick_q, call_id: kept.call_id, tag: kept.tag,
                  deadline_us: kept.deadline_us, mode: kept.mode,
