@@ -77,8 +77,8 @@ module unisono_call_queue #(
   localparam int unsigned RequesterWidth = $clog2(Requesters);
   localparam int unsigned CountWidth = EntryIndexWidth + 1;
   localparam int unsigned ProgramWidth = Programs > 1 ? $clog2(Programs) : 1;
-  // Entries, and failures, are searched eight at a time; only lines in which there are some.
-  localparam int unsigned Banks = 8;
+  // Entries, and failures, are searched four at a time; only lines in which there are some.
+  localparam int unsigned Banks = 4;
   localparam int unsigned BankWidth = $clog2(Banks);
   localparam int unsigned Lines = Entries / Banks;
   localparam int unsigned LineWidth = $clog2(Lines);
@@ -346,7 +346,7 @@ module unisono_call_queue #(
 
   typedef enum logic [2:0] {
     StIdle,
-    StScan,     // eight entries or failures a cycle
+    StScan,     // four entries or failures a cycle
     StEnter,    // the candidate goes into the table
     StStart,    // an entry starts, or ends at once
     StEnd       // a call is answered; what waited for it is told

@@ -282,7 +282,7 @@ CALL_TIME = 6
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def search_time(dut):
-    """The search takes a cycle for every eight outstanding calls, and for every eight failures of the requester."""
+    """The search takes a cycle for every four outstanding calls, and for every four failures of the requester."""
     bench = await directed(dut)
     rng = new_random("search")
     copy, edge = int(spec.Collective.COPY), RisingEdge(dut.clk_i)
@@ -315,7 +315,7 @@ async def search_time(dut):
         times[hanging, failures] = await nop_of_second(1)
     dut._log.info(f"nop of a kernel by outstanding calls and failures: {times}")
     least = times[0, 0]
-    lines = {key: (key[0] + 7) // 8 + (key[1] + 7) // 8 for key in times}
+    lines = {key: (key[0] + 3) // 4 + (key[1] + 3) // 4 for key in times}
     assert times == {key: least + max(0, count - 1) for key, count in lines.items()}
 
 
