@@ -37,6 +37,7 @@ constexpr std::uint32_t kNodes = 4;
 constexpr std::uint64_t kLimit = 2'000'000;  ///< cycles after which a call is taken for hanging
 constexpr std::uint64_t kAreas = 14;         ///< of memory, so calls that have some under way
 constexpr std::uint32_t kLoaded = 3;         ///< slots of programs that are used
+constexpr std::uint64_t kRests = sim::Node::kMemoryAddress + (std::uint64_t{3} << 30U);  ///< their moves in memory
 
 /// Something is wrong with the engine.
 struct Wrong : std::runtime_error {
@@ -383,17 +384,21 @@ class Soak {
     const std::size_t slot = below(kLoaded);
     if (program_use_[slot] != 0) return;
     std::optional<rtl::ProgramCase> made;
+    // Of some, most moves stand in memory.
+    const std::uint32_t steps = rtl::ProgramCase::kSteps + (below(3) == 0 ? static_cast<std::uint32_t>(below(100)) : 0);
     while (!made)
       made = rtl::ProgramCase::make(static_cast<std::uint32_t>(below(1U << 20U)),
-                                    2 + static_cast<std::uint32_t>(below(3)));
+                                    2 + static_cast<std::uint32_t>(below(3)), 40, steps);
     ++loads_;
     if (log_) {
       std::printf("a program of %zu ranks is loaded into slot %zu from cycle %llu on\n", made->programs.size(), slot,
                   static_cast<unsigned long long>(cluster_.cycle()));
     }
     for (std::uint32_t rank = 0; rank < made->programs.size(); ++rank) {
+      const std::uint64_t rest = kRests + (std::uint64_t{slot} << 20U);
+      rtl::store_rest(cluster_.node(rank), made->programs[rank], rest);
       if (!rtl::load(hosts_[rank], static_cast<std::uint32_t>(slot), made->programs[rank],
-                     static_cast<std::uint32_t>(1000 + loads_))) {
+                     static_cast<std::uint32_t>(1000 + loads_), rest)) {
         throw Wrong("node " + std::to_string(rank) + " does not load a program");
       }
     }
