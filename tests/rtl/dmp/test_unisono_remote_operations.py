@@ -134,8 +134,12 @@ async def agrees_with_a_model(dut):
         elif speaks and tag != GET and (kind or wrong != "pad"):
             # A communicator that is not the slot's is one of no slot.
             origin = named if COMMUNICATOR[named] == message >> 6 & 15 else None
-            event = named, kind, (generation, message & 63, origin), kind or code != 0, (
-                code if 0 < code <= INTERNAL else CORRUPT
+            event = (
+                named,
+                kind,
+                (generation, message & 63, origin),
+                kind or code != 0,
+                (code if 0 < code <= INTERNAL else CORRUPT),
             )
         assert int(dut.fail_valid_o.value) == (ends is not None and bad)
         if ends is not None and bad:
