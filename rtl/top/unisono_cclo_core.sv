@@ -475,7 +475,7 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .add_valid_i(partner_valid && partner.sends), .add_slot_i(moves_slot),
     .add_key_i({moves_context.communicator, partner.peer}),
-    .remove_i(announced_mask), .pending_o(sends_pending), .first_o(sends_first), .key_o()
+    .remove_i(announced_mask), .pending_o(sends_pending), .first_o(sends_first), .key_o(), .before_o()
   );
 
   communicator_t [Calls-1:0] slot_communicators;

@@ -32,7 +32,8 @@ module unisono_turns_proof
     .remove_i,
     .pending_o(pending),
     .first_o  (first),
-    .key_o    (key)
+    .key_o    (key),
+    .before_o ()
   );
 
   logic started_q = 1'b0;
