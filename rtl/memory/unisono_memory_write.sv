@@ -194,7 +194,7 @@ module unisono_memory_write #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (next_ready) begin
+    if (next_ready && next_valid) begin
       user_q   <= next_user;
       offset_q <= next_address[OffsetWidth-1:0];
       left_q   <= next_bytes == 32'd0 ? '0 : next_final[31:OffsetWidth];
