@@ -120,18 +120,24 @@ module unisono_cast_narrow
     else if (step) valid_q <= {valid_q[1:0], in_valid_i};
   end
   always_ff @(posedge clk_i) begin
-    if (step) begin
+    // A stage keeps what it holds while nothing enters it: that is of no use to anyone, and idle
+    // stages cost a simulator nothing.
+    if (step && in_valid_i) begin
       side_q0 <= '{
         mode: cast_mode_e'(in_mode_i),
         keep: in_keep_i,
         last: in_last_i,
         user: in_user_i
       };
+      for (int unsigned i = 0; i < Lanes; i++) lane_q0[i] <= begin_fp16(in_data_i[32*i+:32]);
+    end
+    if (step && valid_q[0]) begin
       side_q1 <= side_q0;
+      for (int unsigned i = 0; i < Lanes; i++) lane_q1[i] <= shift_fp16(lane_q0[i]);
+    end
+    if (step && valid_q[1]) begin
       side_q2 <= side_q1;
       for (int unsigned i = 0; i < Lanes; i++) begin
-        lane_q0[i] <= begin_fp16(in_data_i[32*i+:32]);
-        lane_q1[i] <= shift_fp16(lane_q0[i]);
         narrow_q2[i] <= side_q1.mode == CastModeBf16 ? narrow_bf16(lane_q1[i].raw)
                                                      : end_fp16(lane_q1[i]);
         data_q2[32*i+:32] <= lane_q1[i].raw;
@@ -161,9 +167,9 @@ module unisono_cast_narrow
     end
   end
   always_ff @(posedge clk_i) begin
-    if (step) begin
+    if (step && valid_q[2]) begin
       side_q <= side_q2;
-      if (valid_q[2] && !full_d) lower_q <= narrow_q2;
+      if (!full_d) lower_q <= narrow_q2;
       if (pass) begin
         data_q <= data_q2;
       end else if (half_q) begin

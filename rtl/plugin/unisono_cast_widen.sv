@@ -66,7 +66,7 @@ module unisono_cast_widen
     if (step && more) begin
       data_q[HalfBytes*8-1:0] <= data_q[DataBytes*8-1:HalfBytes*8];
       keep_q[HalfBytes-1:0] <= keep_q[DataBytes-1:HalfBytes];
-    end else if (step) begin
+    end else if (step && in_valid_i) begin
       data_q <= in_data_i;
       keep_q <= in_keep_i;
       last_q <= in_last_i;
@@ -84,7 +84,7 @@ module unisono_cast_widen
     else if (step) wide_valid_q <= valid_q;
   end
   always_ff @(posedge clk_i) begin
-    if (step) begin
+    if (step && valid_q) begin
       wide_last_q <= last_q && !more;
       wide_user_q <= user_q;
       for (int unsigned i = 0; i < Lanes; i++) begin
