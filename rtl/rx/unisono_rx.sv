@@ -220,7 +220,7 @@ module unisono_rx
         default: if (rx_valid_i && rx_last_i) in_q <= InHeader;
       endcase
     end
-    if (in_q == InHeader) begin
+    if (in_q == InHeader && rx_valid_i) begin
       session_q    <= meta_session;
       for (int unsigned b = 0; b < DataBytes; b++) begin
         tail_keep_q[b] <= payload_bytes[ByteBits-1:0] == '0 ||
@@ -319,8 +319,9 @@ module unisono_rx
 
   unisono_crc32c u_crc (
     .clk_i,
-    .data_i(header1[479:0]),
-    .crc_o (crc)
+    .valid_i(valid1_q),
+    .data_i (header1[479:0]),
+    .crc_o  (crc)
   );
 
   // Stage 3: the checksum is known, and whether there is such a communicator.

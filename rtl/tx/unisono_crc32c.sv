@@ -4,7 +4,8 @@
 // follows from the polynomial at elaboration. Bit 0 of data_i is the first bit of the first byte.
 //
 // Latency: Stages cycles (0: combinational, 4 levels of six-input LUTs; 2: two levels per stage).
-// Throughput: one result per cycle. The registers run freely: no enable, no reset.
+// Throughput: one result per cycle. No reset. A cycle without a message keeps what the first registers
+// hold, and has no result; so a simulator need not compute one.
 
 module unisono_crc32c #(
   // Registers on the way: 0, 1 (after the second half) or 2 (also between the halves).
@@ -16,6 +17,7 @@ module unisono_crc32c #(
   // verilator lint_off UNUSEDSIGNAL
   input  logic         clk_i,  // unused if Stages is 0
   // verilator lint_on UNUSEDSIGNAL
+  input  logic         valid_i,  // whether there is a message
   input  logic [479:0] data_i,
   output logic [31:0]  crc_o
 );
@@ -58,21 +60,34 @@ module unisono_crc32c #(
   localparam matrix_t Matrix = matrix();
   localparam logic [31:0] Constant = Linear ? 32'd0 : of_zeros();
 
-  logic [31:0][Parts-1:0] partial;
-  logic [31:0][Parts-1:0] partial_q;
+  typedef logic [31:0][Parts-1:0] partial_t;
+
+  function automatic partial_t partial_of(input logic [Bits-1:0] data);
+    partial_t result;
+    for (int b = 0; b < 32; b++) begin
+      for (int k = 0; k < int'(Parts); k++) begin
+        result[b][k] = ^(data[k*PartBits +: PartBits] & Matrix[b][k*PartBits +: PartBits]);
+      end
+    end
+    return result;
+  endfunction
+
+  partial_t    partial_q;
   logic [31:0] crc;
 
-  for (genvar b = 0; b < 32; b++) begin : gen_bit
-    for (genvar k = 0; k < Parts; k++) begin : gen_part
-      assign partial[b][k] = ^(data_i[k*PartBits +: PartBits] & Matrix[b][k*PartBits +: PartBits]);
+  if (Stages == 2) begin : gen_partial_register
+    always_ff @(posedge clk_i) begin
+      if (valid_i) partial_q <= partial_of(data_i);
     end
-    assign crc[b] = ^partial_q[b] ^ Constant[b];
+  end else begin : gen_no_partial_register
+    always_comb begin
+      if (valid_i) partial_q = partial_of(data_i);
+      else partial_q = 'x;  // nobody looks: no gate, and nothing to compute
+    end
   end
 
-  if (Stages == 2) begin : gen_partial_register
-    always_ff @(posedge clk_i) partial_q <= partial;
-  end else begin : gen_no_partial_register
-    assign partial_q = partial;
+  for (genvar b = 0; b < 32; b++) begin : gen_bit
+    assign crc[b] = ^partial_q[b] ^ Constant[b];
   end
 
   if (Stages >= 1) begin : gen_register

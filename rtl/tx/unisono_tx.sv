@@ -245,14 +245,16 @@ module unisono_tx
     .observe_data_o   (unused_observed)
   );
 
+  logic        valid2_q, valid3_q, valid4_q;
   logic [31:0] body_crc, body_crc4_q, late_crc;
   logic [31:0] sequence4_q;
   header_t     late;
 
   unisono_crc32c u_body_crc (
     .clk_i,
-    .data_i(body[479:0]),
-    .crc_o (body_crc)
+    .valid_i(valid1_q),
+    .data_i (body[479:0]),
+    .crc_o  (body_crc)
   );
 
   always_comb begin
@@ -266,11 +268,11 @@ module unisono_tx
     .Linear(1'b1)
   ) u_late_crc (
     .clk_i,
-    .data_i(late[479:0]),
-    .crc_o (late_crc)
+    .valid_i(valid4_q),
+    .data_i (late[479:0]),
+    .crc_o  (late_crc)
   );
 
-  logic valid2_q, valid3_q, valid4_q;
   logic control2_q, control3_q, control4_q;
 
   always_ff @(posedge clk_i) begin
@@ -403,12 +405,17 @@ module unisono_tx
     end
   end
 
-  // Bytes of the last word: tail_q of them, all if it is 0.
-  for (genvar b = 0; b < DataBytes; b++) begin : gen_keep
-    assign tail_keep[b] = {tail_q == '0, tail_q} > (ByteBits + 1)'(b);
-  end
-
   assign final_word = words_left_q == words_t'(1);
+
+  // Bytes of the last word: tail_q of them, all if it is 0. Of other words it is anything.
+  always_comb begin
+    tail_keep = 'x;
+    if (final_word) begin
+      for (int unsigned b = 0; b < DataBytes; b++) begin
+        tail_keep[b] = {tail_q == '0, tail_q} > (ByteBits + 1)'(b);
+      end
+    end
+  end
 
   // The first header word and the meta word leave in the same cycle. Until then the channel may
   // still change, so neither is offered before both can leave.

@@ -29,12 +29,21 @@ async def messages(dut: Any) -> None:
     assert all(int.from_bytes(raw[60:], "little") == crc32c(raw[:60]) for raw in sealed), f"{len(kept)} kept"
     got = []
     await RisingEdge(dut.clk_i)
-    for value in values + [0] * (stages + 1):
-        dut.data_i.value = value
+    given_at = []
+    offered: list[int | None] = [*values[:100]]
+    for value in values[100:]:
+        # Cycles without a message, in which anything may stand there.
+        offered += [None] * rng.choice((0, 0, 0, 1, 3))
+        offered.append(value)
+    for cycle, offer in enumerate(offered + [None] * (stages + 1)):
+        dut.valid_i.value = int(offer is not None)
+        dut.data_i.value = rng.getrandbits(480) if offer is None else offer
+        if offer is not None:
+            given_at.append(cycle)
         await RisingEdge(dut.clk_i)
         got.append(int(dut.crc_o.value))
     # Sampled at the edge that ends the cycle in which the message was there.
-    assert got[stages : stages + len(values)] == wanted
+    assert [got[cycle + stages] for cycle in given_at] == wanted
 
 
 @pytest.mark.parametrize(("stages", "linear"), [(2, 0), full(1, 0), full(0, 0), (0, 1)])
