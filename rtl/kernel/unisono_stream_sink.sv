@@ -73,8 +73,12 @@ module unisono_stream_sink
   assign in_ready_o = !flush_q && !(in_starts_i && !middle_q && open_q[port]);
   assign takes = in_valid_i && in_ready_o;
 
-  for (genvar b = 0; b < int'(DataBytes); b++) begin : gen_byte
-    assign masked[8*b+:8] = in_keep_i[b] ? in_data_i[8*b+:8] : 8'd0;
+  // Without a word this is anything, and so is keep below: no gates, and nothing for a simulator to compute.
+  always_comb begin
+    masked = 'x;
+    if (in_valid_i) begin
+      for (int unsigned b = 0; b < DataBytes; b++) masked[8*b+:8] = in_keep_i[b] ? in_data_i[8*b+:8] : 8'd0;
+    end
   end
   assign comes = count_t'($countones(in_keep_i));
   assign total = held + comes;
@@ -150,8 +154,11 @@ module unisono_stream_sink
     assign out_last_o[p] = head.last;
     assign out_cut_o[p] = head.cut;
     assign drained_o[p] = out_valid_o[p] && out_ready_i[p];
-    for (genvar b = 0; b < int'(DataBytes); b++) begin : gen_keep
-      assign out_keep_o[p][b] = head.bytes > count_t'(b);
+    always_comb begin
+      out_keep_o[p] = 'x;
+      if (out_valid_o[p]) begin
+        for (int unsigned b = 0; b < DataBytes; b++) out_keep_o[p][b] = head.bytes > count_t'(b);
+      end
     end
   end
 

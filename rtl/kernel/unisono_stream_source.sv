@@ -60,10 +60,15 @@ module unisono_stream_source
     word_t masked;
     logic room, enters;
     count_t bytes;
-    for (genvar b = 0; b < int'(DataBytes); b++) begin : gen_byte
-      assign masked[8*b+:8] = in_keep_i[p][b] ? in_data_i[p][8*b+:8] : 8'd0;
+    // Without a word these are anything, which takes no gates and leaves a simulator nothing to compute.
+    always_comb begin
+      masked = 'x;
+      bytes = 'x;
+      if (in_valid_i[p]) begin
+        for (int unsigned b = 0; b < DataBytes; b++) masked[8*b+:8] = in_keep_i[p][b] ? in_data_i[p][8*b+:8] : 8'd0;
+        bytes = count_t'($countones(in_keep_i[p]));
+      end
     end
-    assign bytes = count_t'($countones(in_keep_i[p]));
     assign in_ready_o[p] = room;
     assign enters = in_valid_i[p] && room;
     assign filled_o[p] = enters;
@@ -124,12 +129,8 @@ module unisono_stream_source
   assign remains_bytes = (from_rest ? held : held + comes) - (enough ? wanted : '0);
 
   logic out_valid_q, out_last_q;
-  word_t out_data_q, out_data_d;
-  logic [DataBytes-1:0] out_keep_q, out_keep_d;
-  for (genvar b = 0; b < int'(DataBytes); b++) begin : gen_out
-    assign out_keep_d[b] = wanted > count_t'(b);
-    assign out_data_d[8*b+:8] = out_keep_d[b] ? joined[8*b+:8] : 8'd0;
-  end
+  word_t out_data_q;
+  logic [DataBytes-1:0] out_keep_q;
 
   assign moves_on = there && (!enough || !out_valid_q || out_ready_i);
   assign gives = moves_on && enough;
@@ -160,8 +161,10 @@ module unisono_stream_source
       else if (out_ready_i) out_valid_q <= 1'b0;
     end
     if (gives) begin
-      out_data_q <= out_data_d;
-      out_keep_q <= out_keep_d;
+      for (int unsigned b = 0; b < DataBytes; b++) begin
+        out_keep_q[b] <= wanted > count_t'(b);
+        out_data_q[8*b+:8] <= wanted > count_t'(b) ? joined[8*b+:8] : 8'd0;
+      end
       out_last_q <= last;
     end
   end
