@@ -260,12 +260,16 @@ module unisono_compute_lane
     if (!rst_ni) upper_q <= 1'b0;
     else if (fires) upper_q <= !last_half;
   end
+  logic wide;
+  assign wide = join_valid && join_head.wide;
   unisono_half_widen #(.DataBytes(DataBytes)) u_wide0 (
-    .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16), .data_i(op0_data), .keep_i(op0_own_keep),
+    .wanted_i(wide), .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16),
+    .data_i(op0_data), .keep_i(op0_own_keep),
     .data_o(wide_data0), .keep_o(wide_keep0)
   );
   unisono_half_widen #(.DataBytes(DataBytes)) u_wide1 (
-    .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16), .data_i(op1_data), .keep_i(op1_keep),
+    .wanted_i(wide), .upper_i(upper_q), .brain_i(join_head.dtype == DatatypeBf16),
+    .data_i(op1_data), .keep_i(op1_keep),
     .data_o(wide_data1), .keep_o(wide_keep1)
   );
 
