@@ -22,6 +22,11 @@ class Pin {
   std::uint64_t get(unsigned channel) const {
     std::uint64_t value = 0;
     const std::size_t low = static_cast<std::size_t>(channel) * width_;
+    if (within_byte(low)) return bytes_[low / 8] >> (low % 8) & ((1U << width_) - 1);
+    if (width_ == 64) {
+      std::memcpy(&value, bytes_ + low / 8, sizeof value);
+      return value;
+    }
     for (unsigned bit = 0; bit < width_ && bit < 64;) {
       const std::size_t at = low + bit;
       const unsigned part = 8 - static_cast<unsigned>(at % 8);
@@ -33,6 +38,12 @@ class Pin {
 
   void set(unsigned channel, std::uint64_t value) const {
     const std::size_t low = static_cast<std::size_t>(channel) * width_;
+    if (within_byte(low)) {
+      const unsigned mask = ((1U << width_) - 1) << (low % 8);
+      std::uint8_t& byte = bytes_[low / 8];
+      byte = static_cast<std::uint8_t>((byte & ~mask) | (static_cast<unsigned>(value << (low % 8)) & mask));
+      return;
+    }
     for (unsigned bit = 0; bit < width_; ++bit) {
       const std::size_t at = low + bit;
       const auto mask = static_cast<std::uint8_t>(1U << (at % 8));
@@ -48,6 +59,9 @@ class Pin {
   explicit operator bool() const { return width_ != 0; }
 
  private:
+  // So are most ports, and they are looked at in every cycle.
+  bool within_byte(std::size_t low) const { return width_ != 0 && low % 8 + width_ <= 8; }
+
   std::uint8_t* bytes_ = nullptr;
   unsigned width_ = 0;
 };
@@ -65,20 +79,24 @@ struct AxiPins {
     AxiInputs in;
     if (arvalid) {
       in.arvalid = arvalid.get(channel) != 0;
-      in.arid = static_cast<std::uint32_t>(arid.get(channel));
-      in.araddr = araddr.get(channel);
-      in.arlen = static_cast<std::uint8_t>(arlen.get(channel));
-      in.arsize = static_cast<std::uint8_t>(arsize.get(channel));
-      in.arburst = static_cast<std::uint8_t>(arburst.get(channel));
+      if (in.arvalid) {
+        in.arid = static_cast<std::uint32_t>(arid.get(channel));
+        in.araddr = araddr.get(channel);
+        in.arlen = static_cast<std::uint8_t>(arlen.get(channel));
+        in.arsize = static_cast<std::uint8_t>(arsize.get(channel));
+        in.arburst = static_cast<std::uint8_t>(arburst.get(channel));
+      }
       in.rready = rready.get(channel) != 0;
     }
     if (awvalid) {
       in.awvalid = awvalid.get(channel) != 0;
-      in.awid = static_cast<std::uint32_t>(awid.get(channel));
-      in.awaddr = awaddr.get(channel);
-      in.awlen = static_cast<std::uint8_t>(awlen.get(channel));
-      in.awsize = static_cast<std::uint8_t>(awsize.get(channel));
-      in.awburst = static_cast<std::uint8_t>(awburst.get(channel));
+      if (in.awvalid) {
+        in.awid = static_cast<std::uint32_t>(awid.get(channel));
+        in.awaddr = awaddr.get(channel);
+        in.awlen = static_cast<std::uint8_t>(awlen.get(channel));
+        in.awsize = static_cast<std::uint8_t>(awsize.get(channel));
+        in.awburst = static_cast<std::uint8_t>(awburst.get(channel));
+      }
       in.wvalid = wvalid.get(channel) != 0;
       if (in.wvalid) {
         const auto data = wdata.bytes(channel);
