@@ -607,21 +607,28 @@ module unisono_scoreboard #(
     level_e [Window-1:0] levels;
     assign {row_trivial[r], levels} = levels_q[test_unit_q];
 
-    logic [Window-1:0] blocks;
+    logic [Window-1:0] precedes;
     for (genvar c = 0; c < int'(Window); c++) begin : gen_block
-      logic earlier;
       if (c >= int'(Rows)) begin : gen_outside
-        assign earlier = !from_head_q[r];
+        assign precedes[c] = !from_head_q[r];
       end else if (c < r) begin : gen_before
-        assign earlier = from_head_q[c] || !from_head_q[r];
+        assign precedes[c] = from_head_q[c] || !from_head_q[r];
       end else if (c > r) begin : gen_behind
-        assign earlier = from_head_q[c] && !from_head_q[r];
+        assign precedes[c] = from_head_q[c] && !from_head_q[r];
       end else begin : gen_self
-        assign earlier = 1'b0;
+        assign precedes[c] = 1'b0;
       end
-      assign blocks[c] = earlier && levels[c] > done_q[c];
     end
-    assign blocked[r] = |blocks;
+    // Without a unit to test it is anything: no gates, and nothing for a simulator to compute.
+    logic stops;
+    always_comb begin
+      stops = 'x;
+      if (test_valid_q) begin
+        stops = 1'b0;
+        for (int c = 0; c < int'(Window); c++) stops |= precedes[c] && levels[c] > done_q[c];
+      end
+    end
+    assign blocked[r] = stops;
     assign ready[r] = waiting_q[r] && !blocked[r];
   end
 
