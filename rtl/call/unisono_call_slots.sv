@@ -127,32 +127,22 @@ module unisono_call_slots #(
     end
   end
 
-  // Starts wait for the microcontroller in their order, which is that of their communicators' sequences.
-  // A call that has failed meanwhile leaves its number here; it is passed over.
-  localparam int unsigned QueueDepth = 2 * Calls;
-  localparam int unsigned QueueWidth = $clog2(QueueDepth);
+  // Starts wait for the microcontroller in their order, which is that of their communicators' sequences. Also one whose
+  // deadline passes meanwhile: it takes its number in the sequence, as on the other ranks.
+  localparam int unsigned QueueWidth = $clog2(Calls);
 
-  typedef struct packed {
-    generation_t generation;
-    slot_t       slot;
-  } waiting_t;
+  (* ram_style = "distributed" *) slot_t waiting [Calls];
+  logic [QueueWidth:0] queue_in_q, queue_out_q;
+  slot_t head_q;                           // the first one, taken out of the memory
+  logic  head_valid_q, head_take, head_leaves, queue_some, start_now;
 
-  (* ram_style = "distributed" *) waiting_t waiting [QueueDepth];
-  logic [QueueWidth:0] queue_in_q, queue_out_q, queue_count;
-  waiting_t head_q;                        // the first one, taken out of the memory
-  logic     head_valid_q, head_valid, head_take, head_leaves, queue_some, start_now;
-
-  assign queue_count = queue_in_q - queue_out_q;
-  assign queue_some  = queue_count != '0;
-  assign head_valid  = head_valid_q && active_q[head_q.slot] && !failing_q[head_q.slot]
-                    && generation_q[head_q.slot] == head_q.generation;
-  assign head_leaves = !head_valid || head_take;
-  assign free_o      = active_q != '1 && !queue_count[QueueWidth];
+  assign queue_some  = queue_in_q != queue_out_q;
+  assign head_leaves = !head_valid_q || head_take;
+  assign free_o      = active_q != '1;
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      waiting[queue_in_q[QueueWidth-1:0]] <= '{generation: generation_q[free_slot_q],
-                                               slot: free_slot_q};
+      waiting[queue_in_q[QueueWidth-1:0]] <= free_slot_q;
     end
     if (head_leaves) begin
       head_q <= waiting[queue_out_q[QueueWidth-1:0]];
@@ -160,7 +150,7 @@ module unisono_call_slots #(
     if (!rst_ni) begin
       queue_in_q   <= '0;
       queue_out_q  <= '0;
-      head_valid_q <= 1'b0;
+      head_valid_q   <= 1'b0;
     end else begin
       queue_in_q  <= queue_in_q + (QueueWidth+1)'(start_i && !start_now);
       queue_out_q <= queue_out_q + (QueueWidth+1)'(head_leaves && queue_some);
@@ -208,13 +198,13 @@ module unisono_call_slots #(
 
   always_comb begin
     kind = '0;
-    if (turn_q == WorkStart && head_valid) begin
+    if (turn_q == WorkStart && head_valid_q) begin
       kind = WorkStart;
     end else if (turn_q == WorkMore && more_ready) begin
       kind = WorkMore;
     end else if (turn_q == WorkControl && control_q) begin
       kind = WorkControl;
-    end else if (head_valid) begin
+    end else if (head_valid_q) begin
       kind = WorkStart;
     end else if (more_ready) begin
       kind = WorkMore;
@@ -258,7 +248,7 @@ module unisono_call_slots #(
     end
     if (may_load) begin
       work_kind_q <= start_now ? WorkStart : kind;
-      work_slot_q <= start_now ? free_slot_q : kind == WorkStart ? head_q.slot : kind == WorkMore ? more_slot_q : '0;
+      work_slot_q <= start_now ? free_slot_q : kind == WorkStart ? head_q : kind == WorkMore ? more_slot_q : '0;
     end
   end
 
@@ -283,7 +273,7 @@ module unisono_call_slots #(
 
   always_comb begin
     for (int unsigned s = 0; s < Calls; s++) begin
-      may_end[s] = active_q[s] && !in_cpu_q[s] && !closing_q[s]
+      may_end[s] = delivered_q[s] && !in_cpu_q[s] && !closing_q[s]
                 && (failing_q[s] || complete_q[s] || (finished_valid_i && finished_slot_i == slot_t'(s) && ended_q[s]));
     end
   end
@@ -386,8 +376,8 @@ module unisono_call_slots #(
         active_q[free_slot_q] <= 1'b1;
       end
       if (may_load && (kind == WorkStart || kind == WorkMore)) begin
-        in_cpu_q[kind == WorkStart ? head_q.slot : more_slot_q]    <= 1'b1;
-        delivered_q[kind == WorkStart ? head_q.slot : more_slot_q] <= 1'b1;
+        in_cpu_q[kind == WorkStart ? head_q : more_slot_q]    <= 1'b1;
+        delivered_q[kind == WorkStart ? head_q : more_slot_q] <= 1'b1;
       end
       if (start_now) begin
         in_cpu_q[free_slot_q]    <= 1'b1;
@@ -426,7 +416,7 @@ module unisono_call_slots #(
       src_stream_q[free_slot_q] <= start_call_i.src_stream;
       dst_stream_q[free_slot_q] <= start_call_i.dst_stream;
     end
-    waits_for_cpu_o <= rst_ni && (failing_q & in_cpu_q) != '0;
+    waits_for_cpu_o <= rst_ni && (failing_q & (in_cpu_q | ~delivered_q)) != '0;
   end
 
   logic unused;
