@@ -357,8 +357,8 @@ TEST_F(Kernels, FromTheCallToTheFirstWord) {
     EXPECT_EQ(probes[0].answers.back(), send.call_id);
     EXPECT_EQ(probes[1].answers.back(), receive.call_id);
   }
-  // By then the firmware knows the call, and has its code in the cache; 160 when this was written.
-  EXPECT_LE(first, 180U);
+  // By then the call comes from the microcode memory; 54 when this was written.
+  EXPECT_LE(first, 60U);
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(nullptr);
 }
 
