@@ -1651,7 +1651,7 @@ inline constexpr std::uint32_t kWindowBytes = 0x0070;  ///< bytes of it; 0 = non
 inline constexpr std::uint32_t kCallSlot = 0x0100;  ///< call descriptor written by the host
 inline constexpr std::uint32_t kCounters = 0x0200;  ///< performance counters, 64 bits each, in the order of `counter`
 inline constexpr std::uint32_t kTransport = 0x0400;  ///< registers of the transport: a word for each session, then counters and limits
-inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loads programs: slot, list word, move word, signature, address (2) and number of the moves that stand in memory; docs/rtl/replay.md
+inline constexpr std::uint32_t kPrograms = 0x0800;  ///< loads programs: slot, list, move, signature, address (2) and number of moves in memory; docs/rtl/replay.md
 inline constexpr std::uint32_t kRxBuffers = 0x1000;  ///< state of the receive buffers
 inline constexpr std::uint32_t kCommunicators = 0x2000;  ///< 16 words each: 8 for the microcontroller, 8 for the data path; the last: take (1) or give up (0) a window
 inline constexpr std::uint32_t kMembers = 0x3000;  ///< a word for each rank of each communicator: the transport's session that leads there

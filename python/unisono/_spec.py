@@ -1618,8 +1618,7 @@ class Exchange(IntEnum):
     COUNTERS = 0x0200
     #: registers of the transport: a word for each session, then counters and limits
     TRANSPORT = 0x0400
-    #: loads programs: slot, list word, move word, signature, address (2) and number of the moves that stand in memory;
-    #: docs/rtl/replay.md
+    #: loads programs: slot, list, move, signature, address (2) and number of moves in memory; docs/rtl/replay.md
     PROGRAMS = 0x0800
     #: state of the receive buffers
     RX_BUFFERS = 0x1000
@@ -1708,7 +1707,7 @@ REGISTERS: Final[tuple[Register, ...]] = (
         Exchange.PROGRAMS,
         32,
         "rw",
-        "loads programs: slot, list word, move word, signature, address (2) and number of the moves that stand in memory; docs/rtl/replay.md",
+        "loads programs: slot, list, move, signature, address (2) and number of moves in memory; docs/rtl/replay.md",
     ),
     Register(Exchange.RX_BUFFERS, 4096, "ro", "state of the receive buffers"),
     Register(

@@ -1255,8 +1255,8 @@ package unisono_spec_pkg;
   // rw: registers of the transport: a word for each session, then counters and limits
   localparam int unsigned ExchangeTransportOffset = 32'h0400;
   localparam int unsigned ExchangeTransportBytes = 32'd1024;
-  // rw: loads programs: slot, list word, move word, signature, address (2) and number of the moves
-  // that stand in memory; docs/rtl/replay.md
+  // rw: loads programs: slot, list, move, signature, address (2) and number of moves in memory;
+  // docs/rtl/replay.md
   localparam int unsigned ExchangeProgramsOffset = 32'h0800;
   localparam int unsigned ExchangeProgramsBytes = 32'd32;
   // ro: state of the receive buffers
