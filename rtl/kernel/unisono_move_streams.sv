@@ -6,7 +6,8 @@
 // are refused with `unsupported`. A dst that is read (the root's of a broadcast) is a stream to the engine, one that is
 // written a stream to the kernel; it cannot be both.
 //
-// Latency: none for moves that name no such region, 3 cycles for the others (6 if both regions are streams).
+// Latency: none for moves that name no such region, 3 cycles for the others (5 if it names both), 1 for a refusal.
+// fail_valid_o stands while the move that goes on in place of a refused one is offered.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
@@ -140,14 +141,15 @@ module unisono_move_streams
       end
       Offer: begin
         out_valid_o = 1'b1;
+        // All else stays, such as a cast, which is refused behind this block.
         if (src0 || dst0) begin
-          out_move_o.op0 = '0;
           out_move_o.op0.kind = OperandKindStream;
+          out_move_o.op0.region = RegionSrc;
           out_move_o.op0.offset = src0 ? src_port_q : dst_port_q;
         end
         if (dstl) begin
-          out_move_o.local_ = '0;
           out_move_o.local_.kind = OperandKindStream;
+          out_move_o.local_.region = RegionSrc;
           out_move_o.local_.offset = dst_port_q;
         end
         if (out_ready_i) state_d = Look;
