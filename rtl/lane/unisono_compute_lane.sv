@@ -9,8 +9,9 @@
 // Several messages of fp16 or bf16 that are added or multiplied round once, at the end: their partial results are fp32,
 // two words for one, and such a job takes two cycles a word.
 //
-// Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles. Throughput: one
-// word per cycle; jobs of one word follow each other every second cycle.
+// Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles, 5 more if it is rounded.
+// Throughput: one word per cycle; jobs of one word follow each other every cycle, those that send every second one.
+// Between jobs that are rounded are 5 cycles.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
