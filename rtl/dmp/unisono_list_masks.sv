@@ -3,8 +3,8 @@
 // A list stands in the constant pool of the move's program: a count, then as many ranks. Moves without lists pass.
 // The end of a program passes like a move.
 //
-// Latency: 1 cycle; 3 more for each list, and one for each of its ranks. Throughput: a move without lists per cycle.
-// Restrictions: a pool word is written before the first move that names it comes in.
+// Latency: 1 cycle; 2 more for each list, and one for each of its ranks. Throughput: a move without lists per cycle.
+// Restrictions: a pool word is written before the first move that names it comes in; a list has at least one rank.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
