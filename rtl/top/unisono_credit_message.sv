@@ -1,7 +1,7 @@
 // Makes messages that belong to no call: those that return credits to a peer to whom nothing else goes, and what this
 // engine says about puts and gets.
 //
-// Latency: 3 cycles. Throughput: one message in 3 cycles. Both kinds by turns.
+// Latency: a message is offered 2 cycles after it was asked for. Throughput: one message in 3 cycles. Both kinds by turns.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
