@@ -2,7 +2,8 @@
 // here on their way to Tx and wait until their space is granted.
 //
 // The transport answers one question at a time; control goes first, so that credits and grants are never held up by
-// data. Latency: the transport's, and 1 cycle. Throughput: one question in 4 cycles.
+// data. Latency: the transport's, and 1 cycle for a control message. Throughput: the next question in the cycle after an
+// answer, or after a control message has left.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
