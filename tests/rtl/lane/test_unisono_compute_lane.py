@@ -36,8 +36,8 @@ HALVES = (D.FP16, D.BF16)
 SEGMENT = 8192
 NONE, MEMORY, ACCUMULATOR, STREAM = range(4)  # op0
 BYPASS = 2  # op1
-LIMIT = 12_000
-"""Cycles after which a batch of jobs is stuck."""
+LIMIT = 3000
+"""Cycles without a word at the plugins and without an end, after which the lane is stuck."""
 
 JOB = [
     *(("id", 8), ("generation", 2), ("last", 1), ("wakes", 1), ("bytes", 14), ("func", 8), ("dtype", 6), ("swap", 1)),
@@ -503,10 +503,13 @@ class Bench:
             self.seen["waits for a kernel's words"] += int(lacks)
 
     async def all_end(self) -> None:
-        begun = self.cycle
+        moved, since = (0, 0), self.cycle
         while self.ended < len(self.jobs):
             await RisingEdge(self.dut.clk_i)
-            assert self.cycle - begun < LIMIT, f"job {self.ended} does not end: {self.jobs[self.ended].values}"
+            now = self.ended, self.plugins.taken[0]
+            if now != moved:
+                moved, since = now, self.cycle
+            assert self.cycle - since < LIMIT, f"job {self.ended} does not end: {self.jobs[self.ended].values}"
         for _ in range(3):
             await RisingEdge(self.dut.clk_i)
         assert self.ended == len(self.jobs)
