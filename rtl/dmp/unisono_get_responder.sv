@@ -5,8 +5,9 @@
 // serving waits for the transport's space and for the lane, never for a peer's program. There is a place for every
 // request that can come: 8 calls of each peer, one operation each. What does not fit the window is refused.
 //
-// Latency: from a request to its first job 5 cycles and the transport's answer. Throughput: a job in 4 cycles and the
-// transport's answer; segments of a request go one after the other.
+// Latency: from a request to its first job 6 cycles and the transport's answer, 4 and that if the queue is no block RAM
+// (Requests at most 64). Throughput: a job in 3 cycles and the transport's answer; segments of a request go one after
+// the other.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
