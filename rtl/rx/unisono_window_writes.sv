@@ -228,10 +228,10 @@ module unisono_window_writes
     .out_valid_o(answer_there), .out_ready_i(taken), .out_data_o(answer), .count_o()
   );
   // Memory has refused a segment of this rank. If several of its puts are under way, the one that is answered next is
-  // told.
+  // told, but one that was refused hides nothing.
   unisono_flags #(.Depth(Ranks)) u_bad (
     .clk_i, .raise_valid_i(put_written && written_error_i), .raise_index_i(command_out.source), .raise_bit_o(),
-    .lower_valid_i(taken && bad), .lower_index_i(answer.source), .lower_bit_o(),
+    .lower_valid_i(taken && bad && !answer.refused), .lower_index_i(answer.source), .lower_bit_o(),
     .read_index_i(answer.source), .read_bit_o(bad)
   );
   assign answer_valid_o = answer_there && (!answer.waits || released_q != '0);
