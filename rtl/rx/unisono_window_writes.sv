@@ -127,13 +127,15 @@ module unisono_window_writes
 
   // ---------------------------------------------------------------------------------------------- judging
 
-  address_t begin_q;
+  // Begin and length are of one cycle, also if the host moves the window, or a get ends, while a write waits here.
+  address_t begin_read_q, begin_q;
   message_bytes_t room_q;
   logic expected_q, fits_q;
   logic [48:0] end_q;
   segment_bytes_t segment_q;
   always_ff @(posedge clk_i) begin
-    begin_q <= is_landing ? landing_i.place.address : window_i.address;
+    begin_read_q <= is_landing ? landing_i.place.address : window_i.address;
+    begin_q <= begin_read_q;
     room_q <= is_landing ? landing_i.place.bytes : window_i.bytes;
     segment_q <= window_segment_i;
     expected_q <= !is_landing || (landing_i.valid && landing_i.generation == header.token_generation &&
@@ -190,10 +192,11 @@ module unisono_window_writes
     logic own;
     logic landing;
     logic last;
+    communicator_t communicator;
     rank_t source;         // of a put; of a landing, the slot
   } command_t;
   command_t command_in, command_out;
-  assign command_in = '{own: state_q == Go, landing: is_landing, last: header.last,
+  assign command_in = '{own: state_q == Go, landing: is_landing, last: header.last, communicator: received_i.communicator,
                         source: is_landing ? rank_t'(landing_slot_o) : received_i.source};
   unisono_fifo #(.Width($bits(command_t)), .Depth(Commands)) u_commands (
     .clk_i, .rst_ni, .in_valid_i(write_command_valid_o && write_command_ready_i), .in_ready_o(commands_ready),
@@ -227,12 +230,13 @@ module unisono_window_writes
     .clk_i, .rst_ni, .in_valid_i(goes && answers), .in_ready_o(answers_ready), .in_data_i(answer_in),
     .out_valid_o(answer_there), .out_ready_i(taken), .out_data_o(answer), .count_o()
   );
-  // Memory has refused a segment of this rank. If several of its puts are under way, the one that is answered next is
+  // Memory has refused a segment of this member. If several of its puts are under way, the one that is answered next is
   // told, but one that was refused hides nothing.
-  unisono_flags #(.Depth(Ranks)) u_bad (
-    .clk_i, .raise_valid_i(put_written && written_error_i), .raise_index_i(command_out.source), .raise_bit_o(),
-    .lower_valid_i(taken && bad && !answer.refused), .lower_index_i(answer.source), .lower_bit_o(),
-    .read_index_i(answer.source), .read_bit_o(bad)
+  unisono_flags #(.Depth(Communicators * Ranks)) u_bad (
+    .clk_i, .raise_valid_i(put_written && written_error_i),
+    .raise_index_i({command_out.communicator, command_out.source}), .raise_bit_o(),
+    .lower_valid_i(taken && bad && !answer.refused), .lower_index_i({answer.communicator, answer.source}), .lower_bit_o(),
+    .read_index_i({answer.communicator, answer.source}), .read_bit_o(bad)
   );
   assign answer_valid_o = answer_there && (!answer.waits || released_q != '0);
   assign taken = answer_valid_o && answer_ready_i;

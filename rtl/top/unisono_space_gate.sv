@@ -1,5 +1,5 @@
 // Asks the transport for space: for data on behalf of the dispatcher, and for control messages, which pass through
-// here on their way to Tx and wait until their space is granted.
+// here on their way to Tx and wait until their space is granted. A question that has been offered stays until it is taken.
 //
 // The transport answers one question at a time; control goes first, so that credits and grants are never held up by
 // data. Latency: the transport's, and 1 cycle for a control message. Throughput: the next question in the cycle after an
@@ -44,9 +44,9 @@ module unisono_space_gate
 
   typedef enum logic [1:0] { Idle, Asked, Pass } state_e;
   state_e state_d, state_q;
-  logic for_control_d, for_control_q, wants_control;
+  logic for_control_d, for_control_q, wants_control, of_data_q;
 
-  assign wants_control = in_valid_i && state_q == Idle;
+  assign wants_control = in_valid_i && !of_data_q && state_q == Idle;
   assign query_valid_o = state_q == Idle && (in_valid_i || space_valid_i);
   assign query_bytes_o = 16'(HeaderBytes) + (wants_control ? 16'(in_transmit_i.header.segment_bytes)
                                                            : 16'(space_bytes_i));
@@ -54,7 +54,7 @@ module unisono_space_gate
     query_session_o = wants_control ? in_transmit_i.session : space_session_i;
     query_session_o[unisono_poe_pkg::ControlBit] = wants_control;
   end
-  assign space_ready_o = state_q == Idle && !in_valid_i && query_ready_i;
+  assign space_ready_o = state_q == Idle && !wants_control && query_ready_i;
   assign grant_ready_o = state_q == Asked;
   assign space_answer_o = state_q == Asked && grant_valid_i && !for_control_q;
   assign space_granted_o = grant_granted_i;
@@ -83,8 +83,10 @@ module unisono_space_gate
     if (!rst_ni) begin
       state_q <= Idle;
       for_control_q <= 1'b0;
+      of_data_q <= 1'b0;
     end else begin
       state_q <= state_d;
+      of_data_q <= query_valid_o && !query_ready_i && !wants_control;
       for_control_q <= for_control_d;
     end
   end

@@ -138,7 +138,7 @@ class Bench:
         """What the manager has, or looks at, and whose payload it still waits for."""
         self.commands: deque[Command] = deque()
         self.answers: deque[Answer] = deque()
-        self.bad: set[int] = set()
+        self.bad: set[tuple[int, int]] = set()
         self.waiting: dict[str, Any] = {}
         self.cycle = self.quiet = self.late = 0
         self.when: dict[str, list[int]] = {"header": [], "command": [], "written": [], "answer": []}
@@ -497,10 +497,10 @@ class Bench:
             assert first.written, f"an answer before memory has it; {about}"
             message = first.message
             assert word == (message.communicator, message.source, message.header.sequence), f"{word}; {about}"
-            told = not first.refused and message.source in self.bad
+            told = not first.refused and (message.communicator, message.source) in self.bad
             code = TOO_SMALL if first.refused else INTERNAL if told else OK
             assert int(dut.answer_code_o.value) == code, f"{int(dut.answer_code_o.value)}, not {code}; {about}"
-            self.seen["bad beside refused"] += first.refused and message.source in self.bad
+            self.seen["bad beside refused"] += first.refused and (message.communicator, message.source) in self.bad
         self.late = self.late + 1 if first is not None and first.written and not offered else 0
         assert self.late < 6, f"it waits for nothing; {about}"
         taken = self.stays("answer", offered, self.answer_ready, word)
@@ -510,9 +510,9 @@ class Bench:
             self.answers.popleft()
         # An error of the cycle in which an answer tells of one is told by it, too.
         if newly is not None and self.fails:
-            self.bad.add(newly.source)
+            self.bad.add((newly.communicator, newly.source))
         if taken and told:
-            self.bad.discard(first.message.source)
+            self.bad.discard((first.message.communicator, first.message.source))
         if newly is not None and newly.header.last:
             self.when["written"].append(self.cycle)
             next(answer for answer in self.answers if answer.message is newly).written = True

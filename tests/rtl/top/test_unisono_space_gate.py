@@ -23,7 +23,7 @@ async def questions_of_both(dut: Any) -> None:
     asked = ""  # whose question the transport has
     granted = False  # the control message may pass
     answer_in = 0
-    shown: tuple[int, int] | None = None
+    shown: str | None = None
     for name in ("space_valid", "in_valid", "out_ready", "query_ready", "grant_valid"):
         getattr(dut, f"{name}_i").value = 0
     await start_clock_and_reset(dut)
@@ -54,15 +54,16 @@ async def questions_of_both(dut: Any) -> None:
         about = f"cycle {cycle}: {now}, {asked or 'nobody'} asks, granted {granted}"
         idle = not asked and not granted
         assert now["query_valid"] == (idle and (space is not None or control is not None)), about
-        wants = "control" if control else "data"
+        # Control goes first, but not before a question of data that is on offer.
+        wants = "control" if control and shown != "data" else "data"
         if now["query_valid"]:
-            session, payload = control[1:] if control else space or (0, 0)
-            question = session | (CONTROL_BIT if control else 0), payload + HEADER_BYTES
+            session, payload = control[1:] if control and wants == "control" else space or (0, 0)
+            question = session | (CONTROL_BIT if wants == "control" else 0), payload + HEADER_BYTES
             got = int(dut.query_session_o.value), int(dut.query_bytes_o.value)
             assert got == question, f"{about}: {got}, not {question}"
-            seen["control goes first"] += bool(control and space)
-            seen["the question becomes control's"] += shown not in (None, got)
-            shown = None if hears else got
+            seen["control goes first"] += bool(control and space) and wants == "control"
+            seen["control waits for a question of data"] += bool(control) and wants == "data"
+            shown = None if hears else wants
             seen["query waits"] += not hears
         assert (now["space_ready"] and space is not None) == (now["query_valid"] and hears and wants == "data"), about
         assert now["grant_ready"] or not answers, about
@@ -91,7 +92,7 @@ async def questions_of_both(dut: Any) -> None:
     for what in (
         *cases,
         "control goes first",
-        "the question becomes control's",
+        "control waits for a question of data",
         "query waits",
         "message waits",
         "late",
