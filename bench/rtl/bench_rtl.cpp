@@ -650,7 +650,8 @@ Jittered jitter_of(std::uint64_t seed) {
   job.create(kPlace, usual());
   const Work work{Collective::kAllreduce, -1, kJitterBytes / 4, 0, kPlace};
   Jittered result;
-  for (int turn = 0; turn < 2; ++turn) {
+  // The second time may still be the firmware's, where the call came just behind the communicator.
+  for (int turn = 0; turn < 3; ++turn) {
     result.sum = job.run(work).cycles;
     job.settle(200);
     result.send = stream(job, kJitterBytes, 1, 1).cycles;
