@@ -166,10 +166,11 @@ module unisono_call_slots #(
 
   // --------------------------------------------------------------------------------------- work items
 
-  // One register; kinds take turns, so that neither a flood of short calls nor a long program starves
-  // the others.
-  logic       work_valid_q, control_q;
-  logic [1:0] work_kind_q, turn_q;
+  // One register. A control item goes first, because a call may be given right behind the tables it needs, but not twice
+  // in a row if another waits; starts and further steps take turns. So neither a flood of short calls nor a long program
+  // nor a host that writes tables starves the others.
+  logic       work_valid_q, control_q, control_last_q, more_turn_q;
+  logic [1:0] work_kind_q;
   slot_t      work_slot_q, more_slot, more_last_q;
   logic       more_any, may_load;
   logic [1:0] kind;                        // of the next item; 0: none
@@ -197,19 +198,14 @@ module unisono_call_slots #(
   assign more_ready = more_any_q && !failing_q[more_slot_q];
 
   always_comb begin
-    kind = '0;
-    if (turn_q == WorkStart && head_valid_q) begin
-      kind = WorkStart;
-    end else if (turn_q == WorkMore && more_ready) begin
-      kind = WorkMore;
-    end else if (turn_q == WorkControl && control_q) begin
+    if (control_q && (!control_last_q || (!head_valid_q && !more_ready))) begin
       kind = WorkControl;
-    end else if (head_valid_q) begin
+    end else if (head_valid_q && !(more_turn_q && more_ready)) begin
       kind = WorkStart;
     end else if (more_ready) begin
       kind = WorkMore;
-    end else if (control_q) begin
-      kind = WorkControl;
+    end else begin
+      kind = '0;
     end
   end
 
@@ -222,20 +218,25 @@ module unisono_call_slots #(
     more_any_q  <= rst_ni && more_any && !(may_load && kind == WorkMore);
     more_slot_q <= more_slot;
     if (!rst_ni) begin
-      work_valid_q <= 1'b0;
-      turn_q       <= WorkStart;
-      more_last_q  <= '0;
-      control_q    <= 1'b0;
+      work_valid_q   <= 1'b0;
+      more_turn_q    <= 1'b0;
+      more_last_q    <= '0;
+      control_q      <= 1'b0;
+      control_last_q <= 1'b0;
     end else begin
       if (may_load && kind != '0) begin
-        work_valid_q <= 1'b1;
-        turn_q       <= kind == WorkControl ? WorkStart : kind + 2'd1;
+        work_valid_q   <= 1'b1;
+        control_last_q <= kind == WorkControl;
+        if (kind != WorkControl) begin
+          more_turn_q <= kind == WorkStart;
+        end
         if (kind == WorkMore) begin
           more_last_q <= more_slot_q;
         end
       end else if (start_now) begin
-        work_valid_q <= 1'b1;
-        turn_q       <= WorkMore;
+        work_valid_q   <= 1'b1;
+        control_last_q <= 1'b0;
+        more_turn_q    <= 1'b1;
       end else if (work_ready_i) begin
         work_valid_q <= 1'b0;
       end

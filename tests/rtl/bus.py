@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -55,6 +55,28 @@ def bursts(rng: random.Random) -> Pause:
         return rng.random() < part
 
     return pause
+
+
+class Waits:
+    """Checks of ports, by name, that what is on offer stays until it is taken; counts how often each waited."""
+
+    def __init__(self, seen: Counter[str]) -> None:
+        self.seen = seen
+        self._words: dict[str, Any] = {}
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the port's word was on offer in the cycle before, and was not taken."""
+        return name in self._words
+
+    def taken(self, name: str, valid: bool, ready: bool, word: Any) -> bool:
+        """To be asked in every cycle: whether the word is taken in this one."""
+        before = self._words.pop(name, None)
+        assert before is None or valid, f"{name} was taken back"
+        assert before is None or before == word, f"{name} changed from {before} to {word}"
+        if valid and not ready:
+            self._words[name] = word
+            self.seen[f"{name} waits"] += 1
+        return valid and ready
 
 
 def paces(rng: random.Random) -> list[tuple[str, Pause]]:

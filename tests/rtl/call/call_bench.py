@@ -107,7 +107,10 @@ class FrontBench:
         self.deadlines: list[tuple[int, int]] = []
         """Of calls that only their deadline could end: microseconds asked for, cycles it took."""
         self.most_active = 0
-        self.controls = 0
+        self.controls = self.controls_asked = 0
+        self.control_share = 0.0
+        self.overtakers: int | None = None
+        """Items that were taken since a control item was asked for; None: none is known to be due."""
         self.latencies: dict[str, list[int]] = {}
         self.work_share = 0.3
         self.source = StreamSource(dut, "call", lanes=kernels)
@@ -276,7 +279,11 @@ class FrontBench:
                     self._failing(s, now)
             active_before, failing_before = active, failing
 
-            # Items come in.
+            # Items come in. One is in the register and another may stand behind a control item, no more.
+            if int(dut.communicator_changed_i.value):
+                self.controls_asked += 1
+                self.overtakers = self.overtakers or 0
+            dut.communicator_changed_i.value = int(rng.random() < self.control_share)
             if ready and int(dut.work_valid_o.value):
                 item = int(dut.work_kind_o.value), int(dut.work_slot_o.value)
                 queue.append(item)
@@ -395,7 +402,12 @@ class FrontBench:
         kind, s = item
         if kind == CONTROL:
             self.controls += 1
+            assert self.controls <= self.controls_asked, "a control item that nobody asked for"
+            self.overtakers = None
             return
+        if self.overtakers is not None:
+            self.overtakers += 1
+            assert self.overtakers <= 2, "a control item waits behind starts or steps"
         slot = self.slots[s]
         assert not slot.out, f"slot {s}: two items at once"
         assert not slot.last, f"slot {s}: an item after the last"

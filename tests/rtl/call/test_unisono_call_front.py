@@ -148,6 +148,7 @@ async def random_calls(dut):
     reader = cocotb.start_soon(bench.collect_host(lambda: stop))
     for work, source, sink in ((0.3, never, never), (0.9, bursts(rng), bursts(rng)), (0.0, never, bursts(rng))):
         bench.work_share = work
+        bench.control_share = 0.01
         bench.source.pauses = [source] * bench.kernels
         bench.sink.pauses = [sink] * bench.kernels
         feeds = [cocotb.start_soon(feed_kernel(bench, maker, 120)) for maker in makers[1:]]
@@ -468,6 +469,28 @@ async def full_and_fair(dut):
     await reader
     assert {c.answer for c in hanging} == {int(CODE.TIMEOUT)}
     assert bench.most_active == 8
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def tables_before_calls(dut):
+    """Calls given behind a written table meet a microcontroller that has heard of it, however many wait already."""
+    bench = await directed(dut)
+    rng = new_random("tables")
+    bench.work_share = 1.0
+    for i in range(6):
+        bench.submit(Call(1, i, random_descriptor(rng, 1 + i, collective=int(spec.Collective.COPY))))
+    for _ in range(400):
+        await RisingEdge(dut.clk_i)
+    for bench.control_share in (1.0, 0.0, 0.0, 0.0):
+        await RisingEdge(dut.clk_i)
+    bench.work_share = 0.0
+    await bench.all_answered(4000)
+    assert bench.controls == 1
+    # Always asked for, it still leaves every second item to the calls.
+    bench.control_share = 1.0
+    for i in range(6):
+        bench.submit(Call(1, 10 + i, random_descriptor(rng, 11 + i, collective=int(spec.Collective.COPY))))
+    await bench.all_answered(4000)
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

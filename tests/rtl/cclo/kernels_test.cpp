@@ -231,6 +231,18 @@ class Kernels : public testing::Test {
     call.call_id = ++id_;
     return call;
   }
+  /// Puts two random vectors into the node's memory, at kA and kB; returns their sum.
+  std::vector<std::uint32_t> store_vectors(std::uint32_t node, std::uint32_t count) {
+    std::vector<std::uint32_t> a(count), b(count), sum(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      a[i] = random_();
+      b[i] = random_();
+      sum[i] = a[i] + b[i];
+    }
+    cluster_.node(node).store(kA, std::as_bytes(std::span(a)));
+    cluster_.node(node).store(kB, std::as_bytes(std::span(b)));
+    return sum;
+  }
   template <class Condition>
   void run_until(Condition condition) {
     for (std::uint64_t cycle = 0; !condition(); ++cycle) {
@@ -241,6 +253,7 @@ class Kernels : public testing::Test {
 
   sim::Cluster cluster_;
   std::vector<sim::Host> hosts_;
+  std::mt19937 random_{3};
   std::uint32_t id_ = 100;
 };
 
@@ -248,19 +261,10 @@ class Kernels : public testing::Test {
 TEST_F(Kernels, AddVectorsAndSendTheSum) {
   VectorAdd kernels[2] = {VectorAdd(1, 0), VectorAdd(2, 30)};
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(&kernels[node]);
-  std::mt19937 random(3);
   for (const std::uint32_t count : {16U, 1U, 1000U, 20'000U, 37U}) {
     std::array<std::vector<std::uint32_t>, 2> sums;
     for (std::uint32_t node = 0; node < 2; ++node) {
-      std::vector<std::uint32_t> a(count), b(count);
-      sums[node].resize(count);
-      for (std::uint32_t i = 0; i < count; ++i) {
-        a[i] = random();
-        b[i] = random();
-        sums[node][i] = a[i] + b[i];
-      }
-      cluster_.node(node).store(kA, std::as_bytes(std::span(a)));
-      cluster_.node(node).store(kB, std::as_bytes(std::span(b)));
+      sums[node] = store_vectors(node, count);
       CallDescriptor receive = call_of(Collective::kRecv, count);
       receive.root = 1 - node;
       receive.tag = 5;
@@ -288,19 +292,10 @@ TEST_F(Kernels, AddVectorsAndPutTheSum) {
     cluster_.node(node).attach(&kernels[node]);
     hosts_[node].set_window(kPlace, kSum, 200'000);
   }
-  std::mt19937 random(7);
   for (const std::uint32_t count : {16U, 1U, 20'000U, 37U}) {
     std::array<std::vector<std::uint32_t>, 2> sums;
     for (std::uint32_t node = 0; node < 2; ++node) {
-      std::vector<std::uint32_t> a(count), b(count);
-      sums[node].resize(count);
-      for (std::uint32_t i = 0; i < count; ++i) {
-        a[i] = random();
-        b[i] = random();
-        sums[node][i] = a[i] + b[i];
-      }
-      cluster_.node(node).store(kA, std::as_bytes(std::span(a)));
-      cluster_.node(node).store(kB, std::as_bytes(std::span(b)));
+      sums[node] = store_vectors(node, count);
       kernels[node].start_to_put(1 - node, 20 + 4 * count, count, kA, kB);
     }
     for (std::uint32_t node = 0; node < 2; ++node) {
@@ -322,11 +317,10 @@ TEST_F(Kernels, AddVectorsAndPutTheSum) {
 TEST_F(Kernels, FromTheCallToTheFirstWord) {
   Probe probes[2];
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(&probes[node]);
-  std::mt19937 random(4);
   std::uint64_t first = 0;
   for (int round = 0; round < 4; ++round) {
     std::vector<std::uint32_t> data(16);
-    for (auto& word : data) word = random();
+    for (auto& word : data) word = random_();
     CallDescriptor receive = call_of(Collective::kRecv, 16);
     receive.root = 0;
     receive.dst_stream = true;

@@ -10,7 +10,7 @@ from typing import Any
 import cocotb
 import pytest
 import records
-from bus import Pause, bursts, never, new_random, share, start_clock_and_reset
+from bus import Pause, Waits, bursts, never, new_random, share, start_clock_and_reset
 from cocotb.triggers import RisingEdge
 from hdl import full, parameters, scaled, simulate
 
@@ -100,32 +100,15 @@ def random_request(rng: random.Random) -> Request:
     if rng.random() < 0.1:
         address = (1 << 64) - rng.randint(1, size)
     return Request(
-        header=S.Header(
-            magic=rng.getrandbits(16),
-            version=rng.getrandbits(4),
+        header=records.noisy_header(
+            rng,
             type=S.MessageType.CONTROL,
-            dtype=rng.choice(list(S.Datatype)),
-            first=rng.random() < 0.5,
-            last=rng.random() < 0.5,
-            point_to_point=rng.random() < 0.5,
-            stream=rng.random() < 0.5,
-            aggregate=rng.random() < 0.5,
-            credits=rng.getrandbits(16),
-            communicator=rng.getrandbits(32),
-            epoch=rng.getrandbits(16),
-            port=rng.getrandbits(16),
             source=rng.getrandbits(6),
             destination=rng.getrandbits(6),
-            sequence=rng.getrandbits(32),
             tag=int(S.ControlKind.GET),
             segment_bytes=rng.choice((1, 8, 1 << 31)) if unusual < 0.06 else 0,
-            session_sequence=rng.getrandbits(32),
             message_bytes=0 if 0.06 <= unusual < 0.12 else size,
             token_slot=0xFF00 | rng.randrange(8) if rng.random() < 0.5 else rng.getrandbits(16),
-            offset=rng.getrandbits(48),
-            token_generation=rng.getrandbits(16),
-            signature=rng.getrandbits(32),
-            checksum=rng.getrandbits(32),
         ),
         session=rng.getrandbits(16),
         communicator=rng.getrandbits(4),
@@ -163,7 +146,7 @@ class Bench:
         self.answer_after: int | None = None
         """Cycles after which the transport answers, if it is not to be random."""
         self.other_bits = len(dut.job_o) - len_of_known()
-        self.offered: dict[str, Any] = {}
+        self.waits = Waits(self.seen)
         for port in ("heard_valid", "space_ready", "space_answer", "job_ready", "refuse_ready"):
             getattr(dut, f"{port}_i").value = 0
         self.valid = self.ready_space = self.ready_job = self.ready_refuse = self.answers = self.grants = False
@@ -186,16 +169,6 @@ class Bench:
         dut.space_answer_i.value = self.answers
         dut.space_granted_i.value = self.grants if self.answers else rng.getrandbits(1)
 
-    def stays(self, name: str, valid: bool, ready: bool, word: Any) -> bool:
-        """Whether the word is taken; it must have stayed what it was while it waited."""
-        before = self.offered.pop(name, None)
-        assert before is None or valid, f"cycle {self.cycle}: {name} was taken back"
-        assert before is None or before == word, f"cycle {self.cycle}: {name} changed from {before} to {word}"
-        if valid and not ready:
-            self.offered[name] = word
-            self.seen[f"{name} waits"] += 1
-        return valid and ready
-
     async def step(self) -> None:
         dut = self.dut
         self.drive()
@@ -213,7 +186,7 @@ class Bench:
             assert not self.granted, f"asked again; {where}"
             assert self.asked is None, f"two questions at once; {where}"
             assert question == (self.taken[0].session, self.todo[0][1]), f"{question}; {where}"
-        asked = self.stays("a question", asks, self.ready_space, question)
+        asked = self.waits.taken("a question", asks, self.ready_space, question)
 
         job = int(dut.job_o.value) if gives else None
         if gives:
@@ -221,7 +194,7 @@ class Bench:
             assert self.granted, f"a job without space; {where}"
             wanted = wanted_job(self.taken[0], *self.todo[0], self.other_bits)
             assert job == wanted, f"{job:#x} instead of {wanted:#x}; {where}"
-        given = self.stays("a job", gives, self.ready_job, job)
+        given = self.waits.taken("a job", gives, self.ready_job, job)
 
         names = ("communicator", "peer", "slot", "generation")
         refusal = tuple(int(getattr(dut, f"refuse_{name}_o").value) for name in names) if refuses else None
@@ -231,7 +204,7 @@ class Bench:
             assert one.reason(), f"refused without a reason; {where}"
             token = one.header.token_slot, one.header.token_generation
             assert refusal == (one.communicator, one.peer, *token), f"{refusal}; {where}"
-        refused = self.stays("a refusal", refuses, self.ready_refuse, refusal)
+        refused = self.waits.taken("a refusal", refuses, self.ready_refuse, refusal)
 
         # What this cycle changes.
         inside = len(self.taken)

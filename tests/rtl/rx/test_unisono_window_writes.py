@@ -9,7 +9,7 @@ from typing import Any
 import cocotb
 import pytest
 import records
-from bus import Pause, bursts, never, new_random, share, start_clock_and_reset
+from bus import Pause, Waits, bursts, never, new_random, share, start_clock_and_reset
 from cocotb.triggers import FallingEdge, RisingEdge
 from hdl import full, parameters, scaled, simulate
 
@@ -139,7 +139,7 @@ class Bench:
         self.commands: deque[Command] = deque()
         self.answers: deque[Answer] = deque()
         self.bad: set[tuple[int, int]] = set()
-        self.waiting: dict[str, Any] = {}
+        self.waits = Waits(self.seen)
         self.cycle = self.quiet = self.late = 0
         self.when: dict[str, list[int]] = {"header": [], "command": [], "written": [], "answer": []}
         self.windows = [(0, 0, 0)] * 16
@@ -178,17 +178,10 @@ class Bench:
     def message(self, kind: Any, size: int, communicator: int, source: int, **fields: Any) -> Message:
         """One with noise in all that is not named."""
         rng = self.rng
-        noise = {
-            **{name: rng.getrandbits(16) for name in ("credits", "epoch", "port", "token_slot", "token_generation")},
-            **{name: rng.getrandbits(32) for name in ("communicator", "sequence", "tag", "session_sequence")},
-            **{name: rng.getrandbits(32) for name in ("signature", "checksum", "destination")},
-            **{name: rng.random() < 0.5 for name in ("first", "last", "point_to_point", "stream", "aggregate")},
-            "offset": (offset := rng.getrandbits(40)),
-            "message_bytes": offset + size + rng.getrandbits(20),
-        }
-        header = S.Header(
-            type=kind, dtype=rng.choice(list(S.Datatype)), segment_bytes=size, source=source, **{**noise, **fields}
-        )
+        offset = rng.getrandbits(40)
+        message_bytes = offset + size + rng.getrandbits(20)
+        sizes = {"segment_bytes": size, "offset": offset, "message_bytes": message_bytes}
+        header = records.noisy_header(rng, **{**sizes, "type": kind, "source": source, **fields})
         raw = int.from_bytes(header.encode(), "little")
         bits = ((rng.getrandbits(16) << 512 | raw) << 4 | communicator) << 6 | source
         return Message(header, communicator, source, bits, rng.random() < 0.6, rng.random() < 0.3)
@@ -290,10 +283,10 @@ class Bench:
 
         first = self.held[0] if self.held else None
         self.gives = bool(
-            first and first.buffered and not first.commanded and ("buffer" in self.waiting or not pauses["buffer"]())
+            first and first.buffered and not first.commanded and ("buffer" in self.waits or not pauses["buffer"]())
         )
         dut.buffer_command_valid_i.value = self.gives
-        if "buffer" not in self.waiting:
+        if "buffer" not in self.waits:
             self.buffer_word = rng.getrandbits(64), rng.randint(1, 8192)
             dut.buffer_command_address_i.value, dut.buffer_command_bytes_i.value = self.buffer_word
         looked_at = first is not None and not first.fate
@@ -329,16 +322,6 @@ class Bench:
         self.passes_word = bool(wants and passes and ready)
         dut.pass_payload_ready_i.value = bool(wants and ready)
 
-    def stays(self, name: str, valid: bool, ready: bool, word: Any) -> bool:
-        """Whether it is taken; until then it must stay."""
-        before = self.waiting.pop(name, None)
-        assert before is None or valid, f"cycle {self.cycle}: {name} was taken back"
-        assert before is None or before == word, f"cycle {self.cycle}: {name} changed from {before} to {word}"
-        if valid and not ready:
-            self.waiting[name] = word
-            self.seen[f"{name} waits"] += 1
-        return valid and ready
-
     async def step(self, fresh: bool = True) -> None:
         dut = self.dut
         self.drive(fresh)
@@ -366,7 +349,7 @@ class Bench:
             assert not message.own, about
             if message.early and message.buffered and message.words and not self.held:
                 self.held.append(message)  # the manager looks at it before it takes it
-        passed = self.stays("pass", passing, self.takes, None)
+        passed = self.waits.taken("pass", passing, self.takes, None)
         told = bool(int(dut.heard_valid_o.value))
         heard = None
         if told:
@@ -377,13 +360,13 @@ class Bench:
             assert heard == (message.bits, not message.fault(now), message.place(now), now.window[2]), (
                 f"{heard}; {about}"
             )
-        hears = self.stays("heard", told, self.heard_ready, heard)
+        hears = self.waits.taken("heard", told, self.heard_ready, heard)
 
         command = None
         if int(dut.write_command_valid_o.value):
             command = int(dut.write_command_address_o.value), int(dut.write_command_bytes_o.value)
         of_buffer = self.gives and command is not None
-        gives = self.stays("command", command is not None, self.writer_ready, command)
+        gives = self.waits.taken("command", command is not None, self.writer_ready, command)
         given = self.gives and bool(int(dut.buffer_command_ready_o.value))
         if of_buffer:
             assert command == self.buffer_word, f"{command}, not {self.buffer_word}; {about}"
@@ -394,7 +377,7 @@ class Bench:
             assert not message.fault(now), f"a command in spite of {message.fault(now)}; {about}"
             assert command == (message.place(now), message.header.segment_bytes), f"{command}; {about}"
             assert gives == got, about
-        self.stays("buffer", self.gives, given, None)
+        self.waits.taken("buffer", self.gives, given, None)
         if self.gives and given:
             assert of_buffer, about
             self.held[0].commanded = True
@@ -503,7 +486,7 @@ class Bench:
             self.seen["bad beside refused"] += first.refused and (message.communicator, message.source) in self.bad
         self.late = self.late + 1 if first is not None and first.written and not offered else 0
         assert self.late < 6, f"it waits for nothing; {about}"
-        taken = self.stays("answer", offered, self.answer_ready, word)
+        taken = self.waits.taken("answer", offered, self.answer_ready, word)
         if taken:
             self.seen[f"answer {code}"] += 1
             self.when["answer"].append(self.cycle)

@@ -51,31 +51,21 @@ def random_header(rng: random.Random, segment_bytes: int, **fixed: Any) -> Heade
     offset = rng.getrandbits(rng.choice((0, 8, 20, 40)))
     first, last = bool(rng.getrandbits(1)), bool(rng.getrandbits(1))
     message = offset + segment_bytes + (0 if last else rng.getrandbits(rng.choice((0, 10, 40))))
-    header = Header(
+    header = records.noisy_header(
+        rng,
         magic=MAGIC,
         version=VERSION,
         type=kind,
-        dtype=rng.choice(list(Datatype)),
         first=first,
         last=last,
-        point_to_point=bool(rng.getrandbits(1)),
-        stream=bool(rng.getrandbits(1)),
-        aggregate=bool(rng.getrandbits(1)),
+        trailer=False,
         credits=rng.choice((0, 1, rng.getrandbits(16))),
-        communicator=rng.getrandbits(32),
-        epoch=rng.getrandbits(16),
-        port=rng.getrandbits(16),
         source=rng.getrandbits(6),
         destination=rng.getrandbits(6),
-        sequence=rng.getrandbits(32),
-        tag=rng.getrandbits(32),
         segment_bytes=segment_bytes,
-        session_sequence=rng.getrandbits(32),
         message_bytes=message,
-        token_slot=rng.getrandbits(16),
         offset=offset,
-        token_generation=rng.getrandbits(16),
-        signature=rng.getrandbits(32),
+        checksum=0,
     )
     header = replace(header, **fixed)
     if header.type in (MessageType.EAGER, MessageType.WRITE, MessageType.AGGREGATE) and header.first:
