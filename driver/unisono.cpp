@@ -17,6 +17,7 @@
 #include "core/user_op.hpp"
 #include "cost/in_force.hpp"
 #include "driver/objects.hpp"
+#include "driver/observe.hpp"
 #include "driver/platform.hpp"
 #include "engine/express.hpp"
 #include "engine/interrupt.hpp"
@@ -154,6 +155,20 @@ Struct import_struct(const Struct* given, const char* what) {
     }
   }
   return result;
+}
+
+Observation observation_of(int what) {
+  if (what < UNISONO_DUMP_NOW || what > UNISONO_DUMP_TABLE) {
+    throw Error(ErrorCode::kInvalidArgument, "dump: what is " + std::to_string(what) + "; allowed are 0 to 2");
+  }
+  return static_cast<Observation>(what);
+}
+
+/// Keeps a text for the thread that asked for it.
+const char* keep_dump(std::string text) {
+  thread_local std::string kept;
+  kept = std::move(text);
+  return kept.c_str();
 }
 
 /// The rules by which this process chooses algorithms. A file that had to be left aside is mentioned once.
@@ -426,6 +441,18 @@ unisono_result unisono_counter(const unisono_communicator* communicator, size_t 
     text = known ? name_of(counter) : nullptr;
     if (!known) number = 0;
   });
+}
+
+unisono_result unisono_dump(const unisono_context* context, int what, const char** text) {
+  return guarded([&] {
+    const char*& result = output(text, "text");
+    const auto endpoint = context_of(context)->endpoint();
+    result = keep_dump(observe(*endpoint->poe, observation_of(what)));
+  });
+}
+
+unisono_result unisono_dump_process(uint32_t pid, int what, const char** text) {
+  return guarded([&] { output(text, "text") = keep_dump(observe_process(pid, observation_of(what))); });
 }
 
 unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
+#include "engine/flight_report.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -78,15 +79,25 @@ void CallQueue::abandon(CallState& call) {
 void CallQueue::submit(CallState& call) {
   Communicator& communicator = *call.communicator;
   enter(call);
-  if (call.space != CallState::Space::kCollective) return;
+  if (call.space != CallState::Space::kCollective) {
+    begin_record(call, call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint : kRecordedLocal);
+    return;
+  }
   if (call.lane) {
     communicator.express->enqueue(*call.lane);
     call.sequence = call.lane->sequence;
   } else {
     call.sequence = communicator.next_sequence->fetch_add(1);
   }
+  begin_record(call, 0);
   communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
   guard(call, [&] { blocks_.rbm->adopt(call); });
+}
+
+void CallQueue::begin_record(CallState& call, std::uint64_t flags) {
+  CallRecorder& recorder = *call.communicator->recorder;
+  call.mark = recorder.begin(RecordEntry::of(call.call, call.tag, flags), call.sequence);
+  recorder.set_algorithm(call.mark, LastNumber::of(call.algorithm, false));
 }
 
 void CallQueue::watch(CallState& call) {
@@ -262,6 +273,8 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   auto& puts = communicator.puts;
   puts.erase(std::remove_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.call == &call; }),
              puts.end());
+  communicator.recorder->waits_no_more(call.mark);
+  communicator.recorder->end(call.mark, code == ErrorCode::kOk ? RecordedState::kEnded : RecordedState::kFailed);
   Record& entry = record(call.id);
   entry.call = nullptr;
   entry.result.code = code;
@@ -301,6 +314,7 @@ void CallQueue::fail(CallState& call, ErrorCode code, const std::string& what, b
   // A receive that took too long a message concerns its sender alone, which has been told.
   const bool own = call.space == CallState::Space::kPointToPoint &&
                    (code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);
+  if (code == ErrorCode::kTimeout || code == ErrorCode::kPeerDead) report_failure(*blocks_.poe, message);
   finish(call, code, message);
   // A collective that has ended here in error never ends elsewhere, whoever is to blame.
   if ((revoke || call.space == CallState::Space::kCollective) && shared && !own)
@@ -394,7 +408,7 @@ bool CallQueue::examine(Clock::time_point now) {
         fail(call, ErrorCode::kTimeout, phase(call));
         continue;
       }
-      look_for_dead(call);
+      if (!look_for_dead(call)) record_wait(call, now);
     }
   }
   const bool ended = !swept_;
@@ -416,6 +430,22 @@ void CallQueue::probe(CallState& call, Clock::time_point now) {
     header.tag = static_cast<std::uint32_t>(Control::kProbe);
     blocks_.tx->control(communicator, peer, header);
   }
+}
+
+/// Tells in the flight record what a call waits for. One on the lanes of which a thread takes care tells it itself.
+void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
+  constexpr std::chrono::milliseconds kPatience{10};
+  if (call.watched || call.finished || now - call.submitted < kPatience) return;
+  std::string first = "is to follow another call";
+  std::vector<std::uint32_t> awaited;
+  if (call.started) {
+    first = "is at it";
+    Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string& what) {
+      if (awaited.empty()) first = what;
+      awaited.push_back(rank);
+    });
+  }
+  call.communicator->recorder->wait(call.mark, call.submitted, first.c_str(), awaited);
 }
 
 bool CallQueue::look_for_dead(CallState& call) {
@@ -457,6 +487,20 @@ std::string CallQueue::phase(const CallState& call) const {
       missing += (missing.empty() ? "" : ", ") + std::to_string(peer);
     }
     text += missing.empty() ? ". All ranks have entered the call" : ". Not arrived: rank " + missing;
+  }
+  // What they do instead.
+  const Communicator& communicator = *call.communicator;
+  constexpr int kMost = 4;
+  int told = 0;
+  for (std::uint32_t peer = 0; peer < communicator.size && told < kMost; ++peer) {
+    const bool absent = call.space == CallState::Space::kCollective ? !call.pairs[peer].heard
+                                                                    : peer == call.call.root && peer < communicator.size;
+    if (peer == communicator.rank || !absent) continue;
+    const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+    const std::string what = doings(*blocks_.poe, endpoint, communicator.number, communicator.epoch);
+    if (what.empty()) continue;
+    text += ". Rank " + std::to_string(peer) + ", " + blocks_.poe->describe(endpoint) + ": " + what;
+    ++told;
   }
   return text;
 }

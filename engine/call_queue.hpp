@@ -103,6 +103,8 @@ class CallQueue {
   void sweep();
   void probe(CallState& call, Clock::time_point now);
   bool look_for_dead(CallState& call);
+  static void begin_record(CallState& call, std::uint64_t flags);
+  static void record_wait(const CallState& call, Clock::time_point now);
   std::string phase(const CallState& call) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }
   const Record& record(CallId id) const { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }

@@ -75,9 +75,11 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     throw Error(ErrorCode::kInvalidArgument,
                 "endpoint " + std::to_string(blocks_.poe->self()) + " is not among the members it names");
   }
+  made->recorder = std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank,
+                                                  made->size);
   if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
     made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
-                                              endpoints, agreed.eager_limit, made->next_sequence, made->last);
+                                              endpoints, agreed.eager_limit, made->next_sequence, made->last, made->recorder);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
@@ -163,6 +165,7 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   if (communicator.revoked) return;
   communicator.revoked = true;
   communicator.reason = reason;
+  communicator.recorder->revoked();
   if (communicator.express) communicator.express->close();
   blocks_.calls->fail_all(communicator, code, reason);
   communicator.gets.clear();

@@ -239,6 +239,7 @@ class NativeEngine::Impl final : public Express::Watch {
       call.space = CallState::Space::kPointToPoint;
       call.tag = blocking.tag;
       set_deadline(call, {});
+      call.mark = blocking.mark;
       blocking.registered = call.id;
       calls.watch(call);
       return calls.in_flight(blocking.registered);
@@ -250,6 +251,7 @@ class NativeEngine::Impl final : public Express::Watch {
     call.space = CallState::Space::kCollective;
     call.signature = plan.signature;
     call.sequence = blocking.sequence;
+    call.mark = blocking.mark;
     set_deadline(call, {});
     blocking.registered = call.id;
     calls.watch(call);
@@ -271,6 +273,7 @@ class NativeEngine::Impl final : public Express::Watch {
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
+      call->communicator->recorder->wait(blocking.mark, call->submitted, blocking.phase, blocking.awaited);
     }
     // A round that has work to do does not look at clocks and liveness.
     for (int round = 0; progress() && round < kRoundsAtOnce; ++round) {

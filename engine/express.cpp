@@ -32,7 +32,8 @@ std::uint64_t address_head() {
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
                  std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-                 std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last)
+                 std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last,
+                 std::shared_ptr<CallRecorder> recorder)
     : network_(network),
       watch_(watch),
       number_(number),
@@ -42,6 +43,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       sequence_(std::move(sequence)),
       last_(std::move(last)),
       segment_(network.segment()),
+      recorder_(std::move(recorder)),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
       endpoints_(endpoints.begin(), endpoints.end()),
       reachable_(size_) {}
@@ -144,6 +146,7 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
   const std::uint32_t number =
       named ? static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1 : 0;  // 0: the automatic choice
   made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone, key.op});
+  made->record = RecordEntry::of(call, 0, 0);
   return *(plans_[key] = std::move(made));
 }
 
@@ -184,18 +187,23 @@ bool Express::run(const LanePlan& plan, std::byte* src, std::byte* dst, bool rem
 }
 
 void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) {
-  // However the call ends, the lanes are given back; after an error nobody takes them again.
+  // However the call ends, that is recorded, and the lanes are given back; after an error nobody takes them again.
   struct Claim {
     explicit Claim(Express& of) : express(of) {}
-    ~Claim() { express.release(); }
+    ~Claim() {
+      express.recorder_->end(express.blocking_.mark, outcome);
+      express.release();
+    }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
     Express& express;
+    RecordedState outcome = RecordedState::kFailed;
   };
-  const Claim claim(*this);
+  Claim claim(*this);
   const std::uint32_t sequence = sequence_->load(std::memory_order_relaxed);
   sequence_->store(sequence + 1, std::memory_order_relaxed);
   note(sequence, plan);
+  blocking_.mark = recorder_->begin(plan.record, sequence);
   blocking_.plan = &plan;
   blocking_.sequence = sequence;
   blocking_.registered = 0;
@@ -218,6 +226,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     frame_.regions[static_cast<std::size_t>(Region::kScratch)] = scratch_.data();
     frame_.program = &program->lowered;
     last_->number.store(program->number, std::memory_order_relaxed);
+    recorder_->set_algorithm(blocking_.mark, program->number);
     if (ports_.holds(program->lowered)) {
       run_straight(program->lowered);
     } else {
@@ -240,6 +249,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   }
   if (blocking_.registered != 0) [[unlikely]]
     watch_.completed(*this, blocking_);
+  claim.outcome = RecordedState::kEnded;
 }
 
 /// Another rank has failed and forbidden access; its reason is on its way.
@@ -454,6 +464,15 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   blocking.mail.size = size_;
   blocking.mail.count = count;
   blocking.tag = op.tag;
+  blocking.mark = recorder_->begin(RecordEntry::of(blocking.mail, op.tag, kRecordedPointToPoint), 0);
+  recorder_->set_algorithm(blocking.mark, 0);
+  struct Recorded {
+    ~Recorded() { recorder.end(mark, outcome); }
+    CallRecorder& recorder;
+    const RecordMark& mark;
+    RecordedState outcome = RecordedState::kFailed;
+  };
+  Recorded recorded{*recorder_, blocking.mark};
   bool posted = false;
   try {
     if (!opened_.load(std::memory_order_acquire)) {
@@ -482,6 +501,7 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
                              ", rank " + std::to_string(rank_) + ", peer " + std::to_string(op.peer) + ", tag " +
                              std::to_string(op.tag) + "): " + op.text);
   }
+  recorded.outcome = RecordedState::kEnded;
   return op.received;
 }
 

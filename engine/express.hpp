@@ -27,6 +27,7 @@
 #include "engine/lower.hpp"
 #include "engine/mail.hpp"
 #include "engine/program_cache.hpp"
+#include "engine/recorder.hpp"
 #include "engine/windowed_run.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -51,6 +52,7 @@ struct LanePlan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   std::uint32_t signature = 0;
+  RecordEntry record;
   std::uint64_t src_bytes = 0;
   std::uint64_t dst_bytes = 0;
   std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst
@@ -82,6 +84,7 @@ class Express {
     std::uint32_t tag = 0;
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
+    RecordMark mark;         ///< in the flight record
     const char* phase = "";
     std::vector<std::uint32_t> awaited;  ///< ranks
   };
@@ -106,7 +109,8 @@ class Express {
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
           std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-          std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last);
+          std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last,
+          std::shared_ptr<CallRecorder> recorder);
 
   std::uint32_t number() const { return number_; }
   /// Whether lanes carry the calls of a collective at all; the same on all ranks.
@@ -262,6 +266,7 @@ class Express {
   std::shared_ptr<std::atomic<std::uint32_t>> sequence_;
   std::shared_ptr<LastNumber> last_;
   std::shared_ptr<shm::Segment> segment_;
+  std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
   LanePorts ports_;
   std::unique_ptr<Mail> mail_;

@@ -19,6 +19,7 @@
 #include "core/call.hpp"
 #include "core/program.hpp"
 #include "engine/engine.hpp"
+#include "engine/recorder.hpp"
 #include "engine/validate.hpp"
 
 namespace unisono::cclo {
@@ -175,6 +176,7 @@ struct CallState {
   bool watched = false;                     ///< a blocking call on the lanes: its own thread advances it
   const char* lane_phase = "";              ///< what it waits for, as its thread last said
   std::vector<std::uint32_t> lane_awaited;  ///< ranks, likewise
+  RecordMark mark;                          ///< in the flight record
   bool finished = false;                    ///< has its result; waits only to be swept
   std::uint64_t window_offset = 0;          ///< added to offsets in a peer's window
   bool mismatch_waits = false;              ///< a mismatch was seen; waits a little for the peer's own description
@@ -282,6 +284,7 @@ struct Communicator {
   std::shared_ptr<const std::vector<Rule>> rules;  ///< what `tuning` looks at; may be null
   Tuning tuning;
   std::shared_ptr<LastNumber> last = std::make_shared<LastNumber>();
+  std::shared_ptr<CallRecorder> recorder;
 };
 
 }  // namespace unisono::cclo

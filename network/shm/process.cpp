@@ -46,6 +46,24 @@ bool may_be_same(std::uint64_t one, std::uint64_t other) { return one == 0 || ot
 
 std::uint64_t start_time_of(std::uint32_t pid) { return status_of(pid).start_time; }
 
+std::string condition_of(std::uint32_t pid, std::uint64_t start_time) {
+  const ProcessStatus status = status_of(pid);
+  if (!may_be_same(status.start_time, start_time)) return {};
+  switch (status.state) {
+    case 'T':
+      return "stopped by a signal";
+    case 't':
+      return "stopped by a debugger";
+    case 'Z':
+    case 'X':
+      return "ended";
+    case 'D':
+      return "waiting for a device";
+    default:
+      return {};
+  }
+}
+
 std::uint32_t fork_generation() {
   static const int registered =
       pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace unisono::shm {
 
 /// When a process was started, in clock ticks since boot; 0 if it is gone or unreadable. Together with
 /// the pid it names a process for good, for the kernel reuses pids.
 std::uint64_t start_time_of(std::uint32_t pid);
+
+/// What the system says of a process that is not simply at work: stopped, traced, ended; empty if it is, or if it is
+/// not known, or another process has its number now.
+std::string condition_of(std::uint32_t pid, std::uint64_t start_time);
 
 /// Counts the forks between the loading of the library and this process: unequal numbers mean that an
 /// object was made in an ancestor. One relaxed load.

@@ -18,9 +18,12 @@ constexpr std::uint64_t kPageBytes = 4096;
 
 constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
+/// Flight records of one endpoint.
+constexpr std::uint64_t kRecordBytes = page_aligned(kRecordedCommunicators * sizeof(CommunicatorRecord));
+
 /// Where the parts of a segment begin, in bytes from its start.
 struct Layout {
-  std::uint64_t endpoints, directories, send_cursors, receive_cursors, rings, arenas, total;
+  std::uint64_t endpoints, directories, send_cursors, receive_cursors, rings, records, arenas, total;
   std::uint64_t pair_bytes;  ///< rings of one ordered pair
 
   explicit Layout(const Geometry& geometry) {
@@ -31,7 +34,8 @@ struct Layout {
     receive_cursors = send_cursors + page_aligned(size * size * sizeof(SendCursors));
     rings = receive_cursors + page_aligned(size * size * sizeof(ReceiveCursors));
     pair_bytes = std::uint64_t{geometry.ring_bytes[0]} + geometry.ring_bytes[1];
-    arenas = (rings + size * size * pair_bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    records = page_aligned(rings + size * size * pair_bytes);
+    arenas = (records + size * kRecordBytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     total = arenas + size * geometry.arena_bytes;
   }
 };
@@ -62,7 +66,7 @@ std::string fault_of(const Geometry& geometry) {
 
 std::string system_text() { return std::strerror(errno); }
 
-std::byte* map_shared(int fd, std::uint64_t bytes) {
+std::byte* map_shared(int fd, std::uint64_t bytes, bool writable) {
   // The file's huge pages can only be mapped as such where address and offset agree modulo their size, so the
   // segment is placed by hand in a larger reservation.
   const auto failed = [&] {
@@ -75,7 +79,7 @@ std::byte* map_shared(int fd, std::uint64_t bytes) {
   auto* begin = static_cast<std::byte*>(place);
   const std::uint64_t skip =
       (kArenaAlignment - reinterpret_cast<std::uintptr_t>(begin) % kArenaAlignment) % kArenaAlignment;
-  void* base = mmap(begin + skip, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+  void* base = mmap(begin + skip, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
   if (base == MAP_FAILED) {
     const Error error = failed();
     munmap(place, reserved);
@@ -101,12 +105,7 @@ Segment::Segment(const Geometry& geometry, std::byte* base, int descriptor)
 
 Segment::~Segment() {
   munmap(base_, Layout(geometry_).total);
-  close_descriptor();
-}
-
-void Segment::close_descriptor() {
   if (descriptor_ >= 0) close(descriptor_);
-  descriptor_ = -1;
 }
 
 std::shared_ptr<Segment> Segment::create(const Geometry& geometry) {
@@ -122,7 +121,7 @@ std::shared_ptr<Segment> Segment::create(const Geometry& geometry) {
       throw Error(ErrorCode::kOutOfMemory,
                   "a shared segment of " + std::to_string(layout.total) + " bytes cannot be had: " + system_text());
     }
-    std::byte* base = map_shared(fd, layout.total);
+    std::byte* base = map_shared(fd, layout.total, true);
     const SegmentHeader header{kSegmentMagic, kSegmentVersion, 0, geometry, layout.total};
     std::memcpy(base, &header, sizeof header);
     return std::shared_ptr<Segment>(new Segment(geometry, base, fd));
@@ -132,9 +131,13 @@ std::shared_ptr<Segment> Segment::create(const Geometry& geometry) {
   }
 }
 
-std::shared_ptr<Segment> Segment::attach(int fd) {
+std::shared_ptr<Segment> Segment::attach(int fd) { return map(fd, true); }
+
+std::shared_ptr<Segment> Segment::observe(int fd) { return map(fd, false); }
+
+std::shared_ptr<Segment> Segment::map(int fd, bool writable) {
   const auto refuse = [](const std::string& text) -> Error {
-    return Error(ErrorCode::kBootstrap, "what rank 0 handed over is not this version's shared segment: " + text);
+    return Error(ErrorCode::kBootstrap, "the memory is not this version's shared segment of a job: " + text);
   };
   constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
   const int seals = fcntl(fd, F_GET_SEALS);
@@ -155,7 +158,8 @@ std::shared_ptr<Segment> Segment::attach(int fd) {
   if (header.total_bytes != layout.total || status.st_size != static_cast<off_t>(layout.total)) {
     throw refuse("it has " + std::to_string(status.st_size) + " bytes instead of " + std::to_string(layout.total));
   }
-  return std::shared_ptr<Segment>(new Segment(header.geometry, map_shared(fd, layout.total), -1));
+  return std::shared_ptr<Segment>(new Segment(header.geometry, map_shared(fd, layout.total, writable),
+                                              writable ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1));
 }
 
 // The structures below are words that start as zero in fresh memory, so their storage is used as it
@@ -205,6 +209,10 @@ SendCursors& Segment::send_cursors(std::uint32_t sender, std::uint32_t receiver)
 ReceiveCursors& Segment::receive_cursors(std::uint32_t sender, std::uint32_t receiver) const {
   const std::uint64_t place = std::uint64_t{sender} * geometry_.endpoints + receiver;
   return reinterpret_cast<ReceiveCursors*>(base_ + Layout(geometry_).receive_cursors)[place];
+}
+
+CommunicatorRecord* Segment::records(std::uint32_t endpoint) const {
+  return reinterpret_cast<CommunicatorRecord*>(base_ + Layout(geometry_).records + endpoint * kRecordBytes);
 }
 
 std::byte* Segment::arena(std::uint32_t endpoint) const { return base_ + arenas_ + endpoint * geometry_.arena_bytes; }

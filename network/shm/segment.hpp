@@ -6,6 +6,7 @@
 //   SendCursors    [receiver][sender]      how far the sender has published; one line, written by the sender
 //   ReceiveCursors [sender][receiver]      how far the receiver has consumed; one line, written by the receiver
 //   rings          [receiver][sender]      a data ring and a control ring, bytes
+//   CommunicatorRecord [endpoint][record]  flight records (network/flight_record.hpp)
 //   arenas         [endpoint]              memory that the endpoint hands out: buffers and lanes (arena.hpp)
 //
 // Fresh memory reads as zero, and zero is the initial state of every cursor and block, so a ring that
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "network/flight_record.hpp"
 #include "network/poe.hpp"
 
 namespace unisono::shm {
@@ -27,7 +29,7 @@ namespace unisono::shm {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLanes = 2;
 inline constexpr std::uint64_t kSegmentMagic = 0x544e454d47455355;  ///< "USEGMENT" in memory order
-inline constexpr std::uint32_t kSegmentVersion = 2;
+inline constexpr std::uint32_t kSegmentVersion = 3;
 inline constexpr std::uint32_t kMaxEndpoints = 1024;
 
 /// Position of a lane in the pairs of a cursor line.
@@ -41,7 +43,7 @@ constexpr const char* name_of(Lane lane) { return lane == Lane::kData ? "data" :
 struct Geometry {
   std::uint32_t endpoints = 1;
   std::uint32_t ring_bytes[kLanes] = {256 * 1024, 32 * 1024};
-  std::uint32_t max_payload[kLanes] = {64 * 1024, 256};
+  std::uint32_t max_payload[kLanes] = {64 * 1024, 1024};
   /// Address space of one endpoint's arena, a multiple of kArenaAlignment. Only what is touched costs memory.
   std::uint64_t arena_bytes = std::uint64_t{1} << 34U;
   std::uint32_t one_process = 0;  ///< 1: all endpoints are threads of the creator's process
@@ -124,6 +126,8 @@ class Segment {
   /// Maps a segment received as file descriptor `fd`, which stays the caller's. Throws
   /// Error(kBootstrap) if it is not a sealed segment of this version.
   static std::shared_ptr<Segment> attach(int fd);
+  /// Maps a segment for reading only, to look at a job from outside. Nothing of it may be written. Throws as `attach`.
+  static std::shared_ptr<Segment> observe(int fd);
 
   ~Segment();
   Segment(const Segment&) = delete;
@@ -140,6 +144,9 @@ class Segment {
   ReceiveCursors& receive_cursors(std::uint32_t sender, std::uint32_t receiver) const;
   /// First byte of a ring; 64-byte aligned.
   std::byte* ring(std::uint32_t sender, std::uint32_t receiver, Lane lane) const;
+
+  /// The kRecordedCommunicators flight records of an endpoint.
+  CommunicatorRecord* records(std::uint32_t endpoint) const;
 
   /// First byte of an endpoint's arena, at a multiple of kArenaAlignment.
   std::byte* arena(std::uint32_t endpoint) const;
@@ -160,13 +167,13 @@ class Segment {
   /// them. Not for segments of one process, whose threads see the same pages whatever is done.
   void detach(std::byte* address, std::uint64_t bytes);
 
-  /// The descriptor to hand to others; -1 after `attach` or `close_descriptor`.
+  /// The descriptor to hand to others. It stays open, so that `unisono dump` finds the segment through the process;
+  /// -1 if `attach` found no descriptor left for it.
   int descriptor() const { return descriptor_; }
-  /// Closes the descriptor once nobody else will be invited; the mapping stays.
-  void close_descriptor();
 
  private:
   Segment(const Geometry& geometry, std::byte* base, int descriptor);
+  static std::shared_ptr<Segment> map(int fd, bool writable);
   bool detached(std::uint64_t offset, std::uint64_t bytes) const;
 
   Geometry geometry_;

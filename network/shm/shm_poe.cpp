@@ -175,4 +175,11 @@ std::string ShmPoe::describe(std::uint32_t peer) const {
   return text + (pid == 0 ? " (not joined)" : " (pid " + std::to_string(pid) + ")");
 }
 
+std::string ShmPoe::condition(std::uint32_t peer) const {
+  if (peer >= size() || one_process()) return {};
+  const EndpointBlock& block = segment_->endpoint(peer);
+  if (block.state.load(std::memory_order_acquire) == EndpointState::kAbsent) return {};
+  return condition_of(block.pid.load(std::memory_order_relaxed), block.start_time.load(std::memory_order_relaxed));
+}
+
 }  // namespace unisono::shm

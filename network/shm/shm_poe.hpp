@@ -71,6 +71,8 @@ class ShmPoe final : public Poe {
 
   Liveness liveness(std::uint32_t peer) override;
   std::string describe(std::uint32_t peer) const override;
+  std::string condition(std::uint32_t peer) const override;
+  CommunicatorRecord* records(std::uint32_t endpoint) const override { return segment_->records(endpoint); }
 
   ShmPoe* shared_memory() override { return this; }
   const std::shared_ptr<Segment>& segment() const { return segment_; }

@@ -137,7 +137,6 @@ class Host {
       auto segment = make_segment(environment_.size);
       auto poe = std::make_unique<shm::ShmPoe>(segment, 0);
       invite(*segment);
-      segment->close_descriptor();
       await_ready();
       poe->watch_peers();
       for (const auto& member : members_) {
@@ -442,7 +441,6 @@ JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte>
   check_request(environment, offer);
   if (environment.size == 1) {
     auto segment = make_segment(1);
-    segment->close_descriptor();
     return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
   }
   return environment.rank == 0 ? Host(environment, offer).run() : Visitor(environment, offer).run();

@@ -12,7 +12,6 @@ class ThreadJob::Impl {
       : segment(shm::Segment::create({.endpoints = size,
                                       .arena_bytes = std::min(shm::arena_bytes_for(size), shm::Geometry{}.arena_bytes),
                                       .one_process = 1})) {
-    segment->close_descriptor();  // nobody outside this process is invited
   }
   const std::shared_ptr<shm::Segment> segment;
 };

@@ -377,6 +377,11 @@ class Context {
     check(unisono_world(handle_, &world));
     return Communicator(world);
   }
+  std::string dump(bool history) const {
+    const char* text = nullptr;
+    check(unisono_dump(handle_, history ? UNISONO_DUMP_HISTORY : UNISONO_DUMP_NOW, &text));
+    return text;
+  }
   void close() const {
     Outcome outcome;
     {
@@ -514,7 +519,16 @@ void bind_calls(nb::module_& module) {
   nb::class_<Context>(module, "Context", "One endpoint of a job.")
       .def("allocate", &Context::allocate, "bytes"_a)
       .def_prop_ro("world", &Context::world)
+      .def("dump", &Context::dump, "history"_a)
       .def("close", &Context::close);
+  module.def(
+      "dump_process",
+      [](std::uint32_t pid, int what) {
+        const char* text = nullptr;
+        check(unisono_dump_process(pid, what, &text));
+        return std::string(text);
+      },
+      "pid"_a, "what"_a, "What the ranks of the jobs of a process are doing, in words.");
   nb::class_<ThreadJob>(module, "ThreadJob", "A job whose ranks are threads.").def(nb::init<std::uint32_t>(), "size"_a);
 
   module.def(

@@ -44,6 +44,15 @@ class Context:
         """An array of zeros in memory that the ranks of this machine share: see `Communicator.zeros`."""
         return self.world.zeros(shape, dtype)
 
+    def dump(self, *, history: bool = False) -> str:
+        """What the ranks of the job are doing, and who waits for whom; with `history`, their last calls as well.
+
+        Ranks that are stuck or stopped are told of, too. Not collective.
+        """
+        if self._core is None:
+            raise WrongProcessError("dump: the context was closed")
+        return self._core.dump(history)
+
     def close(self) -> None:
         """Leaves the job. Does nothing the second time."""
         core, self._core = self._core, None

@@ -898,6 +898,13 @@ class Context {
   Buffer<T> allocate(std::size_t size) const {
     return Buffer<T>(handle_, size);
   }
+  /// What the ranks of the job are doing, and who waits for whom; with `history`, their last calls as well. Not
+  /// collective.
+  std::string dump(bool history = false) const {
+    const char* text = nullptr;
+    detail::check(unisono_dump(handle_, history ? UNISONO_DUMP_HISTORY : UNISONO_DUMP_NOW, &text));
+    return text;
+  }
   unisono_context* handle() const noexcept { return handle_; }
 
  private:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO
 
+from ..machine.jobs import group_report
 from .cluster import Cluster, ClusterError, ClusterOptions
 
 MOST_RANKS = 1024
@@ -40,7 +41,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         usage="unisono run -n RANKS [--platform PLATFORM] [--prefix] [--timeout SECONDS] [--] PROGRAM [ARGUMENT ...]",
         description="Starts PROGRAM once for every rank. A program whose name ends in .py runs in this Python. When a "
         "rank fails the others are ended, and the exit status is that of the first rank that failed (128 + signal if a "
-        "signal ended it). Standard input goes to rank 0.",
+        "signal ended it). Standard input goes to rank 0. A job that is ended by --timeout or SIGQUIT (Ctrl-\\) first "
+        "says what each rank is doing.",
     )
     parser.add_argument("-n", dest="ranks", type=_ranks, required=True, metavar="RANKS", help="number of ranks")
     parser.add_argument("--prefix", "--tag", action="store_true", help="write the rank in front of each line of output")
@@ -382,6 +384,7 @@ class Launcher:
             if deadline is not None and now >= deadline and not finished:
                 deadline = None
                 self._timed_out = True
+                self._tell()
                 self._end()
             if self._kill_at is not None and now >= self._kill_at:
                 self._kill_at = None
@@ -414,6 +417,12 @@ class Launcher:
         elif rank.status != 0 and self._first_failure is None:
             self._first_failure = rank
 
+    def _tell(self) -> None:
+        """Says on standard error what the ranks are doing."""
+        text = group_report({rank.process.pid for rank in self._ranks if not rank.ended})
+        if text:
+            print(f"unisono run: what the ranks are doing:\n{text}", end="", file=sys.stderr, flush=True)
+
     def _end(self) -> None:
         """Asks all ranks to end, and sets the time when they will be made to."""
         self._signal(signal.SIGTERM)
@@ -441,6 +450,8 @@ class Launcher:
                 self._signal(signal.SIGCONT)
             elif number in FORWARDED:
                 again = number == signal.SIGINT and self._received == signal.SIGINT
+                if number == signal.SIGQUIT:
+                    self._tell()
                 self._signal(number)
                 if number in ENDING or number == signal.SIGINT:
                     self._received = number

@@ -1,0 +1,62 @@
+#include "engine/recorder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace unisono::cclo {
+
+RecordEntry RecordEntry::of(const Call& call, std::uint32_t tag, std::uint64_t flags) {
+  constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kRecordedCountBits) - 1;
+  RecordEntry entry;
+  entry.head = static_cast<std::uint64_t>(call.collective) << 40U | static_cast<std::uint64_t>(call.func) << 48U |
+               static_cast<std::uint64_t>(call.dtype) << 56U;
+  entry.count = (call.count & kCountMask) | flags | (call.in_place ? kRecordedInPlace : 0);
+  entry.peer = call.root | std::uint64_t{tag} << 32U;
+  return entry;
+}
+
+CallRecorder::CallRecorder(CommunicatorRecord* records, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
+                           std::uint32_t size) {
+  for (std::uint32_t i = 0; records != nullptr && i < kRecordedCommunicators && record_ == nullptr; ++i) {
+    if (records[i].identity.load(std::memory_order_relaxed) == 0) record_ = &records[i];
+  }
+  if (record_ == nullptr) {
+    own_ = std::make_unique<CommunicatorRecord>();
+    record_ = own_.get();
+  }
+  for (CallRecord& call : record_->calls) call.head.store(0, std::memory_order_relaxed);
+  record_->begun.store(0, std::memory_order_relaxed);
+  record_->revoked.store(0, std::memory_order_relaxed);
+  record_->waiting.store(0, std::memory_order_relaxed);
+  record_->place.store(rank | std::uint64_t{size} << 32U, std::memory_order_relaxed);
+  record_->identity.store(number | std::uint64_t{epoch} << 32U | std::uint64_t{1} << 48U, std::memory_order_release);
+}
+
+CallRecorder::~CallRecorder() { record_->identity.store(0, std::memory_order_release); }
+
+void CallRecorder::wait(const RecordMark& mark, std::chrono::steady_clock::time_point since, const char* phase,
+                        std::span<const std::uint32_t> awaited) {
+  const std::uint64_t told = record_->waiting.load(std::memory_order_relaxed);
+  if (told != 0 && told != mark.position + 1) return;
+  std::array<std::uint64_t, 4> ranks{};
+  for (const std::uint32_t rank : awaited) {
+    if (rank < kRecordedRanks) ranks[rank / 64] |= std::uint64_t{1} << rank % 64;
+  }
+  for (std::size_t i = 0; i < ranks.size(); ++i) record_->awaited[i].store(ranks[i], std::memory_order_relaxed);
+  std::array<std::uint64_t, 10> text{};
+  static_assert(text.size() == std::tuple_size_v<decltype(record_->phase)>);
+  std::memcpy(text.data(), phase, std::min(std::strlen(phase), sizeof text));
+  for (std::size_t i = 0; i < text.size(); ++i) record_->phase[i].store(text[i], std::memory_order_relaxed);
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(since.time_since_epoch()).count();
+  record_->since.store(static_cast<std::uint64_t>(nanoseconds), std::memory_order_relaxed);
+  record_->waiting.store(mark.position + 1, std::memory_order_release);
+}
+
+void CallRecorder::waits_no_more(const RecordMark& mark) {
+  if (record_->waiting.load(std::memory_order_relaxed) == mark.position + 1) {
+    record_->waiting.store(0, std::memory_order_release);
+  }
+}
+
+}  // namespace unisono::cclo

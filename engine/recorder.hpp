@@ -1,0 +1,83 @@
+// Writes the flight record of one communicator (network/flight_record.hpp): four words as a call begins, one as it ends.
+#pragma once
+
+#include <sys/single_threaded.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/call.hpp"
+#include "core/error.hpp"
+#include "network/flight_record.hpp"
+
+namespace unisono::cclo {
+
+/// A recorded call.
+struct RecordMark {
+  std::uint64_t position = 0;
+  std::uint64_t head = 0;
+};
+
+/// What is recorded of a call that does not change from one time to the next.
+struct RecordEntry {
+  std::uint64_t head = 0;   ///< without sequence and state
+  std::uint64_t count = 0;
+  std::uint64_t peer = 0;
+
+  /// `flags`: of CallRecord::count.
+  static RecordEntry of(const Call& call, std::uint32_t tag, std::uint64_t flags);
+};
+
+/// Thread-safe in so far as the record may tell a call of one thread with words of another's, if both begin at once.
+class CallRecorder {
+ public:
+  /// Takes a free record of `records` (kRecordedCommunicators; or null), or else one that nobody sees.
+  CallRecorder(CommunicatorRecord* records, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
+               std::uint32_t size);
+  ~CallRecorder();
+  CallRecorder(const CallRecorder&) = delete;
+  CallRecorder& operator=(const CallRecorder&) = delete;
+
+  RecordMark begin(const RecordEntry& entry, std::uint32_t sequence) {
+    std::uint64_t position = 0;
+    if (__libc_single_threaded != 0) {
+      position = record_->begun.load(std::memory_order_relaxed);
+      record_->begun.store(position + 1, std::memory_order_relaxed);
+    } else {
+      position = record_->begun.fetch_add(1, std::memory_order_relaxed);
+    }
+    const std::uint64_t head = entry.head | sequence;
+    CallRecord& call = record_->calls[position % kRecordedCalls];
+    call.count.store(entry.count, std::memory_order_relaxed);
+    call.peer.store(entry.peer, std::memory_order_relaxed);
+    call.head.store(head | with(RecordedState::kBegun), std::memory_order_relaxed);
+    return {position, head};
+  }
+  /// `number`: position in the table of algorithms plus one, or 0.
+  void set_algorithm(const RecordMark& mark, std::uint32_t number) {
+    record_->calls[mark.position % kRecordedCalls].algorithm.store(number, std::memory_order_relaxed);
+  }
+  void end(const RecordMark& mark, RecordedState state) {
+    if (record_->begun.load(std::memory_order_relaxed) - mark.position > kRecordedCalls) return;  // it gave way
+    record_->calls[mark.position % kRecordedCalls].head.store(mark.head | with(state), std::memory_order_relaxed);
+  }
+
+  /// The call has waited since `since` for `awaited` ranks; `phase` says what for. Of several the first is told.
+  void wait(const RecordMark& mark, std::chrono::steady_clock::time_point since, const char* phase,
+            std::span<const std::uint32_t> awaited);
+  /// It does no longer.
+  void waits_no_more(const RecordMark& mark);
+  void revoked() { record_->revoked.store(1, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t with(RecordedState state) {
+    return static_cast<std::uint64_t>(state) << kRecordedStateShift;
+  }
+
+  std::unique_ptr<CommunicatorRecord> own_;
+  CommunicatorRecord* record_ = nullptr;
+};
+
+}  // namespace unisono::cclo

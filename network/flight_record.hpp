@@ -1,0 +1,58 @@
+// Flight records: what an endpoint has called lately, in memory that its peers and tools can read at any time, also
+// when it is stuck or has been stopped.
+//
+//   CommunicatorRecord [kRecordedCommunicators]      of one endpoint, which alone writes them
+//
+// Every word is written by itself, so a reader may see a call half entered; nothing but words for people is made of
+// it. No clock is read until a call has waited for a while.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace unisono {
+
+/// Calls that are kept of each communicator; the oldest gives way.
+inline constexpr std::uint32_t kRecordedCalls = 32;
+/// Communicators of an endpoint that have a record; those made while all are taken have none.
+inline constexpr std::uint32_t kRecordedCommunicators = 256;
+/// Ranks that can be named as waited for; those beyond are not.
+inline constexpr std::uint32_t kRecordedRanks = 256;
+
+/// What became of a recorded call.
+enum class RecordedState : std::uint8_t { kNone = 0, kBegun = 1, kEnded = 2, kFailed = 3 };
+
+/// One call. Zero is none.
+struct CallRecord {
+  std::atomic<std::uint64_t> head;       ///< sequence (32 bits), RecordedState, collective, func, datatype (8 each)
+  std::atomic<std::uint64_t> count;      ///< elements (48 bits), flags
+  std::atomic<std::uint64_t> peer;       ///< root or peer (32 bits), user tag
+  std::atomic<std::uint64_t> algorithm;  ///< position in the table of algorithms plus one; 0: none is known
+};
+static_assert(sizeof(CallRecord) == 32);
+
+/// Flags of CallRecord::count.
+inline constexpr unsigned kRecordedCountBits = 48;
+inline constexpr std::uint64_t kRecordedInPlace = std::uint64_t{1} << 48U;
+inline constexpr std::uint64_t kRecordedPointToPoint = std::uint64_t{1} << 49U;  ///< sequence counts messages of a pair
+inline constexpr std::uint64_t kRecordedLocal = std::uint64_t{1} << 50U;         ///< has no sequence
+/// Bits of RecordedState in CallRecord::head.
+inline constexpr unsigned kRecordedStateShift = 32;
+
+/// What an endpoint tells of one of its communicators.
+struct alignas(64) CommunicatorRecord {
+  std::atomic<std::uint64_t> identity;  ///< number (32 bits), epoch (16), 1 in bit 48; 0: the record is free
+  std::atomic<std::uint64_t> place;     ///< this endpoint's rank (32 bits), number of ranks
+  std::atomic<std::uint64_t> begun;     ///< calls ever begun; call n stands at n % kRecordedCalls
+  std::atomic<std::uint64_t> revoked;   ///< 1: it has failed
+
+  /// Of a call that has waited for a while.
+  alignas(64) std::atomic<std::uint64_t> waiting;       ///< which one, plus one; 0: none
+  std::atomic<std::uint64_t> since;                     ///< nanoseconds of the monotonic clock
+  std::array<std::atomic<std::uint64_t>, 4> awaited;    ///< a bit for each rank that it waits for
+  std::array<std::atomic<std::uint64_t>, 10> phase;     ///< what it waits for: text, padded with zeros
+  std::array<CallRecord, kRecordedCalls> calls;
+};
+
+}  // namespace unisono

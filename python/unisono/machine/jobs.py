@@ -1,0 +1,86 @@
+"""The jobs that run on this machine, found by the memory that their ranks share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import _core
+from ..errors import UnisonoError
+
+MEMORY = "/memfd:unisono (deleted)"  #: what the descriptor of a job's memory links to
+
+NOW, HISTORY, TABLE = range(3)  # of the C interface: UNISONO_DUMP_...
+
+
+@dataclass
+class RankSeen:
+    """A rank as its job's memory shows it."""
+
+    name: str  #: "pid 4711"
+    condition: str  #: "stopped by a signal", "has died", ...; empty: nothing special
+    communicators: int
+    calls: int  #: begun ever
+    doing: str  #: in words
+
+
+@dataclass
+class Job:
+    """A job with at least one process alive."""
+
+    number: int  #: inode of its memory: unlike that of any other job on this machine now
+    pids: list[int] = field(default_factory=list)
+    ranks: list[RankSeen] = field(default_factory=list)
+
+
+def memories(pid: int) -> set[int]:
+    """The jobs whose memory a process has open, by number; empty if it may not be looked at."""
+    found = set()
+    folder = Path("/proc") / str(pid) / "fd"
+    with contextlib.suppress(OSError):
+        for entry in os.listdir(folder):
+            with contextlib.suppress(OSError):
+                if os.readlink(folder / entry) == MEMORY:
+                    found.add(os.stat(folder / entry).st_ino)
+    return found
+
+
+def jobs() -> list[Job]:
+    """All jobs of this user's that run, oldest process first."""
+    found: dict[int, Job] = {}
+    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        for number in memories(int(name)):
+            found.setdefault(number, Job(number)).pids.append(int(name))
+    for job in found.values():
+        mine = False
+        with contextlib.suppress(UnisonoError):
+            # A process whose ranks are threads may have several jobs, and tells of all of them.
+            for fields in (line.split("\t") for line in _core.dump_process(job.pids[0], TABLE).splitlines()):
+                if fields[0] == "job":
+                    mine = int(fields[1]) == job.number
+                elif mine:
+                    job.ranks.append(RankSeen(fields[0], fields[1], int(fields[2]), int(fields[3]), fields[4]))
+    return list(found.values())
+
+
+def report(pid: int, *, history: bool = False) -> str:
+    """What the ranks of the jobs of a process are doing, and who waits for whom. Raises `UnisonoError`."""
+    return _core.dump_process(pid, HISTORY if history else NOW)
+
+
+def group_report(groups: set[int]) -> str:
+    """The report of the jobs whose processes are in these process groups; empty if there are none."""
+    seen: set[int] = set()
+    parts = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        pid = int(name)
+        with contextlib.suppress(OSError, UnisonoError):
+            if os.getpgid(pid) not in groups:
+                continue
+            new = memories(pid) - seen
+            if new:
+                seen |= new
+                parts.append(report(pid))
+    return "\n".join(parts)
