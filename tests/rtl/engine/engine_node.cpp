@@ -23,6 +23,8 @@ EngineNode::EngineNode(std::uint32_t node, sim::Network& network, const sim::Axi
   sim::bind_write_pins(pins_, top, 4, 64, 64);
   top.move_valid_i = top.pool_write_i = top.clear_valid_i = top.clear_failed_i = top.context_valid_i = 0;
   top.context_local_i = 0;
+  top.fetch_command_valid_i = top.fetch_ready_i = 0;
+  top.cycle_i = 0;
   top.stream_in_valid_i = top.stream_in_last_i = top.stream_out_ready_i = 0;
   top.src_stream_i = top.dst_stream_i = 0;
   top.reg_valid_i = top.poe_reg_valid_i = 0;
