@@ -493,8 +493,9 @@ std::string CallQueue::phase(const CallState& call) const {
   constexpr int kMost = 4;
   int told = 0;
   for (std::uint32_t peer = 0; peer < communicator.size && told < kMost; ++peer) {
-    const bool absent = call.space == CallState::Space::kCollective ? !call.pairs[peer].heard
-                                                                    : peer == call.call.root && peer < communicator.size;
+    const bool absent = call.space == CallState::Space::kCollective
+                            ? !call.pairs[peer].heard
+                            : peer == call.call.root && peer < communicator.size;
     if (peer == communicator.rank || !absent) continue;
     const std::uint32_t endpoint = communicator.peers[peer].endpoint;
     const std::string what = doings(*blocks_.poe, endpoint, communicator.number, communicator.epoch);

@@ -75,11 +75,12 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     throw Error(ErrorCode::kInvalidArgument,
                 "endpoint " + std::to_string(blocks_.poe->self()) + " is not among the members it names");
   }
-  made->recorder = std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank,
-                                                  made->size);
+  made->recorder =
+      std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank, made->size);
   if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
-    made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
-                                              endpoints, agreed.eager_limit, made->next_sequence, made->last, made->recorder);
+    made->express =
+        std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, endpoints,
+                                  agreed.eager_limit, made->next_sequence, made->last, made->recorder);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);

@@ -84,7 +84,7 @@ class Express {
     std::uint32_t tag = 0;
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
-    RecordMark mark;         ///< in the flight record
+    RecordMark mark;        ///< in the flight record
     const char* phase = "";
     std::vector<std::uint32_t> awaited;  ///< ranks
   };

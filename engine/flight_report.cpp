@@ -35,7 +35,7 @@ struct SeenCommunicator {
   std::uint16_t epoch = 0;
   std::uint32_t rank = 0, size = 0;
   bool revoked = false;
-  std::vector<SeenCall> calls;  ///< oldest first
+  std::vector<SeenCall> calls;           ///< oldest first
   std::optional<std::uint64_t> waiting;  ///< position
   std::uint64_t since = 0;
   std::vector<std::uint32_t> awaited;  ///< ranks

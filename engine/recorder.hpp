@@ -1,4 +1,5 @@
-// Writes the flight record of one communicator (network/flight_record.hpp): four words as a call begins, one as it ends.
+// Writes the flight record of one communicator (network/flight_record.hpp): four words as a call begins, one as it
+// ends.
 #pragma once
 
 #include <sys/single_threaded.h>
@@ -22,7 +23,7 @@ struct RecordMark {
 
 /// What is recorded of a call that does not change from one time to the next.
 struct RecordEntry {
-  std::uint64_t head = 0;   ///< without sequence and state
+  std::uint64_t head = 0;  ///< without sequence and state
   std::uint64_t count = 0;
   std::uint64_t peer = 0;
 

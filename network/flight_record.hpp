@@ -48,10 +48,10 @@ struct alignas(64) CommunicatorRecord {
   std::atomic<std::uint64_t> revoked;   ///< 1: it has failed
 
   /// Of a call that has waited for a while.
-  alignas(64) std::atomic<std::uint64_t> waiting;       ///< which one, plus one; 0: none
-  std::atomic<std::uint64_t> since;                     ///< nanoseconds of the monotonic clock
-  std::array<std::atomic<std::uint64_t>, 4> awaited;    ///< a bit for each rank that it waits for
-  std::array<std::atomic<std::uint64_t>, 10> phase;     ///< what it waits for: text, padded with zeros
+  alignas(64) std::atomic<std::uint64_t> waiting;     ///< which one, plus one; 0: none
+  std::atomic<std::uint64_t> since;                   ///< nanoseconds of the monotonic clock
+  std::array<std::atomic<std::uint64_t>, 4> awaited;  ///< a bit for each rank that it waits for
+  std::array<std::atomic<std::uint64_t>, 10> phase;   ///< what it waits for: text, padded with zeros
   std::array<CallRecord, kRecordedCalls> calls;
 };
 

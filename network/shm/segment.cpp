@@ -79,7 +79,8 @@ std::byte* map_shared(int fd, std::uint64_t bytes, bool writable) {
   auto* begin = static_cast<std::byte*>(place);
   const std::uint64_t skip =
       (kArenaAlignment - reinterpret_cast<std::uintptr_t>(begin) % kArenaAlignment) % kArenaAlignment;
-  void* base = mmap(begin + skip, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+  void* base = mmap(begin + skip, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
   if (base == MAP_FAILED) {
     const Error error = failed();
     munmap(place, reserved);

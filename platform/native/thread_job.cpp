@@ -11,8 +11,7 @@ class ThreadJob::Impl {
   explicit Impl(std::uint32_t size)
       : segment(shm::Segment::create({.endpoints = size,
                                       .arena_bytes = std::min(shm::arena_bytes_for(size), shm::Geometry{}.arena_bytes),
-                                      .one_process = 1})) {
-  }
+                                      .one_process = 1})) {}
   const std::shared_ptr<shm::Segment> segment;
 };
 

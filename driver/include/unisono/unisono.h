@@ -203,11 +203,11 @@ UNISONO_API unisono_result unisono_last_algorithm(const unisono_communicator* co
  * unsupported: this library's own has none. Not collective. */
 UNISONO_API unisono_result unisono_counter(const unisono_communicator* communicator, size_t position, const char** name,
                                            uint64_t* value);
-/* What the ranks of a job are doing, in words: for each communicator a line for each rank, the calls that differ, and who
- * waits for whom. It reads the flight records that the ranks keep in their shared memory, so ranks that are stuck or
- * stopped are told of, too. UNISONO_DUMP_HISTORY adds the last calls of each rank; UNISONO_DUMP_TABLE gives a line for
- * each rank, with fields apart by tabs: name, condition, communicators, calls begun, what it does now. *text is valid
- * until the thread's next dump. Not collective. */
+/* What the ranks of a job are doing, in words: for each communicator a line for each rank, the calls that differ, and
+ * who waits for whom. It reads the flight records that the ranks keep in their shared memory, so ranks that are stuck
+ * or stopped are told of, too. UNISONO_DUMP_HISTORY adds the last calls of each rank; UNISONO_DUMP_TABLE gives a line
+ * for each rank, with fields apart by tabs: name, condition, communicators, calls begun, what it does now. *text is
+ * valid until the thread's next dump. Not collective. */
 enum { UNISONO_DUMP_NOW = 0, UNISONO_DUMP_HISTORY = 1, UNISONO_DUMP_TABLE = 2 };
 UNISONO_API unisono_result unisono_dump(const unisono_context* context, int what, const char** text);
 /* The same of the jobs of another process of the same user, which need not answer. In a table, a line "job", tab, and

@@ -49,10 +49,9 @@ TEST_P(Flight, SaysWhoWaitsForWhom) {
     self.run(allreduce(src, dst, 7));
     if (self.rank == 2) {
       const std::string text = report_with(self, "=> rank 0, rank 1 and rank 3 wait for rank 2");
-      for (const char* part :
-           {"communicator 0, 4 ranks", "  rank 0, endpoint 0", "in allreduce #1 of 50 int32 by max",
-            "waits for", "rank 2, endpoint 2 (pid", "in no call; the last was allreduce #0, ended",
-            "=> rank 0, rank 1 and rank 3 wait for rank 2"}) {
+      for (const char* part : {"communicator 0, 4 ranks", "  rank 0, endpoint 0", "in allreduce #1 of 50 int32 by max",
+                               "waits for", "rank 2, endpoint 2 (pid", "in no call; the last was allreduce #0, ended",
+                               "=> rank 0, rank 1 and rank 3 wait for rank 2"}) {
         EXPECT_TRUE(has(text, part)) << part << " is not in\n" << text;
       }
       const std::string past = flight_report(self.poe, ReportDetail::kHistory);
@@ -127,8 +126,9 @@ TEST_P(Flight, ATimeoutTellsWhatTheMissingDoInstead) {
     r.timeout = milliseconds(400);
     const CallResult result = self.engine.wait(self.engine.submit(r));
     EXPECT_TRUE(has(result.message, "Not arrived: rank 1")) << result.message;
-    EXPECT_TRUE(has(result.message, "has called nothing on it, but in communicator 5 (as rank 1) it is in recv from "
-                                    "rank 0 (tag 0)"))
+    EXPECT_TRUE(has(result.message,
+                    "has called nothing on it, but in communicator 5 (as rank 1) it is in recv from "
+                    "rank 0 (tag 0)"))
         << result.message;
     if (self.rank == 0) self.engine.revoke(5, "the test is over");
   });
