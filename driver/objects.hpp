@@ -159,6 +159,14 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers);
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
                                     std::uint32_t group_size);
 
+/// The bits that `value` has in common on all ranks that are left; collective over them, also on a revoked
+/// communicator. `timeout` 0: the communicator's. Throws Error.
+std::uint64_t agree(const Communicator& communicator, std::uint64_t value, std::chrono::microseconds timeout);
+/// The ranks that have died or left, as far as this one can see. Not collective.
+std::vector<std::uint32_t> failed_ranks(const Communicator& communicator);
+/// A communicator of the ranks that are left, in their order; collective over them, also on a revoked communicator.
+std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent, std::chrono::microseconds timeout);
+
 /// Runs a call on the communicator to its end. Throws its error.
 void run_to_end(const Communicator& communicator, const CallRequest& request);
 

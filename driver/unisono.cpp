@@ -417,6 +417,31 @@ unisono_result unisono_communicator_revoke(unisono_communicator* communicator, c
   });
 }
 
+unisono_result unisono_shrink(unisono_communicator* communicator, unisono_communicator** shrunk) {
+  return guarded([&] {
+    unisono_communicator*& result = output(shrunk, "communicator");
+    result = nullptr;
+    const auto made = shrink(communicator_of(communicator), {});
+    result = handle_of<unisono_communicator>(Communicators::instance().add(made));
+  });
+}
+
+unisono_result unisono_agree(unisono_communicator* communicator, uint64_t* value) {
+  return guarded([&] {
+    uint64_t& bits = output(value, "value");
+    bits = agree(*communicator_of(communicator), bits, {});
+  });
+}
+
+unisono_result unisono_failed(unisono_communicator* communicator, uint32_t* ranks, size_t capacity, size_t* count) {
+  return guarded([&] {
+    size_t& number = output(count, "count");
+    const auto failed = failed_ranks(*communicator_of(communicator));
+    if (capacity != 0) std::copy_n(failed.begin(), std::min(capacity, failed.size()), &output(ranks, "ranks"));
+    number = failed.size();
+  });
+}
+
 unisono_result unisono_last_algorithm(const unisono_communicator* communicator, const char** name, int* automatic) {
   return guarded([&] {
     const char*& text = output(name, "name");

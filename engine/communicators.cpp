@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/call_queue.hpp"
+#include "engine/consensus.hpp"
 #include "engine/program_cache.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
@@ -18,6 +19,14 @@ bool not_after(std::uint16_t epoch, std::uint16_t other) {
 }
 
 }  // namespace
+
+Communicator::Communicator() = default;
+Communicator::~Communicator() = default;
+
+Consensus& Communicators::consensus(Communicator& communicator) {
+  if (communicator.consensus == nullptr) communicator.consensus = std::make_unique<Consensus>(blocks_, communicator);
+  return *communicator.consensus;
+}
 
 void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, std::uint32_t group_size) {

@@ -35,6 +35,9 @@ class Communicators {
   /// Error(kInvalidArgument) if it never was.
   Communicator& get(std::uint32_t number);
 
+  /// The agreements of a communicator.
+  Consensus& consensus(Communicator& communicator);
+
   /// Keeps a message of a communicator that is not made here yet; drops one of a freed communicator.
   void hold(std::uint32_t endpoint, const Incoming& incoming);
 

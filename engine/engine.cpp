@@ -13,8 +13,10 @@
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
+#include "engine/consensus.hpp"
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
+#include "engine/flight_report.hpp"
 #include "engine/interrupt.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
@@ -349,6 +351,25 @@ std::uint64_t Engine::counter(Counter /*counter*/) const {
               "(UNISONO_PLATFORM=rtl)");
 }
 
+namespace {
+
+[[noreturn]] void refuse_recovery() {
+  throw Error(ErrorCode::kUnsupported,
+              "this engine cannot go on after the end of a rank: agree, shrink and who has failed are of the native "
+              "engine (UNISONO_PLATFORM=native)");
+}
+
+}  // namespace
+
+Agreed Engine::agree(std::uint32_t /*communicator*/, std::uint32_t /*purpose*/, std::uint64_t /*value*/,
+                     std::uint64_t /*number*/, std::chrono::microseconds /*timeout*/) {
+  refuse_recovery();
+}
+
+Agreement Engine::agreement(std::uint32_t /*communicator*/) const { refuse_recovery(); }
+
+std::vector<bool> Engine::gone(std::uint32_t /*communicator*/) { refuse_recovery(); }
+
 std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const { return nullptr; }
 
 NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
@@ -561,6 +582,68 @@ void NativeEngine::revoke(std::uint32_t communicator, const std::string& reason)
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.revoke(impl_->communicators.get(communicator), ErrorCode::kRevoked, reason, true);
   impl_->wake_waiting();
+}
+
+Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uint64_t value, std::uint64_t proposal,
+                           std::chrono::microseconds timeout) {
+  Impl& engine = *impl_;
+  std::unique_lock lock(engine.mutex);
+  if (engine.settings.hardware_peers) refuse_recovery();
+  Communicator& communicator = engine.communicators.get(number);
+  const auto limit = timeout.count() > 0 ? timeout : communicator.timeout;
+  const Clock::time_point begin = engine.blocks.poe->now();
+  engine.communicators.consensus(communicator).begin(purpose, value, proposal);
+  try {
+    for (;;) {
+      const std::uint32_t seen = engine.blocks.poe->activity();
+      engine.progress();
+      if (engine.communicators.find(number) != &communicator) {
+        throw Error(ErrorCode::kFreedCommunicator,
+                    "communicator " + std::to_string(number) + " was freed by this rank during an agreement on it");
+      }
+      Consensus& consensus = *communicator.consensus;
+      if (consensus.step()) {
+        // What this rank said last may still wait for room.
+        while (engine.tx.flush()) {
+        }
+        return consensus.take();
+      }
+      if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
+      if (engine.blocks.poe->now() - begin >= limit) {
+        std::string text = "agreement on communicator " + std::to_string(number) + " (rank " +
+                           std::to_string(communicator.rank) + "): timed out after " +
+                           std::to_string(limit.count() / 1000) + " ms";
+        for (const std::uint32_t peer : consensus.awaited()) {
+          const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+          text += "; rank " + std::to_string(peer) + ", " + engine.blocks.poe->describe(endpoint) + ", has not come";
+          const std::string what = doings(*engine.blocks.poe, endpoint, number, communicator.epoch);
+          if (!what.empty()) text += ": " + what;
+        }
+        throw Error(ErrorCode::kTimeout, text);
+      }
+      lock.unlock();
+      engine.blocks.poe->wait(seen, std::chrono::milliseconds(1));
+      lock.lock();
+    }
+  } catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    if (engine.communicators.find(number) == &communicator) communicator.consensus->abandon();
+    throw;
+  }
+}
+
+Agreement NativeEngine::agreement(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->communicators.get(communicator).agreed;
+}
+
+std::vector<bool> NativeEngine::gone(std::uint32_t communicator) {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<bool> result;
+  for (const Peer& peer : impl_->communicators.get(communicator).peers) {
+    result.push_back(impl_->blocks.poe->liveness(peer.endpoint) != Poe::Liveness::kAlive);
+  }
+  return result;
 }
 
 std::uint32_t usable_cores(const Agreement& agreed) {

@@ -89,6 +89,13 @@ struct LastAlgorithm {
   bool automatic = false;  ///< the user named none
 };
 
+/// What the members of a communicator that are left have agreed on.
+struct Agreed {
+  std::uint64_t value = 0;   ///< the bits that the values of all have in common
+  std::uint64_t number = 0;  ///< the largest of all
+  std::vector<bool> gone;    ///< by rank: it has died or left, and has not taken part
+};
+
 namespace cclo {
 class Express;
 }
@@ -143,6 +150,16 @@ class Engine {
 
   /// Marks the communicator as failed on all reachable members.
   virtual void revoke(std::uint32_t communicator, const std::string& reason) = 0;
+
+  /// Agrees with all members that are left, also on a revoked communicator: all get the same. `purpose` tells apart
+  /// what agreements are for. Throws Error: kTimeout saying who has not come, kMismatchedCall if purposes differ,
+  /// kUnsupported from engines that cannot.
+  virtual Agreed agree(std::uint32_t communicator, std::uint32_t purpose, std::uint64_t value, std::uint64_t number,
+                       std::chrono::microseconds timeout);
+  /// What the members of a communicator agreed on when it was made.
+  virtual Agreement agreement(std::uint32_t communicator) const;
+  /// By rank: whether it has died or left, as far as this endpoint can see.
+  virtual std::vector<bool> gone(std::uint32_t communicator);
 };
 
 /// The engine of this library. Caller-driven: calls make progress inside `submit`, `test`, `wait` and
@@ -175,6 +192,10 @@ class NativeEngine final : public Engine {
   void forget(CallId id) override;
   void progress() override;
   void revoke(std::uint32_t communicator, const std::string& reason) override;
+  Agreed agree(std::uint32_t communicator, std::uint32_t purpose, std::uint64_t value, std::uint64_t number,
+               std::chrono::microseconds timeout) override;
+  Agreement agreement(std::uint32_t communicator) const override;
+  std::vector<bool> gone(std::uint32_t communicator) override;
 
  private:
   class Impl;

@@ -6,6 +6,7 @@
 
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
+#include "engine/consensus.hpp"
 #include "engine/dmp.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
@@ -72,6 +73,10 @@ void Rx::accept(Communicator& communicator, const Incoming& incoming) {
   const Header& header = incoming.header;
   const std::uint32_t peer = header.source;
   communicator.peers[peer].credits += header.credits;
+  if (header.type == MessageType::kControl && header.tag == static_cast<std::uint32_t>(Control::kAgree)) {
+    blocks_.communicators->consensus(communicator).on_word(peer, header, incoming.payload);
+    return;
+  }
   if (communicator.revoked) return;
   try {
     switch (header.type) {
@@ -163,7 +168,7 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
       break;
     default:
       throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a control message of kind " +
-                                                  std::to_string(header.tag) + "; known are 1 to 9");
+                                                  std::to_string(header.tag) + "; known are 1 to 10");
   }
 }
 

@@ -26,6 +26,7 @@ namespace unisono::cclo {
 
 using Clock = std::chrono::steady_clock;
 
+class Consensus;
 class Express;
 struct Communicator;
 struct CallState;
@@ -51,6 +52,7 @@ enum class Control : std::uint32_t {
   kProbe = static_cast<std::uint32_t>(ControlKind::kProbe),
   kEntered = static_cast<std::uint32_t>(ControlKind::kEntered),
   kMismatch = static_cast<std::uint32_t>(ControlKind::kMismatch),
+  kAgree = static_cast<std::uint32_t>(ControlKind::kAgree),
 };
 
 /// An eager message, or the announcement of a rendezvous, that has come before its arrival took it.
@@ -285,6 +287,12 @@ struct Communicator {
   Tuning tuning;
   std::shared_ptr<LastNumber> last = std::make_shared<LastNumber>();
   std::shared_ptr<CallRecorder> recorder;
+  std::unique_ptr<Consensus> consensus;  ///< made when it is first needed
+
+  Communicator();
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 };
 
 }  // namespace unisono::cclo

@@ -449,6 +449,7 @@ enum class ControlKind : std::uint8_t {
   kProbe = 7,  ///< asks whether a rank has entered a collective call
   kEntered = 8,  ///< yes
   kMismatch = 9,  ///< ranks called different operations; payload: what the sender of this message called
+  kAgree = 10,  ///< a rank's word in an agreement of those that are left; sequence: which agreement; offset: round; signature: what it is for; payload: two 64-bit words, then a bit for each rank that is gone
 };
 
 /// Name of a control kind as users write it; "?" for a value that is none.
@@ -464,6 +465,7 @@ constexpr const char* name_of(ControlKind value) {
     case ControlKind::kProbe: return "probe";
     case ControlKind::kEntered: return "entered";
     case ControlKind::kMismatch: return "mismatch";
+    case ControlKind::kAgree: return "agree";
   }
   return "?";
 }
@@ -472,7 +474,7 @@ constexpr const char* name_of(ControlKind value) {
 constexpr bool is_known(ControlKind value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of ControlKind, in order of value.
-inline constexpr std::array<ControlKind, 10> kAllControlKind{ControlKind::kNone, ControlKind::kRevoke, ControlKind::kReject, ControlKind::kGet, ControlKind::kGetMore, ControlKind::kGetFailed, ControlKind::kPutDone, ControlKind::kProbe, ControlKind::kEntered, ControlKind::kMismatch};
+inline constexpr std::array<ControlKind, 11> kAllControlKind{ControlKind::kNone, ControlKind::kRevoke, ControlKind::kReject, ControlKind::kGet, ControlKind::kGetMore, ControlKind::kGetFailed, ControlKind::kPutDone, ControlKind::kProbe, ControlKind::kEntered, ControlKind::kMismatch, ControlKind::kAgree};
 
 /// Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory. They count from power-up; a soft reset leaves them.
 enum class Counter : std::uint8_t {

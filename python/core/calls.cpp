@@ -219,6 +219,24 @@ class Communicator {
     without_gil([&] { return unisono_communicator_revoke(handle_, reason.c_str()); });
   }
 
+  Communicator shrink() const {
+    unisono_communicator* made = nullptr;
+    interruptibly([&] { return unisono_shrink(handle_, &made); });
+    return Communicator(made);
+  }
+  std::uint64_t agree(std::uint64_t value) const {
+    interruptibly([&] { return unisono_agree(handle_, &value); });
+    return value;
+  }
+  std::vector<std::uint32_t> failed() const {
+    std::size_t count = 0;
+    check(unisono_failed(handle_, nullptr, 0, &count));
+    std::vector<std::uint32_t> ranks(count);
+    check(unisono_failed(handle_, ranks.data(), ranks.size(), &count));
+    ranks.resize(std::min(count, ranks.size()));
+    return ranks;
+  }
+
   std::pair<std::optional<std::string>, bool> last_algorithm() const {
     const char* name = nullptr;
     int automatic = 0;
@@ -308,13 +326,19 @@ class Communicator {
   /// Runs a call to its end. Python handles signals in the main thread only: there the wait asks for them. A signal
   /// whose handler raises ends the call, and with it the communicator.
   void run(Prepared given) const {
+    interruptibly([&] { return unisono_run(handle_, &given.call); });
+  }
+
+ private:
+  template <class Call>
+  static void interruptibly(Call&& call) {
     const bool asks = gettid() == getpid();
     bool raised = false;
     Outcome outcome;
     {
       const nb::gil_scoped_release released;
       if (asks) unisono_set_interrupt(signal_raised, &raised);
-      outcome.code = unisono_run(handle_, &given.call);
+      outcome.code = call();
       if (outcome.code != 0) outcome.text = unisono_last_error();
       if (asks) unisono_set_interrupt(nullptr, nullptr);
     }
@@ -322,7 +346,6 @@ class Communicator {
     if (outcome.code != 0) raise(outcome.code, outcome.text);
   }
 
- private:
   /// Whether a signal's handler has raised; the exception is then pending in this thread.
   static int signal_raised(void* raised) {
     const nb::gil_scoped_acquire held;
@@ -478,6 +501,9 @@ void bind_calls(nb::module_& module) {
       .def("free", &Communicator::free)
       .def("set_timeout", &Communicator::set_timeout, "seconds"_a)
       .def("revoke", &Communicator::revoke, "reason"_a)
+      .def("shrink", &Communicator::shrink)
+      .def("agree", &Communicator::agree, "value"_a)
+      .def("failed", &Communicator::failed)
       .def("last_algorithm", &Communicator::last_algorithm)
       .def("counters", &Communicator::counters)
       .def("window", &Communicator::window, "buffer"_a.none())

@@ -381,6 +381,9 @@ class ControlKind(IntEnum):
     ENTERED = 8
     #: ranks called different operations; payload: what the sender of this message called
     MISMATCH = 9
+    #: a rank's word in an agreement of those that are left; sequence: which agreement; offset: round; signature: what
+    #: it is for; payload: two 64-bit words, then a bit for each rank that is gone
+    AGREE = 10
 
 
 class Counter(IntEnum):

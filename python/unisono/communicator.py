@@ -251,6 +251,29 @@ class Communicator:
         """Fails the communicator on all reachable members: calls in flight and later ones raise `RevokedError`."""
         self._core.revoke(reason)
 
+    def shrink(self) -> Communicator:
+        """Collective over the ranks that are left: a communicator of them, in their order, after others have died.
+
+        Works on a revoked communicator; a rank that dies meanwhile is left out as well.
+        """
+        return Communicator(self._core.shrink(), self._context)
+
+    def agree(self, value: int | bool) -> int:
+        """Collective over the ranks that are left: the bits that `value` (64 of them) has in common on all of them.
+
+        All get the same, whoever dies meanwhile. Works on a revoked communicator. Of truth values: whether all are
+        true.
+        """
+        bits = int(value) if isinstance(value, bool) else _integer("agree", "value", value)
+        if not 0 <= bits < 1 << 63:
+            raise InvalidArgumentError(f"agree: value is {value}; pass a truth value, or an integer from 0 to 2^63 - 1")
+        return self._core.agree(bits)
+
+    @property
+    def failed(self) -> list[int]:
+        """The ranks that have died or left, as far as this one can see. Not collective."""
+        return self._core.failed()
+
     def window(self, buffer: Any) -> None:
         """Collective. Exposes `buffer` to the peers' `put` and `get`; None exposes nothing."""
         array = None if buffer is None else writable("window", "the window", buffer)

@@ -419,7 +419,11 @@ package unisono_spec_pkg;
     // yes
     ControlKindEntered = 4'd8,
     // ranks called different operations; payload: what the sender of this message called
-    ControlKindMismatch = 4'd9
+    ControlKindMismatch = 4'd9,
+    // a rank's word in an agreement of those that are left; sequence: which agreement; offset:
+    // round; signature: what it is for; payload: two 64-bit words, then a bit for each rank that is
+    // gone
+    ControlKindAgree = 4'd10
   } control_kind_e;
 
   // Whether `value` is one of the enumerators of control_kind_e.
@@ -427,7 +431,7 @@ package unisono_spec_pkg;
     case (value)
       ControlKindNone, ControlKindRevoke, ControlKindReject, ControlKindGet, ControlKindGetMore,
       ControlKindGetFailed, ControlKindPutDone, ControlKindProbe, ControlKindEntered,
-      ControlKindMismatch: return 1'b1;
+      ControlKindMismatch, ControlKindAgree: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction

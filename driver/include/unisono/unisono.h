@@ -193,6 +193,19 @@ UNISONO_API unisono_result unisono_communicator_set_timeout(unisono_communicator
 /* Fails the communicator on all reachable members: calls in flight and later ones return revoked. Not
  * collective. */
 UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason);
+/* Going on after a rank has died or left. The calls that needed it have failed, and the communicator is revoked; these
+ * three work on it all the same. A rank that dies meanwhile is left out as well. The native engine has them; others
+ * answer unsupported.
+ *
+ * unisono_shrink makes a communicator of the ranks that are left, in their order. unisono_agree leaves in *value the
+ * bits that were set on all ranks that are left: all get the same, whoever dies. Both are collective over those ranks,
+ * to be called in the same order by all, and end after the communicator's timeout with an error that says who has not
+ * come. unisono_failed gives the ranks that this one sees to have died or left: their number in *count, and the first
+ * `capacity` of them in `ranks`; not collective. */
+UNISONO_API unisono_result unisono_shrink(unisono_communicator* communicator, unisono_communicator** shrunk);
+UNISONO_API unisono_result unisono_agree(unisono_communicator* communicator, uint64_t* value);
+UNISONO_API unisono_result unisono_failed(unisono_communicator* communicator, uint32_t* ranks, size_t capacity,
+                                          size_t* count);
 /* The algorithm of the last collective call that this rank has begun on the communicator: *name, of the table of
  * algorithms, is null before there was one and for programs of the user; *automatic is 1 if the call named none. The
  * name lives for ever. Ask after a blocking call and you learn what that call ran with. */

@@ -378,6 +378,27 @@ class Communicator {
     return made == nullptr ? Communicator() : Communicator(made, true);
   }
 
+  /// Collective over the ranks that are left, also when the communicator is revoked: one of them, in their order. A
+  /// rank that dies meanwhile is left out as well.
+  Communicator shrink() const {
+    unisono_communicator* made = nullptr;
+    detail::check(unisono_shrink(handle_.get(), &made));
+    return Communicator(made, true);
+  }
+  /// Collective likewise: the bits that `value` has in common on all ranks that are left, the same on all of them.
+  std::uint64_t agree(std::uint64_t value) const {
+    detail::check(unisono_agree(handle_.get(), &value));
+    return value;
+  }
+  /// The ranks that have died or left, as far as this one can see. Not collective.
+  std::vector<std::uint32_t> failed() const {
+    std::vector<std::uint32_t> ranks(size());
+    std::size_t count = 0;
+    detail::check(unisono_failed(handle_.get(), ranks.data(), ranks.size(), &count));
+    ranks.resize(count);
+    return ranks;
+  }
+
   /// Collective. Exposes memory for `put` and `get`; it must stay alive until another window, or none
   /// (an empty span), has taken its place.
   template <class T>

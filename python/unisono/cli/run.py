@@ -46,6 +46,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("-n", dest="ranks", type=_ranks, required=True, metavar="RANKS", help="number of ranks")
     parser.add_argument("--prefix", "--tag", action="store_true", help="write the rank in front of each line of output")
+    parser.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="a rank that a signal ends does not end the others, which may shrink their communicator and go on; the "
+        "exit status is then theirs",
+    )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after so long (status 124)")
     parser.add_argument(
         "--platform",
@@ -155,6 +161,7 @@ def execute(options: argparse.Namespace) -> int:
             options.ranks,
             prefix=options.prefix,
             timeout=options.timeout,
+            keep_going=options.keep_going,
             environment={"UNISONO_PLATFORM": platform},
             cluster=cluster,
         ).run()
@@ -230,6 +237,7 @@ class Launcher:
         *,
         prefix: bool = False,
         timeout: float | None = None,
+        keep_going: bool = False,
         environment: dict[str, str] | None = None,
         cluster: Cluster | None = None,
     ) -> None:
@@ -239,6 +247,7 @@ class Launcher:
         self._size = size
         self._prefix = prefix
         self._timeout = timeout
+        self._keep_going = keep_going
         self._ranks: list[Rank] = []
         self._selector = selectors.DefaultSelector()
         self._streams = 0
@@ -410,6 +419,9 @@ class Launcher:
             os.killpg(rank.process.pid, signal.SIGKILL)
         rank.status = rank.process.wait()
         rank.ended = True
+        if rank.status < 0 and self._keep_going and not all(other.ended and other.status < 0 for other in self._ranks):
+            print(f"unisono run: rank {rank.number} {_how(rank.status)}; the others go on", file=sys.stderr, flush=True)
+            return
         if rank.status != 0 and self._first_failure is None and self._received is None and not self._timed_out:
             self._first_failure = rank
             if not all(other.ended for other in self._ranks):
