@@ -59,6 +59,13 @@ def test_python_guide(tmp_path: Path) -> None:
     check(run(script))
 
 
+def test_recovery_page(tmp_path: Path) -> None:
+    script = tmp_path / "recovery.py"
+    script.write_text(listing("recovery.md", "recovery.py"))
+    output = run("--keep-going", script)
+    assert sorted(output.splitlines()) == [f"rank {rank} of 3 is done, 18" for rank in range(3)]
+
+
 def test_cpp_guide(tmp_path: Path) -> None:
     check(run(compiled(tmp_path, "guide-cpp.md", "guide.cpp", "g++", "-std=c++20")))
 
