@@ -118,8 +118,19 @@ constexpr Rule kRules[] = {
 };
 // clang-format on
 
+constexpr Rule kStableRules[] = {
+    use(Collective::kReduce, "binomial"),
+    use(Collective::kAllreduce, "recursive_doubling"),
+    use(Collective::kReduceScatter, "recursive_halving"),
+    use(Collective::kScan, "recursive_doubling"),
+    use(Collective::kExscan, "recursive_doubling"),
+};
+
 constexpr bool all_rules_name_an_algorithm() {
   for (const Rule& rule : kRules) {
+    if (rule.position == kNoPosition) return false;
+  }
+  for (const Rule& rule : kStableRules) {
     if (rule.position == kNoPosition) return false;
   }
   return true;
@@ -198,5 +209,7 @@ int choose_algorithm(const Call& call, const Tuning& tuning) { return choose(cal
 int choose_algorithm(const Call& call) { return choose(call, {}).position; }
 
 std::span<const Rule> default_rules() { return kRules; }
+
+std::span<const Rule> stable_rules() { return kStableRules; }
 
 }  // namespace unisono

@@ -56,6 +56,11 @@ int choose_algorithm(const Call& call, const Tuning& tuning);
 /// The rules of this library.
 std::span<const Rule> default_rules();
 
+/// Rules for reductions, one algorithm each, whose order of reduction depends neither on the number of elements, nor on
+/// where an element stands in its vector or block, nor on memory, groups or cores. Before all others they make results
+/// stable against all of that.
+std::span<const Rule> stable_rules();
+
 /// A number that tables share only if they are equal; 0 for the empty one.
 std::uint32_t hash_of(std::span<const Rule> rules);
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <system_error>
 
+#include "collectives/tuning.hpp"
 #include "core/error.hpp"
 #include "cost/pins.hpp"
 
@@ -48,10 +49,25 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-InForce rules_in_force() {
+Determinism determinism_named(const std::string& name) {
+  if (name == "fast") return Determinism::kFast;
+  if (name == "run_stable") return Determinism::kRunStable;
+  if (name == "size_stable") return Determinism::kSizeStable;
+  if (name == "placement_stable") return Determinism::kPlacementStable;
+  throw Error(ErrorCode::kInvalidArgument,
+              "determinism is \"" + name + "\"; allowed are fast, run_stable, size_stable and placement_stable");
+}
+
+InForce rules_in_force(Determinism asked) {
   InForce result;
-  result.rules = parse_pins(variable("UNISONO_ALGORITHM"));
-  result.pins = result.rules.size();
+  if (const std::string named = variable("UNISONO_DETERMINISM"); asked == Determinism::kUnsaid && !named.empty()) {
+    asked = determinism_named(named);
+  }
+  if (asked >= Determinism::kSizeStable) result.rules.assign(stable_rules().begin(), stable_rules().end());
+  result.stable = result.rules.size();
+  const std::vector<Rule> pins = parse_pins(variable("UNISONO_ALGORITHM"));
+  result.rules.insert(result.rules.end(), pins.begin(), pins.end());
+  result.pins = pins.size();
   const std::string named = variable("UNISONO_TUNING");
   if (named == "off") return result;
   const std::string path = named.empty() ? usual_tuning_path() : named;

@@ -121,6 +121,31 @@ Symbol SymbolTable::join(const Symbol* cells, std::uint32_t parts) {
   return torn;
 }
 
+std::uint64_t SymbolTable::shape(Symbol symbol, std::unordered_map<Symbol, std::uint64_t>& known) const {
+  if (const auto found = known.find(symbol); found != known.end()) return found->second;
+  // Chains may be as long as there are ranks, so no recursion.
+  std::vector<Symbol> open{symbol};
+  while (!open.empty()) {
+    const Symbol at = open.back();
+    const Node& node = nodes_[at];
+    std::uint64_t value = 0;
+    if (node.kind == Kind::kCombine || node.kind == Kind::kDivide) {
+      const auto left = static_cast<Symbol>(node.a);
+      const auto right = node.kind == Kind::kCombine ? static_cast<Symbol>(node.b) : left;
+      const std::size_t depth = open.size();
+      if (known.count(left) == 0) open.push_back(left);
+      if (known.count(right) == 0) open.push_back(right);
+      if (open.size() != depth) continue;
+      value = mix(known[left] + known[right] + static_cast<std::uint64_t>(node.func) * 0x9e3779b97f4a7c15ULL);
+    } else {
+      value = mix((node.a >> (node.kind == Kind::kLeaf ? 8U : 0U)) * 8 + static_cast<std::uint64_t>(node.kind) + 1);
+    }
+    known[at] = value;
+    open.pop_back();
+  }
+  return known.at(symbol);
+}
+
 bool SymbolTable::is_leaf(Symbol symbol, Leaf& leaf) const {
   const Node& node = nodes_[symbol];
   if (node.kind != Kind::kLeaf) return false;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/generated/spec.hpp"
@@ -69,6 +70,10 @@ class SymbolTable {
   bool is_leaf(Symbol symbol, Leaf& leaf) const;
   const Fingerprint& fingerprint(Symbol symbol);
   static Fingerprint leaf_fingerprint(const Leaf& leaf);
+
+  /// A hash of the brackets of an expression, with leaves named by their ranks and the operands of an operation in no
+  /// order. `known` keeps what was found of this table.
+  std::uint64_t shape(Symbol symbol, std::unordered_map<Symbol, std::uint64_t>& known) const;
 
   /// The expression written out, at most about `limit` characters: "r0.src[3] + (r1.src[3] + r2.src[3])".
   std::string text(Symbol symbol, std::size_t limit = 300) const;

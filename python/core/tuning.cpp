@@ -10,6 +10,8 @@
 #include "python/core/errors.hpp"
 #include "python/core/module.hpp"
 #include "python/core/without_gil.hpp"
+#include "reference/job.hpp"
+#include "reference/reduction_order.hpp"
 
 namespace unisono::python {
 
@@ -126,7 +128,9 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   const char* origin = "none";
   if (rule != nullptr) {
     const bool mine = rule >= own && rule < own + result.rules.rules.size();
-    origin = !mine ? "built-in" : static_cast<std::size_t>(rule - own) < result.rules.pins ? "pin" : "file";
+    const auto place = static_cast<std::size_t>(rule - own);
+    const std::size_t stable = result.rules.stable;
+    origin = !mine ? "built-in" : place < stable ? "determinism" : place < stable + result.rules.pins ? "pin" : "file";
   }
   answer["origin"] = origin;
   answer["rule"] = rule == nullptr ? nb::object(nb::none()) : nb::object(dict_of(*rule));
@@ -141,6 +145,21 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
     candidates.append(entry);
   }
   answer["candidates"] = candidates;
+  // Of a part of a long vector: enough to see all orders that there are, and how many.
+  constexpr std::uint64_t kMost = 1U << 18U;
+  const bool reduces = found.choice.position >= 0 && reference::is_reduction(call.collective) && count != 0;
+  answer["order"] = nb::none();
+  if (reduces && count * size <= kMost) {
+    const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(found.choice.position)];
+    call.direct = algorithm.direct;
+    const auto order = without_gil([&] { return reference::reduction_order(algorithm, call); });
+    char text[24];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(order.hash));
+    nb::dict entry;
+    entry["hash"] = text;
+    entry["orders"] = order.orders;
+    answer["order"] = entry;
+  }
   return answer;
 }
 

@@ -168,6 +168,8 @@ def _why(answer: dict[str, Any]) -> str:
     rule = answer["rule"]
     if rule is None:
         return "no rule names an algorithm that admits the call; this is the first of the table that does"
+    if answer["origin"] == "determinism":
+        return "determinism: results must not depend on sizes or places, so one algorithm serves all calls"
     origin = {"pin": "pinned by UNISONO_ALGORITHM", "file": f"rule of {answer['tuning']['path']}"}
     parts = []
     if rule["min_bytes"]:
@@ -206,6 +208,10 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     chosen = _of(answer, answer["algorithm"])
     if chosen is not None:
         _print_chosen(console, answer, chosen)
+    if answer["order"] is not None:
+        orders = answer["order"]["orders"]
+        same = "the same for all elements" if orders == 1 else f"{orders} different ones, by the element's place"
+        console.print(f"Order of reduction: {answer['order']['hash']} ({same}).", markup=False)
     if answer["runner_up"] is not None:
         where = answer["crossover"]
         place = "at no size does their order change" if where is None else f"their order changes near {length(where)}"
