@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,12 @@ def test_platforms_use_the_engine():
         listed = [path.parent / name for name in core["filesets"]["rtl"]["files"]]
         assert sorted(listed) == sorted(path.parent.glob("*.sv"))
         assert (Path(path.parent) / f"{core['targets']['default']['toplevel']}.sv") in listed
+
+
+def test_wrong_variants_of_proofs_fit_the_text() -> None:
+    """A wrong variant replaces a text of the RTL, which must be there once; or its proof shows nothing."""
+    for path in sorted((ROOT / "tests" / "rtl" / "formal").glob("*.toml")):
+        for proof in tomllib.loads(path.read_text())["proof"]:
+            for wrong in proof.get("wrong", []):
+                found = (ROOT / wrong["file"]).read_text().count(wrong["old"])
+                assert found == 1, f"{path.name}, {proof['name']}: {wrong['old']!r} occurs {found} times"

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 RANKS = 5
+EXPLAIN = [sys.executable, "-m", "unisono", "explain", "allreduce", "--ranks", str(RANKS)]
 
 SCRIPT = """
 import hashlib, json, sys
@@ -78,8 +79,7 @@ def test_the_data_would_show_it(tmp_path: Path) -> None:
 def test_the_order_can_be_compared(mode: str) -> None:
     def order(length: str) -> dict[str, object]:
         result = subprocess.run(
-            [sys.executable, "-m", "unisono", "explain", "allreduce", "--ranks", "5", "--bytes", length]
-            + ["--format", "json"],
+            [*EXPLAIN, "--bytes", length, "--format", "json"],
             capture_output=True,
             text=True,
             check=True,
