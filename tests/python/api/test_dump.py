@@ -124,7 +124,7 @@ def test_run_with_a_timeout_tells(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["dump", os.getpid()], "it has no job of Unisono"),
+        (["dump", os.getppid()], "it has no job of Unisono"),
         (["dump", "4194305"], "there is none of that number"),
         (["dump", "-5"], "pass the number of a process"),
     ],
