@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 RANKS ?= 4
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model peers lint format docs sanitize generate clean distclean
+.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -62,6 +62,9 @@ check: package ## prove every program of every algorithm
 
 model: packages-test ## check the wake-up protocol's model: all interleavings
 	@tools/model
+
+soak: package ## random calls whose ranks are killed and stopped, ten minutes
+	@PYTHONPATH=python:tests/python .venv/bin/python -m conformance.soak
 
 peers: packages-peers environment-dev package ## installs Open MPI and MPICH, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers

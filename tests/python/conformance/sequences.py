@@ -46,6 +46,16 @@ def perform(world: Communicator, steps: Sequence[Step], reach: str) -> list[str]
     other = world.split(0, -world.rank)
     if other is None:
         raise AssertionError("split with a colour gave no communicator")
+    try:
+        return _perform(world, other, steps, reach)
+    except unisono.UnisonoError as error:
+        other.revoke(f"on another communicator: {error}")  # somebody may wait on it for this rank
+        raise
+    finally:
+        other.free()
+
+
+def _perform(world: Communicator, other: Communicator, steps: Sequence[Step], reach: str) -> list[str]:
     wrong: list[str] = []
     pending: list[tuple[Step, Communicator, Placed, Request]] = []
 
@@ -82,7 +92,6 @@ def perform(world: Communicator, steps: Sequence[Step], reach: str) -> list[str]
             settle(pending.pop(-1 if step.youngest else 0))
     while pending:
         settle(pending.pop())
-    other.free()
     return wrong
 
 
