@@ -115,6 +115,10 @@ constexpr Rule kRules[] = {
 
     use(Collective::kExscan, "recursive_doubling", 64 * kKiB),
     use(Collective::kExscan, "linear"),
+
+    use(Collective::kReduceScatterv, "pairwise", 64 * kKiB),
+    use(Collective::kReduceScatterv, "ring"),
+    use(Collective::kReduceScatterv, "linear"),
 };
 // clang-format on
 

@@ -28,9 +28,15 @@ inline void generation_step(const Algorithm& algorithm, const Call& call, std::u
     algorithm.step(sum, s, emit);
     return;
   }
+  const std::uint32_t before = emit.moves();
+  if (call.collective == Collective::kReduceScatterv) {  // whose length stands in params
+    build::Build divide(sum);
+    divide.take(build::dst()).keep(build::dst()).count_at(call.rank).after_all(before).function(Func::kAvg);
+    emit(divide);
+    return;
+  }
   const std::uint64_t result = footprint_of(call).dst == 0 ? 0 : call.count;  // in place, more than the result is bound
   if (result == 0) return;
-  const std::uint32_t before = emit.moves();
   build::Build divide(sum);
   divide.take(build::dst()).keep(build::dst()).count(result).after_all(before).function(Func::kAvg);
   emit(divide);

@@ -19,6 +19,7 @@
 #include "collectives/primitives/primitives.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
+#include "collectives/reduce_scatterv/reduce_scatterv.hpp"
 #include "collectives/scan/scan.hpp"
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatterv/scatterv.hpp"
@@ -40,7 +41,7 @@ constexpr auto concatenate(const std::array<Algorithm, N>&... arrays) {
 /// All algorithms in order of Collective's values.
 inline constexpr auto kTable =
     concatenate(kPrimitives, kBcast, kReduce, kAllreduce, kReduceScatter, kAllgather, kGather, kScatter, kGatherv,
-                kScatterv, kAllgatherv, kAlltoall, kAlltoallv, kScan, kExscan, kBarrier);
+                kScatterv, kAllgatherv, kAlltoall, kAlltoallv, kScan, kExscan, kBarrier, kReduceScatterv);
 
 constexpr bool same_name(const char* a, const char* b) {
   for (; *a != '\0' && *a == *b; ++a, ++b) {

@@ -35,8 +35,9 @@ struct Call {
   std::uint32_t group_size = 0;  ///< ranks of a group (contiguous; the last may be smaller); 0 = one level
   /// Elements. Of the whole vector for bcast, reduce, allreduce, scan, exscan, send, recv, put, get,
   /// copy, combine; of one rank's block for reduce_scatter, allgather, gather, scatter, alltoall.
-  /// For gatherv, scatterv and allgatherv: the sum of all counts. For alltoallv in place: at least the largest block of
-  /// all ranks, as they have agreed beforehand. kUnknownCount where not every rank knows it. For alltoallv otherwise 0.
+  /// For gatherv, scatterv, allgatherv and reduce_scatterv: the sum of all counts. For alltoallv in place: at least the
+  /// largest block of all ranks, as they have agreed beforehand. kUnknownCount where not every rank knows it. For
+  /// alltoallv otherwise 0.
   std::uint64_t count = 0;
 
   friend constexpr bool operator==(const Call&, const Call&) = default;

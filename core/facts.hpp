@@ -57,6 +57,8 @@ constexpr CollectiveFacts facts_of(Collective collective) {
     case Collective::kAllgatherv:
     case Collective::kAlltoallv:
       return {.known = true, .in_place = true, .data = true, .vectors = true};
+    case Collective::kReduceScatterv:
+      return {.known = true, .reduces = true, .mean = true, .in_place = true, .data = true, .vectors = true};
     case Collective::kBarrier:
       return {.known = true};
     case Collective::kProgram:

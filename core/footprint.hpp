@@ -9,9 +9,9 @@ namespace unisono {
 
 /// What the counts of a v-collective come to on one rank, in elements. Unused parts are 0.
 struct VectorExtents {
-  std::uint64_t own = 0;   ///< this rank's own block (gatherv, scatterv, allgatherv)
+  std::uint64_t own = 0;   ///< this rank's own block (gatherv, scatterv, allgatherv, reduce_scatterv)
   std::uint64_t send = 0;  ///< end of the last block that is sent, in its layout
-  std::uint64_t recv = 0;  ///< end of the last block that is received, in its layout
+  std::uint64_t recv = 0;  ///< end of the last block of the receive counts, in its layout
 };
 
 /// Elements that a call binds on a rank; 0 where it binds nothing.
@@ -76,6 +76,8 @@ constexpr Footprint footprint_of(const Call& call, const VectorExtents& blocks =
       return {here ? 0 : blocks.own, blocks.recv};
     case Collective::kAlltoallv:
       return {here ? 0 : blocks.send, blocks.recv};
+    case Collective::kReduceScatterv:
+      return {here ? 0 : blocks.recv, here ? blocks.recv : blocks.own};
   }
   return {0, 0};
 }

@@ -28,8 +28,8 @@ inline std::string datatypes_of(Func func) {
 /// Whether a collective can end in a division by the number of ranks: where all ranks' inputs are reduced.
 constexpr bool takes_mean(Collective collective) {
   return collective == Collective::kReduce || collective == Collective::kAllreduce ||
-         collective == Collective::kReduceScatter;
+         collective == Collective::kReduceScatter || collective == Collective::kReduceScatterv;
 }
-inline constexpr const char* kTakesMean = "reduce, allreduce and reduce_scatter";
+inline constexpr const char* kTakesMean = "reduce, allreduce, reduce_scatter and reduce_scatterv";
 
 }  // namespace unisono

@@ -41,8 +41,8 @@ Call call_of(Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
   call.dtype = Datatype::kFp32;
   call.count = bytes / element_bytes(call);
   const bool reduces = collective == Collective::kReduce || collective == Collective::kAllreduce ||
-                       collective == Collective::kReduceScatter || collective == Collective::kScan ||
-                       collective == Collective::kExscan;
+                       collective == Collective::kReduceScatter || collective == Collective::kReduceScatterv ||
+                       collective == Collective::kScan || collective == Collective::kExscan;
   if (reduces) call.func = Func::kSum;
   return call;
 }

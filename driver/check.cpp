@@ -61,6 +61,8 @@ Shape shape_of(Collective collective) {
     case Collective::kAllgatherv:
     case Collective::kAlltoallv:
       return {.has_in_place = true, .vector = true};
+    case Collective::kReduceScatterv:
+      return {.reduces = true, .has_in_place = true, .vector = true};
   }
   return {};
 }
@@ -294,7 +296,8 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.count = n;
 
   VectorExtents blocks;
-  if (collective == Collective::kGatherv || collective == Collective::kAllgatherv) {
+  if (collective == Collective::kGatherv || collective == Collective::kAllgatherv ||
+      collective == Collective::kReduceScatterv) {
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, collective == Collective::kAllgatherv || is_root);
     blocks = {checked.recv_counts[rank], 0, received.extent()};

@@ -69,6 +69,7 @@ static_assert(
     UNISONO_ALLTOALLV == static_cast<int>(Collective::kAlltoallv) &&
     UNISONO_SCAN == static_cast<int>(Collective::kScan) && UNISONO_EXSCAN == static_cast<int>(Collective::kExscan) &&
     UNISONO_BARRIER == static_cast<int>(Collective::kBarrier) &&
+    UNISONO_REDUCE_SCATTERV == static_cast<int>(Collective::kReduceScatterv) &&
     UNISONO_PROGRAM == static_cast<int>(Collective::kProgram));
 
 std::string& last_error() {

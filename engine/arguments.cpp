@@ -29,6 +29,7 @@ bool reduces(Collective c) {
     case Collective::kReduce:
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
+    case Collective::kReduceScatterv:
     case Collective::kScan:
     case Collective::kExscan:
       return true;
@@ -68,6 +69,7 @@ bool may_be_in_place(Collective c) {
     case Collective::kReduce:
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
+    case Collective::kReduceScatterv:
     case Collective::kAllgather:
     case Collective::kGather:
     case Collective::kScatter:
@@ -218,7 +220,8 @@ class Admission {
   void vectors() {
     const Collective c = call_.collective;
     const bool sends = c == Collective::kScatterv || c == Collective::kAlltoallv;
-    const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv || c == Collective::kAlltoallv;
+    const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv ||
+                          c == Collective::kReduceScatterv || c == Collective::kAlltoallv;
     if (!sends && !receives) return;
     if (request_.params.data != nullptr) {
       // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.

@@ -135,6 +135,7 @@ bool has_in_place(Collective collective) {
     case Collective::kReduce:
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
+    case Collective::kReduceScatterv:
     case Collective::kAllgather:
     case Collective::kGather:
     case Collective::kScatter:

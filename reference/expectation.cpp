@@ -68,6 +68,9 @@ Expected expected_dst(const Job& job, std::uint32_t rank, std::uint64_t i) {
       return rank == 0 ? untouched : reduce(i, 0, rank);
     case Collective::kReduceScatter:
       return i < n ? reduce(rank * n + i, 0, size) : Expected{};
+    case Collective::kReduceScatterv:
+      if (i >= counts.recv_counts[rank]) return {};
+      return reduce(counts.recv_displacements[rank] + i, 0, size);
     case Collective::kAllgather:
     case Collective::kGather:
       return copy(input_leaf(job, static_cast<std::uint32_t>(i / n), i % n));

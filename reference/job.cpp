@@ -102,7 +102,8 @@ VectorArguments VectorCounts::view() const {
 
 bool is_vector(Collective collective) {
   return collective == Collective::kGatherv || collective == Collective::kScatterv ||
-         collective == Collective::kAllgatherv || collective == Collective::kAlltoallv;
+         collective == Collective::kAllgatherv || collective == Collective::kAlltoallv ||
+         collective == Collective::kReduceScatterv;
 }
 
 bool is_rooted(Collective collective) {
@@ -129,6 +130,7 @@ bool is_reduction(Collective collective) {
     case Collective::kReduce:
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
+    case Collective::kReduceScatterv:
     case Collective::kScan:
     case Collective::kExscan:
       return true;

@@ -208,6 +208,16 @@ def allgatherv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: st
     )
 
 
+def reduce_scatterv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
+    """As reduce_scatter, every rank with another length."""
+    counts = oracle.v_counts(comm.size, n)
+    src = memory.of(data("reduce_scatterv", comm.rank, sum(counts)))
+    dst = memory.empty(counts[comm.rank])
+    total = oracle.reduce("reduce_scatterv", range(comm.size), sum(counts))
+    block = oracle.blocks(total, counts)[comm.rank]
+    return Exercise(lambda: comm.reduce_scatterv(src, counts, dst, SUM, algorithm=algorithm), [(dst, block)])
+
+
 def alltoallv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """As alltoall, every pair with another length."""
     matrix = oracle.v_matrix(comm.size, 2 * n)
@@ -281,6 +291,7 @@ COLLECTIVES = (
     gatherv,
     scatterv,
     allgatherv,
+    reduce_scatterv,
     alltoallv,
     barrier,
 )

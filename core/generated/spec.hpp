@@ -196,6 +196,7 @@ enum class Collective : std::uint8_t {
   kScan = 19,  ///< func over src of ranks 0..r into rank r's dst
   kExscan = 20,  ///< func over src of ranks 0..r-1 into rank r's dst; rank 0's dst is untouched
   kBarrier = 21,  ///< no rank leaves before every rank has entered
+  kReduceScatterv = 22,  ///< reduce_scatter with a count and displacement per rank
   kProgram = 31,  ///< a program given by the user
 };
 
@@ -224,6 +225,7 @@ constexpr const char* name_of(Collective value) {
     case Collective::kScan: return "scan";
     case Collective::kExscan: return "exscan";
     case Collective::kBarrier: return "barrier";
+    case Collective::kReduceScatterv: return "reduce_scatterv";
     case Collective::kProgram: return "program";
   }
   return "?";
@@ -233,7 +235,7 @@ constexpr const char* name_of(Collective value) {
 constexpr bool is_known(Collective value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of Collective, in order of value.
-inline constexpr std::array<Collective, 23> kAllCollective{Collective::kNop, Collective::kCopy, Collective::kCombine, Collective::kSend, Collective::kRecv, Collective::kPut, Collective::kGet, Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter, Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kGatherv, Collective::kScatterv, Collective::kAllgatherv, Collective::kAlltoall, Collective::kAlltoallv, Collective::kScan, Collective::kExscan, Collective::kBarrier, Collective::kProgram};
+inline constexpr std::array<Collective, 24> kAllCollective{Collective::kNop, Collective::kCopy, Collective::kCombine, Collective::kSend, Collective::kRecv, Collective::kPut, Collective::kGet, Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter, Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kGatherv, Collective::kScatterv, Collective::kAllgatherv, Collective::kAlltoall, Collective::kAlltoallv, Collective::kScan, Collective::kExscan, Collective::kBarrier, Collective::kReduceScatterv, Collective::kProgram};
 
 /// Memory a program may name. Bound by the call, so a program holds no address.
 enum class Region : std::uint8_t {

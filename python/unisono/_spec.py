@@ -247,6 +247,8 @@ class Collective(IntEnum):
     EXSCAN = 20
     #: no rank leaves before every rank has entered
     BARRIER = 21
+    #: reduce_scatter with a count and displacement per rank
+    REDUCE_SCATTERV = 22
     #: a program given by the user
     PROGRAM = 31
 

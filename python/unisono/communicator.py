@@ -548,6 +548,35 @@ class Communicator:
         """As `allgatherv`."""
         return self._start(self._allgatherv(src, dst, counts, displacements, options))
 
+    def reduce_scatterv(
+        self,
+        src: Any,
+        counts: Sequence[int],
+        dst: Any = None,
+        op: AnyOp = "sum",
+        *,
+        displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """`op` over all ranks' src; the counts[r] elements at displacements[r] (packed if None) into rank r's dst.
+
+        Every rank gives all counts. In place (src=IN_PLACE), dst has all blocks and receives the result at its begin.
+        """
+        return self._result(self._reduce_scatterv(src, counts, dst, op, displacements, options))
+
+    def reduce_scatterv_async(
+        self,
+        src: Any,
+        counts: Sequence[int],
+        dst: Any = None,
+        op: AnyOp = "sum",
+        *,
+        displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `reduce_scatterv`."""
+        return self._start(self._reduce_scatterv(src, counts, dst, op, displacements, options))
+
     def alltoallv(
         self,
         src: Any,
@@ -757,6 +786,19 @@ class Communicator:
             buffers.allocate((layout.extent(),))
         buffers.need("dst")
         return self._call(Collective.ALLGATHERV, buffers, 0, options, receives=layout)
+
+    def _reduce_scatterv(
+        self, src: Any, counts: Any, dst: Any, op: AnyOp, displacements: Any, options: Options
+    ) -> _Call:
+        layout = self._layout("reduce_scatterv", "", counts, displacements)
+        buffers = _Buffers("reduce_scatterv", src, dst)
+        if not buffers.in_place:
+            buffers.need("src")
+            buffers.allocate(((layout.counts or [0] * self.size)[self.rank],))
+        buffers.need("dst")
+        return self._call(
+            Collective.REDUCE_SCATTERV, buffers, 0, options, op=_op("reduce_scatterv", op), receives=layout
+        )
 
     def _alltoallv(
         self,

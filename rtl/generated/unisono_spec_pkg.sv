@@ -216,6 +216,8 @@ package unisono_spec_pkg;
     CollectiveExscan = 8'd20,
     // no rank leaves before every rank has entered
     CollectiveBarrier = 8'd21,
+    // reduce_scatter with a count and displacement per rank
+    CollectiveReduceScatterv = 8'd22,
     // a program given by the user
     CollectiveProgram = 8'd31
   } collective_e;
@@ -227,8 +229,8 @@ package unisono_spec_pkg;
       CollectivePut, CollectiveGet, CollectiveBcast, CollectiveReduce, CollectiveAllreduce,
       CollectiveReduceScatter, CollectiveAllgather, CollectiveGather, CollectiveScatter,
       CollectiveGatherv, CollectiveScatterv, CollectiveAllgatherv, CollectiveAlltoall,
-      CollectiveAlltoallv, CollectiveScan, CollectiveExscan, CollectiveBarrier, CollectiveProgram:
-      return 1'b1;
+      CollectiveAlltoallv, CollectiveScan, CollectiveExscan, CollectiveBarrier,
+      CollectiveReduceScatterv, CollectiveProgram: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction

@@ -82,7 +82,7 @@ enum {
   UNISONO_BITWISE_XOR = 10,
   UNISONO_MINLOC = 11,
   UNISONO_MAXLOC = 12,
-  UNISONO_AVG = 13 /* of reduce, allreduce and reduce_scatter: the sum, divided by the number of ranks */
+  UNISONO_AVG = 13 /* of reduce, allreduce and reduce_scatter(v): the sum, divided by the number of ranks */
 };
 
 enum {
@@ -108,6 +108,7 @@ enum {
   UNISONO_SCAN = 19,
   UNISONO_EXSCAN = 20,
   UNISONO_BARRIER = 21,
+  UNISONO_REDUCE_SCATTERV = 22,
   UNISONO_PROGRAM = 31
 };
 

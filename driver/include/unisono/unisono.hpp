@@ -63,7 +63,7 @@ enum class Op : int {
   kBitwiseXor = UNISONO_BITWISE_XOR,
   kMinloc = UNISONO_MINLOC,
   kMaxloc = UNISONO_MAXLOC,
-  kAvg = UNISONO_AVG  ///< of reduce, allreduce and reduce_scatter
+  kAvg = UNISONO_AVG  ///< of reduce, allreduce and reduce_scatter(v)
 };
 
 /// Storage of an IEEE 754 binary16 number; arithmetic on it is the caller's.
@@ -699,6 +699,21 @@ class Communicator {
   Request allgatherv_async(const S& src, D&& dst, const Layout& layout, const Options& options = {}) const {
     Prepared call(UNISONO_ALLGATHERV, options);
     call.src(src).dst(dst).receives(layout, size());
+    return start(call);
+  }
+
+  /// reduce_scatter of blocks of layout.counts[r] elements, which stand at layout.displacements[r] of every rank's src;
+  /// block r into rank r's dst. src may be kInPlace: dst then has all blocks and receives the result at its begin.
+  template <Destination D, SourceFor<D> S>
+  void reduce_scatterv(const S& src, D&& dst, const Layout& layout, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE_SCATTERV, options);
+    call.src(src).dst(dst).op(op).receives(layout, size());
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request reduce_scatterv_async(const S& src, D&& dst, const Layout& layout, Op op, const Options& options = {}) const {
+    Prepared call(UNISONO_REDUCE_SCATTERV, options);
+    call.src(src).dst(dst).op(op).receives(layout, size());
     return start(call);
   }
 

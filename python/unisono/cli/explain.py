@@ -22,7 +22,7 @@ OPERATIONS = [
     collective.name.lower() for collective in Collective if Collective.BCAST <= collective <= Collective.BARRIER
 ]
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
-GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv")  # not carried by lanes
+GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv")  # not carried by lanes
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")

@@ -18,13 +18,15 @@ inline std::uint64_t block_count(std::uint64_t n, std::uint32_t from, std::uint3
 
 inline bool is_vector(Collective collective) {
   return collective == Collective::kGatherv || collective == Collective::kScatterv ||
-         collective == Collective::kAllgatherv || collective == Collective::kAlltoallv;
+         collective == Collective::kAllgatherv || collective == Collective::kAlltoallv ||
+         collective == Collective::kReduceScatterv;
 }
 
 inline bool has_func(Collective collective) {
   return collective == Collective::kCombine || collective == Collective::kReduce ||
          collective == Collective::kAllreduce || collective == Collective::kReduceScatter ||
-         collective == Collective::kScan || collective == Collective::kExscan;
+         collective == Collective::kReduceScatterv || collective == Collective::kScan ||
+         collective == Collective::kExscan;
 }
 
 inline bool has_root(Collective collective) {

@@ -96,7 +96,7 @@ TEST(Choice, AdmitsEveryInPlaceCall) {
   for (const Collective collective :
        {Collective::kReduce, Collective::kAllreduce, Collective::kScan, Collective::kExscan, Collective::kReduceScatter,
         Collective::kAllgather, Collective::kGather, Collective::kScatter, Collective::kGatherv, Collective::kScatterv,
-        Collective::kAllgatherv, Collective::kAlltoall, Collective::kAlltoallv}) {
+        Collective::kAllgatherv, Collective::kAlltoall, Collective::kAlltoallv, Collective::kReduceScatterv}) {
     for (const std::uint32_t size : {1U, 2U, 5U, 64U}) {
       Call call = make_call(collective, size, 10);
       call.in_place = true;

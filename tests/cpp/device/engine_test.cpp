@@ -66,7 +66,7 @@ struct Everywhere {
     CallRequest& made = own.request;
     const Collective c = algorithm.collective;
     const bool reduces = c == Collective::kReduce || c == Collective::kAllreduce || c == Collective::kReduceScatter ||
-                         c == Collective::kScan || c == Collective::kExscan;
+                         c == Collective::kReduceScatterv || c == Collective::kScan || c == Collective::kExscan;
     made = request(c, count, root, reduces ? Func::kSum : Func::kNone);
     made.call.in_place = in_place;
     made.algorithm = static_cast<int>(&algorithm - algorithms().data());
@@ -94,7 +94,7 @@ struct Everywhere {
     } else if (c == Collective::kScatterv) {
       extents.send = lay(own.send, own.send_at, [&](std::uint32_t other) { return block(other, 0); });
       extents.own = block(rank, 0);
-    } else if (c == Collective::kGatherv || c == Collective::kAllgatherv) {
+    } else if (c == Collective::kGatherv || c == Collective::kAllgatherv || c == Collective::kReduceScatterv) {
       extents.recv = lay(own.recv, own.recv_at, [&](std::uint32_t other) { return block(other, 0); });
       extents.own = block(rank, 0);
     }

@@ -130,8 +130,8 @@ TEST_F(Refusals, Enumerations) {
   call.op = 0;
   refuses(ErrorCode::kInvalidOp, HasSubstr("no op was given"));
   call = right;
-  call.collective = 22;
-  refuses(ErrorCode::kInvalidArgument, AllOf(HasSubstr("collective 22"), HasSubstr("allreduce")));
+  call.collective = 23;
+  refuses(ErrorCode::kInvalidArgument, AllOf(HasSubstr("collective 23"), HasSubstr("allreduce")));
   call.collective = UNISONO_BCAST;
   refuses(ErrorCode::kInvalidOp, HasSubstr("nothing is reduced"));
 }

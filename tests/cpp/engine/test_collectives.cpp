@@ -163,6 +163,16 @@ void prepare(Case& c, Collective collective, std::uint32_t rank, std::uint32_t s
       }
       break;
     }
+    case Collective::kReduceScatterv: {
+      for (std::uint32_t r = 0; r < size; ++r) c.recv_counts.push_back(block_count(n, r));
+      const std::uint64_t length = lay_out(c.recv_counts, 2, c.recv_displacements);
+      own_input(length, at_dst ? length : c.recv_counts[rank], 0);
+      for (std::uint64_t i = 0; i < c.recv_counts[rank]; ++i) {
+        c.expected_dst.push_back(fold(size, c.recv_displacements[rank] + i));
+      }
+      c.request.call.func = Func::kSum;
+      break;
+    }
     case Collective::kScatterv: {
       for (std::uint32_t r = 0; r < size; ++r) c.send_counts.push_back(block_count(n, r));
       const std::uint64_t length = lay_out(c.send_counts, 3, c.send_displacements);

@@ -40,7 +40,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("a minimum of complex numbers", lambda c: c.allreduce(X.astype(complex), op="min"), unisono.InvalidDatatypeError,
      ["op min is not defined on datatype complex128", "on complex128 are sum, prod"]),
     ("a mean of a prefix", lambda c: c.scan(X, op="avg"), unisono.InvalidOpError,
-     ["scan: op avg", "reduce, allreduce and reduce_scatter"]),
+     ["scan: op avg", "reduce, allreduce, reduce_scatter and reduce_scatterv"]),
     ("a mean of integers", lambda c: c.allreduce(X.astype(int), op="avg"), unisono.InvalidDatatypeError,
      ["op avg is not defined on datatype int64", "it is on fp16"]),
     ("a location in numbers", lambda c: c.allreduce(X, op="minloc"), unisono.InvalidDatatypeError,

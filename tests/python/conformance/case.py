@@ -60,10 +60,10 @@ def _ops_on(dtype: np.dtype[Any]) -> tuple[str, ...]:
 #: The operators that are defined on each datatype.
 OPS: dict[str, tuple[str, ...]] = {name: _ops_on(dtype) for name, dtype in DTYPES.items()}
 AUTOMATIC = "automatic"
-REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
-MEANS = ("reduce", "allreduce", "reduce_scatter")
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatterv", "scan", "exscan")
+MEANS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatterv")
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
-V_COLLECTIVES = ("gatherv", "scatterv", "allgatherv", "alltoallv")
+V_COLLECTIVES = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv")
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,9 @@ def source_elements(case: Case, rank: int) -> int:
             return n * p if rank == case.root else 0
         case "gatherv" | "allgatherv":
             return int(layout(case).counts[0, rank])
+        case "reduce_scatterv":
+            v = layout(case)
+            return _extent(v.counts[0], v.recv_displacements[0])
         case "scatterv":
             v = layout(case)
             return _extent(v.counts[0], v.send_displacements[0]) if rank == case.root else 0
@@ -212,7 +215,7 @@ def destination_elements(case: Case, rank: int) -> int:
         case "allgatherv":
             v = layout(case)
             return _extent(v.counts[0], v.recv_displacements[0])
-        case "scatterv":
+        case "scatterv" | "reduce_scatterv":
             return int(layout(case).counts[0, rank])
         case "alltoallv":
             v = layout(case)
@@ -281,7 +284,7 @@ def buffers(case: Case, rank: int) -> Buffers:
     if is_in_place(case, rank):
         if case.collective in ("scatter", "scatterv"):
             return Buffers(source, None)
-        if case.collective == "reduce_scatter":
+        if case.collective in ("reduce_scatter", "reduce_scatterv"):
             return Buffers(None, source)
         for s, d in in_place_view(case, rank, destination):
             destination[d] = source[s]
@@ -343,6 +346,10 @@ def expected(case: Case, rank: int) -> Array | None:
             out[:] = _reduce(case.op, sources)
         case "reduce_scatter":
             out[:n] = _reduce(case.op, [s[rank * n : rank * n + n] for s in sources])
+        case "reduce_scatterv":
+            v = layout(case)
+            at, count = int(v.recv_displacements[0, rank]), int(v.counts[0, rank])
+            out[:count] = _reduce(case.op, [s[at : at + count] for s in sources])
         case "scan":
             out[:] = _reduce(case.op, sources[: rank + 1])
         case "exscan":
@@ -390,6 +397,9 @@ def compare(case: Case, rank: int, got: Array | None) -> str | None:
         return f"{case}: rank {rank} returned nothing"
     if case.collective == "reduce_scatter":  # in place, what follows the result is undefined
         want, got = want[: case.count], got[: case.count]
+    if case.collective == "reduce_scatterv":
+        count = int(layout(case).counts[0, rank])
+        want, got = want[:count], got[:count]
     if case.exact or case.collective not in REDUCTIONS or want.dtype.kind in "iubV":
         if want.dtype.names is not None:  # what padding holds is seen by nobody
             bad = np.logical_or.reduce([want[name] != got[name] for name in want.dtype.names])

@@ -148,6 +148,9 @@ def launch(comm: Communicator, case: Case, own: Placed, *, blocking: bool) -> Re
             request = operation(src, dst, **options)
         case "gather" | "scatter":
             request = operation(src, dst, **rooted, **options)
+        case "reduce_scatterv":
+            v = layout(case)
+            request = operation(src, v.counts[0], dst, case.op, displacements=v.recv_displacements[0], **options)
         case "gatherv":
             v = layout(case)
             request = operation(src, dst, v.counts[0], displacements=v.recv_displacements[0], **rooted, **options)
@@ -299,7 +302,8 @@ class Cluster:
 
     def admits(self, case: Case) -> bool:
         """What the engines' capability word has; the rest is refused, which `test_rtl` tests by itself."""
-        return not needs_direct_access(case) and case.op != "avg" and not case.dtype.startswith("complex")
+        plain = case.op != "avg" and not case.dtype.startswith("complex") and ":" not in case.algorithm
+        return plain and not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
@@ -318,7 +322,7 @@ def vectors(case: Case) -> list[list[list[int]]]:
     match case.collective:
         case "scatterv":
             return [[v.counts[0].tolist(), v.send_displacements[0].tolist(), [], []] for _ in ranks]
-        case "gatherv" | "allgatherv":
+        case "gatherv" | "allgatherv" | "reduce_scatterv":
             return [[[], [], v.counts[0].tolist(), v.recv_displacements[0].tolist()] for _ in ranks]
         case _:
             sends = v.recv_displacements if case.in_place else v.send_displacements
