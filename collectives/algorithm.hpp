@@ -37,6 +37,8 @@ struct Algorithm {
   void (*fill_params)(const Call& call, const VectorArguments& arguments, std::uint64_t* words) = nullptr;
   /// Its moves reach src and dst of other ranks, so it admits direct calls only (`Call::direct`).
   bool direct = false;
+  /// If it takes a radix (`Call::radix`), the one it has where the user writes its name alone, not as in `knomial:8`.
+  std::uint8_t default_radix = 0;
 };
 
 /// All algorithms, grouped by collective in order of Collective's values. The position of an

@@ -19,6 +19,10 @@ struct Subtree {
   static constexpr Subtree of(const Call& call) {
     return at(call.size, call.root, minus(call.rank, call.root, call.size));
   }
+  /// A node of a tree over `size` ranks; of the call nothing matters, unlike for KnomialSubtree.
+  static constexpr Subtree at(const Call& /*call*/, std::uint32_t size, std::uint32_t root, std::uint32_t relative) {
+    return at(size, root, relative);
+  }
   static constexpr Subtree at(std::uint32_t size, std::uint32_t root, std::uint32_t relative) {
     const std::uint32_t lowest_bit = relative & (~relative + 1);
     const std::uint32_t rest = size - relative;

@@ -29,6 +29,9 @@ struct Call {
   bool in_place = false;  ///< the input stands in dst (see docs/model.md, "In place")
   /// Direct access (docs/model.md): every rank has entered the call, and every rank can reach src and dst of all.
   bool direct = false;
+  /// Of an algorithm that takes one: 2 to 255, or 0 for its default (Algorithm::default_radix), which is never written
+  /// out. 0 with all others.
+  std::uint8_t radix = 0;
   std::uint32_t rank = 0;        ///< this rank, 0 .. size-1
   std::uint32_t size = 1;        ///< ranks of the communicator
   std::uint32_t root = 0;        ///< root; the peer for send, recv, put and get

@@ -45,6 +45,7 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms)
     put(terms.eager_limit, 4);
     put(static_cast<std::uint64_t>(terms.wire_dtype), 1);
     put(terms.op, 4);
+    put(call.radix, 1);
   }
   const std::uint32_t crc = crc32c(bytes);
   return crc != 0 ? crc : 1;

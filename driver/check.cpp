@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/algorithm_name.hpp"
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
 #include "driver/objects.hpp"
@@ -179,7 +180,8 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
   call.size = communicator.size;
   call.group_size = communicator.group_size;
   if (given.algorithm == nullptr) return;
-  const std::string name = given.algorithm;
+  const AlgorithmName written(given.algorithm);
+  const std::string& name = written.name;
   if (name.empty() || name == "auto") return;
   request.algorithm = find_algorithm(call.collective, name.c_str());
   if (request.algorithm < 0) {
@@ -192,6 +194,10 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
                     (all.empty() ? "the operation has none to choose from" : "there are " + all));
   }
   const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(request.algorithm)];
+  if (const std::string wrong = written.fault(algorithm); !wrong.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, operation + ": " + wrong);
+  }
+  request.call.radix = call.radix = written.radix_of_call(algorithm);
   call.direct = algorithm.direct;
   if (needs_order(call.func) && !algorithm.ordered) {
     throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name +

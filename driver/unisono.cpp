@@ -665,4 +665,9 @@ size_t unisono_algorithms(size_t index, unisono_algorithm_info* info) {
   return table.size();
 }
 
+uint32_t unisono_algorithm_radix(size_t index) {
+  const auto table = algorithms();
+  return index < table.size() ? table[index].default_radix : 0;
+}
+
 }  // extern "C"

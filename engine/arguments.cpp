@@ -333,6 +333,7 @@ class Admission {
                                           "share none");
     }
     call_.direct = chosen.direct;
+    radix(chosen);
     if (chosen.admits != nullptr && !chosen.admits(call_)) {
       refuse(ErrorCode::kUnsupported,
              std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);
@@ -348,6 +349,23 @@ class Admission {
       state_.program = communicator_.cache->get(chosen, call_, communicator_.capability);
     } catch (const Error& error) {
       refuse(error.code(), std::string("algorithm ") + chosen.name + ": " + error.what());
+    }
+  }
+
+  /// The default radix is 0, so that equal calls have equal signatures.
+  void radix(const Algorithm& chosen) {
+    if (call_.radix == chosen.default_radix) call_.radix = 0;
+    if (call_.radix == 0) return;
+    if (chosen.default_radix == 0 || call_.radix < 2) {
+      refuse(ErrorCode::kInvalidArgument,
+             std::string("algorithm ") + chosen.name +
+                 (chosen.default_radix != 0 ? " has a radix of 2 to 255" : " has no radix") + "; " +
+                 std::to_string(call_.radix) + " was given");
+    }
+    if (!communicator_.capability.radices) {
+      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name + " with radix " +
+                                          std::to_string(call_.radix) + ": the engine of some member has radix " +
+                                          std::to_string(chosen.default_radix) + " only");
     }
   }
 

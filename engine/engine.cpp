@@ -76,6 +76,7 @@ Capability capability_of_engine() {
   capability.rendezvous = true;
   capability.programs = true;
   capability.lanes = true;
+  capability.radices = true;
   return capability;
 }
 

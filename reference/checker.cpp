@@ -210,6 +210,9 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
     }
     sort_unique(roots);
   }
+  std::vector<std::uint8_t> radices{0};
+  if (algorithm.default_radix != 0)
+    radices = options.radices.empty() ? std::vector<std::uint8_t>{0, 2, 3, 5, 8} : options.radices;
   std::vector<std::uint32_t> groups = options.group_sizes;
   if (groups.empty()) {
     groups.push_back(0);
@@ -220,11 +223,13 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
     }
     sort_unique(groups);
   }
+  std::vector<std::pair<bool, std::uint8_t>> forms;
+  for (const std::uint8_t radix : radices) forms.insert(forms.end(), {{false, radix}, {true, radix}});
   std::vector<CheckedCall> calls;
   for (const std::uint64_t count : counts) {
     for (const std::uint32_t root : roots) {
       for (const std::uint32_t group : groups) {
-        for (const bool in_place : {false, true}) {
+        for (const auto& [in_place, radix] : forms) {
           if (in_place && (!options.in_place || !has_in_place(collective))) continue;
           Call call;
           call.collective = collective;
@@ -236,6 +241,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
           call.size = size;
           call.root = root;
           call.group_size = group;
+          call.radix = radix;
           call.count = count;
           if (point) {
             // The origin is the rank before its peer; a rank is no peer of its own.

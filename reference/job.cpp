@@ -284,6 +284,7 @@ std::string describe(const Job& job) {
   const Call& call = job.call;
   out << name_of(call.collective);
   if (job.algorithm != nullptr) out << ' ' << job.algorithm->name;
+  if (call.radix != 0) out << ':' << static_cast<unsigned>(call.radix);
   out << ", " << job.size() << (job.size() == 1 ? " rank" : " ranks");
   if (job.algorithm == nullptr) return out.str();
   if (is_vector(call.collective)) {

@@ -368,13 +368,20 @@ bool touches_beyond(const Job& job, std::uint32_t rank, std::uint64_t bytes) {
   return false;
 }
 
-// Whether two moves may have messages of the same direction with the same peer; lists count as all peers.
-bool share_a_peer(const Move& a, const Move& b) {
+// Whether two moves of a program have messages of the same direction with the same peer.
+bool share_a_peer(const Program& program, const Move& a, const Move& b) {
+  const auto peers = [&](PeerMode mode, std::uint32_t peer) -> std::vector<std::uint32_t> {
+    if (mode == PeerMode::kRank) return {peer};
+    const auto first = program.pool.begin() + peer + 1;
+    return {first, first + program.pool[peer]};
+  };
+  const auto meet = [](const std::vector<std::uint32_t>& x, const std::vector<std::uint32_t>& y) {
+    return std::find_first_of(x.begin(), x.end(), y.begin(), y.end()) != x.end();
+  };
   const bool sends = a.remote.kind == RemoteKind::kMessage && b.remote.kind == RemoteKind::kMessage;
   const bool arrive = a.op1.kind == OperandKind::kArrival && b.op1.kind == OperandKind::kArrival;
-  const auto one = [](PeerMode x, PeerMode y) { return x == PeerMode::kRank && y == PeerMode::kRank; };
-  return (sends && !(one(a.remote.mode, b.remote.mode) && a.remote.peer != b.remote.peer)) ||
-         (arrive && !(one(a.arrival.mode, b.arrival.mode) && a.arrival.peer != b.arrival.peer));
+  return (sends && meet(peers(a.remote.mode, a.remote.peer), peers(b.remote.mode, b.remote.peer))) ||
+         (arrive && meet(peers(a.arrival.mode, a.arrival.peer), peers(b.arrival.mode, b.arrival.peer)));
 }
 
 // Bytes of a region of the rank that runs a move.
@@ -392,18 +399,20 @@ Bytes bytes_at(const Job& job, std::uint32_t rank, const Move& move, const Opera
   return {slot.region, begin, begin + count * bytes_of(move.dtype)};
 }
 
-// Whether an earlier move of the rank has copied `from` to `to`, and nothing writes either of them after it.
-bool is_copy(const Job& job, std::uint32_t rank, std::uint32_t before, const Bytes& from, const Bytes& to) {
+// Whether an earlier move of the rank has copied `from` to `to`, and no move between that one and `end` writes either.
+bool is_copy(const Job& job, std::uint32_t rank, std::uint32_t before, std::size_t end, const Bytes& from,
+             const Bytes& to) {
   const auto& moves = job.programs[rank].moves;
   for (std::uint32_t i = 0; i < before; ++i) {
     const Move& copy = moves[i];
     if (!memory(copy.op0) || copy.op1.kind != OperandKind::kNone || !memory(copy.local)) continue;
     if (bytes_at(job, rank, copy, copy.op0) != from || bytes_at(job, rank, copy, copy.local) != to) continue;
-    return std::none_of(moves.begin() + i + 1, moves.end(), [&](const Move& later) {
-      if (!memory(later.local)) return false;
-      const Bytes written = bytes_at(job, rank, later, later.local);
-      return written.meets(from) || written.meets(to);
-    });
+    return std::none_of(moves.begin() + i + 1, moves.begin() + static_cast<std::ptrdiff_t>(end),
+                        [&](const Move& later) {
+                          if (!memory(later.local)) return false;
+                          const Bytes written = bytes_at(job, rank, later, later.local);
+                          return written.meets(from) || written.meets(to);
+                        });
   }
   return false;
 }
@@ -494,13 +503,16 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       if (!EventGraph(mutant.job).first_unordered())
         return "the signal is redundant: all accesses and exits are ordered";
       return std::nullopt;
+    case Mutation::kWrongRegion:
     case Mutation::kOtherChunk:
     case Mutation::kOperandOffset: {
       const Move& was = original.programs[mutant.rank].moves[mutant.move];
       const Move& is = mutant.job.programs[mutant.rank].moves[mutant.move];
       if (is.op0 != was.op0 && is.local == was.local &&
-          is_copy(original, mutant.rank, mutant.move, bytes_at(original, mutant.rank, is, is.op0),
-                  bytes_at(original, mutant.rank, was, was.op0)) &&
+          // Where the region is another one, what is written later is so after the operand was read, or it would show.
+          is_copy(original, mutant.rank, mutant.move,
+                  mutant.mutation == Mutation::kWrongRegion ? mutant.move : original.programs[mutant.rank].moves.size(),
+                  bytes_at(original, mutant.rank, is, is.op0), bytes_at(original, mutant.rank, was, was.op0)) &&
           !EventGraph(mutant.job).first_unordered()) {
         return "the operand is taken from where it had been copied from";
       }
@@ -517,14 +529,15 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       }
       return std::nullopt;
     case Mutation::kExchangeMoves: {
-      const auto& moves = original.programs[mutant.rank].moves;
+      const Program& program = original.programs[mutant.rank];
+      const auto& moves = program.moves;
       const Move& second = moves[mutant.move + 1];
       const bool linked =
           (second.dependencies & 1U) != 0 || second.segment_dependency0 == 1 || second.segment_dependency1 == 1;
-      if (!linked && !share_a_peer(moves[mutant.move], second)) {
+      if (!linked && !share_a_peer(program, moves[mutant.move], second)) {
         return "no link and no common peer: program order has no other meaning";
       }
-      if (!share_a_peer(moves[mutant.move], second) && moves.size() <= kWindow &&
+      if (!share_a_peer(program, moves[mutant.move], second) && moves.size() <= kWindow &&
           !EventGraph(mutant.job).first_unordered()) {
         return "no common peer, and all accesses stay ordered";
       }

@@ -25,7 +25,13 @@ std::uint32_t allgather_flat_steps(const Call& call);
 void allgather_flat_step(const Call& call, std::uint32_t s, Emit& emit);
 bool allgather_flat_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 5> kAllgather{{
+std::uint32_t allgather_recursive_exchange_steps(const Call& call);
+void allgather_recursive_exchange_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t allgather_two_level_steps(const Call& call);
+void allgather_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 7> kAllgather{{
     {.collective = Collective::kAllgather,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
@@ -75,6 +81,26 @@ inline constexpr std::array<Algorithm, 5> kAllgather{{
      .steps = allgather_flat_steps,
      .step = allgather_flat_step,
      .admits = allgather_flat_admits},
+    {.collective = Collective::kAllgather,
+     .name = "recursive_exchange",
+     .source = "Bruck et al., IEEE TPDS 1997 (k-1 ports); without its rotation",
+     .restriction = "",
+     .cost = "ceil(log_k P) alpha + (P-1) n beta, n bytes a block, with k-1 ports",
+     .summary = "As bruck, k-1 partners in a round; k is the radix, as in recursive_exchange:8, or 4.",
+     .ordered = true,
+     .steps = allgather_recursive_exchange_steps,
+     .step = allgather_recursive_exchange_step,
+     .default_radix = 4},
+    {.collective = Collective::kAllgather,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost =
+         "with groups of g: 2 alpha + (P+g-1) n beta within, (P/g - 1) alpha + (P-g) n beta between, n bytes a block",
+     .summary = "To the leaders of groups, around the ring of leaders, back into the groups as ranges come.",
+     .ordered = true,
+     .steps = allgather_two_level_steps,
+     .step = allgather_two_level_step},
 }};
 
 }  // namespace unisono::collectives

@@ -40,7 +40,14 @@ void allreduce_flat_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t allreduce_flat_scratch_bytes(const Call& call);
 bool allreduce_flat_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 8> kAllreduce{{
+std::uint32_t allreduce_knomial_steps(const Call& call);
+void allreduce_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t allreduce_recursive_multiplying_steps(const Call& call);
+void allreduce_recursive_multiplying_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allreduce_recursive_multiplying_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 10> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -122,6 +129,29 @@ inline constexpr std::array<Algorithm, 8> kAllreduce{{
      .step = allreduce_flat_step,
      .scratch_bytes = allreduce_flat_scratch_bytes,
      .admits = allreduce_flat_admits},
+    {.collective = Collective::kAllreduce,
+     .name = "knomial",
+     .source = "k-nomial trees of MPICH and UCC",
+     .restriction = "",
+     .cost = "2 ceil(log_k P) (alpha + (k-1) n beta) + ceil(log_k P) (k-1) n gamma",
+     .summary =
+         "As reduce_bcast, over a tree with up to k-1 children on each level; k is the radix, as in knomial:8, or 4.",
+     .ordered = true,
+     .steps = allreduce_knomial_steps,
+     .step = allreduce_knomial_step,
+     .default_radix = 4},
+    {.collective = Collective::kAllreduce,
+     .name = "recursive_multiplying",
+     .source = "Ruefenacht, Bull and Booth, Parallel Computing 2017",
+     .restriction = "",
+     .cost = "ceil(log_k P) (alpha + (k-1) n beta + (k-1) n gamma); where ranks are left over 2 alpha + 2 n beta + n "
+             "gamma more",
+     .summary = "As recursive_doubling, k partners in a round; k is the radix, as in recursive_multiplying:8, or 4.",
+     .ordered = true,
+     .steps = allreduce_recursive_multiplying_steps,
+     .step = allreduce_recursive_multiplying_step,
+     .scratch_bytes = allreduce_recursive_multiplying_scratch_bytes,
+     .default_radix = 4},
 }};
 
 }  // namespace unisono::collectives

@@ -14,16 +14,22 @@ std::uint32_t barrier_flat_steps(const Call& call);
 void barrier_flat_step(const Call& call, std::uint32_t s, Emit& emit);
 bool barrier_flat_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 2> kBarrier{{
+std::uint32_t barrier_two_level_steps(const Call& call);
+void barrier_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 3> kBarrier{{
     {.collective = Collective::kBarrier,
      .name = "dissemination",
-     .source = "Hensgen, Finkel and Manber, IJPP 1988",
+     .source = "Hensgen, Finkel and Manber, IJPP 1988; Hoefler et al., IPDPS 2006 (k-1 signals in a round)",
      .restriction = "",
-     .cost = "ceil(log2 P) alpha",
-     .summary = "In round k each rank signals the rank 2^k to its right, once it has heard from all rounds before.",
+     .cost = "ceil(log_k P) alpha",
+     .summary = "In round s each rank signals k-1 ranks k^s apart, once it has heard from all rounds before; k is the "
+                "radix, as "
+                "in dissemination:4, or 2.",
      .ordered = true,
      .steps = barrier_dissemination_steps,
-     .step = barrier_dissemination_step},
+     .step = barrier_dissemination_step,
+     .default_radix = 2},
     {.collective = Collective::kBarrier,
      .name = "flat",
      .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
@@ -34,6 +40,15 @@ inline constexpr std::array<Algorithm, 2> kBarrier{{
      .steps = barrier_flat_steps,
      .step = barrier_flat_step,
      .admits = barrier_flat_admits},
+    {.collective = Collective::kBarrier,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost = "with groups: 2 alpha within, ceil(log2) of their number times alpha between",
+     .summary = "Groups signal their leaders, leaders each other, and back.",
+     .ordered = true,
+     .steps = barrier_two_level_steps,
+     .step = barrier_two_level_step},
 }};
 
 }  // namespace unisono::collectives

@@ -23,7 +23,13 @@ std::uint32_t bcast_direct_steps(const Call& call);
 void bcast_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 bool bcast_direct_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 5> kBcast{{
+std::uint32_t bcast_knomial_steps(const Call& call);
+void bcast_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t bcast_two_level_steps(const Call& call);
+void bcast_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 7> kBcast{{
     {.collective = Collective::kBcast,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (one-to-all)",
@@ -71,6 +77,25 @@ inline constexpr std::array<Algorithm, 5> kBcast{{
      .step = bcast_direct_step,
      .admits = bcast_direct_admits,
      .direct = true},
+    {.collective = Collective::kBcast,
+     .name = "knomial",
+     .source = "k-nomial trees of MPICH and UCC",
+     .restriction = "",
+     .cost = "ceil(log_k P) (alpha + (k-1) n beta); large vectors stream through the tree",
+     .summary = "A tree with up to k-1 children on each level; k is the radix, as in knomial:8, or 4.",
+     .ordered = true,
+     .steps = bcast_knomial_steps,
+     .step = bcast_knomial_step,
+     .default_radix = 4},
+    {.collective = Collective::kBcast,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost = "with groups of g: ceil(log2 P/g) (alpha + n beta) + alpha + (g-1) n beta",
+     .summary = "Between groups over a tree of their leaders, then within each group.",
+     .ordered = true,
+     .steps = bcast_two_level_steps,
+     .step = bcast_two_level_step},
 }};
 
 }  // namespace unisono::collectives

@@ -18,7 +18,15 @@ std::uint32_t gather_direct_steps(const Call& call);
 void gather_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 bool gather_direct_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 3> kGather{{
+std::uint32_t gather_knomial_steps(const Call& call);
+void gather_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t gather_knomial_scratch_bytes(const Call& call);
+
+std::uint32_t gather_two_level_steps(const Call& call);
+void gather_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t gather_two_level_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 5> kGather{{
     {.collective = Collective::kGather,
      .name = "linear",
      .source = "folklore",
@@ -49,6 +57,27 @@ inline constexpr std::array<Algorithm, 3> kGather{{
      .step = gather_direct_step,
      .admits = gather_direct_admits,
      .direct = true},
+    {.collective = Collective::kGather,
+     .name = "knomial",
+     .source = "k-nomial trees of MPICH and UCC",
+     .restriction = "",
+     .cost = "ceil(log_k P) (k-1) alpha + (P-1) n beta, n bytes a block",
+     .summary = "As binomial, with up to k-1 children on each level; k is the radix, as in knomial:8, or 4.",
+     .ordered = true,
+     .steps = gather_knomial_steps,
+     .step = gather_knomial_step,
+     .scratch_bytes = gather_knomial_scratch_bytes,
+     .default_radix = 4},
+    {.collective = Collective::kGather,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost = "with groups of g: 2 alpha + (P-1) n beta, n bytes a block",
+     .summary = "The leader of a group collects its blocks and sends them as one message.",
+     .ordered = true,
+     .steps = gather_two_level_steps,
+     .step = gather_two_level_step,
+     .scratch_bytes = gather_two_level_scratch_bytes},
 }};
 
 }  // namespace unisono::collectives

@@ -21,7 +21,13 @@ void reduce_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t reduce_direct_scratch_bytes(const Call& call);
 bool reduce_direct_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 4> kReduce{{
+std::uint32_t reduce_knomial_steps(const Call& call);
+void reduce_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
+
+std::uint32_t reduce_two_level_steps(const Call& call);
+void reduce_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 6> kReduce{{
     {.collective = Collective::kReduce,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (all-to-one)",
@@ -62,6 +68,25 @@ inline constexpr std::array<Algorithm, 4> kReduce{{
      .scratch_bytes = reduce_direct_scratch_bytes,
      .admits = reduce_direct_admits,
      .direct = true},
+    {.collective = Collective::kReduce,
+     .name = "knomial",
+     .source = "k-nomial trees of MPICH and UCC",
+     .restriction = "",
+     .cost = "ceil(log_k P) (alpha + (k-1) n beta + (k-1) n gamma); large vectors stream through the tree",
+     .summary = "Trees with up to k-1 children on each level, in rank order; k is the radix, as in knomial:8, or 4.",
+     .ordered = true,
+     .steps = reduce_knomial_steps,
+     .step = reduce_knomial_step,
+     .default_radix = 4},
+    {.collective = Collective::kReduce,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost = "with groups of g: alpha + (g-1) (n beta + n gamma) + ceil(log2 P/g) (alpha + n beta + n gamma)",
+     .summary = "Within each group, then over trees of their leaders, in rank order.",
+     .ordered = true,
+     .steps = reduce_two_level_steps,
+     .step = reduce_two_level_step},
 }};
 
 }  // namespace unisono::collectives

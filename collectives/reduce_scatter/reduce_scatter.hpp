@@ -22,7 +22,11 @@ std::uint32_t reduce_scatter_direct_steps(const Call& call);
 void reduce_scatter_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 bool reduce_scatter_direct_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 4> kReduceScatter{{
+std::uint32_t reduce_scatter_two_level_steps(const Call& call);
+void reduce_scatter_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_scatter_two_level_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 5> kReduceScatter{{
     {.collective = Collective::kReduceScatter,
      .name = "ring",
      .source = "Patarasuk and Yuan, JPDC 2009 (first half of the ring all-reduce)",
@@ -66,6 +70,16 @@ inline constexpr std::array<Algorithm, 4> kReduceScatter{{
      .step = reduce_scatter_direct_step,
      .admits = reduce_scatter_direct_admits,
      .direct = true},
+    {.collective = Collective::kReduceScatter,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost = "with groups of g: 2 alpha + (g-1) (P+1) n beta within, (P/g - 1) (alpha + g n beta + g n gamma) between",
+     .summary = "Groups are folded at their leaders, ranges of blocks between these, in rank order, and handed out.",
+     .ordered = true,
+     .steps = reduce_scatter_two_level_steps,
+     .step = reduce_scatter_two_level_step,
+     .scratch_bytes = reduce_scatter_two_level_scratch_bytes},
 }};
 
 }  // namespace unisono::collectives

@@ -18,7 +18,15 @@ std::uint32_t scatter_direct_steps(const Call& call);
 void scatter_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 bool scatter_direct_admits(const Call& call);
 
-inline constexpr std::array<Algorithm, 3> kScatter{{
+std::uint32_t scatter_knomial_steps(const Call& call);
+void scatter_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t scatter_knomial_scratch_bytes(const Call& call);
+
+std::uint32_t scatter_two_level_steps(const Call& call);
+void scatter_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t scatter_two_level_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 5> kScatter{{
     {.collective = Collective::kScatter,
      .name = "linear",
      .source = "folklore",
@@ -49,6 +57,27 @@ inline constexpr std::array<Algorithm, 3> kScatter{{
      .step = scatter_direct_step,
      .admits = scatter_direct_admits,
      .direct = true},
+    {.collective = Collective::kScatter,
+     .name = "knomial",
+     .source = "k-nomial trees of MPICH and UCC",
+     .restriction = "",
+     .cost = "ceil(log_k P) (k-1) alpha + (P-1) n beta, n bytes a block",
+     .summary = "As binomial, with up to k-1 children on each level; k is the radix, as in knomial:8, or 4.",
+     .ordered = true,
+     .steps = scatter_knomial_steps,
+     .step = scatter_knomial_step,
+     .scratch_bytes = scatter_knomial_scratch_bytes,
+     .default_radix = 4},
+    {.collective = Collective::kScatter,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000",
+     .restriction = "",
+     .cost = "with groups of g: 2 alpha + (P-1) n beta, n bytes a block",
+     .summary = "The leader of a group gets its blocks as one message and hands them out.",
+     .ordered = true,
+     .steps = scatter_two_level_steps,
+     .step = scatter_two_level_step,
+     .scratch_bytes = scatter_two_level_scratch_bytes},
 }};
 
 }  // namespace unisono::collectives

@@ -1339,6 +1339,7 @@ struct CallDescriptor {
   bool dst_host{};  ///< dst is in host memory
   bool src_stream{};  ///< src is a stream; src_address holds the port
   bool dst_stream{};  ///< dst is a stream; dst_address holds the port
+  std::uint8_t radix{};  ///< radix of an algorithm that takes one; 0 = its default, and all that engines without `radices` take
   std::uint32_t communicator{};  ///< communicator number
   std::uint32_t root{};  ///< root, or peer for point to point
   std::uint32_t tag{};  ///< user tag
@@ -1373,6 +1374,7 @@ constexpr std::array<std::uint64_t, 16> encode(const CallDescriptor& value) {
   words[0] |= (static_cast<std::uint64_t>(value.dst_host) & 0x1U) << 42U;
   words[0] |= (static_cast<std::uint64_t>(value.src_stream) & 0x1U) << 43U;
   words[0] |= (static_cast<std::uint64_t>(value.dst_stream) & 0x1U) << 44U;
+  words[0] |= (static_cast<std::uint64_t>(value.radix) & 0xffU) << 48U;
   words[1] |= (static_cast<std::uint64_t>(value.communicator) & 0xffffffffU) << 0U;
   words[1] |= (static_cast<std::uint64_t>(value.root) & 0xffffffffU) << 32U;
   words[2] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffffU) << 0U;
@@ -1407,6 +1409,7 @@ constexpr CallDescriptor decode_call_descriptor(const std::array<std::uint64_t, 
   value.dst_host = ((words[0] >> 42U) & 0x1U) != 0;
   value.src_stream = ((words[0] >> 43U) & 0x1U) != 0;
   value.dst_stream = ((words[0] >> 44U) & 0x1U) != 0;
+  value.radix = static_cast<std::uint8_t>((words[0] >> 48U) & 0xffU);
   value.communicator = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
   value.root = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
   value.tag = static_cast<std::uint32_t>((words[2]) & 0xffffffffU);
@@ -1459,6 +1462,7 @@ struct Capability {
   bool programs{};  ///< loaded programs
   std::uint8_t log2_max_segment{};  ///< largest segment in bytes, log2
   bool lanes{};  ///< lanes: messages in single cache lines of memory that all members share
+  bool radices{};  ///< algorithms that take a radix, with any; else with their default
   friend constexpr bool operator==(const Capability&, const Capability&) = default;
 };
 
@@ -1478,6 +1482,7 @@ constexpr std::array<std::uint64_t, 1> encode(const Capability& value) {
   words[0] |= (static_cast<std::uint64_t>(value.programs) & 0x1U) << 55U;
   words[0] |= (static_cast<std::uint64_t>(value.log2_max_segment) & 0x1fU) << 56U;
   words[0] |= (static_cast<std::uint64_t>(value.lanes) & 0x1U) << 61U;
+  words[0] |= (static_cast<std::uint64_t>(value.radices) & 0x1U) << 62U;
   return words;
 }
 
@@ -1497,6 +1502,7 @@ constexpr Capability decode_capability(const std::array<std::uint64_t, 1>& words
   value.programs = ((words[0] >> 55U) & 0x1U) != 0;
   value.log2_max_segment = static_cast<std::uint8_t>((words[0] >> 56U) & 0x1fU);
   value.lanes = ((words[0] >> 61U) & 0x1U) != 0;
+  value.radices = ((words[0] >> 62U) & 0x1U) != 0;
   return value;
 }
 

@@ -664,6 +664,7 @@ class DeviceEngine::Impl {
     descriptor.dtype = call.dtype;
     descriptor.in_place = call.in_place;
     descriptor.communicator = work.group->position;
+    descriptor.radix = call.radix;
     descriptor.root = call.root;
     descriptor.tag = work.point_to_point() ? work.call->tag : 0;
     const auto used = std::chrono::duration_cast<microseconds>(device->now() - work.submitted);

@@ -427,6 +427,7 @@ class FunctionalDevice::Impl {
     request.call.dtype = call.dtype;
     request.call.in_place = call.in_place;
     request.call.root = call.root;
+    request.call.radix = call.radix;
     request.call.count = call.count;
     request.algorithm = call.algorithm == 0 ? -1 : static_cast<int>(call.algorithm) - 1;
     request.tag = call.tag;
@@ -607,6 +608,7 @@ Capability FunctionalDevice::usual_capability() {
   capability.rendezvous = true;
   capability.remote_memory = true;
   capability.programs = true;
+  capability.radices = true;
   capability.log2_max_segment = 13;
   return capability;
 }

@@ -591,6 +591,7 @@ void bind_calls(nb::module_& module) {
           entry["cost"] = info.cost;
           entry["summary"] = info.summary;
           entry["ordered"] = info.ordered != 0;
+          entry["radix"] = unisono_algorithm_radix(i);
           table.append(entry);
         }
         return table;

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "collectives/algorithm_name.hpp"
 #include "collectives/record.hpp"
 #include "core/program_file.hpp"
 #include "driver/lowered_check.hpp"
@@ -29,9 +30,19 @@ namespace unisono::python {
 
 namespace {
 
-const Algorithm& algorithm_of(int collective, const std::string& name) {
+/// The algorithm of a name, which may bring a radix.
+const Algorithm& algorithm_of(int collective, const std::string& text, std::uint8_t* radix = nullptr) {
+  const AlgorithmName written(text);
+  const std::string& name = written.name;
   const int index = find_algorithm(static_cast<Collective>(collective), name.c_str());
-  if (index >= 0) return algorithms()[static_cast<std::size_t>(index)];
+  if (index >= 0) {
+    const Algorithm& found = algorithms()[static_cast<std::size_t>(index)];
+    if (const std::string wrong = written.fault(found); !wrong.empty()) {
+      raise(ErrorCode::kInvalidArgument, std::string(name_of(static_cast<Collective>(collective))) + ": " + wrong);
+    }
+    if (radix != nullptr) *radix = written.radix_of_call(found);
+    return found;
+  }
   std::string known;
   for (const Algorithm& algorithm : algorithms()) {
     if (static_cast<int>(algorithm.collective) == collective)
@@ -90,7 +101,7 @@ std::vector<reference::VectorCounts> vectors_of(const std::vector<std::vector<Co
 
 /// The named algorithm; `call` becomes a direct one if that is what the algorithm is for.
 const Algorithm& admitting(int collective, const std::string& name, Call& call) {
-  const Algorithm& algorithm = algorithm_of(collective, name);
+  const Algorithm& algorithm = algorithm_of(collective, name, &call.radix);
   call.direct = algorithm.direct;
   if (algorithm.admits != nullptr && !algorithm.admits(call)) {
     raise(ErrorCode::kUnsupported, name + " does not admit this call of " + std::to_string(call.size) +
@@ -224,7 +235,7 @@ void bind_reference(nb::module_& module) {
          const std::vector<nb::object>& dst, const std::vector<std::vector<Counts>>& layouts, const std::string& policy,
          std::uint64_t seed) {
         Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
-        const Algorithm& chosen = algorithm_of(collective, algorithm);
+        const Algorithm& chosen = algorithm_of(collective, algorithm, &call.radix);
         call.direct = chosen.direct;
         const reference::Policy how = policy_of(policy, seed);
         if (src.size() != size || dst.size() != size) {
@@ -252,8 +263,10 @@ void bind_reference(nb::module_& module) {
       "check_algorithm",
       [](int collective, const std::string& algorithm, const std::vector<std::uint32_t>& ranks, std::uint32_t schedules,
          std::uint64_t seed) {
-        const Algorithm& chosen = algorithm_of(collective, algorithm);
+        std::uint8_t radix = 0;
+        const Algorithm& chosen = algorithm_of(collective, algorithm, &radix);
         reference::CheckOptions options;
+        if (radix != 0) options.radices = {radix};
         options.ranks = ranks;
         options.schedules = schedules;
         options.seed = seed;

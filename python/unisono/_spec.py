@@ -1262,6 +1262,8 @@ class CallDescriptor:
     src_stream: bool = False
     #: dst is a stream; dst_address holds the port
     dst_stream: bool = False
+    #: radix of an algorithm that takes one; 0 = its default, and all that engines without `radices` take
+    radix: int = 0
     #: communicator number
     communicator: int = 0
     #: root, or peer for point to point
@@ -1312,6 +1314,7 @@ class CallDescriptor:
         raw |= _flag(self.dst_host, "CallDescriptor.dst_host") << 42
         raw |= _flag(self.src_stream, "CallDescriptor.src_stream") << 43
         raw |= _flag(self.dst_stream, "CallDescriptor.dst_stream") << 44
+        raw |= _unsigned(self.radix, 8, "CallDescriptor.radix") << 48
         raw |= _unsigned(self.communicator, 32, "CallDescriptor.communicator") << 64
         raw |= _unsigned(self.root, 32, "CallDescriptor.root") << 96
         raw |= _unsigned(self.tag, 32, "CallDescriptor.tag") << 128
@@ -1336,7 +1339,8 @@ class CallDescriptor:
     def decode(cls, data: builtins.bytes) -> CallDescriptor:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 128, "CallDescriptor")
-        _zero(raw, 45, 19, "CallDescriptor.reserved0")
+        _zero(raw, 45, 3, "CallDescriptor.reserved0")
+        _zero(raw, 56, 8, "CallDescriptor.reserved1")
         _zero(raw, 960, 64, "CallDescriptor.reserved2")
         return cls(
             collective=_enumerator(Collective, _bits(raw, 0, 8), "CallDescriptor.collective"),
@@ -1349,6 +1353,7 @@ class CallDescriptor:
             dst_host=_bits(raw, 42, 1) != 0,
             src_stream=_bits(raw, 43, 1) != 0,
             dst_stream=_bits(raw, 44, 1) != 0,
+            radix=_bits(raw, 48, 8),
             communicator=_bits(raw, 64, 32),
             root=_bits(raw, 96, 32),
             tag=_bits(raw, 128, 32),
@@ -1403,6 +1408,8 @@ class Capability:
     log2_max_segment: int = 0
     #: lanes: messages in single cache lines of memory that all members share
     lanes: bool = False
+    #: algorithms that take a radix, with any; else with their default
+    radices: bool = False
 
     def encode(self) -> builtins.bytes:
         """The 8 little-endian bytes; ValueError if a field's value is not allowed."""
@@ -1420,13 +1427,14 @@ class Capability:
         raw |= _flag(self.programs, "Capability.programs") << 55
         raw |= _unsigned(self.log2_max_segment, 5, "Capability.log2_max_segment") << 56
         raw |= _flag(self.lanes, "Capability.lanes") << 61
+        raw |= _flag(self.radices, "Capability.radices") << 62
         return raw.to_bytes(8, "little")
 
     @classmethod
     def decode(cls, data: builtins.bytes) -> Capability:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 8, "Capability")
-        _zero(raw, 62, 2, "Capability.reserved0")
+        _zero(raw, 63, 1, "Capability.reserved0")
         return cls(
             version=_bits(raw, 0, 8),
             datatypes=_bits(raw, 8, 24),
@@ -1441,6 +1449,7 @@ class Capability:
             programs=_bits(raw, 55, 1) != 0,
             log2_max_segment=_bits(raw, 56, 5),
             lanes=_bits(raw, 61, 1) != 0,
+            radices=_bits(raw, 62, 1) != 0,
         )
 
 

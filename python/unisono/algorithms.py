@@ -21,6 +21,7 @@ class Algorithm:
     )
     summary: str  #: one sentence
     ordered: bool  #: operands are combined in rank order
+    radix: int = 0  #: that of the name alone, where `name:radix` may be written as well; 0 if there is none
 
     def __str__(self) -> str:
         return f"{self.collective}/{self.name}"

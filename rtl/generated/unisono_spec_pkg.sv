@@ -1038,7 +1038,11 @@ package unisono_spec_pkg;
     logic [31:0] root;
     // communicator number
     logic [31:0] communicator;
-    logic [18:0] reserved0;
+    logic [7:0] reserved1;
+    // radix of an algorithm that takes one; 0 = its default, and all that engines without `radices`
+    // take
+    logic [7:0] radix;
+    logic [2:0] reserved0;
     // dst is a stream; dst_address holds the port
     logic dst_stream;
     // src is a stream; src_address holds the port
@@ -1071,13 +1075,16 @@ package unisono_spec_pkg;
            value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
            value.wire_dtype < 8'd64 && datatype_known(value.wire_dtype[5:0]) &&
            value.reserved0 == '0 &&
+           value.reserved1 == '0 &&
            value.reserved2 == '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
   // Capability word of an engine. A communicator uses the intersection over its members.
   typedef struct packed {
-    logic [1:0] reserved0;
+    logic reserved0;
+    // algorithms that take a radix, with any; else with their default
+    logic radices;
     // lanes: messages in single cache lines of memory that all members share
     logic lanes;
     // largest segment in bytes, log2

@@ -152,7 +152,7 @@ typedef struct {
   const int64_t* send_displacements; /* null: packed one behind the other */
   const int64_t* recv_counts;
   const int64_t* recv_displacements;
-  const char* algorithm;            /* null: automatic */
+  const char* algorithm;            /* null: automatic; a name, or NAME:RADIX where the algorithm takes one */
   uint64_t window_offset;           /* put, get: byte offset in the peer's window */
   unisono_request* const* wait_for; /* requests of this context that must complete first */
   size_t wait_for_count;
@@ -290,6 +290,9 @@ typedef struct {
   int ordered;
 } unisono_algorithm_info;
 UNISONO_API size_t unisono_algorithms(size_t index, unisono_algorithm_info* info);
+/* The radix of entry `index` if its name is given alone; 0 if it takes none. With NAME:RADIX it is 2 to 255, and all
+ * ranks of a call must give the same. */
+UNISONO_API uint32_t unisono_algorithm_radix(size_t index);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,7 @@ def execute(options: argparse.Namespace) -> int:
     console.print(_wide(entries) if console.width >= WIDE else _narrow(entries))
     console.print(
         "[dim]Cost: alpha latency, beta per byte, gamma per reduced byte, P ranks, n bytes, "
-        "sigma entry of all ranks (direct access). o: combines in rank order.[/]"
+        "sigma entry of all ranks (direct access). o: combines in rank order. NAME:k, r: takes a radix, r by itself.[/]"
     )
     return 0
 
@@ -74,7 +74,8 @@ def _narrow(entries: list[Algorithm]) -> Table:
 
 
 def _name(entry: Algorithm) -> str:
-    return f"{entry.collective}/[bold cyan]{entry.name}[/]"
+    radix = f"[dim]:k, {entry.radix}[/]" if entry.radix else ""
+    return f"{entry.collective}/[bold cyan]{entry.name}[/]{radix}"
 
 
 def _with_ends(entries: list[Algorithm]) -> Iterator[tuple[Algorithm, bool]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ..algorithms import Algorithm, algorithms
 from ..errors import InvalidArgumentError, UnknownAlgorithmError
 
 
 def select(name: str | None) -> list[Algorithm]:
-    """The algorithms of `allreduce`, `allreduce/ring`, or all for None."""
+    """The algorithms of `allreduce`, `allreduce/ring` or `allreduce/knomial:8`, or all for None."""
     table = algorithms()
     if name is None:
         return table
@@ -18,8 +20,9 @@ def select(name: str | None) -> list[Algorithm]:
         raise InvalidArgumentError(f"there is no file and no collective {collective!r}; collectives are {known}")
     if not algorithm:
         return of_collective
-    found = [entry for entry in of_collective if entry.name == algorithm]
+    alone, colon, _ = algorithm.partition(":")
+    found = [entry for entry in of_collective if entry.name == alone]
     if not found:
         known = ", ".join(entry.name for entry in of_collective)
-        raise UnknownAlgorithmError(f"{collective} has no algorithm {algorithm!r}; there are {known}")
-    return found
+        raise UnknownAlgorithmError(f"{collective} has no algorithm {alone!r}; there are {known}")
+    return [dataclasses.replace(entry, name=algorithm) for entry in found] if colon else found

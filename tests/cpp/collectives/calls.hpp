@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collectives/algorithm.hpp"
@@ -70,17 +72,20 @@ inline std::vector<Case> cases_of(const Algorithm& algorithm, std::uint32_t size
   std::vector<std::uint32_t> roots{0};
   if (has_root(collective) && size > 1) roots = {0, size / 2, size - 1};
   std::vector<std::uint32_t> groups{0};
-  if (collective == Collective::kAllreduce) groups = {0, 1, 2, 3, 5, size};
+  if (std::string_view(algorithm.name) == "two_level") groups = {0, 1, 2, 3, 5, size};
+  std::vector<std::pair<bool, std::uint8_t>> forms{{false, 0}, {true, 0}};
+  if (algorithm.default_radix != 0) forms.insert(forms.end(), {{false, 2}, {true, 2}, {false, 3}, {true, 7}});
   const bool may_be_in_place = collective > Collective::kBcast && collective != Collective::kBarrier;
   for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{size},
                                     std::uint64_t{3} * size + 2, std::uint64_t{16} * size + 3}) {
     if (count > 16 && !algorithm.direct && size > 4) continue;  // whole cache lines are the direct ones' business
     for (const std::uint32_t root : roots) {
       for (const std::uint32_t group : groups) {
-        for (const bool in_place : {false, true}) {
+        for (const auto& [in_place, radix] : forms) {
           Call call = make_call(collective, size, count);
           call.root = root;
           call.group_size = group;
+          call.radix = radix;
           call.in_place = in_place;
           call.direct = algorithm.direct;
           if (in_place && !may_be_in_place) continue;
@@ -133,7 +138,8 @@ inline Bound bind(const Algorithm& algorithm, Call call, std::uint32_t rank, std
 inline std::string describe(const Algorithm& algorithm, const Call& call) {
   return std::string(name_of(algorithm.collective)) + " " + algorithm.name + ": " + std::to_string(call.size) +
          " ranks, count " + std::to_string(call.count) + ", root " + std::to_string(call.root) + ", group " +
-         std::to_string(call.group_size) + (call.in_place ? ", in place" : "");
+         std::to_string(call.group_size) + ", radix " + std::to_string(call.radix) +
+         (call.in_place ? ", in place" : "");
 }
 
 /// One parameter of a test for each algorithm of the table.

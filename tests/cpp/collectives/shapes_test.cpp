@@ -1,10 +1,14 @@
 // The shapes that algorithms share: trees, folding to a power of two, cuts.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "collectives/direct.hpp"
 #include "collectives/folding.hpp"
+#include "collectives/knomial.hpp"
+#include "collectives/levels.hpp"
+#include "collectives/record.hpp"
 #include "collectives/subtree.hpp"
 
 namespace unisono::build {
@@ -24,6 +28,89 @@ TEST(SubtreeShape, PartitionsItselfAmongItsChildren) {
       ASSERT_EQ(next, v + node.span) << "size " << size << ", node " << v;
     }
     ASSERT_EQ(Subtree::at(size, 0, 0).span, size);
+  }
+}
+
+TEST(KnomialShape, PartitionsItselfAmongItsChildren) {
+  for (const std::uint32_t radix : {2U, 3U, 4U, 7U, 16U, 255U}) {
+    for (std::uint32_t size = 1; size <= 300; size = size < 70 ? size + 1 : size + 23) {
+      for (std::uint32_t v = 0; v < size; ++v) {
+        SCOPED_TRACE(std::to_string(size) + " ranks, radix " + std::to_string(radix) + ", node " + std::to_string(v));
+        const KnomialSubtree node = KnomialSubtree::at(size, 0, v, radix);
+        std::uint32_t next = v + 1;
+        for (std::uint32_t i = 0; i < node.children(); ++i) {
+          const KnomialSubtree child = node.child(i);
+          ASSERT_EQ(child.relative, next);
+          ASSERT_EQ(child.parent().relative, v);
+          next += child.span;
+        }
+        ASSERT_EQ(next, v + node.span);
+      }
+      ASSERT_EQ(KnomialSubtree::at(size, 0, 0, radix).span, size);
+    }
+  }
+  // The largest communicators: no power of the radix may pass 32 bits.
+  for (const std::uint32_t radix : {2U, 3U, 128U, 255U}) {
+    const std::uint32_t size = (1U << 24U) - 1;
+    const KnomialSubtree root = KnomialSubtree::at(size, 0, 0, radix);
+    const KnomialSubtree last = root.child(root.children() - 1);
+    EXPECT_EQ(last.relative + last.span, size) << "radix " << radix;
+    EXPECT_EQ(last.parent().relative, 0U);
+  }
+}
+
+TEST(KnomialShape, OfRadixTwoIsBinomial) {
+  const auto at = [](Collective collective, const char* name) -> const Algorithm& {
+    return algorithms()[static_cast<std::size_t>(find_algorithm(collective, name))];
+  };
+  struct Pair {
+    Collective collective;
+    const char* general;
+    const char* binary;
+  };
+  constexpr Pair kPairs[] = {
+      {Collective::kBcast, "knomial", "binomial"},         {Collective::kReduce, "knomial", "binomial"},
+      {Collective::kGather, "knomial", "binomial"},        {Collective::kScatter, "knomial", "binomial"},
+      {Collective::kAllreduce, "knomial", "reduce_bcast"},
+  };
+  for (const auto& [collective, general, binary] : kPairs) {
+    for (const std::uint32_t size : {1U, 2U, 3U, 5U, 8U, 13U, 33U}) {
+      for (const std::uint32_t root : {0U, size / 2, size - 1}) {
+        for (std::uint32_t rank = 0; rank < size; ++rank) {
+          Call call;
+          call.collective = collective;
+          call.dtype = Datatype::kFp32;
+          call.func =
+              collective == Collective::kReduce || collective == Collective::kAllreduce ? Func::kSum : Func::kNone;
+          call.size = size;
+          call.root = collective == Collective::kAllreduce ? 0 : root;
+          call.rank = rank;
+          call.count = 11;
+          const Program two = record(at(collective, binary), call);
+          call.radix = 2;
+          ASSERT_EQ(record(at(collective, general), call), two) << name_of(collective) << ", " << size << " ranks";
+        }
+      }
+    }
+  }
+}
+
+TEST(LevelsShape, GroupsCoverAllRanksOnce) {
+  for (const std::uint32_t size : {1U, 2U, 5U, 8U, 9U}) {
+    for (std::uint32_t group = 0; group <= size + 1; ++group) {
+      Call call;
+      call.size = size;
+      call.group_size = group;
+      const Levels levels(call);
+      std::uint32_t next = 0;
+      for (std::uint32_t g = 0; g < levels.groups(); ++g) {
+        ASSERT_EQ(levels.first(g), next);
+        ASSERT_GT(levels.members(g), 0U);
+        for (std::uint32_t rank = next; rank < levels.end(g); ++rank) ASSERT_EQ(levels.group_of(rank), g);
+        next = levels.end(g);
+      }
+      ASSERT_EQ(next, size);
+    }
   }
 }
 

@@ -46,6 +46,7 @@ TEST(Signature, TellsEveryAgreedFieldApart) {
       {"size", [](Call& c, AgreedTerms&) { c.size = 9; }},
       {"root", [](Call& c, AgreedTerms&) { c.root = 1; }},
       {"group_size", [](Call& c, AgreedTerms&) { c.group_size = 4; }},
+      {"radix", [](Call& c, AgreedTerms&) { c.radix = 3; }},
       {"count", [](Call& c, AgreedTerms&) { c.count = 1001; }},
       {"count, high half", [](Call& c, AgreedTerms&) { c.count += std::uint64_t{1} << 32U; }},
       {"algorithm", [](Call&, AgreedTerms& a) { a.algorithm = 3; }},

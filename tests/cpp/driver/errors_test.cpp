@@ -169,6 +169,19 @@ TEST_F(Refusals, Buffers) {
   refuses(ErrorCode::kBufferTooSmall, AllOf(HasSubstr("dst holds 3 elements (15 bytes)"), HasSubstr("16 bytes")));
 }
 
+TEST_F(Refusals, Radices) {
+  call.algorithm = "ring:2";
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("the algorithm \"ring\" has no radix; \":2\" was given"));
+  for (const char* radix : {"", "0", "1", "256", "4294967298", "x", "2x", "-2", " 2"}) {
+    const std::string name = std::string("knomial:") + radix;
+    call.algorithm = name.c_str();
+    refuses(ErrorCode::kInvalidArgument, HasSubstr(std::string("the radix of the algorithm \"knomial\" is \"") + radix +
+                                                   "\"; allowed are 2 to 255"));
+  }
+  call.algorithm = "binary:2";
+  refuses(ErrorCode::kUnknownAlgorithm, HasSubstr("there is no algorithm \"binary\""));
+}
+
 TEST_F(Refusals, VectorCounts) {
   const std::int64_t negative[] = {-2};
   call = unisono_call{};
@@ -351,9 +364,16 @@ TEST(Table, ListsAlgorithms) {
   for (std::size_t i = 0; i < entries; ++i) {
     unisono_algorithm_info info{};
     unisono_algorithms(i, &info);
+    if (std::strcmp(info.name, "knomial") == 0) {
+      EXPECT_EQ(unisono_algorithm_radix(i), 4U);
+    }
+    if (std::strcmp(info.name, "ring") == 0) {
+      EXPECT_EQ(unisono_algorithm_radix(i), 0U);
+    }
     ring = ring || (info.collective == UNISONO_ALLREDUCE && std::strcmp(info.name, "ring") == 0);
   }
   EXPECT_TRUE(ring);
+  EXPECT_EQ(unisono_algorithm_radix(entries), 0U);
 }
 
 }  // namespace

@@ -178,6 +178,38 @@ def test_v_collectives() -> None:
         np.testing.assert_array_equal(turned, [0, 1, 1, 2, 2, 2])
 
 
+def test_reduce_scatterv() -> None:
+    counts = [2, 0, 3]
+
+    def member(comm: Communicator) -> tuple[np.ndarray, np.ndarray]:
+        whole = mine(comm, 6)
+        block = comm.reduce_scatterv(whole, counts, displacements=[4, 0, 0])
+        everything = whole[:5].copy()
+        comm.reduce_scatterv_async(IN_PLACE, counts, everything, "max", algorithm="linear").wait()
+        return block, everything
+
+    values = everyones(6)
+    total, largest = np.sum(values, axis=0), np.max(values, axis=0)
+    results = run(member)
+    for rank, (part, top) in enumerate(zip((total[4:6], [], total[0:3]), (largest[:2], [], largest[2:5]), strict=True)):
+        block, everything = results[rank]
+        np.testing.assert_array_equal(block, part)
+        np.testing.assert_array_equal(everything[: counts[rank]], top)
+
+
+def test_a_radix_is_written_behind_the_name() -> None:
+    def member(comm: Communicator) -> list[np.ndarray]:
+        return [comm.allreduce(mine(comm, 3), algorithm=f"recursive_multiplying{k}") for k in ("", ":2", ":3", ":200")]
+
+    for sums in run(member):
+        for total in sums:
+            np.testing.assert_array_equal(total, np.sum(everyones(3), axis=0))
+    radices = {str(a): a.radix for a in unisono.algorithms()}
+    assert radices["bcast/knomial"] == 4
+    assert radices["barrier/dissemination"] == 2
+    assert radices["allreduce/ring"] == 0
+
+
 def test_in_place_alltoallv_agrees_on_the_largest_block() -> None:
     sizes = np.array([[1, 4, 0], [4, 2, 3], [0, 3, 1]])
 

@@ -15,6 +15,7 @@ from .case import AUTOMATIC, DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 COUNTS = (0, 1, 2, 3, 17, 1023, 4097)
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16)
 CORE_RANKS = (1, 2, 3, 4, 5, 8)
+RADICES = (2, 3, 7)
 CORE_COUNTS = (0, 1, 17)
 NOT_HERE = ("nop", "copy", "combine", "send", "recv", "put", "get", "program")  # tested in tests/python/api
 NO_IN_PLACE = ("bcast", "barrier")
@@ -24,8 +25,10 @@ SEED = int(os.environ.get("UNISONO_CONFORMANCE_SEED", "20"))
 
 
 def names() -> list[tuple[str, str]]:
-    """(collective, algorithm) of the whole table."""
-    return [(a.collective, a.name) for a in unisono.algorithms() if a.collective not in NOT_HERE]
+    """(collective, algorithm) of the whole table; where there is a radix, with others than the usual one as well."""
+    table = [a for a in unisono.algorithms() if a.collective not in NOT_HERE]
+    radices = [(a.collective, f"{a.name}:{radix}") for a in table if a.radix for radix in RADICES]
+    return [*((a.collective, a.name) for a in table), *radices]
 
 
 def refused(case: Case) -> bool:

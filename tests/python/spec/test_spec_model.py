@@ -45,8 +45,8 @@ CONTRADICTIONS = {
     ),
     "a record of no whole words": (
         "records.yaml",
-        "    - {name: reserved0, bits: 2}",
-        "    - {name: reserved0, bits: 1}",
+        "    - {name: log2_max_segment, bits: 5",
+        "    - {name: log2_max_segment, bits: 4",
         "capability has 63 bits",
     ),
     "a nested record off the word": (
