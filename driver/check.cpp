@@ -8,6 +8,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
+#include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -224,7 +225,97 @@ std::chrono::microseconds duration_of(double seconds, const char* what) {
   return seconds > 0 ? std::max(microseconds, std::chrono::microseconds(1)) : microseconds;
 }
 
+namespace {
+
+void check_waits(const Communicator& communicator, const unisono_call& given, const std::string& operation,
+                 CheckedCall& checked) {
+  CallRequest& request = checked.request;
+  request.timeout = duration_of(given.timeout_seconds, "timeout");
+
+  // Calls to wait for.
+  if (given.wait_for_count > 0 && given.wait_for == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument,
+                operation + ": wait_for is null, wait_for_count is " + std::to_string(given.wait_for_count));
+  }
+  for (std::size_t i = 0; i < given.wait_for_count; ++i) {
+    const auto before = Requests::instance().get(reinterpret_cast<std::uintptr_t>(given.wait_for[i]),
+                                                 "request in wait_for", ErrorCode::kInvalidArgument);
+    if (before->communicator()->context != communicator.context) {
+      throw Error(ErrorCode::kInvalidArgument, operation + ": request " + std::to_string(i) +
+                                                   " of wait_for belongs to another context; calls wait for calls of "
+                                                   "their own context only");
+    }
+    const std::optional<CallResult> result = before->known();
+    if (!result) {
+      checked.wait_for.push_back(before->id());
+    } else if (result->code != ErrorCode::kOk) {
+      throw Error(result->code, operation + ": request " + std::to_string(i) +
+                                    " of wait_for has failed, so this call was not started: " + result->message);
+    }
+  }
+  request.wait_for = checked.wait_for;
+}
+
+/// The call as one of bytes: counts are of elements of the datatype of each peer, displacements are bytes.
+unisono_call in_bytes(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
+  const std::string operation = "alltoallw";
+  if (given.collective != UNISONO_ALLTOALLV) {
+    throw Error(ErrorCode::kInvalidArgument, "send_datatypes and recv_datatypes are for alltoallv only");
+  }
+  unisono_call call = given;
+  call.send_datatypes = call.recv_datatypes = nullptr;
+  call.datatype = UNISONO_BYTE;
+  const auto convert = [&](const char* side, const unisono_datatype* types, const std::int64_t*& counts,
+                           const std::int64_t*& displacements, std::vector<std::int64_t>& lengths,
+                           std::vector<std::int64_t>& places) {
+    if (types == nullptr || counts == nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, operation + ": " + side + (types == nullptr ? "_datatypes" : "_counts") +
+                                                   " is null; every rank gives one for each of the " +
+                                                   std::to_string(communicator.size) + " ranks");
+    }
+    std::uint64_t packed = 0;
+    for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+      const std::string entry = "[" + std::to_string(rank) + "]";
+      const Datatype dtype = known(types[rank], kAllDatatype, (operation + ": " + side + "_datatypes" + entry).c_str(),
+                                   ErrorCode::kInvalidDatatype);
+      if (dtype == Datatype::kNone) {
+        throw Error(ErrorCode::kInvalidDatatype, operation + ": " + side + "_datatypes" + entry +
+                                                     " is none; allowed are " + names(kAllDatatype, Datatype::kNone));
+      }
+      const std::uint64_t most = kMaxCount / bytes_of(dtype);
+      if (counts[rank] < 0 || static_cast<std::uint64_t>(counts[rank]) > most) {
+        throw Error(ErrorCode::kInvalidCount, operation + ": " + side + "_counts" + entry + " is " +
+                                                  std::to_string(counts[rank]) + "; allowed are 0 to " +
+                                                  std::to_string(most) + " elements of " + name_of(dtype));
+      }
+      lengths.push_back(counts[rank] * static_cast<std::int64_t>(bytes_of(dtype)));
+      places.push_back(displacements == nullptr ? static_cast<std::int64_t>(packed) : displacements[rank]);
+      packed += static_cast<std::uint64_t>(lengths.back());
+    }
+    counts = lengths.data();
+    displacements = places.data();
+  };
+  convert("recv", given.recv_datatypes, call.recv_counts, call.recv_displacements, checked.bytes[0], checked.bytes[1]);
+  if (given.in_place == 0) {
+    convert("send", given.send_datatypes, call.send_counts, call.send_displacements, checked.bytes[2],
+            checked.bytes[3]);
+  }
+  return call;
+}
+
+}  // namespace
+
 void check_call(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
+  if (given.graph != nullptr) {
+    check_neighbours(communicator, given, checked);
+    check_waits(communicator, given, std::string("neighbour_") + name_of(static_cast<Collective>(given.collective)),
+                checked);
+    return;
+  }
+  if (given.send_datatypes != nullptr || given.recv_datatypes != nullptr) {
+    check_call(communicator, in_bytes(communicator, given, checked), checked);
+    return;
+  }
   const Collective collective = known(given.collective, kAllCollective, "collective", ErrorCode::kInvalidArgument);
   const std::string operation = name_of(collective);
   const Shape shape = shape_of(collective);
@@ -390,30 +481,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   }
 
   if (collective != Collective::kProgram) check_algorithm(given, call, operation, request, communicator);
-  request.timeout = duration_of(given.timeout_seconds, "timeout");
-
-  // Calls to wait for.
-  if (given.wait_for_count > 0 && given.wait_for == nullptr) {
-    throw Error(ErrorCode::kInvalidArgument,
-                operation + ": wait_for is null, wait_for_count is " + std::to_string(given.wait_for_count));
-  }
-  for (std::size_t i = 0; i < given.wait_for_count; ++i) {
-    const auto before = Requests::instance().get(reinterpret_cast<std::uintptr_t>(given.wait_for[i]),
-                                                 "request in wait_for", ErrorCode::kInvalidArgument);
-    if (before->communicator()->context != communicator.context) {
-      throw Error(ErrorCode::kInvalidArgument, operation + ": request " + std::to_string(i) +
-                                                   " of wait_for belongs to another context; calls wait for calls of "
-                                                   "their own context only");
-    }
-    const std::optional<CallResult> result = before->known();
-    if (!result) {
-      checked.wait_for.push_back(before->id());
-    } else if (result->code != ErrorCode::kOk) {
-      throw Error(result->code, operation + ": request " + std::to_string(i) +
-                                    " of wait_for has failed, so this call was not started: " + result->message);
-    }
-  }
-  request.wait_for = checked.wait_for;
+  check_waits(communicator, given, operation, checked);
 }
 
 }  // namespace unisono::driver

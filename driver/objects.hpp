@@ -174,6 +174,8 @@ void run_to_end(const Communicator& communicator, const CallRequest& request);
 struct CheckedCall {
   CallRequest request;
   std::vector<std::uint64_t> send_counts, send_displacements, recv_counts, recv_displacements;
+  std::vector<std::uint64_t> params;   ///< of a neighbour exchange
+  std::vector<std::int64_t> bytes[4];  ///< of an exchange with a datatype for each pair: its layout in bytes
   VectorArguments vectors;
   std::vector<CallId> wait_for;
 };

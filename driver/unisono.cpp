@@ -16,6 +16,7 @@
 #include "collectives/algorithm.hpp"
 #include "core/user_op.hpp"
 #include "cost/in_force.hpp"
+#include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 #include "driver/observe.hpp"
 #include "driver/platform.hpp"
@@ -236,7 +237,8 @@ std::string read_file(const char* path) {
 /// nothing, for all others.
 bool run_express(const unisono_communicator* handle, const unisono_call* given) {
   if (handle == nullptr || given == nullptr || given->struct_size != sizeof(unisono_call) ||
-      given->algorithm != nullptr || given->wait_for_count != 0 || given->timeout_seconds != 0) {
+      given->algorithm != nullptr || given->wait_for_count != 0 || given->timeout_seconds != 0 ||
+      given->graph != nullptr) {
     return false;
   }
   const Communicator& communicator =
@@ -370,6 +372,26 @@ unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64
     const auto made = split(communicator_of(parent), colour, key, group_size);
     if (made) result = handle_of<unisono_communicator>(Communicators::instance().add(made));
   });
+}
+
+unisono_result unisono_graph_create(unisono_communicator* communicator, size_t sources_count, const int64_t* sources,
+                                    size_t destinations_count, const int64_t* destinations, unisono_graph** graph) {
+  return guarded([&] {
+    unisono_graph*& result = output(graph, "graph");
+    const auto of = communicator_of(communicator);
+    if ((sources == nullptr && sources_count != 0) || (destinations == nullptr && destinations_count != 0)) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  std::string("graph: ") + (sources == nullptr && sources_count != 0 ? "sources" : "destinations") +
+                      " is null, and its number is not 0");
+    }
+    const auto made = make_graph(of, std::span(sources, sources_count), std::span(destinations, destinations_count));
+    result = handle_of<unisono_graph>(Graphs::instance().add(made));
+  });
+}
+
+void unisono_graph_free(unisono_graph* graph) {
+  if (graph == nullptr) return;
+  guarded([&] { Graphs::instance().take(number_of(graph), "graph", ErrorCode::kInvalidArgument); });
 }
 
 unisono_result unisono_communicator_free(unisono_communicator* communicator) {

@@ -175,13 +175,28 @@ struct Program {
   unisono_program* handle;
 };
 
-using Counts = std::optional<std::vector<std::int64_t>>;
+/// The edges of a communicator's ranks.
+struct Graph {
+  Graph(unisono_graph* made, std::size_t in, std::size_t out) : handle(made), sources(in), destinations(out) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() { unisono_graph_free(handle); }
+  unisono_graph* handle;
+  std::size_t sources;
+  std::size_t destinations;
+};
 
-const std::int64_t* counts_of(const Counts& counts, std::uint32_t size, const char* name) {
+using Counts = std::optional<std::vector<std::int64_t>>;
+using Datatypes = std::optional<std::vector<int>>;
+
+/// `ranks`: entries are by rank, not by edge of a graph.
+template <class List>
+auto entries_of(const List& counts, std::size_t size, const char* name, bool ranks = true) -> decltype(counts->data()) {
   if (!counts) return nullptr;
   if (counts->size() != size) {
     raise(ErrorCode::kInvalidCount, std::string(name) + " has " + std::to_string(counts->size()) +
-                                        " entries; needed is one for each of the " + std::to_string(size) + " ranks");
+                                        " entries; needed is one for each of the " + std::to_string(size) +
+                                        (ranks ? " ranks" : " edges"));
   }
   return counts->data();
 }
@@ -207,6 +222,16 @@ class Communicator {
     if (outcome.code != 0) raise(outcome.code, outcome.text);
     if (made == nullptr) return std::nullopt;
     return Communicator(made);
+  }
+
+  std::unique_ptr<Graph> graph(const std::vector<std::int64_t>& sources,
+                               const std::vector<std::int64_t>& destinations) const {
+    unisono_graph* made = nullptr;
+    without_gil([&] {
+      return unisono_graph_create(handle_, sources.size(), sources.data(), destinations.size(), destinations.data(),
+                                  &made);
+    });
+    return std::make_unique<Graph>(made, sources.size(), destinations.size());
   }
 
   void free() const {
@@ -279,7 +304,8 @@ class Communicator {
                    std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
                    const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
                    const std::optional<std::string>& algorithm, std::uint64_t window_offset,
-                   const std::vector<const Request*>& wait_for, double timeout, const Program* program) const {
+                   const std::vector<const Request*>& wait_for, double timeout, const Program* program,
+                   const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes) const {
     if (!abandoned().empty()) release_completed();
     Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
     made.before.reserve(wait_for.size());
@@ -297,16 +323,22 @@ class Communicator {
     call.src_bytes = made.src.bytes();
     call.dst = made.dst.data();
     call.dst_bytes = made.dst.bytes();
-    call.send_counts = counts_of(send_counts, size_, "send_counts");
-    call.send_displacements = counts_of(send_displacements, size_, "send_displacements");
-    call.recv_counts = counts_of(recv_counts, size_, "recv_counts");
-    call.recv_displacements = counts_of(recv_displacements, size_, "recv_displacements");
+    const bool ranks = graph == nullptr;
+    const std::size_t sends = ranks ? size_ : graph->destinations;
+    const std::size_t receives = ranks ? size_ : graph->sources;
+    call.send_counts = entries_of(send_counts, sends, "send_counts", ranks);
+    call.send_displacements = entries_of(send_displacements, sends, "send_displacements", ranks);
+    call.recv_counts = entries_of(recv_counts, receives, "recv_counts", ranks);
+    call.recv_displacements = entries_of(recv_displacements, receives, "recv_displacements", ranks);
+    call.send_datatypes = entries_of(send_datatypes, size_, "send_datatypes");
+    call.recv_datatypes = entries_of(recv_datatypes, size_, "recv_datatypes");
     call.algorithm = algorithm ? algorithm->c_str() : nullptr;
     call.window_offset = window_offset;
     call.wait_for = made.before.data();
     call.wait_for_count = made.before.size();
     call.timeout_seconds = timeout;
     call.program = program == nullptr ? nullptr : program->handle;
+    call.graph = ranks ? nullptr : graph->handle;
     return made;
   }
 
@@ -494,10 +526,13 @@ void bind_calls(nb::module_& module) {
       .def("test", &Request::test, "Makes progress; whether the call has completed.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
 
+  nb::class_<Graph>(module, "Graph", "Edges between ranks.");
+
   nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
       .def("split", &Communicator::split, "colour"_a, "key"_a, "group_size"_a)
+      .def("graph", &Communicator::graph, "sources"_a, "destinations"_a)
       .def("free", &Communicator::free)
       .def("set_timeout", &Communicator::set_timeout, "seconds"_a)
       .def("revoke", &Communicator::revoke, "reason"_a)
@@ -513,30 +548,33 @@ void bind_calls(nb::module_& module) {
              std::int64_t tag, std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
-             const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
-            return std::make_unique<Request>(self.start(self.prepare(
-                collective, datatype, op, in_place, root, tag, count, src, dst, send_counts, send_displacements,
-                recv_counts, recv_displacements, algorithm, window_offset, wait_for, timeout, program)));
+             const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes) {
+            return std::make_unique<Request>(
+                self.start(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
+                                        send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
+                                        wait_for, timeout, program, graph, send_datatypes, recv_datatypes)));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none())
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none())
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
              std::int64_t tag, std::int64_t count, nb::handle src, nb::handle dst, const Counts& send_counts,
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
-             const std::vector<const Request*>& wait_for, double timeout, const Program* program) {
+             const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes) {
             self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                  wait_for, timeout, program));
+                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none());
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none());
 
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&Allocation::fill)}, {0, nullptr}};
   nb::class_<Allocation>(module, "Allocation", nb::type_slots(slots), "Memory that ranks on this machine share.")

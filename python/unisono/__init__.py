@@ -41,6 +41,7 @@ from .errors import (
     UnsupportedError,
     WrongProcessError,
 )
+from .graph import Graph
 from .operator import Operator
 from .program import Builder, Program, Report
 from .request import Request
@@ -62,6 +63,7 @@ __all__ = [
     "ErrorCode",
     "FreedCommunicatorError",
     "Func",
+    "Graph",
     "IN_PLACE",
     "InternalError",
     "InvalidArgumentError",

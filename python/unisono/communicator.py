@@ -33,6 +33,7 @@ from . import _core
 from ._arrays import Array, allocated_array, datatype_of, empty_beside, readable, writable
 from ._spec import Collective, Datatype, Func
 from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
+from .graph import Graph
 from .operator import Operator
 from .program import Program
 from .request import Request
@@ -614,6 +615,145 @@ class Communicator:
             self._alltoallv(src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options)
         )
 
+    def alltoallw(
+        self,
+        src: Any,
+        send_counts: Sequence[int] | None,
+        send_dtypes: Sequence[npt.DTypeLike] | None,
+        dst: Any,
+        recv_counts: Sequence[int],
+        recv_dtypes: Sequence[npt.DTypeLike],
+        *,
+        send_displacements: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """As `alltoallv`, with a dtype for each peer: counts are elements of these, displacements are bytes.
+
+        src and dst are arrays of any dtype, of which the bytes count. What travels between two ranks must have the same
+        length in bytes on both; whether both call it the same type is not checked.
+        """
+        return self._result(
+            self._alltoallw(
+                src, send_counts, send_dtypes, dst, recv_counts, recv_dtypes, send_displacements, recv_displacements,
+                options,
+            )
+        )  # fmt: skip
+
+    def alltoallw_async(
+        self,
+        src: Any,
+        send_counts: Sequence[int] | None,
+        send_dtypes: Sequence[npt.DTypeLike] | None,
+        dst: Any,
+        recv_counts: Sequence[int],
+        recv_dtypes: Sequence[npt.DTypeLike],
+        *,
+        send_displacements: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `alltoallw`."""
+        return self._start(
+            self._alltoallw(
+                src, send_counts, send_dtypes, dst, recv_counts, recv_dtypes, send_displacements, recv_displacements,
+                options,
+            )
+        )  # fmt: skip
+
+    def graph(self, sources: Sequence[int], destinations: Sequence[int]) -> Graph:
+        """Collective. A graph of the ranks: edges come here from `sources`, and go from here to `destinations`.
+
+        A rank may stand in a list several times, and name itself. Every edge is named at both of its ends; if they
+        disagree, every rank raises MismatchedCallError, which names both.
+        """
+        ends = [_integers("graph", name, given) or [] for name, given in
+                (("sources", sources), ("destinations", destinations))]  # fmt: skip
+        return Graph(self._core.graph(*ends), *ends)
+
+    def neighbour_allgather(self, graph: Graph, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
+        """src (n) to every destination of the graph; a block of dst (n) from each source, in the graph's order.
+
+        Collective, ranks without edges included. dst is allocated as (number of sources, *src.shape).
+        """
+        return self._result(self._neighbour_allgather(graph, src, dst, options))
+
+    def neighbour_allgather_async(self, graph: Graph, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
+        """As `neighbour_allgather`."""
+        return self._start(self._neighbour_allgather(graph, src, dst, options))
+
+    def neighbour_allgatherv(
+        self,
+        graph: Graph,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        *,
+        displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """As `neighbour_allgather`, with counts[i] elements from source i at displacements[i] (packed if None)."""
+        return self._result(self._neighbour_allgatherv(graph, src, dst, counts, displacements, options))
+
+    def neighbour_allgatherv_async(
+        self,
+        graph: Graph,
+        src: Any,
+        dst: Any,
+        counts: Sequence[int],
+        *,
+        displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `neighbour_allgatherv`."""
+        return self._start(self._neighbour_allgatherv(graph, src, dst, counts, displacements, options))
+
+    def neighbour_alltoall(self, graph: Graph, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
+        """Block j of src to destination j of the graph; block i of dst from source i. All blocks have one length."""
+        return self._result(self._neighbour_alltoall(graph, src, dst, options))
+
+    def neighbour_alltoall_async(self, graph: Graph, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
+        """As `neighbour_alltoall`."""
+        return self._start(self._neighbour_alltoall(graph, src, dst, options))
+
+    def neighbour_alltoallv(
+        self,
+        graph: Graph,
+        src: Any,
+        send_counts: Sequence[int],
+        dst: Any,
+        recv_counts: Sequence[int],
+        *,
+        send_displacements: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """As `neighbour_alltoall`, with send_counts[j] elements to destination j and recv_counts[i] from source i."""
+        return self._result(
+            self._neighbour_alltoallv(
+                graph, src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options
+            )
+        )
+
+    def neighbour_alltoallv_async(
+        self,
+        graph: Graph,
+        src: Any,
+        send_counts: Sequence[int],
+        dst: Any,
+        recv_counts: Sequence[int],
+        *,
+        send_displacements: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `neighbour_alltoallv`."""
+        return self._start(
+            self._neighbour_alltoallv(
+                graph, src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options
+            )
+        )
+
     def run_program(
         self, program: Program | str | os.PathLike[str], src: Any = None, dst: Any = None, **options: Unpack[Options]
     ) -> Array | None:
@@ -735,15 +875,18 @@ class Communicator:
         buffers.allocate(array.shape)
         return self._call(Collective.ALLTOALL, buffers, self._blocks("alltoall", name, array), options)
 
-    def _layout(self, operation: str, side: str, counts: Any, displacements: Any) -> _Layout:
+    def _layout(
+        self, operation: str, side: str, counts: Any, displacements: Any, entries: int | None = None, of: str = "ranks"
+    ) -> _Layout:
+        needed = self.size if entries is None else entries
         layout = _Layout(
             _integers(operation, f"{side}counts", counts), _integers(operation, f"{side}displacements", displacements)
         )
         for name, values in (("counts", layout.counts), ("displacements", layout.displacements)):
-            if values is not None and len(values) != self.size:
+            if values is not None and len(values) != needed:
                 raise InvalidCountError(
                     f"{operation}: {side}{name} has {len(values)} entries; needed is one for each of the "
-                    f"{self.size} ranks"
+                    f"{needed} {of}"
                 )
             for rank, value in enumerate(values or ()):
                 if value < 0:
@@ -819,6 +962,108 @@ class Communicator:
         buffers.need("dst")
         return self._call(Collective.ALLTOALLV, buffers, 0, options, sends=sends, receives=receives)
 
+    def _alltoallw(
+        self,
+        src: Any,
+        send_counts: Any,
+        send_dtypes: Any,
+        dst: Any,
+        recv_counts: Any,
+        recv_dtypes: Any,
+        send_displacements: Any,
+        recv_displacements: Any,
+        options: Options,
+    ) -> _Call:
+        receives = self._layout("alltoallw", "recv_", recv_counts, recv_displacements)
+        sends = self._layout("alltoallw", "send_", send_counts, send_displacements)
+        in_place = src is IN_PLACE or (src is not None and src is dst)
+        target = writable("alltoallw", "dst", dst)
+        source = IN_PLACE if in_place else readable("alltoallw", "src", src).reshape(-1).view(np.uint8)
+        call = self._call(
+            Collective.ALLTOALLV,
+            _Buffers("alltoallw", source, target.reshape(-1).view(np.uint8)),
+            0,
+            options,
+            sends=_NO_LAYOUT if in_place else sends,
+            receives=receives,
+            datatypes=(
+                None if in_place else self._datatypes("send_dtypes", send_dtypes),
+                self._datatypes("recv_dtypes", recv_dtypes),
+            ),
+        )
+        return call._replace(dst=target)
+
+    def _datatypes(self, name: str, given: Any) -> list[int]:
+        try:
+            dtypes = [np.dtype(dtype) for dtype in given]
+        except TypeError as failure:
+            raise InvalidDatatypeError(f"alltoallw: {name} is {given!r}; pass a dtype for each rank") from failure
+        return [int(datatype_of("alltoallw", f"{name}[{i}]", np.empty(0, dtype))) for i, dtype in enumerate(dtypes)]
+
+    def _edges(self, operation: str, graph: Any) -> tuple[int, int]:
+        """The numbers of sources and destinations."""
+        if not isinstance(graph, Graph):
+            raise InvalidArgumentError(
+                f"{operation}: graph is a {type(graph).__name__}; pass what the communicator's graph() has made"
+            )
+        return len(graph.sources), len(graph.destinations)
+
+    def _neighbour_allgather(self, graph: Any, src: Any, dst: Any, options: Options) -> _Call:
+        sources, _ = self._edges("neighbour_allgather", graph)
+        buffers = _Buffers("neighbour_allgather", src, dst)
+        source = buffers.need("src")
+        buffers.allocate((sources, *source.shape))
+        return self._call(Collective.ALLGATHER, buffers, source.size, options, graph=graph)
+
+    def _neighbour_allgatherv(
+        self, graph: Any, src: Any, dst: Any, counts: Any, displacements: Any, options: Options
+    ) -> _Call:
+        sources, _ = self._edges("neighbour_allgatherv", graph)
+        layout = self._layout("neighbour_allgatherv", "", counts, displacements, sources, "sources")
+        buffers = _Buffers("neighbour_allgatherv", src, dst)
+        source = buffers.need("src")
+        buffers.allocate((layout.extent(),))
+        return self._call(Collective.ALLGATHERV, buffers, source.size, options, receives=layout, graph=graph)
+
+    def _neighbour_alltoall(self, graph: Any, src: Any, dst: Any, options: Options) -> _Call:
+        operation = "neighbour_alltoall"
+        sources, destinations = self._edges(operation, graph)
+        buffers = _Buffers(operation, src, dst)
+        source = buffers.need("src")
+        blocks, name = (destinations, "src") if destinations else (sources, "dst")
+        array = source if destinations else buffers.dst
+        if array is None:
+            raise InvalidArgumentError(
+                f"{operation}: dst is missing; without a destination on this rank the length of a block follows from it"
+            )
+        if array.size % max(blocks, 1):
+            raise InvalidCountError(
+                f"{operation}: {name} has {array.size} elements; needed is a multiple of the {blocks} edges"
+            )
+        count = array.size // blocks if blocks else 0
+        buffers.allocate((sources, count))
+        return self._call(Collective.ALLTOALL, buffers, count, options, graph=graph)
+
+    def _neighbour_alltoallv(
+        self,
+        graph: Any,
+        src: Any,
+        send_counts: Any,
+        dst: Any,
+        recv_counts: Any,
+        send_displacements: Any,
+        recv_displacements: Any,
+        options: Options,
+    ) -> _Call:
+        operation = "neighbour_alltoallv"
+        sources, destinations = self._edges(operation, graph)
+        sends = self._layout(operation, "send_", send_counts, send_displacements, destinations, "destinations")
+        receives = self._layout(operation, "recv_", recv_counts, recv_displacements, sources, "sources")
+        buffers = _Buffers(operation, src, dst)
+        buffers.need("src")
+        buffers.allocate((receives.extent(),))
+        return self._call(Collective.ALLTOALLV, buffers, 0, options, sends=sends, receives=receives, graph=graph)
+
     def _program(self, program: Program | str | os.PathLike[str], src: Any, dst: Any, options: Options) -> _Call:
         if not isinstance(program, Program | str | os.PathLike):
             raise InvalidArgumentError(
@@ -842,6 +1087,8 @@ class Communicator:
         sends: _Layout = _NO_LAYOUT,
         receives: _Layout = _NO_LAYOUT,
         program: Program | None = None,
+        graph: Graph | None = None,
+        datatypes: tuple[list[int] | None, list[int] | None] = (None, None),
     ) -> _Call:
         if unknown := options.keys() - Options.__annotations__.keys():
             raise TypeError(
@@ -874,6 +1121,8 @@ class Communicator:
             _requests(operation, options.get("wait_for") or ()),
             0.0 if timeout is None else _seconds(operation, timeout),
             None if program is None else program._core,
+            None if graph is None else graph._core,
+            *datatypes,
         )
 
     def _run(self, call: _Call) -> Array | None:
@@ -910,3 +1159,6 @@ class _Call(NamedTuple):
     wait_for: list[_core.Request]
     timeout: float
     program: _core.Program | None
+    graph: _core.Graph | None
+    send_datatypes: list[int] | None
+    recv_datatypes: list[int] | None

@@ -39,6 +39,7 @@ typedef struct unisono_communicator unisono_communicator; /* an ordered set of e
 typedef struct unisono_request unisono_request;           /* a call in flight */
 typedef struct unisono_thread_job unisono_thread_job;     /* a job whose ranks are threads */
 typedef struct unisono_program unisono_program;           /* one program for each rank */
+typedef struct unisono_graph unisono_graph;               /* edges between the ranks of a communicator */
 
 /* Values of the enumerations are those of the specification (docs/reference/spec.md). */
 typedef int unisono_datatype;
@@ -134,7 +135,13 @@ typedef struct {
  * ranks agree on one first, so that even unisono_start waits for all of them.
  *
  * v-collectives: every rank gives the counts of all ranks: recv_counts for gatherv and allgatherv (a
- * rank contributes recv_counts[rank] elements), send_counts for scatterv, both for alltoallv. */
+ * rank contributes recv_counts[rank] elements), send_counts for scatterv, both for alltoallv. For
+ * reduce_scatterv rank r receives recv_counts[r] elements, those at recv_displacements[r] of the input.
+ *
+ * With recv_datatypes (and send_datatypes, unless in place) an alltoallv has a datatype for each peer, as MPI's
+ * alltoallw: counts are elements of these, displacements are bytes, `datatype` is not looked at, and `count`, in place,
+ * is bytes. It travels as bytes: what one rank sends and the other receives must have the same length. Whether both
+ * call it the same type is not checked. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -158,6 +165,9 @@ typedef struct {
   size_t wait_for_count;
   double timeout_seconds;         /* 0: the communicator's */
   const unisono_program* program; /* collective program: src and dst are bound as they are given */
+  const unisono_graph* graph;     /* allgather(v), alltoall(v): along the edges of a graph; see unisono_graph_create */
+  const unisono_datatype* send_datatypes; /* alltoallv: a datatype for each peer ("alltoallw"); see below */
+  const unisono_datatype* recv_datatypes;
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);
@@ -185,6 +195,22 @@ UNISONO_API unisono_result unisono_world(unisono_context* context, unisono_commu
  * algorithms, 0 = one level. */
 UNISONO_API unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
                                          unisono_communicator** communicator);
+/* Collective over the communicator. A graph says which ranks send to which: here the ranks from which edges come, and
+ * those to which edges go. A rank may stand in a list several times, and name itself; the k-th edge from a to b that a
+ * names is the k-th that b names. If the two ends of an edge disagree, every rank gets an error that names both.
+ *
+ * A call with `graph` set is a neighbour exchange, collective over the communicator, ranks without edges included:
+ *   allgather   src (count) to every destination; dst has a block of count for each source, in the order of `sources`
+ *   allgatherv  the same with recv_counts[i] elements from source i, at recv_displacements[i] (null: packed)
+ *   alltoall    block j of src (count each) to destination j, block i of dst from source i
+ *   alltoallv   the same with send_counts[j], send_displacements[j], recv_counts[i], recv_displacements[i]
+ * Counts have an entry for each edge of their list. A block of no elements sends no message. There is no in-place form,
+ * and no algorithm to choose. */
+UNISONO_API unisono_result unisono_graph_create(unisono_communicator* communicator, size_t sources_count,
+                                                const int64_t* sources, size_t destinations_count,
+                                                const int64_t* destinations, unisono_graph** graph);
+/* Frees a graph, at any rank at any time; calls that use it keep what they need. */
+UNISONO_API void unisono_graph_free(unisono_graph* graph);
 /* Not collective. Calls in flight on it fail with freed_communicator. The world is freed by
  * unisono_finalize only. */
 UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* communicator);

@@ -315,6 +315,30 @@ class Program {
   std::shared_ptr<unisono_program> handle_;
 };
 
+/// The same of an exchange with a datatype for each peer: counts are elements of these (UNISONO_FP64 and so on),
+/// displacements are bytes.
+struct TypedLayout {
+  std::span<const std::int64_t> counts;
+  std::span<const std::int64_t> displacements;
+  std::span<const unisono_datatype> datatypes;
+};
+
+/// Edges between the ranks of a communicator; Communicator::graph makes it. Copies share it.
+class Graph {
+ public:
+  std::size_t sources() const noexcept { return sources_; }
+  std::size_t destinations() const noexcept { return destinations_; }
+  unisono_graph* handle() const noexcept { return handle_.get(); }
+
+ private:
+  friend class Communicator;
+  Graph(unisono_graph* handle, std::size_t sources, std::size_t destinations)
+      : handle_(handle, &unisono_graph_free), sources_(sources), destinations_(destinations) {}
+  std::shared_ptr<unisono_graph> handle_;
+  std::size_t sources_;
+  std::size_t destinations_;
+};
+
 /// What a collective call ran with.
 struct LastAlgorithm {
   std::string_view name;   ///< of the table of algorithms; lives for ever
@@ -736,6 +760,92 @@ class Communicator {
     return start(call);
   }
 
+  /// As alltoallv, with a datatype for each peer. src and dst are bytes: ranges whose elements are of one byte. What
+  /// travels between two ranks must have the same length in bytes on both; whether they call it the same type is not
+  /// checked.
+  template <class S, class D>
+  void alltoallw(const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives,
+                 const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALLV, options);
+    call.typed(src, sends, dst, receives, size());
+    run(call);
+  }
+  template <class S, class D>
+  Request alltoallw_async(const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives,
+                          const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALLV, options);
+    call.typed(src, sends, dst, receives, size());
+    return start(call);
+  }
+
+  /// Collective. Edges come here from `sources` and go from here to `destinations`; see unisono_graph_create.
+  Graph graph(std::span<const std::int64_t> sources, std::span<const std::int64_t> destinations) const {
+    unisono_graph* made = nullptr;
+    detail::check(unisono_graph_create(handle_.get(), sources.size(), sources.data(), destinations.size(),
+                                       destinations.data(), &made));
+    return {made, sources.size(), destinations.size()};
+  }
+
+  /// src to every destination of the graph; a block of src's length from each source into dst, in the graph's order.
+  template <Destination D, SourceFor<D> S>
+  void neighbour_allgather(const Graph& graph, const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHER, options);
+    call.src(src).dst(dst).along(graph).count(length(src));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request neighbour_allgather_async(const Graph& graph, const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHER, options);
+    call.src(src).dst(dst).along(graph).count(length(src));
+    return start(call);
+  }
+
+  /// The same, with layout.counts[i] elements from source i.
+  template <Destination D, SourceFor<D> S>
+  void neighbour_allgatherv(const Graph& graph, const S& src, D&& dst, const Layout& layout,
+                            const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHERV, options);
+    call.src(src).dst(dst).along(graph).count(length(src)).receives(layout, graph.sources());
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request neighbour_allgatherv_async(const Graph& graph, const S& src, D&& dst, const Layout& layout,
+                                     const Options& options = {}) const {
+    Prepared call(UNISONO_ALLGATHERV, options);
+    call.src(src).dst(dst).along(graph).count(length(src)).receives(layout, graph.sources());
+    return start(call);
+  }
+
+  /// Block j of src to destination j of the graph; block i of dst from source i. All blocks have one length.
+  template <Destination D, SourceFor<D> S>
+  void neighbour_alltoall(const Graph& graph, const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALL, options);
+    call.src(src).dst(dst).along(graph).count(block(graph, src, dst));
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request neighbour_alltoall_async(const Graph& graph, const S& src, D&& dst, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALL, options);
+    call.src(src).dst(dst).along(graph).count(block(graph, src, dst));
+    return start(call);
+  }
+
+  /// The same, with sends.counts[j] elements to destination j and receives.counts[i] from source i.
+  template <Destination D, SourceFor<D> S>
+  void neighbour_alltoallv(const Graph& graph, const S& src, const Layout& sends, D&& dst, const Layout& receives,
+                           const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALLV, options);
+    call.src(src).dst(dst).along(graph).sends(sends, graph.destinations()).receives(receives, graph.sources());
+    run(call);
+  }
+  template <Destination D, SourceFor<D> S>
+  Request neighbour_alltoallv_async(const Graph& graph, const S& src, const Layout& sends, D&& dst,
+                                    const Layout& receives, const Options& options = {}) const {
+    Prepared call(UNISONO_ALLTOALLV, options);
+    call.src(src).dst(dst).along(graph).sends(sends, graph.destinations()).receives(receives, graph.sources());
+    return start(call);
+  }
+
   /// No rank leaves before every rank has entered.
   void barrier(const Options& options = {}) const {
     Prepared call(UNISONO_BARRIER, options);
@@ -818,11 +928,33 @@ class Communicator {
       call_.program = program.handle();
       return *this;
     }
-    Prepared& sends(const Layout& layout, std::uint32_t ranks) {
+    Prepared& along(const Graph& graph) {
+      call_.graph = graph.handle();
+      return *this;
+    }
+    template <class S, class D>
+    Prepared& typed(const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives, std::size_t ranks) {
+      static_assert(sizeof(detail::Element<D>) == 1, "dst is a range of bytes");
+      call_.dst = std::ranges::data(dst);
+      call_.dst_bytes = std::ranges::size(dst);
+      this->receives({receives.counts, receives.displacements}, ranks);
+      call_.recv_datatypes = by_rank(receives.datatypes, ranks);
+      if constexpr (std::is_same_v<S, InPlace>) {
+        call_.in_place = 1;
+      } else {
+        static_assert(sizeof(detail::Element<S>) == 1, "src is a range of bytes");
+        call_.src = std::ranges::data(src);
+        call_.src_bytes = std::ranges::size(src);
+        this->sends({sends.counts, sends.displacements}, ranks);
+        call_.send_datatypes = by_rank(sends.datatypes, ranks);
+      }
+      return *this;
+    }
+    Prepared& sends(const Layout& layout, std::size_t ranks) {
       fill(layout, ranks, "send", call_.send_counts, call_.send_displacements);
       return *this;
     }
-    Prepared& receives(const Layout& layout, std::uint32_t ranks) {
+    Prepared& receives(const Layout& layout, std::size_t ranks) {
       fill(layout, ranks, "receive", call_.recv_counts, call_.recv_displacements);
       return *this;
     }
@@ -835,7 +967,14 @@ class Communicator {
     }
 
    private:
-    static void fill(const Layout& layout, std::uint32_t ranks, const char* side, const std::int64_t*& counts,
+    static const unisono_datatype* by_rank(std::span<const unisono_datatype> datatypes, std::size_t ranks) {
+      constexpr unisono_result kInvalidDatatype = 3;
+      if (datatypes.size() == ranks) return datatypes.data();
+      throw Error(kInvalidDatatype, std::to_string(datatypes.size()) +
+                                        " datatypes were given; give one for each of the " + std::to_string(ranks) +
+                                        " ranks");
+    }
+    static void fill(const Layout& layout, std::size_t ranks, const char* side, const std::int64_t*& counts,
                      const std::int64_t*& displacements) {
       constexpr unisono_result kInvalidCount = 2;
       if (layout.counts.size() != ranks || (!layout.displacements.empty() && layout.displacements.size() != ranks)) {
@@ -843,7 +982,7 @@ class Communicator {
                                        std::to_string(layout.displacements.size()) +
                                        " displacements were given; give one count, and one or no displacement, for "
                                        "each of the " +
-                                       std::to_string(ranks) + " ranks");
+                                       std::to_string(ranks) + " ranks or edges");
       }
       counts = layout.counts.data();
       displacements = layout.displacements.empty() ? nullptr : layout.displacements.data();
@@ -853,6 +992,13 @@ class Communicator {
     const Options& options_;
     std::vector<unisono_request*> after_;
   };
+
+  /// Elements of an edge's block, where all have one length.
+  template <class S, class D>
+  static std::size_t block(const Graph& graph, const S& src, const D& dst) {
+    if (graph.destinations() != 0) return std::ranges::size(src) / graph.destinations();
+    return graph.sources() != 0 ? std::ranges::size(dst) / graph.sources() : 0;
+  }
 
   template <class Range>
   static std::size_t length(const Range& range) {

@@ -118,6 +118,116 @@ TEST(Operations, VectorCollectives) {
     std::vector<std::int64_t> turned(6);
     world.alltoallv(std::vector<std::int64_t>(kRanks * (r + 1), r), {sends}, turned, {receives});
     EXPECT_EQ(turned, (std::vector<std::int64_t>{0, 1, 1, 2, 2, 2}));
+    std::vector<std::int64_t> folded(mine.size());
+    const std::vector<std::int64_t> parts{1 + r, 10, 100 * r, 7, 3};
+    world.reduce_scatterv(parts, folded, {counts}, Op::kSum);
+    const std::vector<std::int64_t> sums{6, 30, 300, 21, 9};
+    EXPECT_EQ(folded, r == 0   ? (std::vector<std::int64_t>{sums[0], sums[1]})
+                      : r == 1 ? std::vector<std::int64_t>{}
+                               : (std::vector<std::int64_t>{sums[2], sums[3], sums[4]}));
+    std::vector<std::int64_t> all = parts;
+    world.reduce_scatterv_async(kInPlace, all, {counts, std::vector<std::int64_t>{3, 0, 0}}, Op::kMax).wait();
+    all.resize(static_cast<std::size_t>(counts[r]));
+    const std::vector<std::int64_t> largest[] = {{7, 3}, {}, {3, 10, 200}};
+    EXPECT_EQ(all, largest[r]);
+  });
+}
+
+TEST(Operations, Neighbours) {
+  on_ranks(kRanks, [](const Communicator& world) {
+    const std::uint32_t r = world.rank();
+    const std::uint32_t right = (r + 1) % kRanks;
+    const std::uint32_t left = (r + kRanks - 1) % kRanks;
+    // A ring in which every rank also has an edge to itself, between the other two.
+    const std::vector<std::int64_t> sources{left, r, left};
+    const std::vector<std::int64_t> destinations{right, r, right};
+    const Graph graph = world.graph(sources, destinations);
+    std::vector<std::int32_t> own{static_cast<std::int32_t>(r), 5};
+    std::vector<std::int32_t> heard(6);
+    world.neighbour_allgather(graph, own, heard);
+    const auto from = static_cast<std::int32_t>(left);
+    const auto self = static_cast<std::int32_t>(r);
+    EXPECT_EQ(heard, (std::vector<std::int32_t>{from, 5, self, 5, from, 5}));
+
+    const std::vector<std::int32_t> three{10 * self, 10 * self + 1, 10 * self + 2};
+    std::vector<std::int32_t> turned(3);
+    world.neighbour_alltoall_async(graph, three, turned).wait();
+    EXPECT_EQ(turned, (std::vector<std::int32_t>{10 * from, 10 * self + 1, 10 * from + 2}));
+
+    // To the right 2, then 0 elements; to itself 1.
+    const std::vector<std::int64_t> lengths{2, 1, 0};
+    std::vector<std::int32_t> varied(4, -1);
+    const std::vector<std::int64_t> places{2, 0, 0};
+    world.neighbour_alltoallv(graph, three, {lengths}, varied, {lengths, places});
+    EXPECT_EQ(varied, (std::vector<std::int32_t>{10 * self + 2, -1, 10 * from, 10 * from + 1}));
+
+    // What a rank tells its neighbours is r+1 elements long.
+    const std::vector<std::int64_t> told{left + 1, r + 1, left + 1};
+    std::vector<std::int32_t> all(2 * (left + 1) + r + 1);
+    world.neighbour_allgatherv(graph, std::vector<std::int32_t>(r + 1, self), all, {told});
+    std::vector<std::int32_t> expected(left + 1, from);
+    expected.insert(expected.end(), r + 1, self);
+    expected.insert(expected.end(), left + 1, from);
+    EXPECT_EQ(all, expected);
+
+    const Graph none = world.graph({}, {});
+    world.neighbour_allgather(none, own, std::vector<std::int32_t>{});
+  });
+}
+
+TEST(Operations, EveryPairWithADatatypeOfItsOwn) {
+  on_ranks(2, [](const Communicator& world) {
+    // To rank 0 go doubles, to rank 1 int16.
+    const std::uint32_t r = world.rank();
+    struct Message {
+      double real[2];
+      std::int16_t whole[4];
+    };
+    const Message out{{r + 0.5, r + 1.5}, {static_cast<std::int16_t>(r), 7, 8, static_cast<std::int16_t>(r + 20)}};
+    const std::vector<unisono_datatype> types{UNISONO_FP64, UNISONO_INT16};
+    const std::vector<std::int64_t> counts{2, 4};
+    const std::vector<unisono_datatype> mine(2, types[r]);
+    const std::vector<std::int64_t> received(2, counts[r]);
+    const auto bytes = [](const auto& object) {
+      return std::span(reinterpret_cast<const std::uint8_t*>(&object), sizeof object);
+    };
+    if (r == 0) {
+      std::array<double, 4> in{};
+      world.alltoallw(bytes(out), {counts, {}, types}, std::as_writable_bytes(std::span(in)), {received, {}, mine});
+      EXPECT_EQ(in, (std::array<double, 4>{0.5, 1.5, 1.5, 2.5}));
+    } else {
+      std::array<std::int16_t, 8> in{};
+      world.alltoallw(bytes(out), {counts, {}, types}, std::as_writable_bytes(std::span(in)), {received, {}, mine});
+      EXPECT_EQ(in, (std::array<std::int16_t, 8>{0, 7, 8, 20, 1, 7, 8, 21}));
+    }
+  });
+}
+
+TEST(Operations, AlgorithmsWithARadix) {
+  on_ranks(5, [](const Communicator& world) {
+    const std::uint32_t r = world.rank();
+    for (const char* name : {"knomial", "knomial:2", "knomial:3", "knomial:255"}) {
+      std::vector<std::int64_t> data(9, r);
+      world.bcast(data, 3, {.algorithm = name});
+      EXPECT_EQ(data, std::vector<std::int64_t>(9, 3)) << name;
+      EXPECT_EQ(world.last_algorithm().name, "knomial");
+    }
+    // A radix written out that is the usual one is the same call.
+    std::vector<std::int64_t> data(9, r);
+    world.bcast(data, 2, {.algorithm = r % 2 == 0 ? "knomial" : "knomial:4"});
+    EXPECT_EQ(data, std::vector<std::int64_t>(9, 2));
+  });
+  // Another radix is another call.
+  on_ranks(2, [](const Communicator& world) {
+    std::vector<std::int64_t> data(9, world.rank());
+    try {
+      world.bcast(data, 0, {.algorithm = world.rank() == 0 ? "knomial:2" : "knomial:3"});
+      world.barrier();
+      ADD_FAILURE() << "the ranks did not call the same";
+    } catch (const Error& error) {
+      const std::string name = error.name();
+      EXPECT_TRUE(name == "mismatched_call" || name == "revoked") << error.what();
+    }
   });
 }
 
