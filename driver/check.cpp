@@ -69,6 +69,20 @@ Shape shape_of(Collective collective) {
   return {};
 }
 
+/// Whether the count is that of one rank's block, so that there are as many in all as ranks.
+bool counts_one_block(Collective collective) {
+  switch (collective) {
+    case Collective::kReduceScatter:
+    case Collective::kAllgather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kAlltoall:
+      return true;
+    default:
+      return false;
+  }
+}
+
 template <class Enum, std::size_t kSize>
 std::string names(const std::array<Enum, kSize>& all, Enum except) {
   std::string text;
@@ -382,12 +396,14 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                                               " is negative; allowed are 0 to " + std::to_string(kMaxCount));
   }
   const std::uint64_t element = bytes_of(call.dtype);
-  const std::uint64_t most = kMaxBytes / std::max<std::uint64_t>(element, 1) / size;
-  if (static_cast<std::uint64_t>(given.count) > std::min<std::uint64_t>(kMaxCount / size, most)) {
-    throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
-                                              " is too large; allowed for " + std::to_string(size) +
-                                              " ranks are 0 to " +
-                                              std::to_string(std::min<std::uint64_t>(kMaxCount / size, most)));
+  const std::uint32_t blocks_counted = counts_one_block(collective) ? size : 1;
+  const std::uint64_t most =
+      std::min<std::uint64_t>(kMaxCount, kMaxBytes / std::max<std::uint64_t>(element, 1)) / blocks_counted;
+  if (static_cast<std::uint64_t>(given.count) > most) {
+    throw Error(ErrorCode::kInvalidCount,
+                operation + ": count " + std::to_string(given.count) + " is too large; allowed" +
+                    (blocks_counted > 1 ? " for a block of each of " + std::to_string(size) + " ranks" : "") +
+                    " are 0 to " + std::to_string(most));
   }
   const std::uint64_t n = shape.typed && !shape.vector ? static_cast<std::uint64_t>(given.count) : 0;
   call.count = n;

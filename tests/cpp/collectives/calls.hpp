@@ -65,6 +65,19 @@ struct Case {
   std::uint64_t count = 0;
 };
 
+/// Whether `count` is that of one block of a vector of `size` blocks.
+inline bool counts_blocks(Collective collective) {
+  return collective >= Collective::kReduceScatter && collective <= Collective::kScatter &&
+         collective != Collective::kGatherv && collective != Collective::kScatterv;
+}
+
+/// The largest count that a call may have: a vector, all its blocks together, has as many elements as a move may have.
+inline std::uint64_t largest_count(Collective collective, std::uint32_t size) {
+  if (collective == Collective::kAlltoallv) return kMaxCount / 2 / size;  // a bound of twice as much is agreed on
+  if (is_vector(collective)) return kMaxCount / size - 8 * std::uint64_t{size};
+  return counts_blocks(collective) || collective == Collective::kAlltoall ? kMaxCount / size : kMaxCount;
+}
+
 /// All calls of an algorithm that a test looks at.
 inline std::vector<Case> cases_of(const Algorithm& algorithm, std::uint32_t size) {
   const Collective collective = algorithm.collective;
@@ -76,13 +89,16 @@ inline std::vector<Case> cases_of(const Algorithm& algorithm, std::uint32_t size
   std::vector<std::pair<bool, std::uint8_t>> forms{{false, 0}, {true, 0}};
   if (algorithm.default_radix != 0) forms.insert(forms.end(), {{false, 2}, {true, 2}, {false, 3}, {true, 7}});
   const bool may_be_in_place = collective > Collective::kBcast && collective != Collective::kBarrier;
+  const std::uint64_t largest = largest_count(collective, size);
   for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{size},
-                                    std::uint64_t{3} * size + 2, std::uint64_t{16} * size + 3}) {
-    if (count > 16 && !algorithm.direct && size > 4) continue;  // whole cache lines are the direct ones' business
+                                    std::uint64_t{3} * size + 2, std::uint64_t{16} * size + 3, largest}) {
+    // Whole cache lines are the direct ones' business.
+    if (count > 16 && count != largest && !algorithm.direct && size > 4) continue;
     for (const std::uint32_t root : roots) {
       for (const std::uint32_t group : groups) {
         for (const auto& [in_place, radix] : forms) {
           Call call = make_call(collective, size, count);
+          if (count == largest && call.dtype != Datatype::kNone) call.dtype = Datatype::kComplex128;  // 16 bytes
           call.root = root;
           call.group_size = group;
           call.radix = radix;
