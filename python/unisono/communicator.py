@@ -672,7 +672,7 @@ class Communicator:
         return Graph(self._core.graph(*ends), *ends)
 
     def neighbour_allgather(self, graph: Graph, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
-        """src (n) to every destination of the graph; a block of dst (n) from each source, in the graph's order.
+        """Sends src (n) to every destination of the graph; dst gets a block (n) of each source, in the graph's order.
 
         Collective, ranks without edges included. dst is allocated as (number of sources, *src.shape).
         """
@@ -885,8 +885,7 @@ class Communicator:
         for name, values in (("counts", layout.counts), ("displacements", layout.displacements)):
             if values is not None and len(values) != needed:
                 raise InvalidCountError(
-                    f"{operation}: {side}{name} has {len(values)} entries; needed is one for each of the "
-                    f"{needed} {of}"
+                    f"{operation}: {side}{name} has {len(values)} entries; needed is one for each of the {needed} {of}"
                 )
             for rank, value in enumerate(values or ()):
                 if value < 0:

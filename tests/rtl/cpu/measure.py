@@ -19,7 +19,17 @@ from .cpu import Call, Communicator, Cpu, Oracle, Run, describe
 RANKS = 8
 NAMES = (
     *("nop", "copy", "combine", "send", "recv", "put", "get", "bcast", "reduce", "allreduce", "reduce_scatter"),
-    *("allgather", "gather", "scatter", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoall", "alltoallv"),
+    *(
+        "allgather",
+        "gather",
+        "scatter",
+        "gatherv",
+        "scatterv",
+        "allgatherv",
+        "reduce_scatterv",
+        "alltoall",
+        "alltoallv",
+    ),
     *("scan", "exscan", "barrier"),
 )
 
