@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "core/error.hpp"
@@ -11,6 +12,8 @@ namespace unisono::shm {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint32_t kMostCellBytes = 1024 * 1024;
+constexpr std::uint32_t kLeastCellBytes = 8 * 1024;
 
 constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -38,15 +41,14 @@ struct LaneBlock {
   std::atomic<std::uint32_t> banned;  ///< nobody touches the memory of others any more
 };
 
-std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks) {
+std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks, std::uint32_t others) {
   // Used by all pairs at once they stay within 16 MB for each space. Where there is room a lane is as large as a
   // second-level cache: lines that come round again have left the receiver's by then, and to write them the sender
   // takes them from the third level, four times as fast as from the other core.
   constexpr std::uint64_t kAll = std::uint64_t{16} << 20U;
-  constexpr std::uint32_t kMost = 1024 * 1024;
-  constexpr std::uint32_t kLeast = 8 * 1024;
-  std::uint32_t bytes = kMost;
-  while (bytes > kLeast && std::uint64_t{bytes} * ranks * ranks > kAll) bytes /= 2;
+  constexpr std::uint32_t kFew = 8, kSome = 32;
+  std::uint32_t bytes = others < kFew ? kMostCellBytes : others < kSome ? 256 * 1024 : 32 * 1024;
+  while (bytes > kLeastCellBytes && std::uint64_t{bytes} * ranks * ranks > kAll) bytes /= 2;
   return bytes;
 }
 
@@ -67,7 +69,8 @@ LaneSet::LaneSet(std::shared_ptr<Segment> segment, std::shared_ptr<Arena> arena,
 LaneSet::~LaneSet() {
   const auto give_up = [segment = segment_, owner = endpoints_.front(), key = key_, size = size_] {
     try {
-      LaneBlock* block = find(*segment, owner, key, size);
+      std::uint32_t cell_bytes = 0;
+      LaneBlock* block = find(*segment, owner, key, size, cell_bytes);
       if (block == nullptr) return false;
       block->members.fetch_sub(1, std::memory_order_acq_rel);
     } catch (const Error&) {
@@ -82,12 +85,16 @@ void LaneSet::create() {
   // Entries whose communicators everybody has freed are used again.
   DirectoryEntry* entries = segment_->directory(self_);
   DirectoryEntry* free = nullptr;
+  std::uint32_t others = 0;
   for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
     DirectoryEntry& entry = entries[i];
     if (entry.key.load(std::memory_order_relaxed) != 0) {
       const std::uint64_t place = entry.place.load(std::memory_order_relaxed);
       auto* block = reinterpret_cast<LaneBlock*>(segment_->at(place, sizeof(LaneBlock)));
-      if (block == nullptr || block->members.load(std::memory_order_acquire) != 0) continue;
+      if (block == nullptr || block->members.load(std::memory_order_acquire) != 0) {
+        ++others;
+        continue;
+      }
       entry.key.store(0, std::memory_order_relaxed);
       arena_->deallocate(block);
     }
@@ -98,6 +105,7 @@ void LaneSet::create() {
                                           std::to_string(kDirectoryEntries) +
                                           " communicators that are not freed on all ranks; free some first");
   }
+  cell_bytes_ = cell_bytes_for(size_, others);
   const BlockLayout layout(size_, cell_bytes_);
   std::byte* memory = arena_->allocate(layout.total);
   if (memory == nullptr) {
@@ -113,15 +121,18 @@ void LaneSet::create() {
   free->key.store(key_, std::memory_order_release);
 }
 
-LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size) {
+LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size,
+                         std::uint32_t& cell_bytes) {
   const DirectoryEntry* entries = segment.directory(owner);
-  const std::uint32_t cell_bytes = cell_bytes_for(size);
   for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
     if (entries[i].key.load(std::memory_order_acquire) != key) continue;
     const std::uint64_t place = entries[i].place.load(std::memory_order_relaxed);
     // What is found in shared memory is checked before it is used.
-    auto* block = reinterpret_cast<LaneBlock*>(segment.at(place, BlockLayout(size, cell_bytes).total));
-    if (block == nullptr || place % kPage != 0 || block->ranks != size || block->cell_bytes != cell_bytes) {
+    auto* block = reinterpret_cast<LaneBlock*>(segment.at(place, sizeof(LaneBlock)));
+    cell_bytes = block == nullptr ? 0 : block->cell_bytes;  // read once
+    const bool possible = std::has_single_bit(cell_bytes) && cell_bytes >= kLeastCellBytes &&
+                          cell_bytes <= kMostCellBytes && place % kPage == 0 && block->ranks == size;
+    if (!possible || segment.at(place, BlockLayout(size, cell_bytes).total) == nullptr) {
       throw Error(ErrorCode::kCorruptMessage, "the directory of endpoint " + std::to_string(owner) +
                                                   " names lanes that cannot be those of this communicator");
     }
@@ -132,11 +143,12 @@ LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint6
 
 bool LaneSet::open() {
   if (block_ != nullptr) return true;
-  block_ = find(*segment_, endpoints_.front(), key_, size_);
+  block_ = find(*segment_, endpoints_.front(), key_, size_, cell_bytes_);
   if (block_ == nullptr) return false;
   // Few ranks fill their cells; of many, most lanes are never used, and huge pages would be.
   constexpr std::uint32_t kFew = 8;
-  if (size_ <= kFew) madvise(block_, BlockLayout(size_, cell_bytes_).total, MADV_HUGEPAGE);  // advice
+  if (size_ <= kFew && cell_bytes_ == cell_bytes_for(size_))
+    madvise(block_, BlockLayout(size_, cell_bytes_).total, MADV_HUGEPAGE);  // advice
   return true;
 }
 

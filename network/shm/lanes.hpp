@@ -229,11 +229,13 @@ class LaneSet {
   std::uint32_t cell_bytes() const { return cell_bytes_; }
   TouchGuard touch_guard() const;
 
-  /// Bytes of cells of each lane, for a communicator of that many ranks.
-  static std::uint32_t cell_bytes_for(std::uint32_t ranks);
+  /// Bytes of cells of each lane, for a communicator of that many ranks. A process may have hundreds of communicators,
+  /// of which few carry much: beyond the first ones of an endpoint, `others`, they get less.
+  static std::uint32_t cell_bytes_for(std::uint32_t ranks, std::uint32_t others = 0);
 
  private:
-  static LaneBlock* find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size);
+  static LaneBlock* find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size,
+                         std::uint32_t& cell_bytes);
   std::uint64_t place(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const;
   void create();
 
