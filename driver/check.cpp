@@ -477,13 +477,13 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                                                     " bytes; the program of rank " + std::to_string(rank) + " needs " +
                                                     std::to_string(needed) + " bytes there");
       }
-      return bind(operation, name, data, held, held, 1);
+      return driver::bind(operation, name, data, held, held, 1);
     };
     request.src = bind_as_given("src", given.src, given.src_bytes, Region::kSrc);
     request.dst = bind_as_given("dst", given.dst, given.dst_bytes, Region::kDst);
   } else {
-    request.src = bind(operation, "src", given.src, given.src_bytes, src, element);
-    request.dst = bind(operation, "dst", given.dst, given.dst_bytes, dst, element);
+    request.src = driver::bind(operation, "src", given.src, given.src_bytes, src, element);
+    request.dst = driver::bind(operation, "dst", given.dst, given.dst_bytes, dst, element);
   }
   if (request.src.bytes > 0 && request.dst.bytes > 0) {
     const auto a = reinterpret_cast<std::uintptr_t>(request.src.data);

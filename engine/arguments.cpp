@@ -168,7 +168,7 @@ class Admission {
              "count " + std::to_string(call_.count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
     }
     if (point_to_point(c)) {
-      if (request_.tag > kMaxUserTag) {
+      if (request_.tag > kMaxUserTag && !request_.reserved_tag) {
         refuse(ErrorCode::kInvalidArgument,
                "tag " + std::to_string(request_.tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
       }

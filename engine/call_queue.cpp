@@ -51,6 +51,7 @@ CallState& CallQueue::create() {
   entry.id = (++counter_ << kSlotBits) | slot;
   entry.call = &call;
   entry.result = CallResult{};
+  entry.listeners.clear();
 
   call.id = entry.id;
   call.communicator = nullptr;
@@ -58,6 +59,7 @@ CallState& CallQueue::create() {
   call.program.reset();
   call.regions = {};
   call.wait_for.clear();
+  call.hooks.reset();
   call.sequence = call.signature = call.tag = 0;
   call.announced = false;
   call.started = call.probed = call.finished = call.mismatch_waits = call.watched = false;
@@ -156,6 +158,20 @@ void CallQueue::forget(CallId id) {
   free_records_.push_back(static_cast<std::uint32_t>(id & ((CallId{1} << kSlotBits) - 1)));
 }
 
+void CallQueue::when_complete(CallId id, Engine::Listener listener) {
+  const CallResult& now = result(id);
+  if (now.complete) {
+    told_.emplace_back(std::move(listener), now);
+  } else {
+    record(id).listeners.push_back(std::move(listener));
+  }
+}
+
+bool CallQueue::idle() const {
+  return std::all_of(active_.begin(), active_.end(),
+                     [](const CallState* call) { return call->finished || call->watched; });
+}
+
 CallState* CallQueue::find(Communicator& communicator, std::uint32_t sequence) {
   for (CallState* call : communicator.calls) {
     if (call->space == CallState::Space::kCollective && call->sequence == sequence) return call;
@@ -201,6 +217,7 @@ bool CallQueue::start(CallState& call) {
   guard(call, [&] { starts = ready(call); });
   if (!starts) return call.finished;
   if (!in_turn(call)) return false;
+  if (call.hooks) call.hooks->before();
   if (call.mail) call.communicator->express->post_mail(*call.mail);
   call.started = true;
   if (call.call.collective == Collective::kSend) {
@@ -275,12 +292,16 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
              puts.end());
   communicator.recorder->waits_no_more(call.mark);
   communicator.recorder->end(call.mark, code == ErrorCode::kOk ? RecordedState::kEnded : RecordedState::kFailed);
+  if (call.hooks && code == ErrorCode::kOk) call.hooks->after();
+  call.hooks.reset();
   Record& entry = record(call.id);
   entry.call = nullptr;
   entry.result.code = code;
   entry.result.message = std::move(message);
   entry.result.received_bytes = call.received_bytes;
   entry.result.complete = true;
+  for (Engine::Listener& listener : entry.listeners) told_.emplace_back(std::move(listener), entry.result);
+  entry.listeners.clear();
   call.finished = true;
   ended_ = true;
   swept_ = false;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -39,6 +40,14 @@ class CallQueue {
   /// The result; complete with success if it was forgotten. Throws Error(kInvalidArgument) if never given out.
   const CallResult& result(CallId id) const;
   void forget(CallId id);
+  /// Somebody wants to hear of a call; see Engine::when_complete.
+  void when_complete(CallId id, Engine::Listener listener);
+  /// What is to be told, once the engine's lock has been given back.
+  using Told = std::vector<std::pair<Engine::Listener, CallResult>>;
+  Told take_told() { return std::exchange(told_, {}); }
+  bool has_told() const { return !told_.empty(); }
+  /// Whether no call is in flight but those that threads of their own advance.
+  bool idle() const;
   /// The call as long as it has not ended, else null.
   CallState* in_flight(CallId id) { return record(id).id == id ? record(id).call : nullptr; }
 
@@ -90,6 +99,7 @@ class CallQueue {
     CallId id = 0;
     CallState* call = nullptr;  ///< null once it has ended
     CallResult result;
+    std::vector<Engine::Listener> listeners;
   };
 
   static constexpr unsigned kSlotBits = 20;
@@ -116,6 +126,7 @@ class CallQueue {
   std::vector<std::unique_ptr<CallState>> storage_;
   std::vector<CallState*> free_calls_;
   std::vector<CallState*> active_;
+  Told told_;
   bool ended_ = false;
   bool swept_ = true;
   std::uint32_t look_ = 0;  ///< number of the present `examine`

@@ -103,6 +103,33 @@ void check_settings(const EngineSettings& settings) {
   }
 }
 
+/// Holds the engine's lock, and tells what is to be told of calls when it has given that back.
+template <class Impl>
+class Turn {
+ public:
+  explicit Turn(Impl& engine) : engine_(engine) { engine_.mutex.lock(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { give_back(); }
+  /// Gives the lock back for a moment, if there is something to tell.
+  void tell() {
+    if (!engine_.calls.has_told()) return;
+    give_back();
+    engine_.mutex.lock();
+  }
+  void lock() { engine_.mutex.lock(); }
+  void unlock() { engine_.mutex.unlock(); }
+
+ private:
+  void give_back() {
+    const CallQueue::Told told = engine_.calls.take_told();
+    engine_.mutex.unlock();
+    for (const auto& [listener, result] : told) listener(result);
+  }
+
+  Impl& engine_;
+};
+
 }  // namespace
 
 class NativeEngine::Impl final : public Express::Watch {
@@ -272,7 +299,7 @@ class NativeEngine::Impl final : public Express::Watch {
 
   Clock::time_point look(Express& express, Express::Blocking& blocking) override {
     if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
-    const std::lock_guard lock(mutex);
+    const Turn turn(*this);
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
@@ -288,7 +315,7 @@ class NativeEngine::Impl final : public Express::Watch {
   void fault(Express& express, Express::Blocking& blocking, const LaneFault& fault) override {
     for (bool first = true;; first = false) {
       {
-        const std::lock_guard lock(mutex);
+        const Turn turn(*this);
         CallState* call = watched(express, blocking);
         if (first && call != nullptr) calls.lane_fault(*call, fault);
         progress();
@@ -299,14 +326,14 @@ class NativeEngine::Impl final : public Express::Watch {
   }
 
   void failed(Express& express, const Error& error) override {
-    const std::lock_guard lock(mutex);
+    const Turn turn(*this);
     Communicator* communicator = communicators.find(express.number());
     if (communicator == nullptr || communicator->express.get() != &express) return;
     communicators.revoke(*communicator, ErrorCode::kRevoked, error.what(), true);
   }
 
   void completed(Express&, Express::Blocking& blocking) override {
-    const std::lock_guard lock(mutex);
+    const Turn turn(*this);
     calls.complete(blocking.registered);
     raise_or_forget(blocking);
   }
@@ -317,6 +344,12 @@ class NativeEngine::Impl final : public Express::Watch {
     blocking.registered = 0;
     if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
   }
+
+  /// Waits until `done`, called under the lock, or until `at_most` has passed. One thread drives, and sleeps in the
+  /// network with the lock released. A thread in the background makes way for others.
+  enum class Manner : std::uint8_t { kForeground, kBackground };
+  template <class Done>
+  void wait_until(Done&& done, std::chrono::microseconds at_most, Manner manner);
 
   Blocks blocks;
   EngineSettings settings;
@@ -330,9 +363,87 @@ class NativeEngine::Impl final : public Express::Watch {
   std::mutex mutex;               ///< guards everything here
   std::condition_variable ended;  ///< a call has ended, or nobody drives
   bool driven = false;            ///< a waiting thread makes progress, or sleeps in the network for all
+  bool driven_behind = false;     ///< that thread does so in the background
+  std::uint32_t waiting = 0;      ///< threads in the foreground that wait
   std::uint32_t rounds = 0;
   Clock::time_point next_look{};
 };
+
+template <class Done>
+void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_most, Manner manner) {
+  const bool behind = manner == Manner::kBackground;
+  const auto begin = Clock::now();
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - begin);
+  const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
+  Turn turn(*this);
+  struct Present {
+    explicit Present(std::uint32_t* count) : waiting(count) {
+      if (waiting != nullptr) ++*waiting;
+    }
+    ~Present() {
+      if (waiting != nullptr) --*waiting;
+    }
+    Present(const Present&) = delete;
+    Present& operator=(const Present&) = delete;
+    std::uint32_t* waiting;
+  };
+  {
+    const Present present(behind ? nullptr : &waiting);
+    while (!done()) {
+      const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now());
+      if (rest.count() <= 0) {
+        progress();  // so that even waits of no time bring the call to its end
+        break;
+      }
+      if (behind ? driven || waiting != 0 : driven) {
+        // Another thread drives: it is told of every end, and wakes one of the others when it leaves. One in the
+        // background leaves at once when it is woken.
+        if (shm::ShmPoe* shared = blocks.poe->shared_memory(); !behind && driven_behind && shared != nullptr) {
+          shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
+        }
+        std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
+        ended.wait_for(held, std::min(rest, std::chrono::microseconds(kLongestSleep)));
+        held.release();
+        turn.tell();
+        continue;
+      }
+      const std::uint32_t seen = blocks.poe->activity();
+      if (progress()) {
+        turn.tell();
+        continue;
+      }
+      const auto left = std::min(
+          rest, std::chrono::duration_cast<std::chrono::microseconds>(calls.next_deadline() - blocks.poe->now()));
+      driven = true;
+      driven_behind = behind;
+      turn.unlock();
+      try {
+        const auto longest_sleep = std::clamp(left, std::chrono::microseconds{1}, kLongestSleep);
+        if (shm::ShmPoe* shared = blocks.poe->shared_memory()) {
+          // What comes over lanes does not count as activity; only trying shows whether something has come.
+          shared->await(
+              [&] {
+                const std::lock_guard inner(mutex);
+                return progress() || done() || (behind && waiting != 0);
+              },
+              [] { return true; }, Clock::now() + longest_sleep,
+              behind ? shm::ShmPoe::Manner::kBackground : shm::ShmPoe::Manner::kForeground);
+        } else {
+          blocks.poe->wait(seen, longest_sleep);
+        }
+      } catch (...) {
+        turn.lock();
+        driven = driven_behind = false;
+        throw;
+      }
+      turn.lock();
+      driven = driven_behind = false;
+      if (behind && waiting != 0) ended.notify_all();
+      turn.tell();
+    }
+  }
+  if (!driven) ended.notify_all();
+}
 
 std::uint64_t Engine::run(const CallRequest& request) {
   const CallId id = submit(request);
@@ -413,7 +524,7 @@ void NativeEngine::create_communicator(std::uint32_t number, std::uint16_t epoch
 }
 
 void NativeEngine::free_communicator(std::uint32_t number) {
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(*impl_);
   impl_->communicators.free(number);
   impl_->wake_waiting();
 }
@@ -443,7 +554,7 @@ void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
 }
 
 CallId NativeEngine::submit(const CallRequest& request) {
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(*impl_);
   Impl& engine = *impl_;
   CallState& call = engine.admitted(request);
   const CallId id = call.id;
@@ -464,6 +575,7 @@ CallId NativeEngine::submit(const CallRequest& request) {
     engine.calls.abandon(call);
     throw;
   }
+  call.hooks = request.hooks;
   impl_->set_deadline(call, request.timeout);
   engine.calls.submit(call);
   try {
@@ -484,7 +596,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
     const LanePlan* plan = nullptr;
     MailOp op;
     {
-      const std::lock_guard lock(engine.mutex);
+      const Turn turn(engine);
       CallState& call = engine.admitted(request);
       try {
         plan = engine.plan_of(call, request);
@@ -516,57 +628,45 @@ LastAlgorithm NativeEngine::last_algorithm(std::uint32_t communicator) const {
 }
 
 CallResult NativeEngine::test(CallId id) {
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(*impl_);
   if (!impl_->calls.result(id).complete) impl_->progress();
   return impl_->calls.result(id);
 }
 
 CallResult NativeEngine::wait(CallId id, std::chrono::microseconds at_most) {
-  Impl& engine = *impl_;
-  const auto begin = Clock::now();
-  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - begin);
-  const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
-  std::unique_lock lock(engine.mutex);
-  while (!engine.calls.result(id).complete) {
-    const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now());
-    if (rest.count() <= 0) {
-      engine.progress();  // so that even waits of no time bring the call to its end
-      break;
-    }
-    if (engine.driven) {
-      // Another thread drives: it is told of every end, and wakes one of the others when it leaves.
-      engine.ended.wait_for(lock, std::min(rest, std::chrono::microseconds(kLongestSleep)));
-      continue;
-    }
-    const std::uint32_t seen = engine.blocks.poe->activity();
-    if (engine.progress()) continue;
-    const auto left = std::min(rest, std::chrono::duration_cast<std::chrono::microseconds>(
-                                         engine.calls.next_deadline() - engine.blocks.poe->now()));
-    engine.driven = true;
-    lock.unlock();
-    try {
-      const auto longest_sleep = std::clamp(left, std::chrono::microseconds{1}, kLongestSleep);
-      if (shm::ShmPoe* shared = engine.blocks.poe->shared_memory()) {
-        // What comes over lanes does not count as activity; only trying shows whether something has come.
-        shared->await(
-            [&] {
-              const std::lock_guard inner(engine.mutex);
-              return engine.progress() || engine.calls.result(id).complete;
-            },
-            [] { return true; }, Clock::now() + longest_sleep);
-      } else {
-        engine.blocks.poe->wait(seen, longest_sleep);
-      }
-    } catch (...) {
-      lock.lock();
-      engine.driven = false;
-      throw;
-    }
-    lock.lock();
-    engine.driven = false;
-  }
-  if (!engine.driven) engine.ended.notify_all();
-  return engine.calls.result(id);
+  CallResult result;
+  impl_->wait_until(
+      [&] {
+        const CallResult& now = impl_->calls.result(id);
+        if (now.complete) result = now;
+        return now.complete;
+      },
+      at_most, Impl::Manner::kForeground);
+  if (result.complete) return result;
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->calls.result(id);
+}
+
+bool NativeEngine::wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) {
+  const auto any = [&] {
+    return std::any_of(ids.begin(), ids.end(), [&](CallId id) { return impl_->calls.result(id).complete; });
+  };
+  bool found = false;
+  impl_->wait_until([&] { return found = any(); }, at_most, Impl::Manner::kForeground);
+  if (found) return true;
+  const std::lock_guard lock(impl_->mutex);
+  return any();
+}
+
+bool NativeEngine::drive(std::chrono::microseconds at_most) {
+  bool idle = false;
+  impl_->wait_until([&] { return idle = impl_->calls.idle(); }, at_most, Impl::Manner::kBackground);
+  return idle;
+}
+
+void NativeEngine::when_complete(CallId id, Listener listener) {
+  const Turn turn(*impl_);
+  impl_->calls.when_complete(id, std::move(listener));
 }
 
 void NativeEngine::forget(CallId id) {
@@ -575,12 +675,12 @@ void NativeEngine::forget(CallId id) {
 }
 
 void NativeEngine::progress() {
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(*impl_);
   impl_->progress();
 }
 
 void NativeEngine::revoke(std::uint32_t communicator, const std::string& reason) {
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(*impl_);
   impl_->communicators.revoke(impl_->communicators.get(communicator), ErrorCode::kRevoked, reason, true);
   impl_->wake_waiting();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,6 +41,18 @@ struct EngineSettings {
 /// Number of a call of this endpoint, never reused; 0 is none.
 using CallId = std::uint64_t;
 
+/// What this rank does with the buffers of a call right before it begins, and right after it has succeeded and before
+/// anybody sees that it has. Both run under the engine's lock: they are short, do not throw and do not use the engine.
+class CallHooks {
+ public:
+  virtual ~CallHooks() = default;
+  CallHooks() = default;
+  CallHooks(const CallHooks&) = delete;
+  CallHooks& operator=(const CallHooks&) = delete;
+  virtual void before() = 0;
+  virtual void after() = 0;
+};
+
 /// One request to the engine. Buffers must stay valid until the call has completed.
 struct CallRequest {
   std::uint32_t communicator = 0;
@@ -58,6 +71,8 @@ struct CallRequest {
   std::shared_ptr<const Program> program;  ///< for Collective::kProgram: this rank's program
   std::span<const CallId> wait_for;        ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
+  std::shared_ptr<CallHooks> hooks;        ///< null: none. For engines that `takes_hooks`
+  bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
 };
 
 /// What became of a call.
@@ -143,6 +158,18 @@ class Engine {
   CallResult wait(CallId id) { return wait(id, std::chrono::microseconds::max()); }
   /// As `wait`, but returns after `at_most` with what there is.
   virtual CallResult wait(CallId id, std::chrono::microseconds at_most) = 0;
+  /// Progresses until at least one of the calls has completed, or `at_most` has passed. Returns whether one has.
+  virtual bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) = 0;
+  /// Makes progress in the background, for threads that do something else: returns true when no call is in flight,
+  /// false when `at_most` has passed. Sleeps where there is nothing to do, and makes way for every thread that waits
+  /// itself.
+  virtual bool drive(std::chrono::microseconds at_most) = 0;
+  /// Hears of a call that has ended. Runs once, on the thread that made the progress or at once if the call has ended
+  /// already, with no lock of the engine held. Does not throw, and does not wait for calls; it may start some.
+  using Listener = std::function<void(const CallResult&)>;
+  virtual void when_complete(CallId id, Listener listener) = 0;
+  /// Whether CallRequest::hooks are carried out.
+  virtual bool takes_hooks() const { return false; }
   /// Drops a completed call's result. The buffers of a call are in use until it has completed.
   virtual void forget(CallId id) = 0;
   /// Makes progress on everything once.
@@ -189,6 +216,10 @@ class NativeEngine final : public Engine {
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
   CallResult test(CallId id) override;
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
+  bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;
+  bool drive(std::chrono::microseconds at_most) override;
+  void when_complete(CallId id, Listener listener) override;
+  bool takes_hooks() const override { return true; }
   void forget(CallId id) override;
   void progress() override;
   void revoke(std::uint32_t communicator, const std::string& reason) override;

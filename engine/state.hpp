@@ -167,6 +167,7 @@ struct CallState {
   std::uint32_t signature = 0;
   std::uint32_t tag = 0;
   std::vector<CallId> wait_for;
+  std::shared_ptr<CallHooks> hooks;
   Clock::time_point submitted;
   Clock::time_point deadline;
   std::chrono::microseconds timeout{0};

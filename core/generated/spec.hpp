@@ -1281,7 +1281,7 @@ struct MailLine {
   std::uint32_t bytes{};  ///< payload bytes; up to 48 stand in the line, more in the lane's cells
   Datatype dtype{};  ///< element type
   MessageType type{};  ///< eager: a whole message; request: a long one is announced; write: a piece of it; done: it was written; grant, done, control: answers
-  std::uint32_t tag{};  ///< user tag
+  std::uint32_t tag{};  ///< user tag; those beyond max_user_tag are the library's own
   std::uint32_t flag{};  ///< number of the line in its lane, from 1; the word with it is written last and publishes the line
   std::uint32_t id{};  ///< of a long message, in all lines that concern it
   friend constexpr bool operator==(const MailLine&, const MailLine&) = default;
@@ -1293,7 +1293,7 @@ constexpr std::array<std::uint64_t, 2> encode(const MailLine& value) {
   words[0] |= (static_cast<std::uint64_t>(value.bytes) & 0xfffffU) << 0U;
   words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 20U;
   words[0] |= (static_cast<std::uint64_t>(value.type) & 0xfU) << 26U;
-  words[0] |= (static_cast<std::uint64_t>(value.tag) & 0x7fffffffU) << 30U;
+  words[0] |= (static_cast<std::uint64_t>(value.tag) & 0xffffffffU) << 30U;
   words[1] |= (static_cast<std::uint64_t>(value.flag) & 0xffffffffU) << 0U;
   words[1] |= (static_cast<std::uint64_t>(value.id) & 0xffffffffU) << 32U;
   return words;
@@ -1305,7 +1305,7 @@ constexpr MailLine decode_mail_line(const std::array<std::uint64_t, 2>& words) {
   value.bytes = static_cast<std::uint32_t>((words[0]) & 0xfffffU);
   value.dtype = static_cast<Datatype>((words[0] >> 20U) & 0x3fU);
   value.type = static_cast<MessageType>((words[0] >> 26U) & 0xfU);
-  value.tag = static_cast<std::uint32_t>((words[0] >> 30U) & 0x7fffffffU);
+  value.tag = static_cast<std::uint32_t>((words[0] >> 30U) & 0xffffffffU);
   value.flag = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
   value.id = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
   return value;
@@ -1315,8 +1315,7 @@ constexpr MailLine decode_mail_line(const std::array<std::uint64_t, 2>& words) {
 constexpr bool fits(const MailLine& value) {
   return value.bytes <= 0xfffffU &&
          is_known(value.dtype) &&
-         is_known(value.type) &&
-         value.tag <= 0x7fffffffU;
+         is_known(value.type);
 }
 
 /// Whether encoded words are a legal value: reserved bits zero, enumerators known.

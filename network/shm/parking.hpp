@@ -105,11 +105,13 @@ class Parking {
   /// at once, after every poll, and again when the intention to sleep is visible to all senders. `tick` is for
   /// what nobody publishes (liveness of peers): it is called every `kPolls` polls or `kYields` yields, and
   /// after every sleep, thus at least every `Policy::look`. Both may throw. The first batch of polls reads no
-  /// clock, takes no lock and makes no system call if there is a core for every rank.
+  /// clock, takes no lock and makes no system call if there is a core for every rank. Not `eager`, it sleeps at once:
+  /// for who must not take time from others.
   template <class Ready, class Tick>
-  bool wait(Ready&& ready, Tick&& tick, Clock::time_point deadline) {
+  bool wait(Ready&& ready, Tick&& tick, Clock::time_point deadline, bool eager = true) {
     if (ready()) return true;
-    bool poll = policy_.patience.count() > 0;
+    const bool polls = eager && policy_.patience.count() > 0;
+    bool poll = polls;
     for (;;) {
       if (poll) {
         switch (poll_or_yield(ready, tick, deadline)) {
@@ -133,7 +135,7 @@ class Parking {
       }
       if (Clock::now() >= deadline || !tick()) return ready();
       // Where one message came there may soon be another; where none has come for long, none will.
-      poll = slept == Slept::kWoken && policy_.patience.count() > 0;
+      poll = slept == Slept::kWoken && polls;
     }
   }
 

@@ -46,24 +46,28 @@ class ShmPoe final : public Poe {
 
   /// How this endpoint waits: for those who wait for more than `activity`.
   Parking& parking() { return parking_; }
+  /// A wait in the foreground is the caller's own; one in the background is for others, polls nothing, and ends when a
+  /// thread in the foreground wants to wait.
+  enum class Manner : std::uint8_t { kForeground, kBackground };
+
   /// Waits as Parking::wait does. If another thread of this endpoint is waiting so, this one looks again every few
-  /// microseconds instead: only one can sleep on the endpoint's word.
+  /// microseconds until it has gone: only one can sleep on the endpoint's word.
   template <class Ready, class Tick>
-  bool await(Ready&& ready, Tick&& tick, Parking::Clock::time_point deadline) {
+  bool await(Ready&& ready, Tick&& tick, Parking::Clock::time_point deadline, Manner manner = Manner::kForeground) {
     if (ready()) return true;
+    if (manner == Manner::kBackground) return await_behind(ready, tick, deadline);
     if (!waiting_.exchange(true, std::memory_order_acquire)) {
-      struct Turn {
-        explicit Turn(std::atomic<bool>& of) : waiting(of) {}
-        ~Turn() { waiting.store(false, std::memory_order_release); }
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
-        std::atomic<bool>& waiting;
-      };
       const Turn turn(waiting_);
       return parking_.wait(ready, tick, deadline);
     }
+    const Claim claim(claims_);
+    wake_if_parked(*block_);
     while (!ready()) {
       if (Parking::Clock::now() >= deadline || !tick()) return ready();
+      if (!waiting_.exchange(true, std::memory_order_acquire)) {
+        const Turn turn(waiting_);
+        return parking_.wait(ready, tick, deadline);
+      }
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return true;
@@ -89,6 +93,35 @@ class ShmPoe final : public Poe {
   void watch_peers();
 
  private:
+  /// Holds the right to sleep on the endpoint's word.
+  struct Turn {
+    explicit Turn(std::atomic<bool>& of) : waiting(of) {}
+    ~Turn() { waiting.store(false, std::memory_order_release); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    std::atomic<bool>& waiting;
+  };
+  /// Says, while it lives, that a thread in the foreground has found another one waiting.
+  struct Claim {
+    explicit Claim(std::atomic<std::uint32_t>& of) : claims(of) { claims.fetch_add(1, std::memory_order_seq_cst); }
+    ~Claim() { claims.fetch_sub(1, std::memory_order_release); }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    std::atomic<std::uint32_t>& claims;
+  };
+
+  template <class Ready, class Tick>
+  bool await_behind(Ready& ready, Tick& tick, Parking::Clock::time_point deadline) {
+    const auto claimed = [&] { return claims_.load(std::memory_order_seq_cst) != 0; };
+    if (claimed() || waiting_.exchange(true, std::memory_order_acquire)) {
+      // Whoever waits in the foreground makes progress for all, now and then.
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      return ready();
+    }
+    const Turn turn(waiting_);
+    return parking_.wait([&] { return ready() || claimed(); }, tick, deadline, false);
+  }
+
   struct Link {
     RingSender send[kLanes];
     RingReceiver receive[kLanes];
@@ -106,7 +139,8 @@ class ShmPoe final : public Poe {
   std::uint32_t pid_;
   std::uint32_t fork_generation_;
   Parking parking_;
-  std::atomic<bool> waiting_{false};  ///< a thread sleeps, or may sleep, on the endpoint's word
+  std::atomic<bool> waiting_{false};      ///< a thread sleeps, or may sleep, on the endpoint's word
+  std::atomic<std::uint32_t> claims_{0};  ///< threads in the foreground that have found another one there
   EndpointBlock* block_;
   std::vector<Link> links_;
 };

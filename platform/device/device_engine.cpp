@@ -110,6 +110,38 @@ bool reads_dst(const Call& call) {
   }
 }
 
+CallResult result_of(const CallResult* known, CallId id, CallId last) {
+  if (known != nullptr) return *known;
+  if (id == 0 || id > last) {
+    throw Error(ErrorCode::kInvalidArgument, "no call of this endpoint has number " + std::to_string(id));
+  }
+  return {true, ErrorCode::kOk, {}, 0};  // forgotten
+}
+
+/// Holds the engine's lock, and tells what is to be told of calls when it has given that back.
+template <class Impl>
+class Turn {
+ public:
+  explicit Turn(Impl& engine) : engine_(engine) { engine_.turns.lock(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { give_back(); }
+  /// Lets others have the lock, and tells what is to be told.
+  void pass_on() {
+    give_back();
+    engine_.turns.lock();
+  }
+
+ private:
+  void give_back() {
+    const auto due = std::exchange(engine_.due, {});
+    engine_.turns.unlock();
+    for (const auto& [listener, result] : due) listener(result);
+  }
+
+  Impl& engine_;
+};
+
 }  // namespace
 
 class DeviceEngine::Impl {
@@ -167,6 +199,7 @@ class DeviceEngine::Impl {
     std::shared_ptr<Image> src, dst, scratch, params;
     std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
     CallResult result;
+    std::vector<Listener> listeners;
 
     const Binding& region(Region which) const { return call->regions[static_cast<std::size_t>(which)]; }
     bool collective() const { return call->space == cclo::CallState::Space::kCollective; }
@@ -496,8 +529,42 @@ class DeviceEngine::Impl {
     return found == works.end() ? nullptr : found->second.get();
   }
 
+  CallResult result(CallId id) const {
+    const auto found = works.find(id);
+    return result_of(found == works.end() || found->second->forgotten ? nullptr : &found->second->result, id, last_id);
+  }
+
+  /// Whether no call is in flight.
+  bool idle() const {
+    return std::all_of(works.begin(), works.end(),
+                       [](const auto& entry) { return entry.second->state == Work::State::kEnded; });
+  }
+
+  /// Waits until `done`, called under the lock, or until `at_most` has passed.
+  template <class Done>
+  void wait_until(Done&& done, microseconds at_most) {
+    const auto begin = Clock::now();
+    const auto longest = std::chrono::duration_cast<microseconds>(Clock::time_point::max() - begin);
+    const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
+    Turn turn(*this);
+    while (!done()) {
+      if (waiting) {
+        listen();
+      } else {
+        advance();
+      }
+      if (done() || Clock::now() >= end) return;
+      pass(kSlice);
+      if (turns.wanted() || !due.empty()) turn.pass_on();
+    }
+  }
+
   Work& submit(const CallRequest& request) {
     check_alive();
+    if (request.reserved_tag || request.hooks) {
+      throw Error(ErrorCode::kUnsupported,
+                  "a device carries out calls with tags of the user and without work on its host");
+    }
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
@@ -910,6 +977,8 @@ class DeviceEngine::Impl {
     work.result.complete = true;
     work.result.code = code;
     work.result.message = std::move(message);
+    for (Listener& listener : work.listeners) due.emplace_back(std::move(listener), work.result);
+    work.listeners.clear();
     settle(work);
   }
 
@@ -1057,6 +1126,7 @@ class DeviceEngine::Impl {
   std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
   Clock::time_point next_look{};
   mutable TurnLock turns;
+  std::vector<std::pair<Listener, CallResult>> due;  ///< to be told, once the lock has been given back
 };
 
 DeviceEngine::DeviceEngine(std::unique_ptr<Device> device, DeviceOptions options)
@@ -1134,7 +1204,7 @@ void DeviceEngine::start_together(std::chrono::milliseconds patience) {
 }
 
 void DeviceEngine::pass(microseconds at_most) {
-  const std::lock_guard lock(impl_->turns);
+  const Turn turn(*impl_);
   impl_->pass(at_most);
 }
 
@@ -1148,7 +1218,7 @@ void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch
 }
 
 void DeviceEngine::free_communicator(std::uint32_t number) {
-  const std::lock_guard lock(impl_->turns);
+  const Turn turn(*impl_);
   impl_->free(number);
 }
 
@@ -1177,7 +1247,7 @@ void DeviceEngine::bind_window(std::uint32_t communicator, Binding window) {
 }
 
 CallId DeviceEngine::submit(const CallRequest& request) {
-  const std::lock_guard lock(impl_->turns);
+  const Turn turn(*impl_);
   const CallId id = impl_->submit(request).id;
   impl_->advance();
   return id;
@@ -1196,53 +1266,54 @@ std::uint64_t DeviceEngine::counter(Counter counter) const {
   return low | std::uint64_t{impl_->device->read(at + 4)} << 32U;
 }
 
-namespace {
-
-CallResult result_of(const CallResult* known, CallId id, CallId last) {
-  if (known != nullptr) return *known;
-  if (id == 0 || id > last) {
-    throw Error(ErrorCode::kInvalidArgument, "no call of this endpoint has number " + std::to_string(id));
-  }
-  return {true, ErrorCode::kOk, {}, 0};  // forgotten
-}
-
-}  // namespace
-
 CallResult DeviceEngine::test(CallId id) {
-  const std::lock_guard lock(impl_->turns);
-  const auto result = [&] {
-    const Impl::Work* work = impl_->find(id);
-    return result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, impl_->last_id);
-  };
-  if (CallResult known = result(); known.complete) return known;
+  const Turn turn(*impl_);
+  if (CallResult known = impl_->result(id); known.complete) return known;
   if (impl_->waiting) impl_->pass(kSlice);
   if (!impl_->waiting) impl_->advance();
-  return result();
+  return impl_->result(id);
 }
 
 CallResult DeviceEngine::wait(CallId id, microseconds at_most) {
-  Impl& engine = *impl_;
-  const auto begin = Clock::now();
-  const auto longest = std::chrono::duration_cast<microseconds>(Clock::time_point::max() - begin);
-  const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
-  std::unique_lock lock(engine.turns);
-  for (;;) {
-    const Impl::Work* work = engine.find(id);
-    CallResult now = result_of(work == nullptr || work->forgotten ? nullptr : &work->result, id, engine.last_id);
-    if (now.complete) return now;
-    if (engine.waiting) {
-      engine.listen();
-    } else {
-      engine.advance();
-    }
-    work = engine.find(id);
-    if (work == nullptr || work->result.complete) continue;
-    if (Clock::now() >= end) return work->result;
-    engine.pass(kSlice);
-    if (engine.turns.wanted()) {
-      lock.unlock();
-      lock.lock();
-    }
+  CallResult result;
+  impl_->wait_until(
+      [&] {
+        result = impl_->result(id);
+        return result.complete;
+      },
+      at_most);
+  return result;
+}
+
+bool DeviceEngine::wait_any(std::span<const CallId> ids, microseconds at_most) {
+  bool found = false;
+  impl_->wait_until(
+      [&] {
+        found = std::any_of(ids.begin(), ids.end(), [&](CallId id) { return impl_->result(id).complete; });
+        return found;
+      },
+      at_most);
+  return found;
+}
+
+bool DeviceEngine::drive(microseconds at_most) {
+  bool idle = false;
+  impl_->wait_until(
+      [&] {
+        idle = impl_->idle();
+        return idle;
+      },
+      at_most);
+  return idle;
+}
+
+void DeviceEngine::when_complete(CallId id, Listener listener) {
+  const Turn turn(*impl_);
+  const CallResult now = impl_->result(id);
+  if (now.complete) {
+    impl_->due.emplace_back(std::move(listener), now);
+  } else {
+    impl_->find(id)->listeners.push_back(std::move(listener));
   }
 }
 
@@ -1261,12 +1332,12 @@ void DeviceEngine::forget(CallId id) {
 }
 
 void DeviceEngine::progress() {
-  const std::lock_guard lock(impl_->turns);
+  const Turn turn(*impl_);
   impl_->advance();
 }
 
 void DeviceEngine::revoke(std::uint32_t communicator, const std::string& reason) {
-  const std::lock_guard lock(impl_->turns);
+  const Turn turn(*impl_);
   impl_->revoke(impl_->group(communicator), ErrorCode::kRevoked, reason, true);
 }
 

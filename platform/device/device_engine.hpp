@@ -86,6 +86,9 @@ class DeviceEngine final : public Engine {
   std::uint64_t counter(Counter counter) const override;
   CallResult test(CallId id) override;
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
+  bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;
+  bool drive(std::chrono::microseconds at_most) override;
+  void when_complete(CallId id, Listener listener) override;
   void forget(CallId id) override;
   void progress() override;
   void revoke(std::uint32_t communicator, const std::string& reason) override;

@@ -1202,7 +1202,7 @@ class MailLine:
     #: eager: a whole message; request: a long one is announced; write: a piece of it; done: it was written; grant,
     #: done, control: answers
     type: MessageType = MessageType.EAGER
-    #: user tag
+    #: user tag; those beyond max_user_tag are the library's own
     tag: int = 0
     #: number of the line in its lane, from 1; the word with it is written last and publishes the line
     flag: int = 0
@@ -1215,7 +1215,7 @@ class MailLine:
         raw |= _unsigned(self.bytes, 20, "MailLine.bytes")
         raw |= _enumerator(Datatype, self.dtype, "MailLine.dtype") << 20
         raw |= _enumerator(MessageType, self.type, "MailLine.type") << 26
-        raw |= _unsigned(self.tag, 31, "MailLine.tag") << 30
+        raw |= _unsigned(self.tag, 32, "MailLine.tag") << 30
         raw |= _unsigned(self.flag, 32, "MailLine.flag") << 64
         raw |= _unsigned(self.id, 32, "MailLine.id") << 96
         return raw.to_bytes(16, "little")
@@ -1224,12 +1224,12 @@ class MailLine:
     def decode(cls, data: builtins.bytes) -> MailLine:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 16, "MailLine")
-        _zero(raw, 61, 3, "MailLine.reserved0")
+        _zero(raw, 62, 2, "MailLine.reserved0")
         return cls(
             bytes=_bits(raw, 0, 20),
             dtype=_enumerator(Datatype, _bits(raw, 20, 6), "MailLine.dtype"),
             type=_enumerator(MessageType, _bits(raw, 26, 4), "MailLine.type"),
-            tag=_bits(raw, 30, 31),
+            tag=_bits(raw, 30, 32),
             flag=_bits(raw, 64, 32),
             id=_bits(raw, 96, 32),
         )

@@ -975,9 +975,9 @@ package unisono_spec_pkg;
     // number of the line in its lane, from 1; the word with it is written last and publishes the
     // line
     logic [31:0] flag;
-    logic [2:0] reserved0;
-    // user tag
-    logic [30:0] tag;
+    logic [1:0] reserved0;
+    // user tag; those beyond max_user_tag are the library's own
+    logic [31:0] tag;
     // eager: a whole message; request: a long one is announced; write: a piece of it; done: it was
     // written; grant, done, control: answers
     message_type_e type_;
