@@ -259,15 +259,8 @@ void check_waits(const Communicator& communicator, const unisono_call& given, co
                                                    " of wait_for belongs to another context; calls wait for calls of "
                                                    "their own context only");
     }
-    const std::optional<CallResult> result = before->known();
-    if (!result) {
-      checked.wait_for.push_back(before->id());
-    } else if (result->code != ErrorCode::kOk) {
-      throw Error(result->code, operation + ": request " + std::to_string(i) +
-                                    " of wait_for has failed, so this call was not started: " + result->message);
-    }
+    checked.before.push_back(before);
   }
-  request.wait_for = checked.wait_for;
 }
 
 /// The call as one of bytes: counts are of elements of the datatype of each peer, displacements are bytes.
@@ -498,6 +491,22 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
 
   if (collective != Collective::kProgram) check_algorithm(given, call, operation, request, communicator);
   check_waits(communicator, given, operation, checked);
+}
+
+void resolve_before(CheckedCall& checked) {
+  checked.wait_for.clear();
+  for (std::size_t i = 0; i < checked.before.size(); ++i) {
+    const std::shared_ptr<Flight> flight = checked.before[i]->flight();
+    const std::optional<CallResult> result = flight->known();
+    if (!result) {
+      checked.wait_for.push_back(flight->id());
+    } else if (result->code != ErrorCode::kOk) {
+      throw Error(result->code, std::string(name_of(checked.request.call.collective)) + ": request " +
+                                    std::to_string(i) +
+                                    " of wait_for has failed, so this call was not started: " + result->message);
+    }
+  }
+  checked.request.wait_for = checked.wait_for;
 }
 
 }  // namespace unisono::driver

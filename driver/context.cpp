@@ -133,13 +133,24 @@ std::shared_ptr<Endpoint> Context::endpoint() const {
   return endpoint_;
 }
 
+void Context::offload_all() { offloads_all_.store(true, std::memory_order_relaxed); }
+
+void Context::offload() {
+  const std::lock_guard lock(mutex_);
+  if (!endpoint_) return;  // the calls have been cancelled
+  if (!offload_) offload_ = std::make_unique<Offload>(*endpoint_->engine);
+  offload_->wake();
+}
+
 void Context::close() {
   std::shared_ptr<Endpoint> leaving = endpoint();
   std::set<std::uint32_t> numbers;
+  std::unique_ptr<Offload> thread;
   {
     const std::lock_guard lock(mutex_);
     endpoint_.reset();
     numbers.swap(numbers_);
+    thread.swap(offload_);
   }
   // Calls in flight fail, so threads that wait for them return and let go of the endpoint.
   for (const std::uint32_t number : numbers) {
@@ -149,6 +160,7 @@ void Context::close() {
       continue;  // claimed by a split that has not created it
     }
   }
+  thread.reset();  // ends while its engine is there
 }
 
 std::uint32_t Context::propose_number(std::uint32_t reserve) {
@@ -161,7 +173,10 @@ std::uint32_t Context::propose_number(std::uint32_t reserve) {
 bool Context::claim_number(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   next_number_ = std::max(next_number_, number + 1);
-  return endpoint_ != nullptr && numbers_.insert(number).second;
+  // One that another thread has taken and freed meanwhile has had its only epoch.
+  if (endpoint_ == nullptr || !used_.insert(number).second) return false;
+  numbers_.insert(number);
+  return true;
 }
 
 void Context::release_number(std::uint32_t number) {

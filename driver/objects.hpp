@@ -6,17 +6,21 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
 #include "driver/allocations.hpp"
 #include "driver/handles.hpp"
+#include "driver/offload.hpp"
 #include "engine/engine.hpp"
 #include "platform/native/job.hpp"
 #include "unisono/unisono.h"
@@ -57,6 +61,14 @@ class Context {
   bool claim_number(std::uint32_t number);
   void release_number(std::uint32_t number);
 
+  /// Has the context's own thread make progress on all calls, from now on, or only on those that are in flight now.
+  void offload_all();
+  void offload();
+  /// A call has been submitted.
+  void call_started() {
+    if (offloads_all_.load(std::memory_order_relaxed)) offload();
+  }
+
   /// Memory that peers on this machine can reach; see unisono_allocate. Throws Error.
   Allocation allocate(std::uint64_t bytes) const;
 
@@ -67,8 +79,11 @@ class Context {
 
   mutable std::mutex mutex_;
   std::shared_ptr<Endpoint> endpoint_;
+  std::atomic<bool> offloads_all_{false};
+  std::unique_ptr<Offload> offload_;  ///< once it is needed
   std::uint32_t next_number_ = 1;
-  std::set<std::uint32_t> numbers_{0};
+  std::set<std::uint32_t> numbers_{0};  ///< of live communicators
+  std::set<std::uint32_t> used_{0};     ///< these, and all that were
 };
 
 /// A communicator of a context.
@@ -78,18 +93,41 @@ struct Communicator {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   std::uint32_t group_size = 0;
-  std::vector<std::uint32_t> endpoints;    ///< by rank
-  std::shared_ptr<cclo::Express> express;  ///< null if calls go through the engine only
+  std::vector<std::uint32_t> endpoints;      ///< by rank
+  std::shared_ptr<cclo::Express> express;    ///< null if calls go through the engine only
+  std::atomic<std::uint64_t> timeout_us{0};  ///< default deadline that was agreed or set; 0: the context's
+
+  std::atomic<std::uint32_t> open_groups{0};
+  std::mutex groups_mutex;
+  std::map<std::thread::id, std::shared_ptr<class Group>> groups;  ///< open ones, by thread
 };
 
-/// A call in flight, or its result.
-class Request {
+class Group;
+class Request;
+
+/// A call of the C interface that passed all checks, ready to be submitted. Stays where it is.
+struct CheckedCall {
+  CheckedCall() = default;
+  CheckedCall(const CheckedCall&) = delete;
+  CheckedCall& operator=(const CheckedCall&) = delete;
+
+  CallRequest request;
+  std::vector<std::uint64_t> send_counts, send_displacements, recv_counts, recv_displacements;
+  std::vector<std::uint64_t> params;   ///< of a neighbour exchange
+  std::vector<std::int64_t> bytes[4];  ///< of an exchange with a datatype for each pair: its layout in bytes
+  VectorArguments vectors;
+  std::vector<std::shared_ptr<Request>> before;  ///< requests that must complete first
+  std::vector<CallId> wait_for;                  ///< of these, what is in flight, when the call is submitted
+};
+
+/// A call that was submitted, or its result. Requests of calls that were fused share one. Thread-safe.
+class Flight : public std::enable_shared_from_this<Flight> {
  public:
-  Request(std::shared_ptr<Communicator> communicator, CallId id, std::uint64_t element_bytes, bool receives);
+  Flight(std::shared_ptr<Context> context, CallId id) : context_(std::move(context)), id_(id) {}
+  /// One that ended before it was submitted.
+  explicit Flight(CallResult result) : id_(0), result_(std::move(result)) {}
 
-  const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
   CallId id() const { return id_; }
-
   /// The result if there is one; makes progress.
   std::optional<CallResult> test();
   /// Waits for the result; the call's own deadline bounds it.
@@ -98,20 +136,63 @@ class Request {
   std::optional<CallResult> wait_at_most(std::chrono::microseconds at_most);
   /// The result if it is known already; without progress.
   std::optional<CallResult> known() const;
-  /// Elements of a completed recv. Throws Error for other calls.
-  std::int64_t received() const;
+  /// Calls `told` once, when the call has ended; see Engine::when_complete.
+  void when_complete(std::function<void(const CallResult&)> told);
 
  private:
+  std::shared_ptr<Endpoint> endpoint() const;
   CallResult settle(Engine& engine, CallResult result);
   template <class Ask>
   std::optional<CallResult> ask(Ask&& ask);
 
-  const std::shared_ptr<Communicator> communicator_;
+  const std::shared_ptr<Context> context_;
   const CallId id_;
+  mutable std::mutex mutex_;
+  std::optional<CallResult> result_;
+};
+
+/// What a user has of a call: prepared, in a group, in flight, or ended. Thread-safe.
+class Request : public std::enable_shared_from_this<Request> {
+ public:
+  /// `persistent`: it can be started again.
+  Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<CheckedCall> call, bool persistent);
+
+  const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
+  bool persistent() const { return persistent_; }
+  /// The call, as long as it may still be started.
+  CheckedCall& call() { return *call_; }
+  /// The flight of the last start. Throws Error if there was none, or it waits for the end of its group.
+  std::shared_ptr<Flight> flight() const;
+
+  /// Starts the call; in an open group of this thread, enters it there. Throws Error, also if it is in flight.
+  void start();
+  /// Submits it now, which a group does for its members.
+  void submit();
+  /// Gives it a flight, which may be one of several calls, or a failure.
+  void fly(std::shared_ptr<Flight> flight);
+  /// Whether it is not in flight, without progress.
+  bool idle() const;
+  /// Takes it out of the group that it waits in, if it does; it is not started then.
+  void leave_group();
+
+  /// Runs `function(result)` once, when the call has ended.
+  void on_complete(std::function<void(const CallResult&)> function);
+  /// Waits until callbacks that are due or running, on other threads, have ended.
+  void await_callbacks();
+  /// Elements of a completed recv. Throws Error for other calls.
+  std::int64_t received() const;
+
+ private:
+  const std::shared_ptr<Communicator> communicator_;
+  const bool persistent_;
   const std::uint64_t element_bytes_;
   const bool receives_;
   mutable std::mutex mutex_;
-  std::optional<CallResult> result_;
+  std::condition_variable called_back_;
+  std::uint32_t callbacks_ = 0;  ///< that have not ended
+  std::unique_ptr<CheckedCall> call_;
+  std::shared_ptr<Flight> flight_;
+  std::weak_ptr<Group> group_;  ///< the one that it waits in
 };
 
 /// A job of threads, and the place where its members exchange their offers.
@@ -155,9 +236,27 @@ std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offe
 /// Agreement over packed offers. Throws Error(kBootstrap) on one of another version or platform.
 Agreement agree_on(std::span<const std::vector<std::byte>> offers);
 
+/// What a rank wants of a communicator that is made. Of sizes and times the least wish of all members holds; lanes are
+/// used if all want them.
+struct CommunicatorWishes {
+  std::uint32_t group_size = 0;          ///< equal on all members
+  std::uint32_t eager_limit = 0;         ///< bytes; 0, or more than the context's: the context's
+  std::chrono::microseconds timeout{0};  ///< default deadline of calls; 0: the context's
+  bool lanes = true;
+};
+
 /// Collective over `parent`; null for a negative colour.
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
-                                    std::uint32_t group_size);
+                                    const CommunicatorWishes& wishes);
+/// The same members in the same order. Group size and deadline are the parent's if nothing is wished.
+std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorWishes wishes);
+/// Collective over `parent`; the listed ranks, in that order. Null for others.
+std::shared_ptr<Communicator> subset(const std::shared_ptr<Communicator>& parent, std::span<const std::uint32_t> ranks,
+                                     const CommunicatorWishes& wishes);
+/// Collective over the listed ranks only. `tag` tells apart what several threads make at the same time.
+std::shared_ptr<Communicator> create_group(const std::shared_ptr<Communicator>& parent,
+                                           std::span<const std::uint32_t> ranks, std::uint32_t tag,
+                                           const CommunicatorWishes& wishes);
 
 /// The bits that `value` has in common on all ranks that are left; collective over them, also on a revoked
 /// communicator. `timeout` 0: the communicator's. Throws Error.
@@ -170,19 +269,11 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
 /// Runs a call on the communicator to its end. Throws its error.
 void run_to_end(const Communicator& communicator, const CallRequest& request);
 
-/// A call of the C interface that passed all checks, ready to be submitted.
-struct CheckedCall {
-  CallRequest request;
-  std::vector<std::uint64_t> send_counts, send_displacements, recv_counts, recv_displacements;
-  std::vector<std::uint64_t> params;   ///< of a neighbour exchange
-  std::vector<std::int64_t> bytes[4];  ///< of an exchange with a datatype for each pair: its layout in bytes
-  VectorArguments vectors;
-  std::vector<CallId> wait_for;
-};
-
 /// Checks every argument before anything is sent; throws Error that says what was given and what is
 /// allowed. `checked` must stay where it is until the request has been submitted.
 void check_call(const Communicator& communicator, const unisono_call& call, CheckedCall& checked);
+/// Finds out which of the calls that must complete before are in flight. Throws Error if one has failed.
+void resolve_before(CheckedCall& checked);
 
 /// Reads a program file (docs/program-files.md). Throws Error(kMalformedProgram).
 ProgramSet parse_programs(std::span<const std::byte> bytes);

@@ -1,16 +1,19 @@
+#include <algorithm>
+
+#include "driver/callbacks.hpp"
+#include "driver/group.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
 
-Request::Request(std::shared_ptr<Communicator> communicator, CallId id, std::uint64_t element_bytes, bool receives)
-    : communicator_(std::move(communicator)), id_(id), element_bytes_(element_bytes), receives_(receives) {}
+// --------------------------------------------------------------------------------------------- flights
 
-std::optional<CallResult> Request::known() const {
+std::optional<CallResult> Flight::known() const {
   const std::lock_guard lock(mutex_);
   return result_;
 }
 
-CallResult Request::settle(Engine& engine, CallResult result) {
+CallResult Flight::settle(Engine& engine, CallResult result) {
   const std::lock_guard lock(mutex_);
   if (!result_) {
     result_ = std::move(result);
@@ -19,46 +22,175 @@ CallResult Request::settle(Engine& engine, CallResult result) {
   return *result_;
 }
 
-// Asks the engine without holding the lock, for asking may wait. Another thread may settle the request
-// meanwhile, after which the engine does not know the call: the settled result is then the answer.
-template <class Ask>
-std::optional<CallResult> Request::ask(Ask&& ask) {
-  if (std::optional<CallResult> result = known()) return result;
-  std::shared_ptr<Endpoint> endpoint;
+std::shared_ptr<Endpoint> Flight::endpoint() const {
   try {
-    endpoint = communicator_->context->endpoint();
+    return context_->endpoint();
   } catch (const Error& error) {
     throw Error(error.code(), std::string("the call was cancelled: ") + error.what());
   }
+}
+
+// Asks the engine without holding the lock, for asking may wait. Another thread may settle the flight
+// meanwhile, after which the engine does not know the call: the settled result is then the answer.
+template <class Ask>
+std::optional<CallResult> Flight::ask(Ask&& ask) {
+  if (std::optional<CallResult> result = known()) return result;
+  const std::shared_ptr<Endpoint> own = endpoint();
   try {
-    CallResult result = ask(*endpoint);
+    CallResult result = ask(*own);
     if (!result.complete) return std::nullopt;
-    return settle(*endpoint->engine, std::move(result));
+    return settle(*own->engine, std::move(result));
   } catch (const Error&) {
     if (std::optional<CallResult> result = known()) return result;
     throw;
   }
 }
 
-std::optional<CallResult> Request::test() {
+std::optional<CallResult> Flight::test() {
   return ask([&](Endpoint& endpoint) { return endpoint.engine->test(id_); });
 }
 
-CallResult Request::wait() {
+CallResult Flight::wait() {
   return *ask([&](Endpoint& endpoint) { return endpoint.engine->wait(id_); });
 }
 
-std::optional<CallResult> Request::wait_at_most(std::chrono::microseconds at_most) {
+std::optional<CallResult> Flight::wait_at_most(std::chrono::microseconds at_most) {
   if (at_most.count() <= 0) return test();
   return ask([&](Endpoint& endpoint) { return endpoint.engine->wait(id_, at_most); });
 }
 
-std::int64_t Request::received() const {
+void Flight::when_complete(std::function<void(const CallResult&)> told) {
+  if (const std::optional<CallResult> result = known()) {
+    told(*result);
+    return;
+  }
+  const std::shared_ptr<Endpoint> own = endpoint();
+  // The engine keeps the listener, so the listener must not keep the engine.
+  own->engine->when_complete(id_, [self = shared_from_this(), told = std::move(told),
+                                   where = std::weak_ptr<Endpoint>(own)](const CallResult& result) {
+    // Who has settled it meanwhile knows better: the engine has forgotten the call then.
+    CallResult settled = result;
+    if (const std::optional<CallResult> known = self->known()) {
+      settled = *known;
+    } else if (const std::shared_ptr<Endpoint> endpoint = where.lock()) {
+      settled = self->settle(*endpoint->engine, result);
+    }
+    told(settled);
+  });
+}
+
+// -------------------------------------------------------------------------------------------- requests
+
+Request::Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<CheckedCall> call, bool persistent)
+    : communicator_(std::move(communicator)),
+      persistent_(persistent),
+      element_bytes_(std::max<std::uint64_t>(1, bytes_of(call->request.call.dtype))),
+      receives_(call->request.call.collective == Collective::kRecv),
+      call_(std::move(call)) {}
+
+std::shared_ptr<Flight> Request::flight() const {
   const std::lock_guard lock(mutex_);
+  if (!group_.expired()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the call waits for the end of its group; end the group first (unisono_group_end)");
+  }
+  if (!flight_) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the call was prepared and has not been started; start it first (unisono_request_start)");
+  }
+  return flight_;
+}
+
+void Request::start() {
+  std::shared_ptr<Flight> before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!group_.expired()) throw Error(ErrorCode::kInvalidArgument, "the call has been started in a group already");
+    before = flight_;
+  }
+  if (before && !persistent_) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the request is of a call that runs once; calls of unisono_prepare can be started again");
+  }
+  if (before && !before->test()) {
+    throw Error(ErrorCode::kInvalidArgument, "the call is in flight; wait for it before it is started again");
+  }
+  if (const std::shared_ptr<Group> group = Group::of_this_thread(*communicator_)) {
+    group->add(shared_from_this());
+    const std::lock_guard lock(mutex_);
+    flight_.reset();
+    group_ = group;
+    return;
+  }
+  submit();
+}
+
+void Request::submit() {
+  resolve_before(*call_);
+  const CallId id = communicator_->context->endpoint()->engine->submit(call_->request);
+  fly(std::make_shared<Flight>(communicator_->context, id));
+  communicator_->context->call_started();
+}
+
+void Request::fly(std::shared_ptr<Flight> flight) {
+  const std::lock_guard lock(mutex_);
+  group_.reset();
+  flight_ = std::move(flight);
+  if (!persistent_) call_.reset();
+}
+
+bool Request::idle() const {
+  const std::lock_guard lock(mutex_);
+  return !flight_ || flight_->known().has_value();
+}
+
+void Request::leave_group() {
+  std::shared_ptr<Group> group;
+  {
+    const std::lock_guard lock(mutex_);
+    group = group_.lock();
+    group_.reset();
+  }
+  if (group) group->remove(*this);
+}
+
+void Request::on_complete(std::function<void(const CallResult&)> function) {
+  const std::shared_ptr<Flight> own = flight();
+  {
+    const std::lock_guard lock(mutex_);
+    ++callbacks_;
+  }
+  const auto ended = [self = shared_from_this()] {
+    {
+      const std::lock_guard lock(self->mutex_);
+      --self->callbacks_;
+    }
+    self->called_back_.notify_all();
+  };
+  try {
+    own->when_complete([function = std::move(function), ended](const CallResult& result) {
+      Callbacks::run([function, ended, result] {
+        function(result);
+        ended();
+      });
+    });
+  } catch (...) {
+    ended();
+    throw;
+  }
+}
+
+void Request::await_callbacks() {
+  std::unique_lock lock(mutex_);
+  called_back_.wait(lock, [&] { return callbacks_ == 0; });
+}
+
+std::int64_t Request::received() const {
   if (!receives_) throw Error(ErrorCode::kInvalidArgument, "only a recv has a received count");
-  if (!result_) throw Error(ErrorCode::kInvalidArgument, "the recv has not completed; wait for it first");
-  if (result_->code != ErrorCode::kOk) throw Error(result_->code, result_->message);
-  return static_cast<std::int64_t>(result_->received_bytes / element_bytes_);
+  const std::optional<CallResult> result = flight()->known();
+  if (!result) throw Error(ErrorCode::kInvalidArgument, "the recv has not completed; wait for it first");
+  if (result->code != ErrorCode::kOk) throw Error(result->code, result->message);
+  return static_cast<std::int64_t>(result->received_bytes / element_bytes_);
 }
 
 void run_to_end(const Communicator& communicator, const CallRequest& request) {

@@ -1,6 +1,9 @@
+// Making communicators: by colour, of a list of ranks, among some ranks only.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "core/crc32c.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -12,48 +15,139 @@ struct Member {
   std::int64_t colour;
   std::int64_t key;
   std::uint64_t group_size;
-  std::uint64_t proposal;  ///< communicator number from which on all are free here
+  std::uint64_t proposal;    ///< communicator number from which on all are free here
+  std::uint64_t alike;       ///< of what all who take part must have given alike
+  std::uint64_t timeout_us;  ///< wish for the default deadline; 0: none
   std::uint32_t endpoint;
   std::uint32_t created;  ///< second round: whether this member has created its communicator
   std::byte offer[kOfferBytes];
 };
-static_assert(sizeof(Member) == 40 + kOfferBytes);
+static_assert(sizeof(Member) == 56 + kOfferBytes);
 
-std::vector<Member> exchange(const Communicator& parent, const Member& mine) {
-  std::vector<Member> members(parent.size);
-  Member own = mine;
-  CallRequest request;
-  request.communicator = parent.number;
-  request.call.collective = Collective::kAllgather;
-  request.call.dtype = Datatype::kByte;
-  request.call.count = sizeof(Member);
-  request.src = {reinterpret_cast<std::byte*>(&own), sizeof own};
-  request.dst = {reinterpret_cast<std::byte*>(members.data()), members.size() * sizeof(Member)};
-  run_to_end(parent, request);
-  return members;
+/// Those who make communicators together: all of a parent, or some of its ranks.
+class Circle {
+ public:
+  virtual ~Circle() = default;
+  Circle() = default;
+  Circle(const Circle&) = delete;
+  Circle& operator=(const Circle&) = delete;
+  /// Tells all, and hears from all. Throws Error.
+  virtual std::vector<Member> exchange(const Member& mine) = 0;
+  /// This rank's position among them.
+  virtual std::uint32_t position() const = 0;
+  /// The rank in the parent of a position.
+  virtual std::uint32_t rank(std::uint32_t position) const = 0;
+};
+
+class AllOf final : public Circle {
+ public:
+  explicit AllOf(const Communicator& parent) : parent_(parent) {}
+  std::vector<Member> exchange(const Member& mine) override {
+    std::vector<Member> members(parent_.size);
+    Member own = mine;
+    CallRequest request;
+    request.communicator = parent_.number;
+    request.call.collective = Collective::kAllgather;
+    request.call.dtype = Datatype::kByte;
+    request.call.count = sizeof(Member);
+    request.src = {reinterpret_cast<std::byte*>(&own), sizeof own};
+    request.dst = {reinterpret_cast<std::byte*>(members.data()), members.size() * sizeof(Member)};
+    run_to_end(parent_, request);
+    return members;
+  }
+  std::uint32_t position() const override { return parent_.rank; }
+  std::uint32_t rank(std::uint32_t position) const override { return position; }
+
+ private:
+  const Communicator& parent_;
+};
+
+/// Messages among some ranks only, by way of the first of them, with tags that users do not have.
+class SomeOf final : public Circle {
+ public:
+  SomeOf(const Communicator& parent, std::span<const std::uint32_t> ranks, std::uint32_t tag)
+      : parent_(parent),
+        ranks_(ranks),
+        position_(static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), parent.rank) - ranks.begin())),
+        tag_(static_cast<std::uint32_t>(kMaxUserTag) + 1 + tag) {}
+  std::vector<Member> exchange(const Member& mine) override {
+    std::vector<Member> members(ranks_.size());
+    members[position_] = mine;
+    if (position_ == 0) {
+      for (std::size_t i = 1; i < ranks_.size(); ++i) message(Collective::kRecv, ranks_[i], &members[i], 1);
+      for (std::size_t i = 1; i < ranks_.size(); ++i) {
+        message(Collective::kSend, ranks_[i], members.data(), members.size());
+      }
+    } else {
+      message(Collective::kSend, ranks_[0], &members[position_], 1);
+      message(Collective::kRecv, ranks_[0], members.data(), members.size());
+    }
+    return members;
+  }
+  std::uint32_t position() const override { return position_; }
+  std::uint32_t rank(std::uint32_t position) const override { return ranks_[position]; }
+
+ private:
+  void message(Collective collective, std::uint32_t peer, Member* members, std::size_t count) {
+    const Binding memory{reinterpret_cast<std::byte*>(members), count * sizeof(Member)};
+    CallRequest request;
+    request.communicator = parent_.number;
+    request.call.collective = collective;
+    request.call.dtype = Datatype::kByte;
+    request.call.root = peer;
+    request.call.count = memory.bytes;
+    request.tag = tag_;
+    request.reserved_tag = true;
+    (collective == Collective::kSend ? request.src : request.dst) = memory;
+    run_to_end(parent_, request);
+  }
+
+  const Communicator& parent_;
+  std::span<const std::uint32_t> ranks_;
+  std::uint32_t position_;
+  std::uint32_t tag_;
+};
+
+/// What this endpoint offers for a communicator with these wishes.
+std::vector<std::byte> offer_for(const Endpoint& endpoint, const CommunicatorWishes& wishes) {
+  Agreement offer = endpoint.engine->offer();
+  if (wishes.eager_limit != 0) offer.eager_limit = std::min(offer.eager_limit, wishes.eager_limit);
+  if (!wishes.lanes) {
+    Capability capability = decode_capability({offer.capability});
+    capability.lanes = false;
+    offer.capability = encode(capability)[0];
+  }
+  return pack_offer(offer);
 }
 
-}  // namespace
+std::uint64_t digest_of(std::span<const std::uint32_t> ranks) {
+  return std::uint64_t{crc32c({reinterpret_cast<const std::uint8_t*>(ranks.data()), ranks.size_bytes()})} << 32U |
+         ranks.size();
+}
 
-std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
-                                    std::uint32_t group_size) {
+/// `colour` as for `split`, `alike` what all must have given alike.
+std::shared_ptr<Communicator> make_together(const char* operation, const std::shared_ptr<Communicator>& parent,
+                                            Circle& circle, std::int64_t colour, std::int64_t key, std::uint64_t alike,
+                                            const CommunicatorWishes& wishes) {
   const std::shared_ptr<Endpoint> endpoint = parent->context->endpoint();
   Member mine{};
   mine.colour = colour;
   mine.key = key;
-  mine.group_size = group_size;
+  mine.group_size = wishes.group_size;
+  mine.alike = alike;
+  mine.timeout_us = static_cast<std::uint64_t>(wishes.timeout.count());
   mine.endpoint = endpoint->poe->self();
-  const std::vector<std::byte> offer = pack_offer(endpoint->engine->offer());
+  const std::vector<std::byte> offer = offer_for(*endpoint, wishes);
   if (offer.size() != sizeof mine.offer) throw Error(ErrorCode::kInternal, "size of an offer");
   std::memcpy(mine.offer, offer.data(), offer.size());
 
-  // Two threads that split two parents at the same time may agree on the same number. The second round
+  // Two threads that make communicators of two parents at the same time may agree on the same number. The second round
   // tells all members whether everyone could take it; if not, all try again above. It also keeps anybody
   // from using the new communicator before everybody has it.
   constexpr int kAttempts = 64;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     mine.proposal = parent->context->propose_number(parent->size);
-    const std::vector<Member> members = exchange(*parent, mine);
+    const std::vector<Member> members = circle.exchange(mine);
 
     std::vector<std::int64_t> colours;
     std::uint64_t base = 0;
@@ -71,37 +165,53 @@ std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent,
     std::string failure;
     ErrorCode failure_code = ErrorCode::kInternal;
     bool claimed = true;
+    for (std::uint32_t position = 0; position < members.size(); ++position) {
+      if (members[position].alike == alike) continue;
+      failure_code = ErrorCode::kMismatchedCall;
+      failure = std::string(operation) + ": rank " + std::to_string(circle.rank(position)) +
+                " has given another list of ranks than this rank; all give the same, in the same order";
+    }
     if (colour >= 0) {
       made = std::make_shared<Communicator>();
       made->context = parent->context;
       made->number = static_cast<std::uint32_t>(
           base +
           static_cast<std::uint64_t>(std::lower_bound(colours.begin(), colours.end(), colour) - colours.begin()));
-      made->group_size = group_size;
+      made->group_size = wishes.group_size;
       std::vector<std::uint32_t> order;
-      for (std::uint32_t rank = 0; rank < parent->size; ++rank) {
-        if (members[rank].colour == colour) order.push_back(rank);
+      for (std::uint32_t position = 0; position < members.size(); ++position) {
+        if (members[position].colour == colour) order.push_back(position);
       }
       std::stable_sort(order.begin(), order.end(),
                        [&](std::uint32_t a, std::uint32_t b) { return members[a].key < members[b].key; });
       std::vector<std::vector<std::byte>> offers;
-      for (const std::uint32_t rank : order) {
-        if (rank == parent->rank) made->rank = static_cast<std::uint32_t>(made->endpoints.size());
-        made->endpoints.push_back(members[rank].endpoint);
-        offers.emplace_back(std::begin(members[rank].offer), std::end(members[rank].offer));
-        if (members[rank].group_size != group_size) {
+      std::uint64_t timeout_us = 0;
+      for (const std::uint32_t position : order) {
+        const Member& member = members[position];
+        if (position == circle.position()) made->rank = static_cast<std::uint32_t>(made->endpoints.size());
+        made->endpoints.push_back(member.endpoint);
+        offers.emplace_back(std::begin(member.offer), std::end(member.offer));
+        if (member.timeout_us != 0 && (timeout_us == 0 || member.timeout_us < timeout_us)) {
+          timeout_us = member.timeout_us;
+        }
+        if (member.group_size != wishes.group_size) {
           failure_code = ErrorCode::kMismatchedCall;
-          failure = "group_size is " + std::to_string(group_size) + " here and " +
-                    std::to_string(members[rank].group_size) + " on rank " + std::to_string(rank) +
-                    "; it must be equal on all ranks of a colour";
+          failure = "group_size is " + std::to_string(wishes.group_size) + " here and " +
+                    std::to_string(member.group_size) + " on rank " + std::to_string(circle.rank(position)) +
+                    "; it must be equal on all ranks of " + (alike == 0 ? "a colour" : "the new communicator");
         }
       }
       made->size = static_cast<std::uint32_t>(order.size());
+      made->timeout_us.store(timeout_us, std::memory_order_relaxed);
       if (failure.empty()) {
         claimed = parent->context->claim_number(made->number);
         if (claimed) {
           try {
-            endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(offers), group_size);
+            endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(offers),
+                                                  wishes.group_size);
+            if (timeout_us != 0) {
+              endpoint->engine->set_timeout(made->number, std::chrono::microseconds(timeout_us));
+            }
             made->express = endpoint->engine->express(made->number);
           } catch (const Error& error) {
             parent->context->release_number(made->number);
@@ -114,12 +224,12 @@ std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent,
     const bool created = claimed && failure.empty();
     enum : std::uint32_t { kRetry = 0, kCreated = 1, kFailed = 2 };
     mine.created = created ? kCreated : (failure.empty() ? kRetry : kFailed);
-    const std::vector<Member> verdicts = exchange(*parent, mine);
-    std::uint32_t failed_rank = parent->size;
+    const std::vector<Member> verdicts = circle.exchange(mine);
+    std::optional<std::uint32_t> failed_rank;
     bool all = true;
-    for (std::uint32_t rank = 0; rank < parent->size; ++rank) {
-      all = all && verdicts[rank].created == kCreated;
-      if (verdicts[rank].created == kFailed && failed_rank == parent->size) failed_rank = rank;
+    for (std::uint32_t position = 0; position < verdicts.size(); ++position) {
+      all = all && verdicts[position].created == kCreated;
+      if (verdicts[position].created == kFailed && !failed_rank) failed_rank = circle.rank(position);
     }
     if (all) return made;
     if (made && created) {
@@ -127,13 +237,70 @@ std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent,
       parent->context->release_number(made->number);
     }
     if (!failure.empty()) throw Error(failure_code, failure);
-    if (failed_rank != parent->size) {
-      throw Error(ErrorCode::kUnsupported, "split: rank " + std::to_string(failed_rank) +
+    if (failed_rank) {
+      throw Error(ErrorCode::kUnsupported, std::string(operation) + ": rank " + std::to_string(*failed_rank) +
                                                " of the parent could not create its communicator; see its own error");
     }
   }
-  throw Error(ErrorCode::kCapacity, "split: no communicator number could be agreed on in " + std::to_string(kAttempts) +
-                                        " attempts; do not split many communicators from many threads at once");
+  throw Error(ErrorCode::kCapacity, std::string(operation) + ": no communicator number could be agreed on in " +
+                                        std::to_string(kAttempts) +
+                                        " attempts; do not make many communicators from many threads at once");
+}
+
+/// Checks a list of ranks. Throws Error.
+void check_list(const char* operation, const Communicator& parent, std::span<const std::uint32_t> ranks) {
+  if (ranks.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(operation) + ": the list of ranks is empty");
+  }
+  std::vector<bool> seen(parent.size, false);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] >= parent.size || seen[ranks[i]]) {
+      throw Error(ErrorCode::kInvalidArgument, std::string(operation) + ": entry " + std::to_string(i) +
+                                                   " of the list of ranks is " + std::to_string(ranks[i]) +
+                                                   "; allowed are 0 to " + std::to_string(parent.size - 1) +
+                                                   ", each once");
+    }
+    seen[ranks[i]] = true;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
+                                    const CommunicatorWishes& wishes) {
+  AllOf circle(*parent);
+  return make_together("split", parent, circle, colour, key, 0, wishes);
+}
+
+std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorWishes wishes) {
+  AllOf circle(*parent);
+  if (wishes.group_size == 0) wishes.group_size = parent->group_size;
+  if (wishes.timeout.count() == 0) {
+    wishes.timeout = std::chrono::microseconds(parent->timeout_us.load(std::memory_order_relaxed));
+  }
+  return make_together("dup", parent, circle, 0, parent->rank, 0, wishes);
+}
+
+std::shared_ptr<Communicator> subset(const std::shared_ptr<Communicator>& parent, std::span<const std::uint32_t> ranks,
+                                     const CommunicatorWishes& wishes) {
+  check_list("subset", *parent, ranks);
+  AllOf circle(*parent);
+  const auto found = std::find(ranks.begin(), ranks.end(), parent->rank);
+  return make_together("subset", parent, circle, found == ranks.end() ? -1 : 0, found - ranks.begin(), digest_of(ranks),
+                       wishes);
+}
+
+std::shared_ptr<Communicator> create_group(const std::shared_ptr<Communicator>& parent,
+                                           std::span<const std::uint32_t> ranks, std::uint32_t tag,
+                                           const CommunicatorWishes& wishes) {
+  check_list("create_group", *parent, ranks);
+  const auto found = std::find(ranks.begin(), ranks.end(), parent->rank);
+  if (found == ranks.end()) {
+    throw Error(ErrorCode::kInvalidArgument, "create_group: this rank (" + std::to_string(parent->rank) +
+                                                 ") is not in the list of ranks; only those that are call it");
+  }
+  SomeOf circle(*parent, ranks, tag);
+  return make_together("create_group", parent, circle, 0, found - ranks.begin(), digest_of(ranks), wishes);
 }
 
 }  // namespace unisono::driver

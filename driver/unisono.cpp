@@ -5,11 +5,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -17,6 +19,9 @@
 #include "core/user_op.hpp"
 #include "cost/in_force.hpp"
 #include "driver/neighbours.hpp"
+#include "driver/callbacks.hpp"
+#include "driver/group.hpp"
+#include "driver/interface.hpp"
 #include "driver/objects.hpp"
 #include "driver/observe.hpp"
 #include "driver/platform.hpp"
@@ -73,92 +78,6 @@ static_assert(
     UNISONO_REDUCE_SCATTERV == static_cast<int>(Collective::kReduceScatterv) &&
     UNISONO_PROGRAM == static_cast<int>(Collective::kProgram));
 
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
-
-unisono_result failed(ErrorCode code, const char* text) noexcept {
-  try {
-    last_error() = text;
-  } catch (...) {
-    last_error().clear();
-  }
-  return static_cast<unisono_result>(code);
-}
-
-/// Runs the body of an interface function; every exception becomes a code and a text.
-template <class Body>
-unisono_result guarded(Body&& body) noexcept {
-  last_error().clear();
-  if (in_user_op()) return failed(ErrorCode::kInvalidArgument, "the function of an op must not call Unisono");
-  try {
-    body();
-    return static_cast<unisono_result>(ErrorCode::kOk);
-  } catch (const Error& error) {
-    return failed(error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(ErrorCode::kOutOfMemory, "memory for the call's own bookkeeping could not be had");
-  } catch (const std::exception& error) {
-    return failed(ErrorCode::kInternal, error.what());
-  } catch (...) {
-    return failed(ErrorCode::kInternal, "an unknown exception");
-  }
-}
-
-template <class T>
-std::uint64_t number_of(const T* handle) {
-  return reinterpret_cast<std::uintptr_t>(handle);
-}
-
-template <class T>
-T* handle_of(std::uint64_t number) {
-  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(number));  // NOLINT(performance-no-int-to-ptr)
-}
-
-std::shared_ptr<Context> context_of(const unisono_context* handle) {
-  return Contexts::instance().get(number_of(handle), "context", ErrorCode::kWrongProcess);
-}
-
-std::shared_ptr<Communicator> communicator_of(const unisono_communicator* handle) {
-  return Communicators::instance().get(number_of(handle), "communicator", ErrorCode::kFreedCommunicator);
-}
-
-std::shared_ptr<Request> request_of(const unisono_request* handle) {
-  return Requests::instance().get(number_of(handle), "request", ErrorCode::kInvalidArgument);
-}
-
-template <class T>
-T& output(T* pointer, const char* what) {
-  if (pointer == nullptr)
-    throw Error(ErrorCode::kInvalidArgument, std::string("the place for the ") + what + " is null");
-  return *pointer;
-}
-
-/// A struct as this version knows it: what an older caller lacks is zero, and what a newer one has
-/// beyond must be zero.
-template <class Struct>
-Struct import_struct(const Struct* given, const char* what) {
-  Struct result{};
-  const std::size_t size = given->struct_size;
-  constexpr std::size_t kMost = 4096;
-  if (size < sizeof(std::size_t) || size > kMost) {
-    throw Error(ErrorCode::kInvalidArgument, std::string(what) + ": struct_size is " + std::to_string(size) +
-                                                 "; set it to sizeof(" + what + "), which is " +
-                                                 std::to_string(sizeof(Struct)) + " in this version");
-  }
-  std::memcpy(&result, given, std::min(size, sizeof(Struct)));
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof(Struct); i < size; ++i) {
-    if (bytes[i] != 0) {
-      throw Error(ErrorCode::kUnsupported, std::string(what) + ": struct_size is " + std::to_string(size) +
-                                               " and a field beyond the " + std::to_string(sizeof(Struct)) +
-                                               " bytes that this version knows is set; use a newer library");
-    }
-  }
-  return result;
-}
-
 Observation observation_of(int what) {
   if (what < UNISONO_DUMP_NOW || what > UNISONO_DUMP_TABLE) {
     throw Error(ErrorCode::kInvalidArgument, "dump: what is " + std::to_string(what) + "; allowed are 0 to 2");
@@ -203,7 +122,19 @@ EngineSettings settings_of(const unisono_settings* given, Platform platform) {
   return settings;
 }
 
-unisono_context* publish(const std::shared_ptr<Context>& context) {
+/// Whether the settings or the environment ask for an offload thread.
+bool offload_of(const unisono_settings* given) {
+  if (given != nullptr && import_struct(given, "unisono_settings").offload != 0) return true;
+  const char* const value = std::getenv("UNISONO_OFFLOAD");
+  const std::string_view text = value == nullptr ? "" : value;
+  if (text.empty() || text == "0") return false;
+  if (text == "1") return true;
+  throw Error(ErrorCode::kBootstrap,
+              "environment variable UNISONO_OFFLOAD is \"" + std::string(text) + "\", but should be 0 or 1");
+}
+
+unisono_context* publish(const std::shared_ptr<Context>& context, bool offloads) {
+  if (offloads) context->offload_all();
   auto world = std::make_shared<Communicator>();
   const std::shared_ptr<Endpoint> endpoint = context->endpoint();
   world->context = context;
@@ -213,10 +144,6 @@ unisono_context* publish(const std::shared_ptr<Context>& context) {
   for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
   context->world_handle = Communicators::instance().add(world);
   return handle_of<unisono_context>(Contexts::instance().add(context));
-}
-
-void throw_if_failed(const CallResult& result) {
-  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
 }
 
 std::string read_file(const char* path) {
@@ -241,9 +168,10 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given) 
       given->graph != nullptr) {
     return false;
   }
+  if (Callbacks::running()) return false;  // which is refused, in words
   const Communicator& communicator =
       Communicators::instance().get_again(number_of(handle), "communicator", ErrorCode::kFreedCommunicator);
-  if (communicator.express == nullptr) return false;
+  if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
   constexpr auto kEnumerators = 256U;
   if (static_cast<unsigned>(given->collective) >= kEnumerators || static_cast<unsigned>(given->op) >= kEnumerators ||
       static_cast<unsigned>(given->datatype) >= kEnumerators || given->root >> 32U != 0) {
@@ -275,11 +203,13 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given) 
        given->dst_bytes});
 }
 
-/// Checks a call, and what of it the ranks must have agreed on beforehand.
+}  // namespace
+
 void prepare(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
   check_call(communicator, given, checked);
   Call& call = checked.request.call;
   if (call.collective != Collective::kAlltoallv || !call.in_place || call.count != 0) return;
+  Callbacks::refuse("an in-place alltoallv whose count is 0");
   // An in-place exchange needs a bound of all blocks that is equal on all ranks.
   std::int64_t largest = 0;
   for (const std::uint64_t count : checked.recv_counts) largest = std::max(largest, static_cast<std::int64_t>(count));
@@ -295,8 +225,6 @@ void prepare(const Communicator& communicator, const unisono_call& given, Checke
   run_to_end(communicator, agreement);
   call.count = static_cast<std::uint64_t>(largest);
 }
-
-}  // namespace
 
 }  // namespace unisono::driver
 
@@ -319,7 +247,8 @@ unisono_result unisono_init(const unisono_settings* given, unisono_context** con
   return guarded([&] {
     unisono_context*& result = output(context, "context");
     const Platform platform = platform_of_process();
-    result = publish(join_as_process(platform, settings_of(given, platform)));
+    const bool offloads = offload_of(given);
+    result = publish(join_as_process(platform, settings_of(given, platform)), offloads);
   });
 }
 
@@ -346,12 +275,14 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
     unisono_context*& result = output(context, "context");
     const Platform platform = platform_of_process();
     const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
-    result = publish(join_as_thread(platform, settings_of(given, platform), *shared, rank));
+    const bool offloads = offload_of(given);
+    result = publish(join_as_thread(platform, settings_of(given, platform), *shared, rank), offloads);
   });
 }
 
 unisono_result unisono_finalize(unisono_context* context) {
   return guarded([&] {
+    Callbacks::refuse("unisono_finalize");
     const auto leaving = Contexts::instance().take(number_of(context), "context", ErrorCode::kWrongProcess);
     leaving->close();
     Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
@@ -361,16 +292,6 @@ unisono_result unisono_finalize(unisono_context* context) {
 unisono_result unisono_world(unisono_context* context, unisono_communicator** communicator) {
   return guarded([&] {
     output(communicator, "communicator") = handle_of<unisono_communicator>(context_of(context)->world_handle);
-  });
-}
-
-unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
-                             unisono_communicator** communicator) {
-  return guarded([&] {
-    unisono_communicator*& result = output(communicator, "communicator");
-    result = nullptr;
-    const auto made = split(communicator_of(parent), colour, key, group_size);
-    if (made) result = handle_of<unisono_communicator>(Communicators::instance().add(made));
   });
 }
 
@@ -402,6 +323,7 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
                   "the communicator of all ranks belongs to its context; unisono_finalize frees it");
     }
     Communicators::instance().take(number_of(communicator), "communicator", ErrorCode::kFreedCommunicator);
+    Group::abandon(*freed, Error(ErrorCode::kFreedCommunicator, "the communicator was freed before its group ended"));
     std::shared_ptr<Endpoint> endpoint;
     try {
       endpoint = freed->context->endpoint();
@@ -430,6 +352,7 @@ unisono_result unisono_communicator_set_timeout(unisono_communicator* communicat
                   "timeout is 0 s; no call could meet it. Allowed are more than 0 s, up to 10 years");
     }
     own->context->endpoint()->engine->set_timeout(own->number, timeout);
+    own->timeout_us.store(static_cast<std::uint64_t>(timeout.count()), std::memory_order_relaxed);
   });
 }
 
@@ -505,6 +428,7 @@ unisono_result unisono_dump_process(uint32_t pid, int what, const char** text) {
 
 unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes) {
   return guarded([&] {
+    Callbacks::refuse("unisono_window");
     const auto own = communicator_of(communicator);
     if (base == nullptr && bytes != 0) {
       throw Error(ErrorCode::kInvalidArgument, "window: base is null, but bytes is " + std::to_string(bytes));
@@ -567,14 +491,9 @@ unisono_result unisono_start(unisono_communicator* communicator, const unisono_c
   return guarded([&] {
     unisono_request*& result = output(request, "request");
     result = nullptr;
-    const auto own = communicator_of(communicator);
-    const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
-    CheckedCall checked;
-    prepare(*own, given, checked);
-    const CallId id = own->context->endpoint()->engine->submit(checked.request);
-    result = handle_of<unisono_request>(Requests::instance().add(
-        std::make_shared<Request>(own, id, std::max<std::uint64_t>(1, bytes_of(checked.request.call.dtype)),
-                                  checked.request.call.collective == Collective::kRecv)));
+    const auto made = make_request(communicator_of(communicator), output(call, "call"), false);
+    made->start();
+    result = handle_of<unisono_request>(Requests::instance().add(made));
   });
 }
 
@@ -586,10 +505,17 @@ void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context) {
 unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {
   return guarded([&] {
     if (run_express(communicator, call)) return;
+    Callbacks::refuse("unisono_run");
     const auto own = communicator_of(communicator);
+    if (Group::of_this_thread(*own)) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "a call that blocks was made while a group of this communicator is open on this thread; start it, "
+                  "and wait for it after unisono_group_end");
+    }
     const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
     CheckedCall checked;
     prepare(*own, given, checked);
+    resolve_before(checked);
     run_to_end(*own, checked.request);
   });
 }
@@ -598,7 +524,7 @@ unisono_result unisono_test(unisono_request* request, int* complete) {
   return guarded([&] {
     int& done = output(complete, "answer");
     done = 0;
-    const auto result = request_of(request)->test();
+    const auto result = request_of(request)->flight()->test();
     if (!result) return;
     done = 1;
     throw_if_failed(*result);
@@ -606,14 +532,21 @@ unisono_result unisono_test(unisono_request* request, int* complete) {
 }
 
 unisono_result unisono_wait(unisono_request* request) {
-  return guarded([&] { throw_if_failed(request_of(request)->wait()); });
+  return guarded([&] {
+    const auto flight = request_of(request)->flight();
+    if (Callbacks::running() && !flight->known()) Callbacks::refuse("unisono_wait");
+    throw_if_failed(flight->wait());
+  });
 }
 
 unisono_result unisono_wait_at_most(unisono_request* request, double seconds, int* complete) {
   return guarded([&] {
     int& done = output(complete, "answer");
     done = 0;
-    const auto result = request_of(request)->wait_at_most(duration_of(seconds, "seconds"));
+    const auto at_most = duration_of(seconds, "seconds");
+    const auto flight = request_of(request)->flight();
+    if (Callbacks::running() && at_most.count() != 0 && !flight->known()) Callbacks::refuse("unisono_wait_at_most");
+    const auto result = flight->wait_at_most(at_most);
     if (!result) return;
     done = 1;
     throw_if_failed(*result);
@@ -628,11 +561,16 @@ void unisono_request_free(unisono_request* request) {
   if (request == nullptr) return;
   guarded([&] {
     const auto own = request_of(request);
+    own->leave_group();
     try {
-      own->wait();
+      const auto flight = own->flight();
+      if (Callbacks::running() && !flight->test()) Callbacks::refuse("unisono_request_free of a call in flight");
+      flight->wait();
     } catch (const Error&) {
-      last_error().clear();  // cancelled by closing the context: there is no result to wait for
+      if (Callbacks::running() && !own->idle()) throw;
+      last_error().clear();  // cancelled by closing the context, or never started: there is no result to wait for
     }
+    if (!Callbacks::running()) own->await_callbacks();
     Requests::instance().take(number_of(request), "request", ErrorCode::kInvalidArgument);
   });
 }

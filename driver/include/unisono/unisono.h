@@ -122,6 +122,9 @@ typedef struct {
   double timeout_seconds;   /* default deadline of a call */
   int without_lanes;        /* 1: all calls go through the engine's messages, even where ranks share memory; for tests
                                and comparisons. One rank that says so decides for its communicators */
+  int offload;              /* 1: a thread of the context makes progress on calls in flight, so that a program that
+                               computes need not call Unisono meanwhile (docs/offload.md). It sleeps while nothing is in
+                               flight. So does UNISONO_OFFLOAD=1 in the environment. Each rank decides for itself */
 } unisono_settings;
 
 /* Arguments of a call. struct_size must be sizeof(the struct); unused fields are zero. Buffers must
@@ -211,6 +214,35 @@ UNISONO_API unisono_result unisono_graph_create(unisono_communicator* communicat
                                                 const int64_t* destinations, unisono_graph** graph);
 /* Frees a graph, at any rank at any time; calls that use it keep what they need. */
 UNISONO_API void unisono_graph_free(unisono_graph* graph);
+/* Wishes for a communicator that is made; they act at its creation. Zero in a field means no wish. struct_size must be
+ * sizeof(the struct). */
+typedef struct {
+  size_t struct_size;
+  uint32_t group_size;    /* ranks of a group for two-level algorithms; equal on all members */
+  uint32_t eager_limit;   /* bytes of the largest eager message; the least of all members, and of their contexts */
+  double timeout_seconds; /* default deadline of a call; the least of all members that wish one */
+  int without_lanes;      /* 1: as in unisono_settings, for this communicator; one member decides for all */
+} unisono_communicator_settings;
+
+/* As unisono_split, with settings, which may be null. */
+UNISONO_API unisono_result unisono_split_with(unisono_communicator* parent, int64_t colour, int64_t key,
+                                              const unisono_communicator_settings* settings,
+                                              unisono_communicator** communicator);
+/* Collective over the parent: a communicator of the same ranks in the same order, whose calls have nothing to do with
+ * the parent's. Group size and default deadline are the parent's where nothing is wished; no window is bound. */
+UNISONO_API unisono_result unisono_dup(unisono_communicator* parent, const unisono_communicator_settings* settings,
+                                       unisono_communicator** communicator);
+/* Collective over the parent: a communicator of the listed ranks of the parent, in the order of the list, which is the
+ * same on all ranks. Ranks that are not listed get null. */
+UNISONO_API unisono_result unisono_subset(unisono_communicator* parent, const uint32_t* ranks, size_t count,
+                                          const unisono_communicator_settings* settings,
+                                          unisono_communicator** communicator);
+/* The same, collective over the listed ranks only: the others need not know. Ranks that make several at the same time,
+ * in several threads, tell them apart by `tag` (0 and more; it has nothing to do with tags of messages). All listed
+ * ranks must call, or the parent's deadline ends the call, and the parent with it. Devices do not carry it out. */
+UNISONO_API unisono_result unisono_create_group(unisono_communicator* parent, const uint32_t* ranks, size_t count,
+                                                int64_t tag, const unisono_communicator_settings* settings,
+                                                unisono_communicator** communicator);
 /* Not collective. Calls in flight on it fail with freed_communicator. The world is freed by
  * unisono_finalize only. */
 UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* communicator);
@@ -291,6 +323,59 @@ UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double
 UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context);
 /* unisono_start, unisono_wait and unisono_request_free in one. */
 UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call);
+/* Several requests of one context at once. Null entries are passed over, so that what is done with can be set to null;
+ * calls that have ended already count. They wait up to `seconds` (0: only look; UNISONO_NO_LIMIT: the calls' own
+ * deadlines bound it) and make progress on all. A call that failed hides no other one: the function returns the
+ * result of the first of those it found to have ended that failed, `results`, which may be null, gets that of every
+ * one (by position; of others, and of null entries, 0), and unisono_test of a request has its sentence.
+ *
+ * any: *index is one that has ended, UNISONO_NONE if none has (in time, or because all entries are null).
+ * some: indices[0 .. *completed-1] are those that have ended, in order; at least one, but for the same reasons.
+ * all: *complete is 1 if all have ended. */
+#define UNISONO_NO_LIMIT (-1.0)
+#define UNISONO_NONE ((size_t)-1)
+UNISONO_API unisono_result unisono_wait_any(unisono_request* const* requests, size_t count, double seconds,
+                                            size_t* index);
+UNISONO_API unisono_result unisono_wait_some(unisono_request* const* requests, size_t count, double seconds,
+                                             size_t* indices, size_t* completed, unisono_result* results);
+UNISONO_API unisono_result unisono_wait_all(unisono_request* const* requests, size_t count, double seconds,
+                                            int* complete, unisono_result* results);
+/* The same without waiting. */
+UNISONO_API unisono_result unisono_test_any(unisono_request* const* requests, size_t count, size_t* index);
+UNISONO_API unisono_result unisono_test_all(unisono_request* const* requests, size_t count, int* complete,
+                                            unisono_result* results);
+
+/* Calls `function` once when the request's call has ended, with its result: on the thread that makes the progress, or
+ * at once if it has ended already. Inside, unisono_last_error() is the call's sentence. It may start calls, test
+ * requests, ask for further callbacks, and free requests that have ended, this one included. It must not wait: what
+ * would is refused there (waits, unisono_run, making communicators, finalize; freeing a request in flight frees
+ * nothing). A callback that becomes due inside another one runs after it. Collective calls that callbacks start are
+ * best on a communicator of their own, for their order must be the same on all ranks.
+ * unisono_wait may return before a callback on another thread has; unisono_request_free waits for it. */
+typedef void (*unisono_completion)(unisono_request* request, unisono_result result, void* context);
+UNISONO_API unisono_result unisono_on_complete(unisono_request* request, unisono_completion function, void* context);
+
+/* Has a thread of the context make progress until the request's call has ended, whether or not anybody waits for it;
+ * for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. */
+UNISONO_API unisono_result unisono_request_offload(unisono_request* request);
+
+/* Checks a call, once, and makes a request that unisono_request_start starts, as often as it is wanted; each time as
+ * unisono_start would, with the same buffers and the requests of `wait_for` as they are then. It can be started again
+ * when it has ended, whether or not anybody has waited for it; its result is then that of the new call. Starting what
+ * is in flight, and waiting for what was never started, are errors. What the structure points to, but for buffers,
+ * programs and requests, need not outlive the call. Collective only for an in-place alltoallv whose count is 0. */
+UNISONO_API unisono_result unisono_prepare(unisono_communicator* communicator, const unisono_call* call,
+                                           unisono_request** request);
+UNISONO_API unisono_result unisono_request_start(unisono_request* request);
+
+/* Calls of the communicator that this thread starts between begin and end are checked at once and submitted together
+ * at the end, where small all-reduces with one op, datatype and algorithm are fused into one (docs/forms.md#groups).
+ * Before the end they can be neither waited for nor followed by others; afterwards every request has a result of its
+ * own, also if its call could not be submitted. Calls that block are refused meanwhile. All ranks make the same
+ * collective calls in a group. Freeing a request before the end takes its call out. */
+UNISONO_API unisono_result unisono_group_begin(unisono_communicator* communicator);
+UNISONO_API unisono_result unisono_group_end(unisono_communicator* communicator);
+
 /* Elements received by a completed recv. */
 UNISONO_API unisono_result unisono_request_count(unisono_request* request, int64_t* count);
 /* Frees a request; waits for it first if it is still in flight. */

@@ -19,8 +19,10 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <stdexcept>
@@ -238,6 +240,25 @@ class Request {
   }
   ~Request() { unisono_request_free(handle_); }
 
+  /// Starts a call that was made with Options::start = false, which can be done again whenever it has ended.
+  void start() { detail::check(unisono_request_start(handle_)); }
+  /// Calls `function(result)` once when the call has ended, 0 for success, on the thread that makes the progress, or at
+  /// once if it has ended already. It must not throw, nor wait for calls: see unisono_on_complete. In it,
+  /// unisono_last_error() is the call's sentence.
+  void on_complete(std::function<void(unisono_result)> function) {
+    auto held = std::make_unique<std::function<void(unisono_result)>>(std::move(function));
+    detail::check(unisono_on_complete(
+        handle_,
+        [](unisono_request*, unisono_result result, void* context) noexcept {
+          const std::unique_ptr<std::function<void(unisono_result)>> own(
+              static_cast<std::function<void(unisono_result)>*>(context));
+          (*own)(result);
+        },
+        held.get()));
+    static_cast<void>(held.release());  // the callback's from here on
+  }
+  /// Has a thread of the context make progress until the call has ended, whether or not anybody waits for it.
+  void offload() { detail::check(unisono_request_offload(handle_)); }
   /// Waits for completion. Throws the call's Error.
   void wait() { detail::check(unisono_wait(handle_)); }
   /// Makes progress; whether the call has completed. Throws the call's Error.
@@ -258,11 +279,79 @@ class Request {
   unisono_request* handle_ = nullptr;
 };
 
+/// Ranges of requests.
+template <class Range>
+concept Requests = std::ranges::input_range<Range> && std::is_same_v<std::ranges::range_value_t<Range>, Request>;
+
+namespace detail {
+
+template <class Range>
+std::vector<unisono_request*> handles_of(Range&& requests) {
+  std::vector<unisono_request*> handles;
+  for (const Request& request : requests) handles.push_back(request.handle());
+  return handles;
+}
+
+}  // namespace detail
+
+/// No limit but the deadlines of the calls.
+inline constexpr double kNoLimit = UNISONO_NO_LIMIT;
+
+/// Waits until one of several requests has ended, in success or failure, for at most `seconds`; progress is made on
+/// all. Returns its position; nothing if none has ended in time, or all are empty (`requests[i] = {}` takes out one
+/// that is done with). The result is for requests[position].wait() to say.
+template <Requests Range>
+std::optional<std::size_t> wait_any(Range&& requests, double seconds = kNoLimit) {
+  const auto handles = detail::handles_of(requests);
+  std::size_t index = UNISONO_NONE;
+  const unisono_result result = unisono_wait_any(handles.data(), handles.size(), seconds, &index);
+  if (index != UNISONO_NONE) return index;
+  detail::check(result);
+  return std::nullopt;
+}
+
+/// The same, and returns the positions of all that have ended.
+template <Requests Range>
+std::vector<std::size_t> wait_some(Range&& requests, double seconds = kNoLimit) {
+  const auto handles = detail::handles_of(requests);
+  std::vector<std::size_t> indices(handles.size());
+  std::size_t completed = 0;
+  const unisono_result result =
+      unisono_wait_some(handles.data(), handles.size(), seconds, indices.data(), &completed, nullptr);
+  if (completed == 0) detail::check(result);
+  indices.resize(completed);
+  return indices;
+}
+
+/// Waits until all have ended, for at most `seconds`. Returns whether they have. Throws the error of the first that
+/// failed, but not before all have ended; the results of the others are for their wait() to say.
+template <Requests Range>
+bool wait_all(Range&& requests, double seconds = kNoLimit) {
+  const auto handles = detail::handles_of(requests);
+  int complete = 0;
+  const unisono_result result = unisono_wait_all(handles.data(), handles.size(), seconds, &complete, nullptr);
+  if (complete != 0) detail::check(result);
+  if (complete == 0 && result != 0) wait_some(requests, 0);  // throws if these are no requests to wait for
+  return complete != 0;
+}
+
+/// wait_any and wait_all that only look.
+template <Requests Range>
+std::optional<std::size_t> test_any(Range&& requests) {
+  return wait_any(requests, 0);
+}
+template <Requests Range>
+bool test_all(Range&& requests) {
+  return wait_all(requests, 0);
+}
+
 /// Rarely used arguments of an operation.
 struct Options {
   std::string algorithm = {};              ///< name from `unisono algorithms`; empty = automatic
   double timeout_seconds = 0;              ///< deadline; 0 = the communicator's
   std::vector<const Request*> after = {};  ///< calls of this context that must complete first
+  /// false: the `_async` form only checks the call and prepares it; Request::start starts it, as often as it is wanted.
+  bool start = true;
 };
 
 /// Counts and displacements of one side of a v-collective, in elements, one per rank. Empty
@@ -339,6 +428,14 @@ class Graph {
   std::size_t destinations_;
 };
 
+/// Wishes for a communicator that is made; zero means none. See unisono_communicator_settings.
+struct CommunicatorSettings {
+  std::uint32_t group_size = 0;   ///< ranks of a group for two-level algorithms; equal on all members
+  std::uint32_t eager_limit = 0;  ///< bytes of the largest eager message; the least of all members
+  double timeout_seconds = 0;     ///< default deadline of a call; the least of all members
+  bool lanes = true;              ///< false, on one member: no use of shared memory but for messages
+};
+
 /// What a collective call ran with.
 struct LastAlgorithm {
   std::string_view name;   ///< of the table of algorithms; lives for ever
@@ -349,6 +446,27 @@ struct LastAlgorithm {
 struct CounterValue {
   std::string_view name;  ///< docs/reference/spec.md#counter; lives for ever
   std::uint64_t value = 0;
+};
+
+/// The calls that a thread starts on a communicator while one of these lives are submitted together when it ends, small
+/// all-reduces fused into one: see unisono_group_begin and docs/forms.md.
+class Group {
+ public:
+  explicit Group(unisono_communicator* communicator) : communicator_(communicator) {
+    detail::check(unisono_group_begin(communicator));
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  /// Submits the calls now.
+  void end() {
+    if (communicator_ != nullptr) detail::check(unisono_group_end(std::exchange(communicator_, nullptr)));
+  }
+  ~Group() {
+    if (communicator_ != nullptr) unisono_group_end(communicator_);
+  }
+
+ private:
+  unisono_communicator* communicator_;
 };
 
 /// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
@@ -388,6 +506,8 @@ class Communicator {
       values.push_back({name, value});
     }
   }
+  /// Begins a group of calls of this thread; it ends with the object.
+  Group group() const { return Group(handle_.get()); }
   /// Frees the communicator now, for all copies. Calls in flight on it fail.
   void free() { detail::check(unisono_communicator_free(handle_.get())); }
   /// Whether this is a communicator: false for the result of a split with negative colour.
@@ -421,6 +541,36 @@ class Communicator {
     detail::check(unisono_failed(handle_.get(), ranks.data(), ranks.size(), &count));
     ranks.resize(count);
     return ranks;
+  }
+
+  /// The same with settings.
+  Communicator split(std::int64_t colour, std::int64_t key, const CommunicatorSettings& settings) const {
+    unisono_communicator* made = nullptr;
+    const unisono_communicator_settings given = plain(settings);
+    detail::check(unisono_split_with(handle_.get(), colour, key, &given, &made));
+    return made == nullptr ? Communicator() : Communicator(made, true);
+  }
+  /// Collective. The same ranks in the same order; calls have nothing to do with those here.
+  Communicator dup(const CommunicatorSettings& settings = {}) const {
+    unisono_communicator* made = nullptr;
+    const unisono_communicator_settings given = plain(settings);
+    detail::check(unisono_dup(handle_.get(), &given, &made));
+    return Communicator(made, true);
+  }
+  /// Collective. The listed ranks, in that order; all ranks give the same list, and those that are not in it get none.
+  Communicator subset(std::span<const std::uint32_t> ranks, const CommunicatorSettings& settings = {}) const {
+    unisono_communicator* made = nullptr;
+    const unisono_communicator_settings given = plain(settings);
+    detail::check(unisono_subset(handle_.get(), ranks.data(), ranks.size(), &given, &made));
+    return made == nullptr ? Communicator() : Communicator(made, true);
+  }
+  /// The same, collective over the listed ranks only. `tag` tells apart what several threads make at the same time.
+  Communicator create_group(std::span<const std::uint32_t> ranks, std::int64_t tag = 0,
+                            const CommunicatorSettings& settings = {}) const {
+    unisono_communicator* made = nullptr;
+    const unisono_communicator_settings given = plain(settings);
+    detail::check(unisono_create_group(handle_.get(), ranks.data(), ranks.size(), tag, &given, &made));
+    return Communicator(made, true);
   }
 
   /// Collective. Exposes memory for `put` and `get`; it must stay alive until another window, or none
@@ -877,6 +1027,11 @@ class Communicator {
             owned ? +[](unisono_communicator* c) { unisono_communicator_free(c); } : +[](unisono_communicator*) {}) {}
 
  private:
+  static unisono_communicator_settings plain(const CommunicatorSettings& settings) {
+    return {sizeof(unisono_communicator_settings), settings.group_size, settings.eager_limit, settings.timeout_seconds,
+            settings.lanes ? 0 : 1};
+  }
+
   /// A call under construction, with the memory its pointers refer to.
   class Prepared {
    public:
@@ -958,6 +1113,7 @@ class Communicator {
       fill(layout, ranks, "receive", call_.recv_counts, call_.recv_displacements);
       return *this;
     }
+    bool starts() const { return options_.start; }
     const unisono_call* get() {
       call_.algorithm = options_.algorithm.empty() ? nullptr : options_.algorithm.c_str();
       call_.timeout_seconds = options_.timeout_seconds;
@@ -1015,10 +1171,17 @@ class Communicator {
 
   Request start(Prepared& prepared) const {
     unisono_request* request = nullptr;
-    detail::check(unisono_start(handle_.get(), prepared.get(), &request));
+    const auto make = prepared.starts() ? unisono_start : unisono_prepare;
+    detail::check(make(handle_.get(), prepared.get(), &request));
     return Request(request);
   }
-  void run(Prepared& prepared) const { detail::check(unisono_run(handle_.get(), prepared.get())); }
+  void run(Prepared& prepared) const {
+    if (!prepared.starts()) {
+      constexpr unisono_result kInvalidArgument = 1;
+      throw Error(kInvalidArgument, "Options::start is false for a call that blocks; take its _async form");
+    }
+    detail::check(unisono_run(handle_.get(), prepared.get()));
+  }
 
   std::shared_ptr<unisono_communicator> handle_;
 };
@@ -1030,6 +1193,7 @@ struct Settings {
   std::uint32_t rx_buffer_count = 0;  ///< receive buffers per peer
   double timeout_seconds = 0;         ///< default deadline of a call
   bool lanes = true;                  ///< false: no use of shared memory but for messages; for tests and comparisons
+  bool offload = false;               ///< a thread makes progress on calls in flight: docs/offload.md
 };
 
 /// A job whose ranks are threads of this process. Each thread makes its own Context of it.
@@ -1091,8 +1255,8 @@ class Context {
 
  private:
   static unisono_settings plain(const Settings& settings) {
-    return {sizeof(unisono_settings), settings.eager_limit,     settings.segment_bytes,
-            settings.rx_buffer_count, settings.timeout_seconds, settings.lanes ? 0 : 1};
+    return {sizeof(unisono_settings), settings.eager_limit,   settings.segment_bytes,  settings.rx_buffer_count,
+            settings.timeout_seconds, settings.lanes ? 0 : 1, settings.offload ? 1 : 0};
   }
   unisono_context* handle_ = nullptr;
 };

@@ -343,13 +343,13 @@ TEST(Settings, AreRefusedWithWhatIsAllowed) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const std::size_t size = sizeof(unisono_settings);
-  EXPECT_THAT(refused({size, 0, 1, 0, 0, 0}), AllOf(HasSubstr("segment_bytes is 1"), HasSubstr("64")));
-  EXPECT_THAT(refused({size, 0xffffffffU, 0, 0, 0, 0}),
+  EXPECT_THAT(refused({size, 0, 1, 0, 0, 0, 0}), AllOf(HasSubstr("segment_bytes is 1"), HasSubstr("64")));
+  EXPECT_THAT(refused({size, 0xffffffffU, 0, 0, 0, 0, 0}),
               AllOf(HasSubstr("eager_limit is 4294967295"), HasSubstr("2^30")));
-  EXPECT_THAT(refused({size, 0, 0, 70000, 0, 0}), AllOf(HasSubstr("rx_buffer_count is 70000"), HasSubstr("65536")));
-  EXPECT_THAT(refused({size, 0, 0, 0, kNan, 0}), AllOf(HasSubstr("timeout_seconds is nan"), HasSubstr("10 years")));
-  EXPECT_THAT(refused({size, 0, 0, 0, kInfinite, 0}), AllOf(HasSubstr("is inf"), HasSubstr("10 years")));
-  EXPECT_THAT(refused({size, 0, 0, 0, -1, 0}), HasSubstr("is -1"));
+  EXPECT_THAT(refused({size, 0, 0, 70000, 0, 0, 0}), AllOf(HasSubstr("rx_buffer_count is 70000"), HasSubstr("65536")));
+  EXPECT_THAT(refused({size, 0, 0, 0, kNan, 0, 0}), AllOf(HasSubstr("timeout_seconds is nan"), HasSubstr("10 years")));
+  EXPECT_THAT(refused({size, 0, 0, 0, kInfinite, 0, 0}), AllOf(HasSubstr("is inf"), HasSubstr("10 years")));
+  EXPECT_THAT(refused({size, 0, 0, 0, -1, 0, 0}), HasSubstr("is -1"));
   // The rank can still join.
   unisono_context* context = nullptr;
   ASSERT_EQ(unisono_thread_context(job.handle(), 0, nullptr, &context), 0) << unisono_last_error();

@@ -1,0 +1,26 @@
+#include "driver/interface.hpp"
+
+namespace unisono::driver {
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+unisono_result failed(ErrorCode code, const char* text) noexcept {
+  try {
+    last_error() = text;
+  } catch (...) {
+    last_error().clear();
+  }
+  return static_cast<unisono_result>(code);
+}
+
+std::shared_ptr<Request> make_request(const std::shared_ptr<Communicator>& communicator, const unisono_call& given,
+                                      bool persistent) {
+  auto checked = std::make_unique<CheckedCall>();
+  prepare(*communicator, import_struct(&given, "unisono_call"), *checked);
+  return std::make_shared<Request>(communicator, std::move(checked), persistent);
+}
+
+}  // namespace unisono::driver
