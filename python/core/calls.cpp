@@ -2,16 +2,19 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <iterator>
 #include <list>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,6 +62,25 @@ Outcome wait_slice(unisono_request* request, double seconds) {
     outcome.text = unisono_last_error();
   }
   return outcome;
+}
+
+/// Calls `look(seconds)`, which returns whether it found what it waits for, until it has or `seconds` (negative:
+/// unlimited) have passed, looking for signals in between.
+template <class Look>
+bool in_slices(double seconds, Look&& look) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    double slice = kSlice;
+    bool last = false;
+    if (seconds >= 0) {
+      const double rest = seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      last = rest <= slice;
+      slice = std::fmin(slice, std::fmax(rest, 0));
+    }
+    if (look(slice)) return true;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (last) return false;
+  }
 }
 
 /// A call in flight, with everything it uses.
@@ -129,21 +151,11 @@ class Request {
 
   /// Waits up to `seconds` (negative: until the call's deadline); whether the call has completed.
   bool wait(double seconds) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (;;) {
-      double slice = kSlice;
-      bool last = false;
-      if (seconds >= 0) {
-        const double rest = seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        last = rest <= slice;
-        slice = std::fmin(slice, std::fmax(rest, 0));
-      }
+    return in_slices(seconds, [&](double slice) {
       const Outcome outcome = wait_slice(call_.request, slice);
       if (outcome.code != 0) raise(outcome.code, outcome.text);
-      if (outcome.complete != 0) return true;
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      if (last) return false;
-    }
+      return outcome.complete != 0;
+    });
   }
 
   bool test() {
@@ -159,13 +171,104 @@ class Request {
 
   std::int64_t received() const {
     std::int64_t count = 0;
-    check(unisono_request_count(call_.request, &count));
+    without_gil([&] { return unisono_request_count(call_.request, &count); });
     return count;
   }
 
+  void start() const {
+    without_gil([&] { return unisono_request_start(call_.request); });
+  }
+  void offload() const {
+    without_gil([&] { return unisono_request_offload(call_.request); });
+  }
+  /// Calls `function()` once, when the call has ended.
+  void on_complete(const nb::callable& function) const {
+    PyObject* const held = nb::object(function).release().ptr();  // until it has been called
+    try {
+      without_gil([&] { return unisono_on_complete(call_.request, completed, held); });
+    } catch (...) {
+      Py_DECREF(held);
+      throw;
+    }
+  }
+
  private:
+  /// What is called on completion, by any thread, without the GIL.
+  static void completed(unisono_request*, unisono_result, void* function) {
+    const nb::gil_scoped_acquire held;
+    const auto own = nb::steal<nb::object>(static_cast<PyObject*>(function));
+    try {
+      own();
+    } catch (nb::python_error& error) {
+      error.restore();
+      PyErr_WriteUnraisable(own.ptr());
+    }
+  }
+
   InFlight call_;
 };
+
+/// Handles of several requests.
+std::vector<unisono_request*> handles_of(const std::vector<const Request*>& requests) {
+  std::vector<unisono_request*> handles;
+  for (const Request* request : requests) handles.push_back(request == nullptr ? nullptr : request->handle());
+  return handles;
+}
+
+/// A function of the C interface that waits for several requests, without the GIL. Failures of the calls themselves are
+/// for each request to tell; `ended` says whether what is returned is one.
+template <class Wait, class Ended>
+void wait_for_several(Wait&& wait, Ended&& ended) {
+  Outcome outcome;
+  {
+    const nb::gil_scoped_release released;
+    outcome.code = wait();
+    if (outcome.code != 0) outcome.text = unisono_last_error();
+  }
+  if (outcome.code != 0 && !ended()) raise(outcome.code, outcome.text);
+}
+
+/// Position of one that has ended.
+std::optional<std::size_t> wait_any(const std::vector<const Request*>& requests, double seconds) {
+  const auto handles = handles_of(requests);
+  std::size_t index = UNISONO_NONE;
+  const bool none = std::all_of(handles.begin(), handles.end(), [](const auto* handle) { return handle == nullptr; });
+  in_slices(seconds, [&](double slice) {
+    wait_for_several([&] { return unisono_wait_any(handles.data(), handles.size(), slice, &index); },
+                     [&] { return index != UNISONO_NONE; });
+    return index != UNISONO_NONE || none;
+  });
+  return index == UNISONO_NONE ? std::nullopt : std::optional(index);
+}
+
+/// Positions of those that have ended.
+std::vector<std::size_t> wait_some(const std::vector<const Request*>& requests, double seconds) {
+  const auto handles = handles_of(requests);
+  std::vector<std::size_t> indices(handles.size());
+  std::size_t completed = 0;
+  const bool none = std::all_of(handles.begin(), handles.end(), [](const auto* handle) { return handle == nullptr; });
+  in_slices(seconds, [&](double slice) {
+    wait_for_several(
+        [&] { return unisono_wait_some(handles.data(), handles.size(), slice, indices.data(), &completed, nullptr); },
+        [&] { return completed != 0; });
+    return completed != 0 || none;
+  });
+  indices.resize(completed);
+  return indices;
+}
+
+/// Whether all have ended. Their results are for each request to tell.
+bool wait_all(const std::vector<const Request*>& requests, double seconds) {
+  const auto handles = handles_of(requests);
+  int complete = 0;
+  return in_slices(seconds, [&](double slice) {
+    std::vector<unisono_result> results(handles.size());
+    wait_for_several(
+        [&] { return unisono_wait_all(handles.data(), handles.size(), slice, &complete, results.data()); },
+        [&] { return std::any_of(results.begin(), results.end(), [](unisono_result one) { return one != 0; }); });
+    return complete != 0;
+  });
+}
 
 struct Program {
   explicit Program(unisono_program* program) : handle(program) {}
@@ -211,17 +314,27 @@ class Communicator {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
 
-  std::optional<Communicator> split(std::int64_t colour, std::int64_t key, std::uint32_t group_size) const {
-    unisono_communicator* made = nullptr;
-    Outcome outcome;
-    {
-      const nb::gil_scoped_release released;
-      outcome.code = unisono_split(handle_, colour, key, group_size, &made);
-      if (outcome.code != 0) outcome.text = unisono_last_error();
-    }
-    if (outcome.code != 0) raise(outcome.code, outcome.text);
-    if (made == nullptr) return std::nullopt;
-    return Communicator(made);
+  /// Wishes for a communicator that is made: group_size, eager_limit, timeout, lanes.
+  using Wishes = std::tuple<std::uint32_t, std::uint32_t, double, bool>;
+
+  std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Wishes& wishes) const {
+    return made(wishes, [&](const auto* settings, auto* result) {
+      return unisono_split_with(handle_, colour, key, settings, result);
+    });
+  }
+  std::optional<Communicator> dup(const Wishes& wishes) const {
+    return made(wishes, [&](const auto* settings, auto* result) { return unisono_dup(handle_, settings, result); });
+  }
+  std::optional<Communicator> subset(const std::vector<std::uint32_t>& ranks, const Wishes& wishes) const {
+    return made(wishes, [&](const auto* settings, auto* result) {
+      return unisono_subset(handle_, ranks.data(), ranks.size(), settings, result);
+    });
+  }
+  std::optional<Communicator> create_group(const std::vector<std::uint32_t>& ranks, std::int64_t tag,
+                                           const Wishes& wishes) const {
+    return made(wishes, [&](const auto* settings, auto* result) {
+      return unisono_create_group(handle_, ranks.data(), ranks.size(), tag, settings, result);
+    });
   }
 
   std::unique_ptr<Graph> graph(const std::vector<std::int64_t>& sources,
@@ -342,13 +455,22 @@ class Communicator {
     return made;
   }
 
-  InFlight start(Prepared given) const {
+  void group_begin() const {
+    without_gil([&] { return unisono_group_begin(handle_); });
+  }
+  void group_end() const {
+    without_gil([&] { return unisono_group_end(handle_); });
+  }
+
+  /// Starts a call, or only prepares it.
+  InFlight start(Prepared given, bool starts) const {
     InFlight made{nullptr, std::move(given.src), std::move(given.dst)};
     Outcome outcome;
     {
       // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
       const nb::gil_scoped_release released;
-      outcome.code = unisono_start(handle_, &given.call, &made.request);
+      outcome.code = starts ? unisono_start(handle_, &given.call, &made.request)
+                            : unisono_prepare(handle_, &given.call, &made.request);
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
     if (outcome.code != 0) raise(outcome.code, outcome.text);
@@ -384,6 +506,17 @@ class Communicator {
     if (PyErr_CheckSignals() == 0) return 0;
     *static_cast<bool*>(raised) = true;
     return 1;
+  }
+
+  /// What `make(settings, &communicator)` makes; none if it makes none.
+  template <class Make>
+  static std::optional<Communicator> made(const Wishes& wishes, Make&& make) {
+    const auto [group_size, eager_limit, timeout, lanes] = wishes;
+    const unisono_communicator_settings settings{sizeof settings, group_size, eager_limit, timeout, lanes ? 0 : 1};
+    unisono_communicator* result = nullptr;
+    without_gil([&] { return make(&settings, &result); });
+    if (result == nullptr) return std::nullopt;
+    return Communicator(result);
   }
 
   unisono_communicator* handle_;
@@ -461,8 +594,9 @@ struct ThreadJob {
 };
 
 unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
-                             double timeout, bool lanes) {
-  return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout, lanes ? 0 : 1};
+                             double timeout, bool lanes, bool offload) {
+  return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout, lanes ? 0 : 1,
+          offload ? 1 : 0};
 }
 
 /// Runs a joining function without the GIL.
@@ -524,14 +658,23 @@ void bind_calls(nb::module_& module) {
       .def("wait", &Request::wait, "seconds"_a,
            "Waits; whether the call has completed. Negative: its deadline bounds it.")
       .def("test", &Request::test, "Makes progress; whether the call has completed.")
+      .def("start", &Request::start, "Starts a prepared call.")
+      .def("offload", &Request::offload, "Has a thread of the context make progress until the call has ended.")
+      .def("on_complete", &Request::on_complete, "function"_a, "Calls function() once, when the call has ended.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
 
   nb::class_<Graph>(module, "Graph", "Edges between ranks.");
+  module.def("wait_any", wait_any, "requests"_a, "seconds"_a, "Position of a request that has ended, or None.");
+  module.def("wait_some", wait_some, "requests"_a, "seconds"_a, "Positions of those that have ended.");
+  module.def("wait_all", wait_all, "requests"_a, "seconds"_a, "Whether all have ended.");
 
   nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
-      .def("split", &Communicator::split, "colour"_a, "key"_a, "group_size"_a)
+      .def("split", &Communicator::split, "colour"_a, "key"_a, "wishes"_a)
+      .def("dup", &Communicator::dup, "wishes"_a)
+      .def("subset", &Communicator::subset, "ranks"_a, "wishes"_a)
+      .def("create_group", &Communicator::create_group, "ranks"_a, "tag"_a, "wishes"_a)
       .def("graph", &Communicator::graph, "sources"_a, "destinations"_a)
       .def("free", &Communicator::free)
       .def("set_timeout", &Communicator::set_timeout, "seconds"_a)
@@ -540,6 +683,8 @@ void bind_calls(nb::module_& module) {
       .def("agree", &Communicator::agree, "value"_a)
       .def("failed", &Communicator::failed)
       .def("last_algorithm", &Communicator::last_algorithm)
+      .def("group_begin", &Communicator::group_begin, "Begins a group of calls of this thread.")
+      .def("group_end", &Communicator::group_end, "Submits the calls of the group.")
       .def("counters", &Communicator::counters)
       .def("window", &Communicator::window, "buffer"_a.none())
       .def(
@@ -549,16 +694,17 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes) {
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, bool starts) {
             return std::make_unique<Request>(
                 self.start(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                         send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                        wait_for, timeout, program, graph, send_datatypes, recv_datatypes)));
+                                        wait_for, timeout, program, graph, send_datatypes, recv_datatypes),
+                           starts));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none())
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "starts"_a)
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
@@ -598,20 +744,22 @@ void bind_calls(nb::module_& module) {
   module.def(
       "init",
       [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
-         bool lanes) {
-        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes);
+         bool lanes, bool offload) {
+        const unisono_settings settings =
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload);
         return joined([&](unisono_context** context) { return unisono_init(&settings, context); });
       },
-      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a);
+      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a);
   module.def(
       "thread_context",
       [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,
-         std::uint32_t rx_buffer_count, double timeout, bool lanes) {
-        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes);
+         std::uint32_t rx_buffer_count, double timeout, bool lanes, bool offload) {
+        const unisono_settings settings =
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload);
         return joined(
             [&](unisono_context** context) { return unisono_thread_context(job.handle, rank, &settings, context); });
       },
-      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a);
+      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a);
 
   module.def("version", [] { return unisono_version(); });
   module.def(

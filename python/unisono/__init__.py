@@ -44,7 +44,7 @@ from .errors import (
 from .graph import Graph
 from .operator import Operator
 from .program import Builder, Program, Report
-from .request import Request
+from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
 from .version import __version__
 
 __all__ = [
@@ -92,4 +92,9 @@ __all__ = [
     "algorithms",
     "init",
     "pair_dtype",
+    "test_all",
+    "test_any",
+    "wait_all",
+    "wait_any",
+    "wait_some",
 ]

@@ -6,7 +6,8 @@ are checked before anything is sent. Every operation has an `_async` form that r
 
 Options of every operation, by keyword: `algorithm` (a name from `unisono algorithms`, default automatic), `timeout`
 (deadline in seconds, default the communicator's), `wait_for` (requests that must complete first), `count` (elements,
-where it is not to follow from the buffers; docs/model.md says of what).
+where it is not to follow from the buffers; docs/model.md says of what), and of `_async` forms `start` (False only
+checks and prepares the call; `Request.start` starts it, as often as it is wanted).
 
 Arrays of `empty` and `zeros` are in memory that the ranks of a machine share, which makes large calls faster; a
 destination that is made for a source there is there too.
@@ -20,9 +21,11 @@ ranks. The GIL is released while waiting, and signals are handled.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from operator import index
 from typing import Any, Final, NamedTuple, SupportsIndex, TypedDict, Unpack
 
@@ -59,6 +62,21 @@ class Options(TypedDict, total=False):
     timeout: float | None
     wait_for: Iterable[Request]
     count: int | None
+    start: bool
+
+
+class CommunicatorSettings(TypedDict, total=False):
+    """Wishes for a communicator that is made, as keyword arguments; they act at its creation.
+
+    `group_size`: ranks of a group for two-level algorithms, equal on all members; 0 means one level. `eager_limit`:
+    bytes of the largest eager message, and `timeout`: default deadline of a call in seconds; of both, the least that a
+    member wishes. `lanes=False`, on one member: no use of shared memory but for messages.
+    """
+
+    group_size: int
+    eager_limit: int
+    timeout: float | None
+    lanes: bool
 
 
 _LONGEST: Final = 10.0 * 365 * 86400  # seconds of a deadline
@@ -101,6 +119,37 @@ def _seconds(operation: str, value: Any) -> float:
             f"{operation}: timeout is {value} s; allowed are more than 0 s, up to 10 years, or None for the default"
         )
     return seconds
+
+
+def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool]:
+    """Settings of a communicator as `_core` takes them."""
+    if unknown := settings.keys() - CommunicatorSettings.__annotations__.keys():
+        raise TypeError(
+            f"{operation}: {', '.join(sorted(unknown))} is no setting; settings are "
+            f"{', '.join(CommunicatorSettings.__annotations__)}"
+        )
+    group_size = _integer(operation, "group_size", settings.get("group_size", 0))
+    if not 0 <= group_size < 1 << 32:
+        raise InvalidArgumentError(f"{operation}: group_size is {group_size}; allowed are 0 (one level) and more ranks")
+    eager_limit = _integer(operation, "eager_limit", settings.get("eager_limit", 0))
+    if not 0 <= eager_limit < 1 << 32:
+        raise InvalidArgumentError(
+            f"{operation}: eager_limit is {eager_limit}; allowed are 0 (the context's) to {(1 << 32) - 1} bytes"
+        )
+    timeout = settings.get("timeout")
+    lanes: Any = settings.get("lanes", True)
+    if not isinstance(lanes, bool):
+        raise InvalidArgumentError(f"{operation}: lanes is {lanes!r}; allowed are True and False")
+    return group_size, eager_limit, 0.0 if timeout is None else _seconds(operation, timeout), lanes
+
+
+def _ranks(operation: str, given: Iterable[int]) -> list[int]:
+    """A list of ranks; whether the communicator has them is for the library to say."""
+    ranks = [_integer(operation, "a rank", rank) for rank in given]
+    for rank in ranks:
+        if not 0 <= rank < 1 << 32:
+            raise InvalidArgumentError(f"{operation}: {rank} is in the list; ranks are 0 and more")
+    return ranks
 
 
 def _requests(operation: str, given: Any) -> list[_core.Request]:
@@ -189,6 +238,7 @@ class Communicator:
         self._core = core
         self._context = context
         self._window: object = None
+        self._groups: dict[int, list[Request]] = {}  # calls of open groups, by thread
         #: This process's number in the communicator, 0 .. size-1.
         self.rank: Final = core.rank
         #: Number of ranks.
@@ -199,21 +249,52 @@ class Communicator:
 
     # ------------------------------------------------------------------------------------------ the communicator
 
-    def split(self, colour: int | None, key: int = 0, *, group_size: int = 0) -> Communicator | None:
+    def split(self, colour: int | None, key: int = 0, **settings: Unpack[CommunicatorSettings]) -> Communicator | None:
         """Collective. Ranks of equal `colour` (0 and more) get a new communicator, ordered by `key`, then by rank.
 
-        None as colour gets None. `group_size`: ranks of a group for two-level algorithms; 0 means one level.
+        None as colour gets None. Settings: see `CommunicatorSettings`.
         """
         colour = None if colour is None else _integer("split", "colour", colour)
         if colour is not None and colour < 0:
             raise InvalidArgumentError(
                 f"split: colour is {colour}; allowed are 0 and more, or None for no communicator"
             )
-        group_size = _integer("split", "group_size", group_size)
-        if not 0 <= group_size < 1 << 32:
-            raise InvalidArgumentError(f"split: group_size is {group_size}; allowed are 0 (one level) and more ranks")
-        made = self._core.split(-1 if colour is None else colour, _integer("split", "key", key), group_size)
-        return None if made is None else Communicator(made, self._context)
+        return self._made(
+            self._core.split(
+                -1 if colour is None else colour, _integer("split", "key", key), _wishes("split", settings)
+            )
+        )
+
+    def dup(self, **settings: Unpack[CommunicatorSettings]) -> Communicator:
+        """Collective. A communicator of the same ranks in the same order; its calls have nothing to do with these."""
+        made = self._made(self._core.dup(_wishes("dup", settings)))
+        assert made is not None
+        return made
+
+    def subset(self, ranks: Iterable[int], **settings: Unpack[CommunicatorSettings]) -> Communicator | None:
+        """Collective. A communicator of the listed ranks, in that order; None on the others.
+
+        All ranks give the same list.
+        """
+        return self._made(self._core.subset(_ranks("subset", ranks), _wishes("subset", settings)))
+
+    def create_group(
+        self, ranks: Iterable[int], tag: int = 0, **settings: Unpack[CommunicatorSettings]
+    ) -> Communicator:
+        """As `subset`, but collective over the listed ranks only; the others need not know.
+
+        Ranks that make several at the same time, in several threads, tell them apart by `tag`.
+        """
+        made = self._made(
+            self._core.create_group(
+                _ranks("create_group", ranks), _integer("create_group", "tag", tag), _wishes("create_group", settings)
+            )
+        )
+        assert made is not None
+        return made
+
+    def _made(self, core: _core.Communicator | None) -> Communicator | None:
+        return None if core is None else Communicator(core, self._context)
 
     def empty(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64) -> Array:
         """An array in allocated memory, which the ranks on this machine read and write directly; as `numpy.empty`.
@@ -274,6 +355,24 @@ class Communicator:
     def failed(self) -> list[int]:
         """The ranks that have died or left, as far as this one can see. Not collective."""
         return self._core.failed()
+
+    @contextlib.contextmanager
+    def group(self) -> Iterator[None]:
+        """Calls that this thread starts inside are submitted together at the end; use it in a `with` statement.
+
+        Small all-reduces with one operator, datatype and algorithm are fused into one call (docs/forms.md). Each
+        request has its own result. Inside, calls cannot be waited for, and those that block are refused. All ranks make
+        the same collective calls in a group. If the block raises, what was started in it is submitted all the same, for
+        the other ranks take part in it.
+        """
+        self._core.group_begin()
+        self._groups[threading.get_ident()] = []
+        try:
+            yield
+        finally:
+            held = self._groups.pop(threading.get_ident(), [])
+            self._core.group_end()
+            del held
 
     def window(self, buffer: Any) -> None:
         """Collective. Exposes `buffer` to the peers' `put` and `get`; None exposes nothing."""
@@ -1122,23 +1221,35 @@ class Communicator:
             None if program is None else program._core,
             None if graph is None else graph._core,
             *datatypes,
+            self._starts(operation, options.get("start", True)),
         )
 
+    @staticmethod
+    def _starts(operation: str, given: Any) -> bool:
+        if not isinstance(given, bool):
+            raise InvalidArgumentError(f"{operation}: start is {given!r}; allowed are True and False")
+        return given
+
     def _run(self, call: _Call) -> Array | None:
-        self._core.run(*call)
+        if not call.starts:
+            raise InvalidArgumentError("start=False was given for a call that blocks; use its _async form")
+        self._core.run(*call[:-1])
         return call.dst
 
     def _result(self, call: _Call) -> Array:
-        self._core.run(*call)
-        assert call.dst is not None
-        return call.dst
+        result = self._run(call)
+        assert result is not None
+        return result
 
     def _start(self, call: _Call) -> Request:
-        return Request(self._core.start(*call), call.dst)
+        request = Request(self._core.start(*call), call.dst)
+        if self._groups and call.starts and (group := self._groups.get(threading.get_ident())) is not None:
+            group.append(request)
+        return request
 
 
 class _Call(NamedTuple):
-    """The arguments of `_core.Communicator.start`, in order."""
+    """The arguments of `_core.Communicator.start`, in order; those of `run` are all but the last."""
 
     collective: int
     datatype: int
@@ -1161,3 +1272,4 @@ class _Call(NamedTuple):
     graph: _core.Graph | None
     send_datatypes: list[int] | None
     recv_datatypes: list[int] | None
+    starts: bool

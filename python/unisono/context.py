@@ -81,8 +81,8 @@ def _close_all() -> None:
 
 
 def _settings(
-    eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float, lanes: bool
-) -> tuple[int, int, int, float, bool]:
+    eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float, lanes: bool, offload: bool
+) -> tuple[int, int, int, float, bool, bool]:
     """The settings, if they can be handed on; what they may be is for the library to say."""
     sizes: dict[str, Any] = {
         "eager_limit": eager_limit,
@@ -95,10 +95,11 @@ def _settings(
     seconds: Any = timeout
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise InvalidArgumentError(f"timeout is {timeout!r}; pass a number of seconds, 0 for the default")
-    given: Any = lanes
-    if not isinstance(given, bool):
-        raise InvalidArgumentError(f"lanes is {lanes!r}; allowed are True (default) and False")
-    return eager_limit, segment_bytes, rx_buffer_count, float(timeout), lanes
+    switches: dict[str, Any] = {"lanes": lanes, "offload": offload}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise InvalidArgumentError(f"{name} is {value!r}; allowed are True and False")
+    return eager_limit, segment_bytes, rx_buffer_count, float(timeout), lanes, offload
 
 
 def init(
@@ -108,14 +109,17 @@ def init(
     rx_buffer_count: int = 0,
     timeout: float = 0.0,
     lanes: bool = True,
+    offload: bool = False,
 ) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
     Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the
     least of all members' values. Without `lanes` on some rank, all calls go through messages, even where ranks share
-    memory: for tests and comparisons. Raises `BootstrapError` saying who has not come.
+    memory: for tests and comparisons. With `offload`, or UNISONO_OFFLOAD=1 in the environment, a thread of the context
+    makes progress on calls in flight while the program computes (docs/offload.md). Raises `BootstrapError` saying who
+    has not come.
     """
-    return Context(_core.init(*_settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes)))
+    return Context(_core.init(*_settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload)))
 
 
 class ThreadJob(Generic[T]):
@@ -130,12 +134,13 @@ class ThreadJob(Generic[T]):
         rx_buffer_count: int = 0,
         timeout: float = 0.0,
         lanes: bool = True,
+        offload: bool = False,
     ) -> None:
         ranks: Any = size
         if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= 4096:
             raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to 4096")
         self.size = size
-        self._settings = _settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes)
+        self._settings = _settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload)
 
     def run(self, function: Callable[[Communicator], T]) -> list[T]:
         """Calls `function(world)` on every rank, and returns the results by rank.

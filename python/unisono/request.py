@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import math
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from .errors import DeadlineError, InvalidArgumentError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from . import _core
-
 
 class Request:
-    """A call in flight. Its buffers stay in use until it has completed; dropping a request does not end the call.
+    """A call in flight, or one that was prepared (`start=False`) and is started with `start`.
 
-    `result` is the array that the call writes (None where it writes none on this rank).
+    Its buffers stay in use until it has completed; dropping a request does not end the call. `result` is the array that
+    the call writes (None where it writes none on this rank). In asyncio, `await request` waits and gives `result`.
     """
 
     __slots__ = ("_core", "result")
@@ -25,15 +28,17 @@ class Request:
         self._core = core
         self.result = result
 
+    def start(self) -> None:
+        """Starts a call that was made with `start=False`; again and again, whenever it has completed."""
+        self._core.start()
+
     def wait(self, timeout: float | None = None) -> npt.NDArray[Any] | None:
         """Waits for completion and returns `result`.
 
         The call's own deadline bounds the wait. With `timeout` (seconds), raises `DeadlineError` if the call has
         not completed by then; the call goes on, and can be waited for again. Signals are handled while waiting.
         """
-        if timeout is not None and not (timeout >= 0 and math.isfinite(timeout)):
-            raise InvalidArgumentError(f"timeout is {timeout}; allowed are 0 and more seconds, or None")
-        if not self._core.wait(-1.0 if timeout is None else timeout):
+        if not self._core.wait(_limit(timeout)):
             raise DeadlineError(f"the call has not completed within {timeout} s; it is still in flight")
         return self.result
 
@@ -41,7 +46,126 @@ class Request:
         """Makes progress and says whether the call has completed. Raises the call's error."""
         return self._core.test()
 
+    def add_done_callback(self, function: Callable[[Request], object]) -> None:
+        """Calls `function(request)` once when the call has completed or failed; at once if it has already.
+
+        It runs on the thread that makes the progress. It may start calls, test requests and add callbacks; what would
+        wait for other ranks raises `InvalidArgumentError` there. `request.wait()` gives the result, or raises. What
+        `function` raises is reported by `sys.unraisablehook`.
+        """
+        self._core.on_complete(lambda: function(self))
+
+    def offload(self) -> None:
+        """Has a thread of the context make progress until the call has completed, whether or not anybody waits."""
+        self._core.offload()
+
+    def __await__(self) -> Generator[Any, None, npt.NDArray[Any] | None]:
+        """Waits in asyncio: other tasks run meanwhile, and a thread of the context makes progress.
+
+        Cancelling the task does not end the call, which has its buffers until it has completed.
+        """
+        return self._completion().__await__()
+
+    async def _completion(self) -> npt.NDArray[Any] | None:
+        loop = asyncio.get_running_loop()
+        completed = asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(completed.set)
+
+        self._core.on_complete(tell)
+        self._core.offload()
+        try:
+            await completed.wait()
+        except asyncio.CancelledError as error:
+            error.add_note(
+                "the call of the awaited request is still in flight, and uses its buffers until it has ended"
+            )
+            raise
+        return self.wait()
+
     @property
     def received(self) -> int:
         """Elements received by a completed recv."""
         return self._core.received
+
+
+def _limit(timeout: float | None) -> float:
+    """A limit as the library has it."""
+    if timeout is None:
+        return -1.0
+    if not (timeout >= 0 and math.isfinite(timeout)):
+        raise InvalidArgumentError(f"timeout is {timeout}; allowed are 0 and more seconds, or None")
+    return timeout
+
+
+def _several(function: str, requests: Iterable[Request | None]) -> tuple[list[int], list[_core.Request]]:
+    """The positions of the requests that are not None, and these."""
+    given = list(requests)
+    for position, request in enumerate(given):
+        if request is not None and not isinstance(request, Request):
+            raise InvalidArgumentError(
+                f"{function}: entry {position} is a {type(request).__name__}; pass unisono.Request, or None"
+            )
+    return (
+        [position for position, request in enumerate(given) if request is not None],
+        [request._core for request in given if request is not None],
+    )
+
+
+def wait_any(requests: Iterable[Request | None], timeout: float | None = None) -> int | None:
+    """Waits until one of the requests has completed or failed, and returns its position.
+
+    Progress is made on all. Entries that are None are passed over, so that what is done with can be set to None; if all
+    are, the answer is None. Raises `DeadlineError` if none has ended within `timeout` seconds. Whether the call
+    succeeded is for `requests[position].wait()` to say.
+    """
+    positions, cores = _several("wait_any", requests)
+    if not cores:
+        return None
+    found = _core.wait_any(cores, _limit(timeout))
+    if found is None:
+        raise DeadlineError(f"none of {len(cores)} calls has completed within {timeout} s; they are still in flight")
+    return positions[found]
+
+
+def wait_some(requests: Iterable[Request | None], timeout: float | None = None) -> list[int]:
+    """As `wait_any`, but returns the positions of all that have ended, at least one; [] if all entries are None."""
+    positions, cores = _several("wait_some", requests)
+    if not cores:
+        return []
+    found = _core.wait_some(cores, _limit(timeout))
+    if not found:
+        raise DeadlineError(f"none of {len(cores)} calls has completed within {timeout} s; they are still in flight")
+    return [positions[position] for position in found]
+
+
+def wait_all(requests: Iterable[Request | None], timeout: float | None = None) -> list[npt.NDArray[Any] | None]:
+    """Waits until all of the requests have ended, and returns their results, None for None.
+
+    Raises the error of the first that failed, but not before all have ended. Raises `DeadlineError` if they have not
+    within `timeout` seconds.
+    """
+    given = list(requests)
+    _, cores = _several("wait_all", given)
+    if not _core.wait_all(cores, _limit(timeout)):
+        raise DeadlineError(f"not all of {len(cores)} calls have completed within {timeout} s")
+    return [None if request is None else request.wait() for request in given]
+
+
+def test_any(requests: Iterable[Request | None]) -> int | None:
+    """As `wait_any`, without waiting: None if none has ended."""
+    positions, cores = _several("test_any", requests)
+    found = _core.wait_any(cores, 0.0)
+    return None if found is None else positions[found]
+
+
+def test_all(requests: Iterable[Request | None]) -> bool:
+    """Makes progress, and says whether all of the requests have ended, in success or failure."""
+    return _core.wait_all(_several("test_all", requests)[1], 0.0)
+
+
+# Pytest takes what is called test_* for tests where it is imported by name.
+test_any.__test__ = False  # type: ignore[attr-defined]
+test_all.__test__ = False  # type: ignore[attr-defined]
