@@ -10,12 +10,12 @@ namespace unisono::driver {
 void Callbacks::run(std::function<void()> work) {
   Callbacks& own = mine();
   own.due_.push_back(std::move(work));
-  if (own.running_) return;
-  own.running_ = true;
+  if (running_) return;
+  running_ = true;
   while (!own.due_.empty()) {
     for (const auto& each : std::exchange(own.due_, {})) each();
   }
-  own.running_ = false;
+  running_ = false;
 }
 
 void Callbacks::refuse(const char* function) {

@@ -116,6 +116,7 @@ void Request::start() {
     throw Error(ErrorCode::kInvalidArgument, "the call is in flight; wait for it before it is started again");
   }
   if (const std::shared_ptr<Group> group = Group::of_this_thread(*communicator_)) {
+    for (const auto& first : call_->before) static_cast<void>(first->flight());  // none that waits for a group's end
     group->add(shared_from_this());
     const std::lock_guard lock(mutex_);
     flight_.reset();

@@ -285,7 +285,9 @@ unisono_result unisono_finalize(unisono_context* context) {
     Callbacks::refuse("unisono_finalize");
     const auto leaving = Contexts::instance().take(number_of(context), "context", ErrorCode::kWrongProcess);
     leaving->close();
-    Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
+    const auto world =
+        Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
+    Group::abandon(*world, Error(ErrorCode::kWrongProcess, "the context was closed before its group ended"));
   });
 }
 

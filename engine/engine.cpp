@@ -375,6 +375,7 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
   const auto begin = Clock::now();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - begin);
   const auto end = at_most >= longest ? Clock::time_point::max() : begin + at_most;
+  bool eager = true;  // to poll before it sleeps; not where a whole sleep has brought nothing
   Turn turn(*this);
   struct Present {
     explicit Present(std::uint32_t* count) : waiting(count) {
@@ -409,6 +410,7 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
       }
       const std::uint32_t seen = blocks.poe->activity();
       if (progress()) {
+        eager = true;
         turn.tell();
         continue;
       }
@@ -421,13 +423,13 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
         const auto longest_sleep = std::clamp(left, std::chrono::microseconds{1}, kLongestSleep);
         if (shm::ShmPoe* shared = blocks.poe->shared_memory()) {
           // What comes over lanes does not count as activity; only trying shows whether something has come.
-          shared->await(
+          eager = shared->await(
               [&] {
                 const std::lock_guard inner(mutex);
                 return progress() || done() || (behind && waiting != 0);
               },
               [] { return true; }, Clock::now() + longest_sleep,
-              behind ? shm::ShmPoe::Manner::kBackground : shm::ShmPoe::Manner::kForeground);
+              behind ? shm::ShmPoe::Manner::kBackground : shm::ShmPoe::Manner::kForeground, eager);
         } else {
           blocks.poe->wait(seen, longest_sleep);
         }

@@ -51,14 +51,15 @@ class ShmPoe final : public Poe {
   enum class Manner : std::uint8_t { kForeground, kBackground };
 
   /// Waits as Parking::wait does. If another thread of this endpoint is waiting so, this one looks again every few
-  /// microseconds until it has gone: only one can sleep on the endpoint's word.
+  /// microseconds until it has gone: only one can sleep on the endpoint's word. `eager`: see there.
   template <class Ready, class Tick>
-  bool await(Ready&& ready, Tick&& tick, Parking::Clock::time_point deadline, Manner manner = Manner::kForeground) {
+  bool await(Ready&& ready, Tick&& tick, Parking::Clock::time_point deadline, Manner manner = Manner::kForeground,
+             bool eager = true) {
     if (ready()) return true;
     if (manner == Manner::kBackground) return await_behind(ready, tick, deadline);
     if (!waiting_.exchange(true, std::memory_order_acquire)) {
       const Turn turn(waiting_);
-      return parking_.wait(ready, tick, deadline);
+      return parking_.wait(ready, tick, deadline, eager);
     }
     const Claim claim(claims_);
     wake_if_parked(*block_);
@@ -66,7 +67,7 @@ class ShmPoe final : public Poe {
       if (Parking::Clock::now() >= deadline || !tick()) return ready();
       if (!waiting_.exchange(true, std::memory_order_acquire)) {
         const Turn turn(waiting_);
-        return parking_.wait(ready, tick, deadline);
+        return parking_.wait(ready, tick, deadline, eager);
       }
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -498,6 +499,7 @@ TEST(Groups, OfMixedCallsGiveEachItsResult) {
       requests.push_back(world.recv_async(message, left));
       requests.push_back(world.send_async(two, right));
       EXPECT_THROW(requests[0].wait(), Error) << "the group has not ended";
+      EXPECT_THROW(world.barrier_async({.after = {&requests[0]}}), Error) << "it cannot be followed either";
       EXPECT_THROW(world.barrier(), Error);
       EXPECT_THROW(world.group(), Error) << "one at a time";
     }
@@ -636,6 +638,62 @@ TEST(Groups, FailuresBelongToTheRequests) {
     EXPECT_THAT(unisono_last_error(), HasSubstr("no group"));
     world.barrier();
   });
+}
+
+TEST(Groups, ThatAreOpenWhenTheContextIsLeftEndInError) {
+  const ThreadJob job(1);
+  Request request;
+  std::vector<std::int64_t> data{1};
+  {
+    const Context context(job, 0);
+    EXPECT_EQ(unisono_group_begin(context.world().handle()), 0);
+    request = context.world().allreduce_async(kInPlace, data, Op::kSum);
+  }
+  EXPECT_THROW(request.wait(), Error);
+}
+
+// The same forms on an engine behind the registers of a device, which fuses nothing.
+TEST(FormsOfCalls, OnADevice) {
+  setenv("UNISONO_PLATFORM", "functional", 1);
+  on_ranks(kRanks, [](const Communicator& world) {
+    const std::uint32_t r = world.rank();
+    std::vector<std::int64_t> a(3), b(5), sum_a(3), sum_b(5);
+    std::vector<Request> requests;
+    requests.push_back(world.allreduce_async(a, sum_a, Op::kSum, {.start = false}));
+    requests.push_back(world.allreduce_async(b, sum_b, Op::kSum, {.start = false}));
+    for (std::int64_t round = 0; round < 3; ++round) {
+      set(a, values_of(r, 3, round));
+      set(b, values_of(r, 5, round + 7));
+      {
+        const Group group = world.group();
+        for (Request& request : requests) request.start();
+      }
+      std::atomic<int> called = 0;
+      requests[1].on_complete([&](unisono_result result) {
+        EXPECT_EQ(result, 0);
+        ++called;
+      });
+      requests[1].offload();
+      EXPECT_TRUE(wait_any(requests).has_value());
+      EXPECT_TRUE(wait_all(requests));
+      EXPECT_EQ(sum_a, sum_of_all(3, round));
+      EXPECT_EQ(sum_b, sum_of_all(5, round + 7));
+      while (called == 0) world.barrier();
+    }
+    const Communicator twin = world.dup({.timeout_seconds = 20});
+    std::vector<std::int64_t> most(1);
+    twin.allreduce(std::vector<std::int64_t>{r}, most, Op::kMax);
+    EXPECT_EQ(most[0], 2);
+    const std::vector<std::uint32_t> list{0, 1, 2};
+    try {
+      world.create_group(list);
+      ADD_FAILURE() << "a device has no tags of the library";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code_of(ErrorCode::kUnsupported));
+    }
+    world.barrier();
+  });
+  unsetenv("UNISONO_PLATFORM");
 }
 
 TEST(Groups, OfThreadsAreTheirOwn) {
