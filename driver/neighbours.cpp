@@ -400,8 +400,8 @@ void check_neighbours(const Communicator& communicator, const unisono_call& give
   if (!checked.params.empty()) {
     request.params = {reinterpret_cast<std::byte*>(checked.params.data()), checked.params.size() * 8};
   }
-  request.src = bind(operation, "src", given.src, given.src_bytes, sends.extent(), element);
-  request.dst = bind(operation, "dst", given.dst, given.dst_bytes, receives.extent(), element);
+  request.src = driver::bind(operation, "src", given.src, given.src_bytes, sends.extent(), element);
+  request.dst = driver::bind(operation, "dst", given.dst, given.dst_bytes, receives.extent(), element);
   if (request.src.bytes != 0 && request.dst.bytes != 0) {
     const auto a = reinterpret_cast<std::uintptr_t>(request.src.data);
     const auto b = reinterpret_cast<std::uintptr_t>(request.dst.data);

@@ -367,6 +367,7 @@ unisono_result unisono_communicator_revoke(unisono_communicator* communicator, c
 
 unisono_result unisono_shrink(unisono_communicator* communicator, unisono_communicator** shrunk) {
   return guarded([&] {
+    Callbacks::refuse("unisono_shrink");
     unisono_communicator*& result = output(shrunk, "communicator");
     result = nullptr;
     const auto made = shrink(communicator_of(communicator), {});
@@ -376,6 +377,7 @@ unisono_result unisono_shrink(unisono_communicator* communicator, unisono_commun
 
 unisono_result unisono_agree(unisono_communicator* communicator, uint64_t* value) {
   return guarded([&] {
+    Callbacks::refuse("unisono_agree");
     uint64_t& bits = output(value, "value");
     bits = agree(*communicator_of(communicator), bits, {});
   });
