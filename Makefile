@@ -9,9 +9,10 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 JOBS ?= $(shell nproc)
 RANKS ?= 4
+PREFIX ?= /usr/local
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize generate clean distclean
+.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -87,6 +88,18 @@ docs: environment-dev ## the documentation site (build/site)
 sanitize: packages-test ## C++ tests under the address, undefined-behaviour and thread sanitizers
 	$(STEP) -k 3 asan "address, undefined behaviour" tools/sanitize asan
 	$(STEP) -k 3 tsan "threads" tools/sanitize tsan
+
+install: library ## library, headers, CMake and pkg-config files below PREFIX (/usr/local)
+	@tools/install $(PREFIX)
+
+uninstall: ## removes what `make install` has put below PREFIX
+	@tools/install --remove $(PREFIX)
+
+wheel: environment-dev ## build/dist/unisono-*.whl, self-contained, with its manylinux tag
+	$(STEP) -k 2 wheel "wheel" tools/wheel
+
+test-wheel: wheel ## the wheel in a new environment, far from the checkout
+	$(STEP) -k 1 test-wheel "the wheel in a new environment" .venv/bin/python -m pytest -q tests/wheel
 
 generate: environment-dev ## writes what is generated from spec/
 	@.venv/bin/python -m spec.generator
