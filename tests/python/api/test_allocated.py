@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,6 +47,30 @@ def test_arrays_are_numpy_arrays_of_zeros(shape: Any, dtype: Any) -> None:
             assert made.ctypes.data % PAGE == 0
             assert allocation_of(made) is not None
     assert context.world.size == 1
+
+
+def advised_for_huge_pages(array: np.ndarray) -> list[bool]:
+    """For each mapping that the array's memory is part of: whether the kernel was asked for huge pages."""
+    begin, end = array.ctypes.data, array.ctypes.data + array.nbytes
+    advised, inside = [], False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) < end and begin < int(found[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            advised.append("hg" in line.split())
+    return advised
+
+
+def test_huge_pages_are_asked_for_where_they_are_of_use() -> None:
+    huge = 2 << 20
+    with unisono.init() as context:
+        small, large, larger = (context.empty(size, np.uint8) for size in (PAGE, huge, 3 * huge + 5))
+        assert advised_for_huge_pages(small) == [False]
+        for array in (large, larger):
+            assert array.ctypes.data % huge == 0
+            advised = advised_for_huge_pages(array)
+            assert advised
+            assert all(advised)
 
 
 def test_the_default_is_float64_as_numpys() -> None:
