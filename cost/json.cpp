@@ -10,6 +10,11 @@ namespace unisono::cost::json {
 namespace {
 
 constexpr std::uint32_t kMostDepth = 16;
+// Every value knows its path, and every name is compared with the others of its object: without limits a file of
+// megabytes could take hours, or all memory.
+constexpr std::size_t kMostName = 64;
+constexpr std::size_t kMostFields = 64;
+constexpr std::size_t kMostEntries = 65536;
 
 std::string number_text(double value) {
   char text[32];
@@ -85,6 +90,13 @@ class Reader {
       skip();
       if (at_ == text_.size() || text_[at_] != '"') refuse("the name of a field is missing" + seen());
       std::string name = string();
+      if (name.size() > kMostName) {
+        refuse("the name of a field has " + std::to_string(name.size()) + " characters; allowed are " +
+               std::to_string(kMostName));
+      }
+      if (members.size() == kMostFields) {
+        refuse("an object has more than " + std::to_string(kMostFields) + " fields");
+      }
       for (const auto& [other, value] : members) {
         if (other == name) refuse("field " + name + " stands here twice");
       }
@@ -100,6 +112,7 @@ class Reader {
     ++at_;
     if (take(']')) return entries;
     do {
+      if (entries.size() == kMostEntries) refuse("a list has more than " + std::to_string(kMostEntries) + " entries");
       entries.push_back(read(path + "[" + std::to_string(entries.size()) + "]", depth + 1));
     } while (take(','));
     expect(']', "at the end of a list");

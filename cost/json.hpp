@@ -50,7 +50,7 @@ class Value {
 /// Reads one document. Throws Error(kInvalidArgument) that names the line.
 Value parse(std::string_view text);
 
-/// A string as JSON has it, with its quotes.
+/// A string as JSON has it, with its quotes. Control characters other than line ends and tabs are left out.
 std::string quoted(std::string_view text);
 
 }  // namespace unisono::cost::json

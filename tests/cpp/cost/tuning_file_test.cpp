@@ -110,6 +110,19 @@ TEST(TuningFile, SaysLineAndFieldOfWhatIsWrong) {
   EXPECT_THAT(refusal(std::string(5U << 20U, ' ')), HasSubstr("allowed are"));
 }
 
+TEST(TuningFile, CannotTakeHoursOrAllMemory) {
+  // Every value knows its path: a long name before a long list would be copied for each entry.
+  const std::string name(1U << 20U, 'n');
+  std::string ones = "[1";
+  for (int i = 0; i < 100'000; ++i) ones += ",1";
+  EXPECT_THAT(refusal("{\"" + name + "\": " + ones + "]}"),
+              HasSubstr("a field has 1048576 characters; allowed are 64"));
+  EXPECT_THAT(refusal("{\"rules\": " + ones + "]}"), HasSubstr("a list has more than 65536 entries"));
+  std::string fields = "{\"field\": 0";
+  for (int i = 0; i < 100'000; ++i) fields += ", \"" + std::to_string(i) + "\": 0";
+  EXPECT_THAT(refusal(fields + "}"), HasSubstr("an object has more than 64 fields"));
+}
+
 TEST(TuningFile, MayBeChangedByHandWithoutTheHash) {
   std::string text = replaced(write_tuning(sample()), "\"max_ranks\": 4", "\"max_ranks\": 5");
   const std::size_t at = text.find("  \"hash\"");
