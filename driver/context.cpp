@@ -99,6 +99,12 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
                                              ": set UNISONO_PLATFORM alike on all ranks");
     }
     platform = own;
+    if (packed.segment_bytes < kLeastSegmentBytes || packed.rx_buffer_count == 0) {
+      throw Error(ErrorCode::kBootstrap, "rank " + std::to_string(endpoint) + " offers segments of " +
+                                             std::to_string(packed.segment_bytes) + " bytes and " +
+                                             std::to_string(packed.rx_buffer_count) + " receive buffers; allowed are " +
+                                             std::to_string(kLeastSegmentBytes) + " bytes and 1 buffer, or more");
+    }
     all.push_back({packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count,
                    packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores});
   }

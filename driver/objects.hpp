@@ -226,6 +226,9 @@ using Requests = Handles<Request, HandleKind::kRequest>;
 using ThreadJobs = Handles<SharedJob, HandleKind::kThreadJob>;
 using Programs = Handles<ProgramSet, HandleKind::kProgram>;
 
+/// The smallest length of segments that may be set, or agreed on, bytes.
+inline constexpr std::uint32_t kLeastSegmentBytes = 64;
+
 /// Bytes of one member's packed offer.
 inline constexpr std::size_t kOfferBytes = 72;
 /// What one member brings to the agreement of its job, as bytes. `node` is the transport's address of its device.
@@ -233,7 +236,8 @@ std::vector<std::byte> pack_offer(const Agreement& offer, Platform platform = Pl
                                   std::uint32_t node = 0);
 /// The nodes in packed offers, by endpoint.
 std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offers);
-/// Agreement over packed offers. Throws Error(kBootstrap) on one of another version or platform.
+/// Agreement over packed offers, which may have come from anywhere. Throws Error(kBootstrap) on one of another version
+/// or platform, or with numbers that no engine could work with.
 Agreement agree_on(std::span<const std::vector<std::byte>> offers);
 
 /// What a rank wants of a communicator that is made. Of sizes and times the least wish of all members holds; lanes are

@@ -114,10 +114,9 @@ EngineSettings settings_of(const unisono_settings* given, Platform platform) {
   const auto timeout = duration_of(own.timeout_seconds, "timeout_seconds");
   if (timeout.count() != 0) settings.timeout = timeout;
   settings.lanes = own.without_lanes == 0;
-  constexpr std::uint32_t kLeastSegment = 64;
-  if (settings.segment_bytes < kLeastSegment) {
+  if (settings.segment_bytes < kLeastSegmentBytes) {
     throw Error(ErrorCode::kInvalidArgument, "segment_bytes is " + std::to_string(settings.segment_bytes) +
-                                                 "; allowed are " + std::to_string(kLeastSegment) + " and more");
+                                                 "; allowed are " + std::to_string(kLeastSegmentBytes) + " and more");
   }
   return settings;
 }
