@@ -76,9 +76,14 @@ std::vector<std::uint32_t> firmware_image() {
            "the image of the microcontroller (unisono.bin): `python firmware/build.py --image` makes it, `unisono run "
            "--platform rtl` finds it");
   }
-  std::ifstream file(value, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || bytes.empty() || bytes.size() % sizeof(std::uint32_t) != 0) {
+  std::vector<char> bytes;
+  try {
+    std::ifstream file(value, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  } catch (const std::ios_base::failure&) {
+    bytes.clear();  // a folder, say
+  }
+  if (bytes.empty() || bytes.size() % sizeof(std::uint32_t) != 0) {
     refuse(name, value, "a readable image of whole words (unisono.bin of `python firmware/build.py --image`)");
   }
   std::vector<std::uint32_t> words(bytes.size() / sizeof(std::uint32_t));

@@ -23,8 +23,10 @@ namespace {
 constexpr milliseconds kLook{50};
 
 std::string in_seconds(milliseconds time) {
-  const auto tenths = time.count() / 100;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+  std::string text = std::to_string(time.count() % 1000 + 1000);  // thousandths, behind a 1
+  text.replace(0, 1, std::to_string(time.count() / 1000) + ".");
+  while (text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
+  return text + " s";
 }
 
 }  // namespace
