@@ -76,7 +76,8 @@ Struct import_struct(const Struct* given, const char* what) {
   Struct result{};
   const std::size_t size = given->struct_size;
   constexpr std::size_t kMost = 4096;
-  if (size < sizeof(std::size_t) || size > kMost) {
+  // No version of a structure ends within a field; half an address must not be used.
+  if (size < sizeof(std::size_t) || size > kMost || size % alignof(Struct) != 0) {
     throw Error(ErrorCode::kInvalidArgument, std::string(what) + ": struct_size is " + std::to_string(size) +
                                                  "; set it to sizeof(" + what + "), which is " +
                                                  std::to_string(sizeof(Struct)) + " in this version");

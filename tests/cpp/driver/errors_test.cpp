@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <future>
 #include <limits>
@@ -196,6 +197,9 @@ TEST_F(Refusals, VectorCounts) {
 TEST_F(Refusals, VersionsOfTheStruct) {
   call.struct_size = 3;
   refuses(ErrorCode::kInvalidArgument, HasSubstr("struct_size is 3"));
+  // Half of an address is none.
+  call.struct_size = offsetof(unisono_call, recv_counts) + 4;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("struct_size is " + std::to_string(call.struct_size)));
   struct {
     unisono_call known;
     std::uint64_t unknown;
