@@ -10,9 +10,10 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 JOBS ?= $(shell nproc)
 RANKS ?= 4
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel generate clean distclean
+.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -101,6 +102,12 @@ wheel: environment-dev ## build/dist/unisono-*.whl, self-contained, with its man
 test-wheel: wheel ## the wheel in a new environment, far from the checkout
 	$(STEP) -k 1 test-wheel "the wheel in a new environment" .venv/bin/python -m pytest -q tests/wheel
 
+coverage: packages-test environment-dev ## which lines of engine, network and driver the tests reach (build/coverage)
+	$(STEP) -t 7200 -k 5 coverage "coverage" tools/coverage
+
+fuzz: packages-fuzz ## every decoder with altered input, FUZZ_SECONDS (60) each, under sanitizers
+	$(STEP) -t 7200 -k 12 fuzz "altered input" tools/fuzz $(FUZZ_SECONDS)
+
 generate: environment-dev ## writes what is generated from spec/
 	@.venv/bin/python -m spec.generator
 
@@ -112,7 +119,7 @@ distclean: clean ## and the Python environment
 	@rm -rf .venv
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test packages-rtl packages-peers environment environment-dev environment-rtl library package tests
+.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz environment environment-dev environment-rtl library package tests
 
 packages-build:
 	@tools/packages build
@@ -125,6 +132,9 @@ packages-rtl:
 
 packages-peers:
 	@tools/packages peers
+
+packages-fuzz:
+	@tools/packages fuzz
 
 environment-rtl: packages-rtl
 	$(STEP) environment-rtl "Python environment with HDL tools" tools/environment requirements-rtl.txt
