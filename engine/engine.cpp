@@ -787,6 +787,7 @@ Agreement agree(std::span<const Agreement> offers) {
     common.rendezvous = common.rendezvous && other.rendezvous;
     common.lanes = common.lanes && other.lanes;
     common.programs = common.programs && other.programs;
+    common.radices = common.radices && other.radices;
     common.log2_max_segment = std::min(common.log2_max_segment, other.log2_max_segment);
     agreed.eager_limit = std::min(agreed.eager_limit, offer.eager_limit);
     agreed.segment_bytes = std::min(agreed.segment_bytes, offer.segment_bytes);

@@ -686,6 +686,7 @@ TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
   job.capability = [](std::uint32_t rank) {
     Capability own = FunctionalDevice::usual_capability();
     own.remote_memory = rank != 1;
+    own.radices = rank != 1;
     return own;
   };
   run_ranks(2, job, [](Rank& rank) {
@@ -701,6 +702,20 @@ TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
     CallRequest made = allreduce(a, b);
     made.algorithm = find_algorithm(Collective::kAllreduce, "direct");
     EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(made); }), HasSubstr("share none"));
+    // Rank 1 has algorithms with their usual radix only, so no rank takes another one.
+    CallRequest tree = request(Collective::kBcast, 4, 0);
+    tree.dst = bind(a);
+    tree.algorithm = find_algorithm(Collective::kBcast, "knomial");
+    tree.call.radix = 3;
+    EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(tree); }),
+                HasSubstr("knomial with radix 3: the engine of some member has radix 4 only"));
+    tree.call.radix = 1;
+    EXPECT_THAT(refusal(ErrorCode::kInvalidArgument, [&] { rank.engine.submit(tree); }), HasSubstr("2 to 255"));
+    tree.algorithm = find_algorithm(Collective::kBcast, "linear");
+    EXPECT_THAT(refusal(ErrorCode::kInvalidArgument, [&] { rank.engine.submit(tree); }), HasSubstr("has no radix"));
+    tree.algorithm = find_algorithm(Collective::kBcast, "knomial");
+    tree.call.radix = 4;
+    ASSERT_EQ(rank.run(tree).code, ErrorCode::kOk);
     CallRequest program = request(Collective::kProgram, 0);
     const auto copies = [&](std::size_t moves, Region to) {
       Program copy;

@@ -98,8 +98,8 @@ def sample() -> list[Case]:
     rng.shuffle(operators)
     next_operator = itertools.cycle(operators)
     cases = []
-    for _ in range(SAMPLES):
-        collective, algorithm = rng.choice(table)
+    for drawn in range(SAMPLES):
+        collective, algorithm = table[drawn] if drawn < len(table) else rng.choice(table)
         ranks = rng.choice(RANKS)
         dtype, op = rng.choice(list(DTYPES)), "sum"
         if collective in REDUCTIONS:
