@@ -19,9 +19,9 @@ from .._spec import Collective, Datatype, Func
 from ..errors import InvalidArgumentError
 
 OPERATIONS = [
-    collective.name.lower() for collective in Collective if Collective.BCAST <= collective <= Collective.BARRIER
+    collective.name.lower() for collective in Collective if Collective.BCAST <= collective < Collective.PROGRAM
 ]
-REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatterv", "scan", "exscan")
 GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv")  # not carried by lanes
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
