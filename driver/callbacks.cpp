@@ -10,12 +10,12 @@ namespace unisono::driver {
 void Callbacks::run(std::function<void()> work) {
   Callbacks& own = mine();
   own.due_.push_back(std::move(work));
-  if (running_) return;
-  running_ = true;
+  if (inside()) return;
+  inside() = true;
   while (!own.due_.empty()) {
     for (const auto& each : std::exchange(own.due_, {})) each();
   }
-  running_ = false;
+  inside() = false;
 }
 
 void Callbacks::refuse(const char* function) {

@@ -13,17 +13,21 @@ class Callbacks {
   /// Runs `work` now, or after the callback that this thread is in.
   static void run(std::function<void()> work);
   /// Whether this thread is inside a callback.
-  static bool running() { return running_; }
+  static bool running() { return inside(); }
   /// Throws Error(kInvalidArgument) inside a callback: `function` would, or might, wait for other ranks.
   static void refuse(const char* function);
 
  private:
+  /// By itself, because calls that take a hundred nanoseconds ask for it.
+  static bool& inside() {
+    static constinit thread_local bool value = false;
+    return value;
+  }
   static Callbacks& mine() {
     thread_local Callbacks callbacks;
     return callbacks;
   }
 
-  static inline constinit thread_local bool running_ = false;  // by itself, for calls ask for it that take 100 ns
   std::vector<std::function<void()>> due_;
 };
 

@@ -1,9 +1,9 @@
 #include "driver/offload.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <chrono>
+#include <csignal>
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"

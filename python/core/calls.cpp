@@ -211,6 +211,7 @@ class Request {
 /// Handles of several requests.
 std::vector<unisono_request*> handles_of(const std::vector<const Request*>& requests) {
   std::vector<unisono_request*> handles;
+  handles.reserve(requests.size());
   for (const Request* request : requests) handles.push_back(request == nullptr ? nullptr : request->handle());
   return handles;
 }

@@ -288,6 +288,7 @@ namespace detail {
 template <class Range>
 std::vector<unisono_request*> handles_of(Range&& requests) {
   std::vector<unisono_request*> handles;
+  if constexpr (std::ranges::sized_range<Range>) handles.reserve(std::ranges::size(requests));
   for (const Request& request : requests) handles.push_back(request.handle());
   return handles;
 }

@@ -47,7 +47,7 @@ TEST(Dup, HasTheSameRanksAndCallsOfItsOwn) {
     EXPECT_EQ(twin.rank(), r);
     EXPECT_EQ(members_of(twin, r), (std::vector<std::int64_t>{0, 1, 2}));
     // The same two collectives in the other order on one rank: they belong to different communicators.
-    std::vector<std::int64_t> a{r + 1}, b{10 * (r + 1)}, sum_a(1), sum_b(1);
+    std::vector<std::int64_t> a{r + 1}, b{std::int64_t{10} * (r + 1)}, sum_a(1), sum_b(1);
     Request first = (r == 1 ? twin : world).allreduce_async(r == 1 ? b : a, r == 1 ? sum_b : sum_a, Op::kSum);
     Request second = (r == 1 ? world : twin).allreduce_async(r == 1 ? a : b, r == 1 ? sum_a : sum_b, Op::kSum);
     first.wait();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -156,6 +157,7 @@ TEST(WaitAll, OneFailureHidesNoOtherResult) {
     requests.push_back(world.recv_async(good, 1, 8));
     requests.push_back(world.recv_async(late, 1, 9));
     std::vector<unisono_request*> handles;
+    handles.reserve(4);
     for (const Request& request : requests) handles.push_back(request.handle());
     handles.insert(handles.begin() + 1, nullptr);
     std::vector<unisono_result> results(4, -1);
@@ -408,7 +410,7 @@ TEST(Persistent, StartsAgainWithWhatTheBuffersHoldThen) {
 
 TEST(Persistent, MayFollowOneAnother) {
   on_ranks(kRanks, [](const Communicator& world) {
-    std::vector<std::int64_t> in(3), sum(3), all(3 * kRanks);
+    std::vector<std::int64_t> in(3), sum(3), all(std::size_t{3} * kRanks);
     Request first = world.allreduce_async(in, sum, Op::kSum, {.start = false});
     Request second = world.allgather_async(sum, all, {.after = {&first}, .start = false});
     EXPECT_THROW(second.start(), Error) << "what it follows was never started";
@@ -418,7 +420,8 @@ TEST(Persistent, MayFollowOneAnother) {
       second.start();
       second.wait();
       for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-        EXPECT_EQ(std::vector<std::int64_t>(all.begin() + rank * 3, all.begin() + rank * 3 + 3), sum_of_all(3, round));
+        const auto block = std::span(all).subspan(std::size_t{3} * rank, 3);
+        EXPECT_EQ(std::vector<std::int64_t>(block.begin(), block.end()), sum_of_all(3, round));
       }
     }
   });
@@ -520,7 +523,7 @@ TEST(Groups, FusedCallsHaveTheBitsOfSingleOnes) {
       std::vector<std::vector<float>> in(kCalls), alone(kCalls), fused(kCalls);
       for (std::size_t i = 0; i < kCalls; ++i) {
         for (std::size_t k = 0; k < 17 + 31 * i; ++k) {
-          in[i].push_back(std::sin(static_cast<float>(k * 7 + i * 3 + world.rank() * 11)) * 1e3F);
+          in[i].push_back(std::sin(static_cast<float>(k * 7 + i * 3 + std::size_t{11} * world.rank())) * 1e3F);
         }
         alone[i].resize(in[i].size());
         fused[i].resize(in[i].size());

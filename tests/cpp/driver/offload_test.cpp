@@ -50,7 +50,7 @@ TEST_P(Offload, CompletesThePeersCallsWhileARankComputes) {
         const std::uint32_t r = world.rank();
         for (const std::size_t n : {std::size_t{3}, std::size_t{200'000}}) {
           std::vector<std::int64_t> mine(n), sum(n), message(n, r + 7), received(n);
-          for (std::size_t i = 0; i < n; ++i) mine[i] = static_cast<std::int64_t>(i + r * 1000);
+          for (std::size_t i = 0; i < n; ++i) mine[i] = static_cast<std::int64_t>(i + std::size_t{1000} * r);
           others_done = false;
           world.barrier();
           Request reducing = world.allreduce_async(mine, sum, Op::kSum);
@@ -185,7 +185,11 @@ TEST_P(Overlapping, CommunicatorsWithManyCallsInFlightFromSeveralThreads) {
           if (!own[t]) continue;
           threads.emplace_back([&, t] {
             const Communicator& comm = own[t];
-            const std::uint32_t rank = comm.rank(), size = comm.size();
+            const std::uint32_t rank = comm.rank(), size = comm.size(), before = (rank + size - 1) % size;
+            // Element k of what a rank gives to call i of a round.
+            const auto value = [](std::size_t k, std::size_t i, std::uint32_t of, int round) {
+              return static_cast<std::int64_t>(k * i) + std::int64_t{100} * of + round;
+            };
             std::mt19937 alike(t), mine(t * 10 + r);
             std::atomic<std::size_t> called = 0;
             std::size_t expected_calls = 0;
@@ -197,8 +201,8 @@ TEST_P(Overlapping, CommunicatorsWithManyCallsInFlightFromSeveralThreads) {
               for (std::size_t i = 0; i < kCalls; ++i) {
                 const std::size_t n = alike() % 4 == 0 ? 3000 + alike() % 3000 : 1 + alike() % 100;
                 in[i].resize(n);
-                for (std::size_t k = 0; k < n; ++k) in[i][k] = static_cast<std::int64_t>(k * i + rank * 100 + round);
-                const auto sum = static_cast<std::int64_t>(size * (size - 1) / 2 * 100);
+                for (std::size_t k = 0; k < n; ++k) in[i][k] = value(k, i, rank, round);
+                const auto sum = std::int64_t{size} * (size - 1) / 2 * 100;
                 switch (alike() % 4) {
                   case 0:
                     out[i].resize(n);
@@ -212,16 +216,16 @@ TEST_P(Overlapping, CommunicatorsWithManyCallsInFlightFromSeveralThreads) {
                     out[i] = in[i];
                     requests.push_back(comm.bcast_async(out[i], root));
                     for (std::size_t k = 0; k < n; ++k) {
-                      expected[i].push_back(static_cast<std::int64_t>(k * i + root * 100 + round));
+                      expected[i].push_back(value(k, i, root, round));
                     }
                     break;
                   }
                   case 2:
                     out[i].resize(n);
-                    requests.push_back(comm.recv_async(out[i], (rank + size - 1) % size, static_cast<int>(i)));
+                    requests.push_back(comm.recv_async(out[i], before, static_cast<int>(i)));
                     sends.push_back(comm.send_async(in[i], (rank + 1) % size, static_cast<int>(i)));
                     for (std::size_t k = 0; k < n; ++k) {
-                      expected[i].push_back(static_cast<std::int64_t>(k * i + (rank + size - 1) % size * 100 + round));
+                      expected[i].push_back(value(k, i, before, round));
                     }
                     break;
                   default:
@@ -229,7 +233,7 @@ TEST_P(Overlapping, CommunicatorsWithManyCallsInFlightFromSeveralThreads) {
                     requests.push_back(comm.allgather_async(in[i], out[i]));
                     for (std::uint32_t p = 0; p < size; ++p) {
                       for (std::size_t k = 0; k < n; ++k) {
-                        expected[i].push_back(static_cast<std::int64_t>(k * i + p * 100 + round));
+                        expected[i].push_back(value(k, i, p, round));
                       }
                     }
                 }
