@@ -18,10 +18,10 @@
 #include "collectives/algorithm.hpp"
 #include "core/user_op.hpp"
 #include "cost/in_force.hpp"
-#include "driver/neighbours.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
 #include "driver/interface.hpp"
+#include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 #include "driver/observe.hpp"
 #include "driver/platform.hpp"
@@ -93,8 +93,8 @@ const char* keep_dump(std::string text) {
 }
 
 /// The rules by which this process chooses algorithms. A file that had to be left aside is mentioned once.
-std::shared_ptr<const std::vector<Rule>> rules_of_process() {
-  cost::InForce found = cost::rules_in_force();
+std::shared_ptr<const std::vector<Rule>> rules_of_process(cost::Determinism asked) {
+  cost::InForce found = cost::rules_in_force(asked);
   if (!found.warning.empty()) {
     static std::once_flag once;
     std::call_once(once, [&] { std::fprintf(stderr, "unisono: warning: %s\n", found.warning.c_str()); });
@@ -105,9 +105,19 @@ std::shared_ptr<const std::vector<Rule>> rules_of_process() {
 
 EngineSettings settings_of(const unisono_settings* given, Platform platform) {
   EngineSettings settings = default_settings(platform);
-  settings.rules = rules_of_process();
-  if (given == nullptr) return settings;
+  if (given == nullptr) {
+    settings.rules = rules_of_process(cost::Determinism::kUnsaid);
+    return settings;
+  }
   const auto own = import_struct(given, "unisono_settings");
+  if (own.determinism < 0 || own.determinism > UNISONO_PLACEMENT_STABLE) {
+    throw Error(ErrorCode::kInvalidArgument, "determinism is " + std::to_string(own.determinism) +
+                                                 "; allowed are 0 (what UNISONO_DETERMINISM says) to " +
+                                                 std::to_string(UNISONO_PLACEMENT_STABLE));
+  }
+  static_assert(UNISONO_FAST == static_cast<int>(cost::Determinism::kFast) &&
+                UNISONO_PLACEMENT_STABLE == static_cast<int>(cost::Determinism::kPlacementStable));
+  settings.rules = rules_of_process(static_cast<cost::Determinism>(own.determinism));
   if (own.eager_limit != 0) settings.eager_limit = own.eager_limit;
   if (own.segment_bytes != 0) settings.segment_bytes = own.segment_bytes;
   if (own.rx_buffer_count != 0) settings.rx_buffer_count = own.rx_buffer_count;

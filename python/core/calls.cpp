@@ -595,9 +595,9 @@ struct ThreadJob {
 };
 
 unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
-                             double timeout, bool lanes, bool offload) {
+                             double timeout, bool lanes, bool offload, int determinism) {
   return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout, lanes ? 0 : 1,
-          offload ? 1 : 0};
+          offload ? 1 : 0,          determinism};
 }
 
 /// Runs a joining function without the GIL.
@@ -745,22 +745,23 @@ void bind_calls(nb::module_& module) {
   module.def(
       "init",
       [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
-         bool lanes, bool offload) {
+         bool lanes, bool offload, int determinism) {
         const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload);
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism);
         return joined([&](unisono_context** context) { return unisono_init(&settings, context); });
       },
-      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a);
+      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a, "determinism"_a);
   module.def(
       "thread_context",
       [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,
-         std::uint32_t rx_buffer_count, double timeout, bool lanes, bool offload) {
+         std::uint32_t rx_buffer_count, double timeout, bool lanes, bool offload, int determinism) {
         const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload);
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism);
         return joined(
             [&](unisono_context** context) { return unisono_thread_context(job.handle, rank, &settings, context); });
       },
-      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a);
+      "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a,
+      "determinism"_a);
 
   module.def("version", [] { return unisono_version(); });
   module.def(

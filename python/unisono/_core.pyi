@@ -107,7 +107,13 @@ class ThreadJob:
     def __init__(self, size: int) -> None: ...
 
 def init(
-    eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float, lanes: bool, offload: bool
+    eager_limit: int,
+    segment_bytes: int,
+    rx_buffer_count: int,
+    timeout: float,
+    lanes: bool,
+    offload: bool,
+    determinism: int,
 ) -> Context: ...
 def thread_context(
     job: ThreadJob,
@@ -118,6 +124,7 @@ def thread_context(
     timeout: float,
     lanes: bool,
     offload: bool,
+    determinism: int,
 ) -> Context: ...
 def dump_process(pid: int, what: int) -> str: ...
 def wait_any(requests: list[Request], seconds: float) -> int | None: ...

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Generic, SupportsIndex, TypeVar
+from typing import Any, Generic, Literal, SupportsIndex, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -80,9 +80,19 @@ def _close_all() -> None:
             continue  # of the process that forked this one
 
 
+#: What bits of results may depend on, as `init` takes it.
+Determinism = Literal["fast", "run_stable", "size_stable", "placement_stable"]
+
+
 def _settings(
-    eager_limit: int, segment_bytes: int, rx_buffer_count: int, timeout: float, lanes: bool, offload: bool
-) -> tuple[int, int, int, float, bool, bool]:
+    eager_limit: int,
+    segment_bytes: int,
+    rx_buffer_count: int,
+    timeout: float,
+    lanes: bool,
+    offload: bool,
+    determinism: Determinism | None,
+) -> tuple[int, int, int, float, bool, bool, int]:
     """The settings, if they can be handed on; what they may be is for the library to say."""
     sizes: dict[str, Any] = {
         "eager_limit": eager_limit,
@@ -99,7 +109,11 @@ def _settings(
     for name, value in switches.items():
         if not isinstance(value, bool):
             raise InvalidArgumentError(f"{name} is {value!r}; allowed are True and False")
-    return eager_limit, segment_bytes, rx_buffer_count, float(timeout), lanes, offload
+    modes = get_args(Determinism)
+    if determinism is not None and determinism not in modes:
+        raise InvalidArgumentError(f"determinism is {determinism!r}; allowed are {', '.join(modes)}, or None")
+    mode = 0 if determinism is None else 1 + modes.index(determinism)
+    return eager_limit, segment_bytes, rx_buffer_count, float(timeout), lanes, offload, mode
 
 
 def init(
@@ -110,16 +124,20 @@ def init(
     timeout: float = 0.0,
     lanes: bool = True,
     offload: bool = False,
+    determinism: Determinism | None = None,
 ) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
     Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the
     least of all members' values. Without `lanes` on some rank, all calls go through messages, even where ranks share
     memory: for tests and comparisons. With `offload`, or UNISONO_OFFLOAD=1 in the environment, a thread of the context
-    makes progress on calls in flight while the program computes (docs/offload.md). Raises `BootstrapError` saying who
-    has not come.
+    makes progress on calls in flight while the program computes (docs/offload.md). `determinism` says what bits of
+    results may depend on, alike on all ranks (docs/determinism.md); None: as UNISONO_DETERMINISM in the environment
+    says, or run_stable. Raises `BootstrapError` saying who has not come.
     """
-    return Context(_core.init(*_settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload)))
+    return Context(
+        _core.init(*_settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism))
+    )
 
 
 class ThreadJob(Generic[T]):
@@ -135,12 +153,13 @@ class ThreadJob(Generic[T]):
         timeout: float = 0.0,
         lanes: bool = True,
         offload: bool = False,
+        determinism: Determinism | None = None,
     ) -> None:
         ranks: Any = size
         if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= 4096:
             raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to 4096")
         self.size = size
-        self._settings = _settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload)
+        self._settings = _settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism)
 
     def run(self, function: Callable[[Communicator], T]) -> list[T]:
         """Calls `function(world)` on every rank, and returns the results by rank.

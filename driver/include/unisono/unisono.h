@@ -116,6 +116,14 @@ enum {
   UNISONO_PROGRAM = 31
 };
 
+/* Promises about the bits of results; each includes those before it. */
+enum {
+  UNISONO_FAST = 1,            /* none */
+  UNISONO_RUN_STABLE = 2,      /* the same job gives the same bits in every run: what holds if nothing is said */
+  UNISONO_SIZE_STABLE = 3,     /* the bits of an element do not depend on how many others its call has */
+  UNISONO_PLACEMENT_STABLE = 4 /* nor on cores, groups and the memory of buffers */
+};
+
 /* Settings of a context; zero in a field means its default. struct_size must be sizeof(the struct). */
 typedef struct {
   size_t struct_size;
@@ -128,6 +136,8 @@ typedef struct {
   int offload;              /* 1: a thread of the context makes progress on calls in flight, so that a program that
                                computes need not call Unisono meanwhile (docs/offload.md). It sleeps while nothing is in
                                flight. So does UNISONO_OFFLOAD=1 in the environment. Each rank decides for itself */
+  int determinism;          /* what bits of results may depend on: UNISONO_FAST ... (docs/determinism.md); equal on all
+                               ranks, or the job does not form. 0: what UNISONO_DETERMINISM says */
 } unisono_settings;
 
 /* Arguments of a call. struct_size must be sizeof(the struct); unused fields are zero. Buffers must

@@ -1187,6 +1187,15 @@ class Communicator {
   std::shared_ptr<unisono_communicator> handle_;
 };
 
+/// What bits of results may depend on; kUnsaid: what UNISONO_DETERMINISM says.
+enum class Determinism : int {
+  kUnsaid = 0,
+  kFast = UNISONO_FAST,
+  kRunStable = UNISONO_RUN_STABLE,
+  kSizeStable = UNISONO_SIZE_STABLE,
+  kPlacementStable = UNISONO_PLACEMENT_STABLE
+};
+
 /// Settings of a context; zero means the default. Communicators use the least of all members' values.
 struct Settings {
   std::uint32_t eager_limit = 0;      ///< bytes of the largest eager message
@@ -1195,6 +1204,7 @@ struct Settings {
   double timeout_seconds = 0;         ///< default deadline of a call
   bool lanes = true;                  ///< false: no use of shared memory but for messages; for tests and comparisons
   bool offload = false;               ///< a thread makes progress on calls in flight: docs/offload.md
+  Determinism determinism = Determinism::kUnsaid;  ///< equal on all ranks: docs/determinism.md
 };
 
 /// A job whose ranks are threads of this process. Each thread makes its own Context of it.
@@ -1256,8 +1266,10 @@ class Context {
 
  private:
   static unisono_settings plain(const Settings& settings) {
-    return {sizeof(unisono_settings), settings.eager_limit,   settings.segment_bytes,  settings.rx_buffer_count,
-            settings.timeout_seconds, settings.lanes ? 0 : 1, settings.offload ? 1 : 0};
+    return {sizeof(unisono_settings), settings.eager_limit,
+            settings.segment_bytes,   settings.rx_buffer_count,
+            settings.timeout_seconds, settings.lanes ? 0 : 1,
+            settings.offload ? 1 : 0, static_cast<int>(settings.determinism)};
   }
   unisono_context* handle_ = nullptr;
 };

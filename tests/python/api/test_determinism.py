@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import unisono
 
 ROOT = Path(__file__).resolve().parents[3]
 RANKS = 5
@@ -95,6 +97,22 @@ def test_the_order_can_be_compared(mode: str) -> None:
         assert small["orders"] == 1
     else:
         assert small["hash"] != large["hash"]
+
+
+def test_the_setting_says_the_same() -> None:
+    def body(world: unisono.Communicator) -> list[str | None]:
+        names = []
+        for count in (10, 3000, 60000):
+            mine = np.full(count, world.rank + 0.5, np.float32)
+            total = world.allreduce(mine)
+            assert total[-1] == sum(rank + 0.5 for rank in range(world.size))
+            names.append(world.last_algorithm.name)
+        return names
+
+    assert unisono.ThreadJob(3, determinism="size_stable").run(body)[0] == ["recursive_doubling"] * 3
+    assert len(set(unisono.ThreadJob(3).run(body)[0])) > 1
+    with pytest.raises(unisono.InvalidArgumentError, match="allowed are fast, run_stable"):
+        unisono.ThreadJob(3, determinism="often")  # type: ignore[arg-type]
 
 
 def test_a_mode_that_there_is_not(tmp_path: Path) -> None:
