@@ -664,7 +664,9 @@ void bind_calls(nb::module_& module) {
       .def("on_complete", &Request::on_complete, "function"_a, "Calls function() once, when the call has ended.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
 
-  nb::class_<Graph>(module, "Graph", "Edges between ranks.");
+  nb::class_<Graph>(module, "Graph", "Edges between ranks.")
+      .def_ro("sources", &Graph::sources, "Number of edges that come here.")
+      .def_ro("destinations", &Graph::destinations, "Number of edges that go from here.");
   module.def("wait_any", wait_any, "requests"_a, "seconds"_a, "Position of a request that has ended, or None.");
   module.def("wait_some", wait_some, "requests"_a, "seconds"_a, "Positions of those that have ended.");
   module.def("wait_all", wait_all, "requests"_a, "seconds"_a, "Whether all have ended.");

@@ -18,7 +18,9 @@ class Request:
     @property
     def received(self) -> int: ...
 
-class Graph: ...
+class Graph:
+    sources: int
+    destinations: int
 
 class Communicator:
     @property
