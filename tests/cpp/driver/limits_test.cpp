@@ -102,7 +102,8 @@ TEST(Limits, NothingMayBeAnybodysShare) {
     const std::uint32_t r = world.rank();
     for (std::uint32_t pattern = 0; pattern < 1U << kSize; ++pattern) {
       std::vector<std::int64_t> counts;
-      for (std::uint32_t rank = 0; rank < kSize; ++rank) counts.push_back((pattern >> rank & 1U) * (rank + 2));
+      for (std::uint32_t rank = 0; rank < kSize; ++rank)
+        counts.push_back((pattern >> rank & 1U) != 0 ? std::int64_t{rank} + 2 : 0);
       std::int64_t total = 0;
       for (const std::int64_t count : counts) total += count;
       const std::vector<std::int32_t> own(static_cast<std::size_t>(counts[r]), static_cast<std::int32_t>(r) + 1);

@@ -36,6 +36,7 @@ reference::Job job_of(const std::vector<Edges>& graph) {
   };
   constexpr std::uint64_t kElement = 4;
   std::vector<Program> programs;
+  programs.reserve(graph.size());
   for (const Edges& edges : graph) programs.push_back(neighbour_program(edges, Datatype::kFp32));
   reference::Job job = reference::make_job(std::move(programs), Datatype::kFp32, 0, 0);
   for (const Edges& edges : graph) {
