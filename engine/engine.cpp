@@ -690,7 +690,7 @@ void NativeEngine::revoke(std::uint32_t communicator, const std::string& reason)
 Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uint64_t value, std::uint64_t proposal,
                            std::chrono::microseconds timeout) {
   Impl& engine = *impl_;
-  std::unique_lock lock(engine.mutex);
+  Turn turn(engine);
   if (engine.settings.hardware_peers) refuse_recovery();
   Communicator& communicator = engine.communicators.get(number);
   const auto limit = timeout.count() > 0 ? timeout : communicator.timeout;
@@ -724,12 +724,17 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
         }
         throw Error(ErrorCode::kTimeout, text);
       }
-      lock.unlock();
-      engine.blocks.poe->wait(seen, std::chrono::milliseconds(1));
-      lock.lock();
+      turn.tell();
+      turn.unlock();
+      try {
+        engine.blocks.poe->wait(seen, std::chrono::milliseconds(1));
+      } catch (...) {
+        turn.lock();
+        throw;
+      }
+      turn.lock();
     }
   } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
     if (engine.communicators.find(number) == &communicator) communicator.consensus->abandon();
     throw;
   }

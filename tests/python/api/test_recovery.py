@@ -174,3 +174,22 @@ def test_values_that_cannot_be_agreed_on(value: Any) -> None:
 
     with pytest.raises(unisono.InvalidArgumentError):
         unisono.ThreadJob(1).run(body)
+
+
+def test_calls_that_end_during_an_agreement_are_told_of() -> None:
+    def body(world: unisono.Communicator) -> float:
+        if world.rank == 1:
+            time.sleep(0.2)
+            world.send(np.arange(5.0), 0)
+            time.sleep(1.0)
+            world.agree(True)
+            return 1.0
+        ended: list[float] = []
+        request = world.recv_async(np.empty(5), 1)
+        request.add_done_callback(lambda _: ended.append(time.monotonic()))
+        world.agree(True)
+        agreed = time.monotonic()
+        request.wait()
+        return agreed - ended[0]
+
+    assert min(unisono.ThreadJob(2).run(body)) > 0.5
