@@ -176,10 +176,11 @@ const SeenCall* present_call(const SeenCommunicator& seen) {
 
 /// The last collective call that the endpoint has begun.
 const SeenCall* last_collective(const SeenCommunicator& seen) {
-  for (auto call = seen.calls.rbegin(); call != seen.calls.rend(); ++call) {
-    if (!call->point_to_point && !call->local) return &*call;
+  const SeenCall* last = nullptr;
+  for (const SeenCall& call : seen.calls) {
+    if (!call.point_to_point && !call.local) last = &call;
   }
-  return nullptr;
+  return last;
 }
 
 const char* name_of(RecordedState state) {
@@ -251,7 +252,9 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
   std::string text;
   std::map<std::size_t, std::size_t> waits;  // endpoint to endpoint, one each
   std::map<std::size_t, std::string> who;    // endpoint to "rank r of communicator c"
-  for (const auto& [identity, members] : communicators) {
+  for (const auto& entry : communicators) {
+    const Identity identity = entry.first;
+    const std::map<std::uint32_t, Member>& members = entry.second;
     const std::uint32_t size = members.begin()->second.seen.size;
     text += "communicator " + std::to_string(identity.first);
     if (identity.second != 0) text += ", epoch " + std::to_string(identity.second);
