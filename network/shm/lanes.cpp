@@ -128,10 +128,10 @@ LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint6
     if (entries[i].key.load(std::memory_order_acquire) != key) continue;
     const std::uint64_t place = entries[i].place.load(std::memory_order_relaxed);
     // What is found in shared memory is checked before it is used.
-    auto* block = reinterpret_cast<LaneBlock*>(segment.at(place, sizeof(LaneBlock)));
+    auto* block = place % kPage == 0 ? reinterpret_cast<LaneBlock*>(segment.at(place, sizeof(LaneBlock))) : nullptr;
     cell_bytes = block == nullptr ? 0 : block->cell_bytes;  // read once
     const bool possible = std::has_single_bit(cell_bytes) && cell_bytes >= kLeastCellBytes &&
-                          cell_bytes <= kMostCellBytes && place % kPage == 0 && block->ranks == size;
+                          cell_bytes <= kMostCellBytes && block->ranks == size;
     if (!possible || segment.at(place, BlockLayout(size, cell_bytes).total) == nullptr) {
       throw Error(ErrorCode::kCorruptMessage, "the directory of endpoint " + std::to_string(owner) +
                                                   " names lanes that cannot be those of this communicator");
