@@ -233,6 +233,9 @@ class FrontBench:
         elif code:
             # A deadline runs from the slot on; the microcontroller hears of such a call all the same, because peers
             # count their calls, too.
+            # A kernel's run is none of its calls; it may have to wait for that kernel until its deadline.
+            if call.plan == "kernel" and part(call.value, "deadline_us"):
+                bad = bad | {int(CODE.TIMEOUT)}
             assert code in bad, f"{where}, but was never started; its predecessors say {bad}"
         else:
             assert call.nop, f"{where}, but was never started"

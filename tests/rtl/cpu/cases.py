@@ -42,7 +42,7 @@ def calls_of(collective: int, seed: int, number: int) -> Iterator[Call]:
         in_place = collective in IN_PLACE and draw.random() < 0.5
         if collective == ALLTOALLV and not in_place:
             count = 0
-        if collective in VECTORS and draw.random() < 0.1 and collective != ALLTOALLV:
+        if collective in VECTORS and draw.random() < 0.1 and collective not in (ALLTOALLV, REDUCE_SCATTERV):
             count = -1
         rank = draw.randrange(size)
         yield Call(
