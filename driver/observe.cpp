@@ -55,13 +55,7 @@ std::vector<cclo::ObservedEndpoint> endpoints_of(const shm::Segment& segment) {
 
 }  // namespace
 
-std::string observe(const Poe& poe, Observation what) {
-  std::vector<cclo::ObservedEndpoint> endpoints;
-  for (std::uint32_t endpoint = 0; endpoint < poe.size(); ++endpoint) {
-    endpoints.push_back({poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint)});
-  }
-  return text_of(endpoints, what);
-}
+std::string observe(const Poe& poe, Observation what) { return text_of(cclo::endpoints_of(poe), what); }
 
 std::string observe_process(std::uint32_t pid, Observation what) {
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";

@@ -319,12 +319,16 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
   return text.empty() ? "no communicators\n" : text;
 }
 
-std::string flight_report(const Poe& poe, ReportDetail detail) {
+std::vector<ObservedEndpoint> endpoints_of(const Poe& poe) {
   std::vector<ObservedEndpoint> endpoints;
   for (std::uint32_t endpoint = 0; endpoint < poe.size(); ++endpoint) {
     endpoints.push_back({poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint)});
   }
-  return flight_report(endpoints, detail, std::chrono::steady_clock::now());
+  return endpoints;
+}
+
+std::string flight_report(const Poe& poe, ReportDetail detail) {
+  return flight_report(endpoints_of(poe), detail, std::chrono::steady_clock::now());
 }
 
 std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chrono::steady_clock::time_point now) {

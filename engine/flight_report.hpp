@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "network/flight_record.hpp"
 #include "network/poe.hpp"
@@ -29,7 +30,9 @@ enum class ReportDetail : std::uint8_t {
 std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDetail detail,
                           std::chrono::steady_clock::time_point now);
 
-/// The same of the job that `poe` belongs to.
+/// The endpoints of the job that `poe` belongs to.
+std::vector<ObservedEndpoint> endpoints_of(const Poe& poe);
+/// The report of that job.
 std::string flight_report(const Poe& poe, ReportDetail detail);
 
 /// A line for each endpoint, its fields apart by tabs: name, condition, communicators, calls begun, what it does now.
