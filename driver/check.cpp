@@ -8,6 +8,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
+#include "driver/compression.hpp"
 #include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 
@@ -313,6 +314,12 @@ unisono_call in_bytes(const Communicator& communicator, const unisono_call& give
 }  // namespace
 
 void check_call(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
+  const bool exchange = given.graph != nullptr || given.send_datatypes != nullptr || given.recv_datatypes != nullptr;
+  if (exchange && given.wire_datatype != 0) {
+    throw Error(ErrorCode::kUnsupported,
+                "wire_datatype was given; exchanges along a graph, or with a datatype for each pair, travel as they "
+                "are. Leave it out");
+  }
   if (given.graph != nullptr) {
     check_neighbours(communicator, given, checked);
     check_waits(communicator, given, std::string("neighbour_") + name_of(static_cast<Collective>(given.collective)),
@@ -489,6 +496,10 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     }
   }
 
+  if (given.wire_datatype != 0) {
+    compress(communicator, known(given.wire_datatype, kAllDatatype, "wire_datatype", ErrorCode::kInvalidDatatype),
+             checked);
+  }
   if (collective != Collective::kProgram) check_algorithm(given, call, operation, request, communicator);
   check_waits(communicator, given, operation, checked);
 }

@@ -16,22 +16,25 @@ class Packing final : public CallHooks {
   explicit Packing(std::uint64_t bytes) : memory_(bytes) {}
 
   void add(const CallRequest& member, std::uint64_t bytes) {
-    pieces_.push_back({member.call.in_place ? member.dst.data : member.src.data, member.dst.data, bytes});
+    const std::byte* const from = member.call.in_place ? member.dst.data : member.src.data;
+    pieces_.push_back({from, member.dst.data, bytes, member.hooks});
   }
   Binding binding() { return {memory_.data(), memory_.size()}; }
 
   void before() override {
     std::byte* to = memory_.data();
     for (const Piece& piece : pieces_) {
+      if (piece.hooks) piece.hooks->before();
       std::memcpy(to, piece.from, piece.bytes);
       to += piece.bytes;
     }
   }
-  void after() override {
+  void after(std::uint64_t /*received_bytes*/) override {
     const std::byte* from = memory_.data();
     for (const Piece& piece : pieces_) {
       std::memcpy(piece.to, from, piece.bytes);
       from += piece.bytes;
+      if (piece.hooks) piece.hooks->after(0);
     }
   }
 
@@ -40,6 +43,7 @@ class Packing final : public CallHooks {
     const std::byte* from;
     std::byte* to;
     std::uint64_t bytes;
+    std::shared_ptr<CallHooks> hooks;  ///< the member's own
   };
   std::vector<std::byte> memory_;
   std::vector<Piece> pieces_;
@@ -144,7 +148,7 @@ void Group::submit() {
       }
     }
     try {
-      if (members.size() > 1 && members.front()->communicator()->context->endpoint()->engine->takes_hooks()) {
+      if (members.size() > 1) {
         submit_fused(members);
         continue;
       }

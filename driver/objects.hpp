@@ -21,6 +21,7 @@
 #include "driver/allocations.hpp"
 #include "driver/handles.hpp"
 #include "driver/offload.hpp"
+#include "driver/spare_memory.hpp"
 #include "engine/engine.hpp"
 #include "platform/native/job.hpp"
 #include "unisono/unisono.h"
@@ -69,6 +70,9 @@ class Context {
     if (offloads_all_.load(std::memory_order_relaxed)) offload();
   }
 
+  /// Memory for what calls need beside the user's buffers.
+  const std::shared_ptr<SpareMemory>& spare_memory() const { return spare_memory_; }
+
   /// Memory that peers on this machine can reach; see unisono_allocate. Throws Error.
   Allocation allocate(std::uint64_t bytes) const;
 
@@ -81,6 +85,8 @@ class Context {
   std::shared_ptr<Endpoint> endpoint_;
   std::atomic<bool> offloads_all_{false};
   std::unique_ptr<Offload> offload_;  ///< once it is needed
+  const std::shared_ptr<SpareMemory> spare_memory_ =
+      std::make_shared<SpareMemory>([this](std::uint64_t bytes) { return allocate(bytes); });
   std::uint32_t next_number_ = 1;
   std::set<std::uint32_t> numbers_{0};  ///< of live communicators
   std::set<std::uint32_t> used_{0};     ///< these, and all that were

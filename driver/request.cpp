@@ -195,7 +195,16 @@ std::int64_t Request::received() const {
 }
 
 void run_to_end(const Communicator& communicator, const CallRequest& request) {
-  communicator.context->endpoint()->engine->run(request);
+  const auto endpoint = communicator.context->endpoint();
+  if (!request.hooks || !request.wait_for.empty()) {
+    endpoint->engine->run(request);
+    return;
+  }
+  // It begins now, so its hooks need not run under the engine's lock.
+  CallRequest without = request;
+  without.hooks.reset();
+  request.hooks->before();
+  request.hooks->after(endpoint->engine->run(without));
 }
 
 }  // namespace unisono::driver

@@ -174,7 +174,7 @@ std::string read_file(const char* path) {
 bool run_express(const unisono_communicator* handle, const unisono_call* given) {
   if (handle == nullptr || given == nullptr || given->struct_size != sizeof(unisono_call) ||
       given->algorithm != nullptr || given->wait_for_count != 0 || given->timeout_seconds != 0 ||
-      given->graph != nullptr) {
+      given->graph != nullptr || given->wire_datatype != 0) {
     return false;
   }
   if (Callbacks::running()) return false;  // which is refused, in words

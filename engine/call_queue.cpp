@@ -292,7 +292,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
              puts.end());
   communicator.recorder->waits_no_more(call.mark);
   communicator.recorder->end(call.mark, code == ErrorCode::kOk ? RecordedState::kEnded : RecordedState::kFailed);
-  if (call.hooks && code == ErrorCode::kOk) call.hooks->after();
+  if (call.hooks && code == ErrorCode::kOk) call.hooks->after(call.received_bytes);
   call.hooks.reset();
   Record& entry = record(call.id);
   entry.call = nullptr;

@@ -50,7 +50,8 @@ class CallHooks {
   CallHooks(const CallHooks&) = delete;
   CallHooks& operator=(const CallHooks&) = delete;
   virtual void before() = 0;
-  virtual void after() = 0;
+  /// `received_bytes`: of a recv.
+  virtual void after(std::uint64_t received_bytes) = 0;
 };
 
 /// One request to the engine. Buffers must stay valid until the call has completed.
@@ -71,7 +72,7 @@ struct CallRequest {
   std::shared_ptr<const Program> program;  ///< for Collective::kProgram: this rank's program
   std::span<const CallId> wait_for;        ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
-  std::shared_ptr<CallHooks> hooks;        ///< null: none. For engines that `takes_hooks`
+  std::shared_ptr<CallHooks> hooks;        ///< null: none
   bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
 };
 
@@ -168,8 +169,6 @@ class Engine {
   /// already, with no lock of the engine held. Does not throw, and does not wait for calls; it may start some.
   using Listener = std::function<void(const CallResult&)>;
   virtual void when_complete(CallId id, Listener listener) = 0;
-  /// Whether CallRequest::hooks are carried out.
-  virtual bool takes_hooks() const { return false; }
   /// Drops a completed call's result. The buffers of a call are in use until it has completed.
   virtual void forget(CallId id) = 0;
   /// Makes progress on everything once.
@@ -219,7 +218,6 @@ class NativeEngine final : public Engine {
   bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;
   bool drive(std::chrono::microseconds at_most) override;
   void when_complete(CallId id, Listener listener) override;
-  bool takes_hooks() const override { return true; }
   void forget(CallId id) override;
   void progress() override;
   void revoke(std::uint32_t communicator, const std::string& reason) override;

@@ -25,6 +25,14 @@ using ReduceKernel = void (*)(const std::byte* const* sources, std::uint32_t n, 
 /// out[i] = a[i] / ranks, rounded once. `out` may be `a`.
 using MeanKernel = void (*)(const std::byte* a, std::byte* out, std::uint64_t count, std::uint32_t ranks);
 
+/// out[i] = in[i] in another datatype, for `count` elements. Arrays need no alignment and must not overlap.
+using ConvertKernel = void (*)(const std::byte* in, std::byte* out, std::uint64_t count);
+
+/// From fp16 or bf16 to fp32, exactly; and back, rounded to nearest even (what is too large becomes infinity, a NaN
+/// stays one). Null for other datatypes.
+ConvertKernel widening_kernel(Datatype narrow);
+ConvertKernel narrowing_kernel(Datatype narrow);
+
 /// The kernel of an operator; null if func is none or not defined on dtype. To be looked up at lowering. `swap`: each
 /// step of the fold is func(source, accumulated), which matters to operators of the user that do not commute. Kernels
 /// of the user's operators throw Error(kInvalidOp) if the function fails or has been undefined.

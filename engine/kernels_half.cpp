@@ -97,8 +97,8 @@ struct Bf16Format {
     return {hn::BitCast(DF(), hn::ShiftLeft<16>(both)), hn::BitCast(DF(), hn::And(both, hn::Set(D32(), 0xffff0000U)))};
   }
   static HWY_INLINE Narrow narrow(Wide value) {
-    const auto even = hn::ShiftRight<16>(rounded(value.even));
-    const auto odd = hn::And(rounded(value.odd), hn::Set(D32(), 0xffff0000U));
+    const auto even = hn::ShiftRight<16>(rounded<DF>(value.even));
+    const auto odd = hn::And(rounded<DF>(value.odd), hn::Set(D32(), 0xffff0000U));
     return hn::BitCast(D(), hn::Or(even, odd));
   }
   template <Func F>
@@ -106,10 +106,10 @@ struct Bf16Format {
     return {apply_lanes<F>(DF(), a.even, b.even), apply_lanes<F>(DF(), a.odd, b.odd)};
   }
 
- private:
   /// arithmetic::narrow_bf16, in the upper half of each lane.
-  static HWY_INLINE hn::Vec<D32> rounded(hn::Vec<DF> value) {
-    const D32 d;
+  template <class F>
+  static HWY_INLINE hn::Vec<hn::RebindToUnsigned<F> > rounded(hn::Vec<F> value) {
+    const hn::RebindToUnsigned<F> d;
     const auto bits = hn::BitCast(d, value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1U));
     const auto nearest = hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fffU)));
@@ -136,7 +136,105 @@ KernelPair half(Func func) {
   }
 }
 
+// Conversions to and from fp32, of arrays of any alignment.
+
+template <class Element>
+void widen_elements(const std::byte* in, std::byte* out, std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t i = begin; i < end; ++i) {
+    Element element;
+    std::memcpy(&element, in + i * sizeof element, sizeof element);
+    const float value = arithmetic::widen(element);
+    std::memcpy(out + i * sizeof value, &value, sizeof value);
+  }
+}
+
+template <class Element>
+void narrow_elements(const std::byte* in, std::byte* out, std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t i = begin; i < end; ++i) {
+    float value = 0;
+    std::memcpy(&value, in + i * sizeof value, sizeof value);
+    const Element element = arithmetic::Carrier<Element>::out(value);
+    std::memcpy(out + i * sizeof element, &element, sizeof element);
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+template <class Element>
+void widen_array(const std::byte* in, std::byte* out, std::uint64_t count) {
+  widen_elements<Element>(in, out, 0, count);
+}
+template <class Element>
+void narrow_array(const std::byte* in, std::byte* out, std::uint64_t count) {
+  narrow_elements<Element>(in, out, 0, count);
+}
+#else
+using Floats = hn::ScalableTag<float>;
+using Halves = hn::Rebind<std::uint16_t, Floats>;
+
+template <class Element>
+HWY_INLINE hn::Vec<Floats> widen_lanes(hn::Vec<Halves> value) {
+  if constexpr (std::is_same_v<Element, arithmetic::Fp16>) {
+    return Fp16Format::widen(value);
+  } else {
+    const hn::RebindToUnsigned<Floats> d;
+    return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(d, value)));
+  }
+}
+
+template <class Element>
+HWY_INLINE hn::Vec<Halves> narrow_lanes(hn::Vec<Floats> value) {
+  if constexpr (std::is_same_v<Element, arithmetic::Fp16>) {
+    return Fp16Format::narrow(value);
+  } else {
+    const hn::RebindToUnsigned<Floats> d;
+    return hn::TruncateTo(Halves(), hn::ShiftRight<16>(Bf16Format::rounded<Floats>(value)));
+  }
+}
+
+template <class Element>
+void widen_array(const std::byte* in, std::byte* out, std::uint64_t count) {
+  constexpr std::uint64_t kLanes = hn::MaxLanes(Floats());
+  std::uint64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    store(Floats(), widen_lanes<Element>(load(Halves(), in + i * sizeof(Element))), out + i * sizeof(float));
+  }
+  widen_elements<Element>(in, out, i, count);
+}
+
+template <class Element>
+void narrow_array(const std::byte* in, std::byte* out, std::uint64_t count) {
+  constexpr std::uint64_t kLanes = hn::MaxLanes(Floats());
+  std::uint64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    store(Halves(), narrow_lanes<Element>(load(Floats(), in + i * sizeof(float))), out + i * sizeof(Element));
+  }
+  narrow_elements<Element>(in, out, i, count);
+}
+#endif
+
 }  // namespace
+
+ConvertKernel widening_here(Datatype narrow) {
+  switch (narrow) {
+    case Datatype::kFp16:
+      return &widen_array<arithmetic::Fp16>;
+    case Datatype::kBf16:
+      return &widen_array<arithmetic::Bf16>;
+    default:
+      return nullptr;
+  }
+}
+
+ConvertKernel narrowing_here(Datatype narrow) {
+  switch (narrow) {
+    case Datatype::kFp16:
+      return &narrow_array<arithmetic::Fp16>;
+    case Datatype::kBf16:
+      return &narrow_array<arithmetic::Bf16>;
+    default:
+      return nullptr;
+  }
+}
 
 KernelPair half_kernels_here(Func func, Datatype dtype) {
   switch (dtype) {
@@ -156,8 +254,12 @@ HWY_AFTER_NAMESPACE();
 namespace unisono::cclo {
 
 HWY_EXPORT(half_kernels_here);
+HWY_EXPORT(widening_here);
+HWY_EXPORT(narrowing_here);
 
 KernelPair half_kernels(Func func, Datatype dtype) { return HWY_DYNAMIC_DISPATCH(half_kernels_here)(func, dtype); }
+ConvertKernel widening_kernel(Datatype narrow) { return HWY_DYNAMIC_DISPATCH(widening_here)(narrow); }
+ConvertKernel narrowing_kernel(Datatype narrow) { return HWY_DYNAMIC_DISPATCH(narrowing_here)(narrow); }
 
 }  // namespace unisono::cclo
 #endif

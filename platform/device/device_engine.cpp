@@ -194,6 +194,7 @@ class DeviceEngine::Impl {
     Group* group = nullptr;
     std::unique_ptr<cclo::CallState> call;
     std::vector<CallId> wait_for;
+    std::shared_ptr<CallHooks> hooks;
     microseconds timeout{0};
     nanoseconds submitted{0};
     std::shared_ptr<Image> src, dst, scratch, params;
@@ -561,10 +562,7 @@ class DeviceEngine::Impl {
 
   Work& submit(const CallRequest& request) {
     check_alive();
-    if (request.reserved_tag || request.hooks) {
-      throw Error(ErrorCode::kUnsupported,
-                  "a device carries out calls with tags of the user and without work on its host");
-    }
+    if (request.reserved_tag) throw Error(ErrorCode::kUnsupported, "a device carries out calls with tags of the user");
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
@@ -589,6 +587,7 @@ class DeviceEngine::Impl {
     check_size(*made);
     made->id = ++last_id;
     made->automatic = request.algorithm == -1;
+    made->hooks = request.hooks;
     made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
     made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
     made->submitted = device->now();
@@ -676,7 +675,8 @@ class DeviceEngine::Impl {
              "it follows call " + std::to_string(id) + ", which failed: " + before->result.message);
         return;
       }
-      if (before->state == Work::State::kQueued || count == waits.size()) return;
+      // What the host does around a call it does with results on the host.
+      if (before->state == Work::State::kQueued || count == waits.size() || work.hooks || before->hooks) return;
       waits[count++] = before->number;
     }
 
@@ -716,6 +716,7 @@ class DeviceEngine::Impl {
       if (!work.program_slot) return;
     }
     push_windows();
+    if (work.hooks) work.hooks->before();
     if (store_src) store(src_image->address, src);
     if (store_dst) store(dst_image->address, dst);
     if (params_image) store(params_image->address, params);
@@ -931,6 +932,7 @@ class DeviceEngine::Impl {
       settle(work);
     } else if (number == 0) {
       if (work.call->call.collective == Collective::kRecv) work.result.received_bytes = dst.bytes;
+      if (work.hooks) work.hooks->after(work.result.received_bytes);
       end(work, ErrorCode::kOk, {});
     } else {
       fail(work, code, reason_of(work, code));

@@ -419,7 +419,8 @@ class Communicator {
                    const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
                    const std::optional<std::string>& algorithm, std::uint64_t window_offset,
                    const std::vector<const Request*>& wait_for, double timeout, const Program* program,
-                   const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes) const {
+                   const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes,
+                   int wire_datatype) const {
     if (!abandoned().empty()) release_completed();
     Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
     made.before.reserve(wait_for.size());
@@ -453,6 +454,7 @@ class Communicator {
     call.timeout_seconds = timeout;
     call.program = program == nullptr ? nullptr : program->handle;
     call.graph = ranks ? nullptr : graph->handle;
+    call.wire_datatype = wire_datatype;
     return made;
   }
 
@@ -697,17 +699,18 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, bool starts) {
-            return std::make_unique<Request>(
-                self.start(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
-                                        send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                        wait_for, timeout, program, graph, send_datatypes, recv_datatypes),
-                           starts));
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype, bool starts) {
+            return std::make_unique<Request>(self.start(
+                self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
+                             send_displacements, recv_counts, recv_displacements, algorithm, window_offset, wait_for,
+                             timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype),
+                starts));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "starts"_a)
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
+          "starts"_a)
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
@@ -715,15 +718,16 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes) {
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype) {
             self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes));
+                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none());
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(),
+          "wire_datatype"_a);
 
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&Allocation::fill)}, {0, nullptr}};
   nb::class_<Allocation>(module, "Allocation", nb::type_slots(slots), "Memory that ranks on this machine share.")

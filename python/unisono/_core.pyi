@@ -66,6 +66,7 @@ class Communicator:
         graph: Graph | None,
         send_datatypes: list[int] | None,
         recv_datatypes: list[int] | None,
+        wire_datatype: int,
         starts: bool,
     ) -> Request: ...
     def run(
@@ -91,6 +92,7 @@ class Communicator:
         graph: Graph | None,
         send_datatypes: list[int] | None,
         recv_datatypes: list[int] | None,
+        wire_datatype: int,
     ) -> None: ...
 
 class Allocation:

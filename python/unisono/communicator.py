@@ -6,8 +6,9 @@ are checked before anything is sent. Every operation has an `_async` form that r
 
 Options of every operation, by keyword: `algorithm` (a name from `unisono algorithms`, default automatic), `timeout`
 (deadline in seconds, default the communicator's), `wait_for` (requests that must complete first), `count` (elements,
-where it is not to follow from the buffers; docs/model.md says of what), and of `_async` forms `start` (False only
-checks and prepares the call; `Request.start` starts it, as often as it is wanted).
+where it is not to follow from the buffers; docs/model.md says of what), `wire_datatype` ("fp16" or "bf16": float32
+elements travel rounded to it, and all ranks get equal results; docs/compressed.md), and of `_async` forms `start`
+(False only checks and prepares the call; `Request.start` starts it, as often as it is wanted).
 
 Arrays of `empty` and `zeros` are in memory that the ranks of a machine share, which makes large calls faster; a
 destination that is made for a source there is there too.
@@ -62,6 +63,7 @@ class Options(TypedDict, total=False):
     timeout: float | None
     wait_for: Iterable[Request]
     count: int | None
+    wire_datatype: str | Datatype | None
     start: bool
 
 
@@ -82,6 +84,21 @@ class CommunicatorSettings(TypedDict, total=False):
 _LONGEST: Final = 10.0 * 365 * 86400  # seconds of a deadline
 AnyOp = str | Func | Operator
 _OPS = {op.name.lower(): op for op in Func if Func.NONE < op < Func.USER0}
+
+
+_WIRE = {datatype.name.lower(): datatype for datatype in (Datatype.FP16, Datatype.BF16)}
+
+
+def _wire_datatype(operation: str, given: Any) -> Datatype:
+    """What elements travel as; NONE stands for what they are."""
+    if given is None or isinstance(given, Datatype):
+        return given or Datatype.NONE
+    found = _WIRE.get(given) if isinstance(given, str) else None
+    if found is None:
+        raise InvalidDatatypeError(
+            f"{operation}: wire_datatype is {given!r}; allowed are {', '.join(map(repr, _WIRE))} and None"
+        )
+    return found
 
 
 def _op(operation: str, op: AnyOp) -> Func:
@@ -1221,6 +1238,7 @@ class Communicator:
             None if program is None else program._core,
             None if graph is None else graph._core,
             *datatypes,
+            _wire_datatype(operation, options.get("wire_datatype")),
             self._starts(operation, options.get("start", True)),
         )
 
@@ -1272,4 +1290,5 @@ class _Call(NamedTuple):
     graph: _core.Graph | None
     send_datatypes: list[int] | None
     recv_datatypes: list[int] | None
+    wire_datatype: int
     starts: bool

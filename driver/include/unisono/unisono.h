@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 0
+#define UNISONO_ABI_MINOR 1
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -157,7 +157,13 @@ typedef struct {
  * With recv_datatypes (and send_datatypes, unless in place) an alltoallv has a datatype for each peer, as MPI's
  * alltoallw: counts are elements of these, displacements are bytes, `datatype` is not looked at, and `count`, in place,
  * is bytes. It travels as bytes: what one rank sends and the other receives must have the same length. Whether both
- * call it the same type is not checked. */
+ * call it the same type is not checked.
+ *
+ * With wire_datatype UNISONO_FP16 or UNISONO_BF16 a call of UNISONO_FP32 is compressed: it is the call of that datatype
+ * on copies that are rounded as it begins and widened as it succeeds, so all ranks get equal results, and op works on
+ * elements of that datatype. send, recv and all collectives but barrier, programs and exchanges along graphs or with
+ * recv_datatypes can be. What must agree among ranks is what travels: a rank may hold fp16 itself
+ * (docs/compressed.md). */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -184,6 +190,7 @@ typedef struct {
   const unisono_graph* graph;     /* allgather(v), alltoall(v): along the edges of a graph; see unisono_graph_create */
   const unisono_datatype* send_datatypes; /* alltoallv: a datatype for each peer ("alltoallw"); see below */
   const unisono_datatype* recv_datatypes;
+  unisono_datatype wire_datatype; /* 0: the datatype's own; see below */
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);

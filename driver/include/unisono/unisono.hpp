@@ -353,6 +353,8 @@ struct Options {
   std::vector<const Request*> after = {};  ///< calls of this context that must complete first
   /// false: the `_async` form only checks the call and prepares it; Request::start starts it, as often as it is wanted.
   bool start = true;
+  /// Of a call of floats: what they travel as, UNISONO_FP16 or UNISONO_BF16 (see unisono_call); 0 = as they are.
+  unisono_datatype wire_datatype = 0;
 };
 
 /// Counts and displacements of one side of a v-collective, in elements, one per rank. Empty
@@ -1118,6 +1120,7 @@ class Communicator {
     const unisono_call* get() {
       call_.algorithm = options_.algorithm.empty() ? nullptr : options_.algorithm.c_str();
       call_.timeout_seconds = options_.timeout_seconds;
+      call_.wire_datatype = options_.wire_datatype;
       call_.wait_for = after_.data();
       call_.wait_for_count = after_.size();
       return &call_;

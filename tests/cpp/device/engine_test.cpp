@@ -16,6 +16,7 @@ namespace unisono::test {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 class Ways : public testing::TestWithParam<Way> {
@@ -974,16 +975,21 @@ TEST(DeviceEngine, BringUpSaysWhatIsWrong) {
 TEST(DeviceEngine, HostsLearnWhoHasGone) {
   Job job;
   job.way = Way::kSocket;
-  run_ranks_that_may_leave(3, job, [](Rank& rank) {
+  // Whoever learns of it first gives the communicator up, and the device may tell the other one of that before its host
+  // has heard who has gone.
+  std::atomic<int> know_it{0};
+  run_ranks_that_may_leave(3, job, [&](Rank& rank) {
     std::vector<std::int32_t> src(10), dst(10);
     CallRequest made = allreduce(src, dst);
     EXPECT_EQ(rank.run(made).code, ErrorCode::kOk);
     if (rank.rank == 2) return false;
     const CallResult result = rank.run(made);
-    EXPECT_EQ(result.code, ErrorCode::kPeerDead) << result.message;
+    know_it += result.code == ErrorCode::kPeerDead ? 1 : 0;
+    EXPECT_THAT(result.code, AnyOf(ErrorCode::kPeerDead, ErrorCode::kRevoked)) << result.message;
     EXPECT_THAT(result.message, AllOf(HasSubstr("allreduce"), HasSubstr("rank")));
     return true;
   });
+  EXPECT_GE(know_it, 1);
 }
 
 TEST(DeviceEngine, AWaitReturnsInTimeWhileAnotherRankComputes) {

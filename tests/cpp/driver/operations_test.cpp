@@ -264,6 +264,19 @@ TEST(Operations, MessagesWindowsAndRequests) {
   });
 }
 
+TEST(Operations, TravelCompressed) {
+  on_ranks(3, [](const Communicator& world) {
+    // 2^11 + 1 has a bit more than fp16 can hold; the sum is made of what arrived.
+    std::vector<float> mine(1000, 2049.0F), sum(1000);
+    world.allreduce(mine, sum, Op::kSum, {.wire_datatype = UNISONO_FP16});
+    EXPECT_EQ(sum, std::vector<float>(1000, 3 * 2048.0F));
+    EXPECT_EQ(mine[999], 2049.0F);
+    std::vector<float> from_root(10, static_cast<float>(world.rank()) + 1.0F / 1024);
+    world.bcast(from_root, 1, {.wire_datatype = UNISONO_BF16});
+    EXPECT_EQ(from_root, std::vector<float>(10, 1.0F));
+  });
+}
+
 TEST(Operations, SplitOrdersByKey) {
   on_ranks(4, [](const Communicator& world) {
     const std::int64_t colour = world.rank() == 3 ? -1 : static_cast<std::int64_t>(world.rank() % 2);

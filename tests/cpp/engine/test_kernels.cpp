@@ -295,6 +295,56 @@ TEST_F(KernelsOfAll, ExistWhereTheOperatorIsDefined) {
   });
 }
 
+template <class Element>
+void conversions_agree(Datatype narrow) {
+  std::vector<Element> all(65536 + 7);
+  std::vector<float> wide(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<std::uint16_t>(i);
+  const ConvertKernel widen = widening_kernel(narrow);
+  const ConvertKernel to_narrow = narrowing_kernel(narrow);
+  ASSERT_NE(widen, nullptr);
+  ASSERT_NE(to_narrow, nullptr);
+  widen(reinterpret_cast<const std::byte*>(all.data()), reinterpret_cast<std::byte*>(wide.data()), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const float expected = arithmetic::widen(all[i]);
+    ASSERT_TRUE(std::memcmp(&wide[i], &expected, 4) == 0 || (wide[i] != wide[i] && expected != expected)) << i;
+  }
+  // All that widening gives, and their neighbours, where rounding goes either way; and of all magnitudes.
+  std::mt19937_64 random(7);
+  std::vector<float> given;
+  for (const float value : wide) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, 4);
+    const std::uint32_t tie = narrow == Datatype::kFp16 ? 0x1000 : 0x8000;
+    for (const std::uint32_t near : {bits, bits + 1, bits - 1, bits + tie, bits + tie + 1, bits + tie - 1}) {
+      given.emplace_back();
+      std::memcpy(&given.back(), &near, 4);
+    }
+  }
+  for (int i = 0; i < 1'000'003; ++i) {
+    const auto bits = static_cast<std::uint32_t>(random());
+    given.emplace_back();
+    std::memcpy(&given.back(), &bits, 4);
+  }
+  std::vector<Element> got(given.size());
+  to_narrow(reinterpret_cast<const std::byte*>(given.data()), reinterpret_cast<std::byte*>(got.data()), given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Element expected = arithmetic::Carrier<Element>::out(given[i]);
+    ASSERT_TRUE(got[i].bits == expected.bits ||
+                (given[i] != given[i] && arithmetic::widen(got[i]) != arithmetic::widen(got[i])))
+        << i << " " << given[i];
+  }
+}
+
+TEST_F(KernelsOfAll, ConversionsAreTheDefinition) {
+  on_every_target([] {
+    conversions_agree<arithmetic::Fp16>(Datatype::kFp16);
+    conversions_agree<arithmetic::Bf16>(Datatype::kBf16);
+    EXPECT_EQ(widening_kernel(Datatype::kFp32), nullptr);
+    EXPECT_EQ(narrowing_kernel(Datatype::kInt32), nullptr);
+  });
+}
+
 TEST_P(Kernels, AMillionElements) {
   constexpr std::uint64_t kCount = 1'000'003;
   std::mt19937_64 random(1);

@@ -73,7 +73,8 @@ class Case:
     inputs are small powers of two and integers, for which every order of reduction gives the same bits;
     otherwise they are random, and results are compared with a tolerance. `salt` tells equal calls of a sequence apart.
 
-    `algorithm` is a name, or `AUTOMATIC`: the choice is the engine's."""
+    `algorithm` is a name, or `AUTOMATIC`: the choice is the engine's. `wire` is a datatype that elements travel as, or
+    nothing."""
 
     collective: str
     algorithm: str
@@ -87,6 +88,7 @@ class Case:
     skew: bool = False
     exact: bool = True
     salt: int = 0
+    wire: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.collective}/{self.algorithm}", f"P{self.ranks}", f"n{self.count}", self.dtype]
@@ -97,6 +99,8 @@ class Case:
         parts += ["in-place"] * self.in_place + ["skew"] * self.skew + ["random"] * (not self.exact)
         if self.group_size:
             parts.append(f"group{self.group_size}")
+        if self.wire:
+            parts.append(f"as-{self.wire}")
         if self.salt:
             parts.append(f"salt{self.salt}")
         return "-".join(parts)
@@ -330,6 +334,11 @@ def _reduce(op: str, items: list[Array]) -> Array:
     return total.astype(dtype)
 
 
+def rounded(case: Case, values: Array) -> Array:
+    """Values as they arrive."""
+    return values.astype(DTYPES[case.wire]).astype(values.dtype) if case.wire else values
+
+
 def expected(case: Case, rank: int) -> Array | None:
     """dst of a rank after the call (src of scatter's root in place); None where it has none."""
     p, n = case.ranks, case.count
@@ -338,10 +347,10 @@ def expected(case: Case, rank: int) -> Array | None:
     if target is None:
         return None
     out = target.copy()
-    sources = [_initial(case, r)[0] for r in range(p)]
+    sources = [rounded(case, _initial(case, r)[0]) for r in range(p)]
     match case.collective:
         case "bcast":
-            return _initial(case, case.root)[1]
+            return rounded(case, _initial(case, case.root)[1])
         case "reduce" | "allreduce":
             out[:] = _reduce(case.op, sources)
         case "reduce_scatter":
@@ -385,7 +394,7 @@ def tolerance(case: Case) -> float:
     """Relative tolerance for random inputs: one rounding per operand of the reduction."""
     eps = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-23, "fp64": 2.0**-52}
     eps |= {"complex64": 2.0**-22, "complex128": 2.0**-51}
-    return case.ranks * eps.get(case.dtype, 0.0)
+    return case.ranks * eps.get(case.wire or case.dtype, 0.0)
 
 
 def compare(case: Case, rank: int, got: Array | None) -> str | None:

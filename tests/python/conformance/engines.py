@@ -123,6 +123,8 @@ def launch(comm: Communicator, case: Case, own: Placed, *, blocking: bool) -> Re
     the communicator's."""
     rank = comm.rank
     options: dict[str, Any] = {"algorithm": None if case.algorithm == AUTOMATIC else case.algorithm}
+    if case.wire:
+        options["wire_datatype"] = case.wire
     src: Any = own.src
     dst: Any = own.dst
     if is_in_place(case, rank):
@@ -378,8 +380,8 @@ class Interpreter:
         self._policy = policy
 
     def admits(self, case: Case) -> bool:
-        """It takes an element at a time, so large cases take long. It chooses no algorithm."""
-        return case.algorithm != AUTOMATIC and case.ranks * case.ranks * max(case.count, 1) <= 300_000
+        """It takes an element at a time, so large cases take long. It chooses no algorithm, and converts nothing."""
+        return case.algorithm != AUTOMATIC and not case.wire and case.ranks * case.ranks * max(case.count, 1) <= 300_000
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """Each case by itself, with its own seed."""

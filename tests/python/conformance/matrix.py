@@ -90,6 +90,26 @@ def edges(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
         )
 
 
+def compressed(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
+    """Calls of fp32 that travel narrow, with values that are rounded on the way."""
+    for in_place in (False,) if collective in NO_IN_PLACE else (False, True):
+        for wire in ("fp16", "bf16"):
+            for count in (0, 1, 17, 40_000 if algorithm == AUTOMATIC else 1023):
+                rng = random.Random(f"{SEED} {collective} {algorithm} {ranks} {count} {wire} {in_place}")
+                yield Case(
+                    collective,
+                    algorithm,
+                    ranks,
+                    count,
+                    op=rng.choice(operators_of(collective, wire)),
+                    root=rng.randrange(ranks) if collective in ROOTED else 0,
+                    in_place=in_place,
+                    group_size=2 if algorithm == "two_level" else 0,
+                    exact=False,
+                    wire=wire,
+                )
+
+
 def sample() -> list[Case]:
     """Cases drawn from the full product."""
     rng = random.Random(SEED)

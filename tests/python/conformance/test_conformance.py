@@ -7,7 +7,7 @@ import pytest
 
 from .case import OPS, REDUCTIONS, Case, compare
 from .engines import ENGINES, STARTED, Outcome
-from .matrix import CORE_RANKS, RANKS, all_names, core, edges, names, refused, sample
+from .matrix import CORE_RANKS, RANKS, all_names, compressed, core, edges, names, refused, sample
 
 
 def judge(case: Case, outcomes: list[Outcome]) -> list[str]:
@@ -60,6 +60,18 @@ def test_core_in_processes(engine: str, ranks: int) -> None:
 @pytest.mark.parametrize(("engine", "ranks"), [(engine, p) for engine, ranks in AT_EDGES.items() for p in ranks])
 def test_edges(engine: str, ranks: int) -> None:
     run_and_judge(engine, ranks, [case for name in all_names() for case in edges(*name, ranks)])
+
+
+COMPRESSED = {
+    "threads": (1, 2, 5), "threads-messages": (3,), "threads-rendezvous": (4,), "functional": (3,),
+    "processes-allocated": (3,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("engine", "ranks"), [(engine, p) for engine, ranks in COMPRESSED.items() for p in ranks])
+def test_compressed(engine: str, ranks: int) -> None:
+    moving = [name for name in all_names() if name[0] != "barrier"]
+    run_and_judge(engine, ranks, [case for name in moving for case in compressed(*name, ranks)])
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if "interpreter" not in name])

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from .case import Case
+from .case import AUTOMATIC, Case
 from .engines import Cluster, Outcome, interpret
-from .matrix import SEED, core, edges, names
+from .matrix import SEED, compressed, core, edges, names
+from .test_conformance import judge
 
 WIDTH = int(os.environ.get("UNISONO_TEST_RTL", "0"))
 pytestmark = pytest.mark.skipif(WIDTH == 0, reason="UNISONO_TEST_RTL is not set")
@@ -63,6 +64,17 @@ def agree_with_the_interpreter(cluster: Cluster, ranks: int, few: int) -> None:
 @pytest.mark.parametrize("ranks", RANKS)
 def test_engines_in_rtl_agree_with_the_interpreter(ranks: int) -> None:
     agree_with_the_interpreter(Cluster(), ranks, FEW[ranks])
+
+
+@pytest.mark.parametrize("native", [(), (1,)])
+def test_compressed(native: tuple[int, ...]) -> None:
+    """What the hosts round and widen travels narrow between engines in RTL, and native ones."""
+    cluster = Cluster(native)
+    collectives = sorted({name[0] for name in names()} - {"barrier"})
+    cases = [c for name in collectives for c in compressed(name, AUTOMATIC, 3) if c.count < 1000 and cluster.admits(c)]
+    outcomes = cluster.run(3, cases)
+    wrong = [text for case, of_ranks in zip(cases, outcomes, strict=True) for text in judge(case, of_ranks)]
+    assert not wrong, "\n".join([f"{len(wrong)} wrong of {len(cases)} cases:", *wrong[:20]])
 
 
 @pytest.mark.parametrize(("ranks", "native"), MIXED if WIDTH > 1 else MIXED[:3])
