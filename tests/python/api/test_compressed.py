@@ -146,9 +146,7 @@ def test_what_is_refused() -> None:
             comm.allreduce(doubles, wire_datatype="fp16")
         with pytest.raises(unisono.InvalidDatatypeError, match="fp32 cannot travel as int32"):
             comm.allreduce(floats, wire_datatype=unisono.Datatype.INT32)
-        with pytest.raises(
-            unisono.InvalidDatatypeError, match="wire_datatype is 'fp8'; allowed are 'fp16', "
-        ):
+        with pytest.raises(unisono.InvalidDatatypeError, match="wire_datatype is 'fp8'; allowed are 'fp16', "):
             comm.allreduce(floats, wire_datatype="fp8")
         with pytest.raises(unisono.UnsupportedError, match="copy: wire_datatype fp16 was given, but the call has no"):
             comm.copy(floats, np.empty_like(floats), wire_datatype="fp16")
