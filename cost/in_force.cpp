@@ -58,14 +58,16 @@ Determinism determinism_named(const std::string& name) {
               "determinism is \"" + name + "\"; allowed are fast, run_stable, size_stable and placement_stable");
 }
 
-InForce rules_in_force(Determinism asked) {
+InForce rules_in_force(Determinism asked, const std::optional<std::string>& given) {
   InForce result;
   if (const std::string named = variable("UNISONO_DETERMINISM"); asked == Determinism::kUnsaid && !named.empty()) {
     asked = determinism_named(named);
   }
+  if (asked != Determinism::kUnsaid) result.determinism = asked;
   if (asked >= Determinism::kSizeStable) result.rules.assign(stable_rules().begin(), stable_rules().end());
   result.stable = result.rules.size();
-  const std::vector<Rule> pins = parse_pins(variable("UNISONO_ALGORITHM"));
+  result.pinned = given ? *given : variable("UNISONO_ALGORITHM");
+  const std::vector<Rule> pins = parse_pins(result.pinned);
   result.rules.insert(result.rules.end(), pins.begin(), pins.end());
   result.pins = pins.size();
   const std::string named = variable("UNISONO_TUNING");

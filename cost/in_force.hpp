@@ -30,17 +30,19 @@ struct InForce {
   std::size_t stable = 0;   ///< how many of the rules determinism asks for
   std::size_t pins = 0;     ///< how many of those after them are the user's own
   Machine machine;          ///< the file's, or the defaults
+  Determinism determinism = Determinism::kRunStable;  ///< what holds
+  std::string pinned;                                 ///< the text of the pins
 };
 
 /// Where `unisono calibrate` writes, and every process looks: $XDG_CONFIG_HOME/unisono/tuning.json, or under ~/.config.
 /// Empty if there is no home.
 std::string usual_tuning_path();
 
-/// What UNISONO_TUNING, UNISONO_ALGORITHM and, if `asked` says nothing, UNISONO_DETERMINISM say. UNISONO_TUNING is the
-/// path of a file, or "off"; unset, the usual place is looked at. Throws Error(kInvalidArgument) for a file that was
-/// named and cannot be used, and for wrong pins; a file at the usual place that cannot be used is left aside with a
+/// What UNISONO_TUNING, UNISONO_ALGORITHM and UNISONO_DETERMINISM say, unless `pins` and `asked` do. UNISONO_TUNING is
+/// the path of a file, or "off"; unset, the usual place is looked at. Throws Error(kInvalidArgument) for a file that
+/// was named and cannot be used, and for wrong pins; a file at the usual place that cannot be used is left aside with a
 /// warning.
-InForce rules_in_force(Determinism asked = Determinism::kUnsaid);
+InForce rules_in_force(Determinism asked = Determinism::kUnsaid, const std::optional<std::string>& pins = {});
 
 /// The text of a file. Throws Error(kInvalidArgument).
 std::string read_text(const std::string& path);

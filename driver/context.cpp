@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
 
@@ -139,7 +140,30 @@ std::shared_ptr<Endpoint> Context::endpoint() const {
   return endpoint_;
 }
 
-void Context::offload_all() { offloads_all_.store(true, std::memory_order_relaxed); }
+void Context::begin_with(RuleChoice choice) {
+  const std::lock_guard lock(mutex_);
+  rule_choice_ = std::move(choice);
+}
+
+RuleChoice Context::rule_choice() const {
+  const std::lock_guard lock(mutex_);
+  return rule_choice_;
+}
+
+void Context::configure(const unisono_settings& given) {
+  const std::shared_ptr<Endpoint> own = endpoint();
+  {
+    const std::lock_guard lock(mutex_);
+    EngineSettings settings = own->engine->settings();
+    RuleChoice choice = rule_choice_;
+    apply(given, settings, choice);
+    own->engine->configure(settings);
+    rule_choice_ = std::move(choice);
+  }
+  if (given.offload != 0) offload_all(given.offload > 0);
+}
+
+void Context::offload_all(bool all) { offloads_all_.store(all, std::memory_order_relaxed); }
 
 void Context::offload() {
   const std::lock_guard lock(mutex_);
@@ -185,9 +209,14 @@ bool Context::claim_number(std::uint32_t number) {
   return true;
 }
 
-void Context::release_number(std::uint32_t number) {
+bool Context::release_number(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
-  numbers_.erase(number);
+  return numbers_.erase(number) != 0;
+}
+
+std::vector<std::uint32_t> Context::numbers() const {
+  const std::lock_guard lock(mutex_);
+  return {numbers_.begin(), numbers_.end()};
 }
 
 Allocation Context::allocate(std::uint64_t bytes) const {

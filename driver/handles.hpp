@@ -98,6 +98,14 @@ class Handles {
     return *last.object;
   }
 
+  /// Lets a live handle stand for another object. Throws as `get` without code for freed ones.
+  void replace(std::uint64_t handle, std::shared_ptr<Object> object) {
+    changes_.fetch_add(1, std::memory_order_release);
+    Shard& shard = shard_of(handle);
+    const std::lock_guard lock(shard.mutex);
+    if (const auto found = shard.objects.find(handle); found != shard.objects.end()) found->second = std::move(object);
+  }
+
   /// Takes an object out, as `get`. Its handle is freed from here on.
   std::shared_ptr<Object> take(std::uint64_t handle, const char* what, ErrorCode freed) {
     std::shared_ptr<Object> object = get(handle, what, freed);

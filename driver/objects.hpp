@@ -44,6 +44,13 @@ struct Endpoint {
   std::unique_ptr<Engine> engine;  ///< destroyed before its network
 };
 
+/// What a context's rules for algorithms are made of.
+struct RuleChoice {
+  int determinism = 0;                    ///< of the C interface; 0: what the environment says
+  std::optional<std::string> algorithms;  ///< pins; none: what the environment says
+  bool made = false;                      ///< whether rules have been made of it
+};
+
 /// One endpoint of a job. Thread-safe.
 class Context {
  public:
@@ -60,10 +67,20 @@ class Context {
   /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one.
   std::uint32_t propose_number(std::uint32_t reserve);
   bool claim_number(std::uint32_t number);
-  void release_number(std::uint32_t number);
+  /// Whether it was taken.
+  bool release_number(std::uint32_t number);
+  /// All that are taken.
+  std::vector<std::uint32_t> numbers() const;
+
+  /// What the context was joined with.
+  void begin_with(RuleChoice choice);
+  RuleChoice rule_choice() const;
+  /// Changes settings, for communicators that are made later. Throws Error.
+  void configure(const unisono_settings& given);
 
   /// Has the context's own thread make progress on all calls, from now on, or only on those that are in flight now.
-  void offload_all();
+  void offload_all(bool all);
+  bool offloads_all() const { return offloads_all_.load(std::memory_order_relaxed); }
   void offload();
   /// A call has been submitted.
   void call_started() {
@@ -83,6 +100,7 @@ class Context {
 
   mutable std::mutex mutex_;
   std::shared_ptr<Endpoint> endpoint_;
+  RuleChoice rule_choice_;
   std::atomic<bool> offloads_all_{false};
   std::unique_ptr<Offload> offload_;  ///< once it is needed
   const std::shared_ptr<SpareMemory> spare_memory_ =
@@ -275,6 +293,10 @@ std::uint64_t agree(const Communicator& communicator, std::uint64_t value, std::
 std::vector<std::uint32_t> failed_ranks(const Communicator& communicator);
 /// A communicator of the ranks that are left, in their order; collective over them, also on a revoked communicator.
 std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent, std::chrono::microseconds timeout);
+
+/// Gives up all communicators of the context of `world`, which is revoked as well, and makes the communicator of all
+/// ranks anew; collective over these. Throws Error(kPeerDead) if a rank has died or left.
+std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world);
 
 /// Runs a call on the communicator to its end. Throws its error.
 void run_to_end(const Communicator& communicator, const CallRequest& request);

@@ -50,7 +50,7 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
     ErrorCode code = ErrorCode::kInternal;
     if (parent->context->claim_number(made->number)) {
       try {
-        engine.create_communicator(made->number, 0, made->endpoints, engine.agreement(parent->number));
+        engine.create_communicator(made->number, 0, made->endpoints, engine.state(parent->number).agreed);
         made->express = engine.express(made->number);
         created = true;
       } catch (const Error& error) {
@@ -74,6 +74,46 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
   }
   throw Error(ErrorCode::kCapacity,
               "shrink: no communicator number could be agreed on in " + std::to_string(kAttempts) + " attempts");
+}
+
+std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) {
+  const std::shared_ptr<Context> context = world->context;
+  const std::shared_ptr<Endpoint> endpoint = context->endpoint();
+  Engine& engine = *endpoint->engine;
+  if (!engine.recovers()) {
+    throw Error(ErrorCode::kUnsupported,
+                "reset: this engine cannot give up its communicators and go on; the native engine can "
+                "(UNISONO_PLATFORM=native). Close the context and make a new one");
+  }
+  for (const std::uint32_t number : context->numbers()) {
+    try {
+      engine.revoke(number, "the context was reset");
+      if (number == world->number || !context->release_number(number)) continue;
+      engine.free_communicator(number);
+    } catch (const Error&) {
+      continue;  // another thread frees it, or has claimed its number only
+    }
+  }
+  const std::shared_ptr<Communicator> left = shrink(world, {});
+  const auto give_up = [&](const Communicator& communicator) {
+    if (context->release_number(communicator.number)) engine.free_communicator(communicator.number);
+  };
+  if (left->size != world->size) {
+    give_up(*left);
+    throw Error(ErrorCode::kPeerDead,
+                "reset: " + std::to_string(world->size - left->size) + " of " + std::to_string(world->size) +
+                    " ranks have died or left; unisono_shrink makes a communicator of the others");
+  }
+  // Settings may have been changed since the last world was made: this time all offers are exchanged.
+  try {
+    std::shared_ptr<Communicator> made = duplicate(left, {});
+    give_up(*left);
+    give_up(*world);
+    return made;
+  } catch (...) {
+    give_up(*left);
+    throw;
+  }
 }
 
 }  // namespace unisono::driver

@@ -17,9 +17,9 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/user_op.hpp"
-#include "cost/in_force.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
+#include "driver/housekeeping.hpp"
 #include "driver/interface.hpp"
 #include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
@@ -79,8 +79,8 @@ static_assert(
     UNISONO_PROGRAM == static_cast<int>(Collective::kProgram));
 
 Observation observation_of(int what) {
-  if (what < UNISONO_DUMP_NOW || what > UNISONO_DUMP_TABLE) {
-    throw Error(ErrorCode::kInvalidArgument, "dump: what is " + std::to_string(what) + "; allowed are 0 to 2");
+  if (what < UNISONO_DUMP_NOW || what > UNISONO_DUMP_COUNTERS) {
+    throw Error(ErrorCode::kInvalidArgument, "dump: what is " + std::to_string(what) + "; allowed are 0 to 3");
   }
   return static_cast<Observation>(what);
 }
@@ -92,48 +92,9 @@ const char* keep_dump(std::string text) {
   return kept.c_str();
 }
 
-/// The rules by which this process chooses algorithms. A file that had to be left aside is mentioned once.
-std::shared_ptr<const std::vector<Rule>> rules_of_process(cost::Determinism asked) {
-  cost::InForce found = cost::rules_in_force(asked);
-  if (!found.warning.empty()) {
-    static std::once_flag once;
-    std::call_once(once, [&] { std::fprintf(stderr, "unisono: warning: %s\n", found.warning.c_str()); });
-  }
-  if (found.rules.empty()) return nullptr;
-  return std::make_shared<const std::vector<Rule>>(std::move(found.rules));
-}
-
-EngineSettings settings_of(const unisono_settings* given, Platform platform) {
-  EngineSettings settings = default_settings(platform);
-  if (given == nullptr) {
-    settings.rules = rules_of_process(cost::Determinism::kUnsaid);
-    return settings;
-  }
-  const auto own = import_struct(given, "unisono_settings");
-  if (own.determinism < 0 || own.determinism > UNISONO_PLACEMENT_STABLE) {
-    throw Error(ErrorCode::kInvalidArgument, "determinism is " + std::to_string(own.determinism) +
-                                                 "; allowed are 0 (what UNISONO_DETERMINISM says) to " +
-                                                 std::to_string(UNISONO_PLACEMENT_STABLE));
-  }
-  static_assert(UNISONO_FAST == static_cast<int>(cost::Determinism::kFast) &&
-                UNISONO_PLACEMENT_STABLE == static_cast<int>(cost::Determinism::kPlacementStable));
-  settings.rules = rules_of_process(static_cast<cost::Determinism>(own.determinism));
-  if (own.eager_limit != 0) settings.eager_limit = own.eager_limit;
-  if (own.segment_bytes != 0) settings.segment_bytes = own.segment_bytes;
-  if (own.rx_buffer_count != 0) settings.rx_buffer_count = own.rx_buffer_count;
-  const auto timeout = duration_of(own.timeout_seconds, "timeout_seconds");
-  if (timeout.count() != 0) settings.timeout = timeout;
-  settings.lanes = own.without_lanes == 0;
-  if (settings.segment_bytes < kLeastSegmentBytes) {
-    throw Error(ErrorCode::kInvalidArgument, "segment_bytes is " + std::to_string(settings.segment_bytes) +
-                                                 "; allowed are " + std::to_string(kLeastSegmentBytes) + " and more");
-  }
-  return settings;
-}
-
 /// Whether the settings or the environment ask for an offload thread.
-bool offload_of(const unisono_settings* given) {
-  if (given != nullptr && import_struct(given, "unisono_settings").offload != 0) return true;
+bool offload_of(const unisono_settings& given) {
+  if (given.offload != 0) return given.offload > 0;
   const char* const value = std::getenv("UNISONO_OFFLOAD");
   const std::string_view text = value == nullptr ? "" : value;
   if (text.empty() || text == "0") return false;
@@ -142,8 +103,23 @@ bool offload_of(const unisono_settings* given) {
               "environment variable UNISONO_OFFLOAD is \"" + std::string(text) + "\", but should be 0 or 1");
 }
 
-unisono_context* publish(const std::shared_ptr<Context>& context, bool offloads) {
-  if (offloads) context->offload_all();
+/// A user's settings, ready for a context to begin with.
+struct Beginning {
+  explicit Beginning(const unisono_settings* from) : platform(platform_of_process()) {
+    const unisono_settings given = import_settings(from);
+    offloads = offload_of(given);
+    engine = default_settings(platform);
+    apply(given, engine, choice);
+  }
+  Platform platform;
+  EngineSettings engine;
+  RuleChoice choice;
+  bool offloads = false;
+};
+
+unisono_context* publish(const std::shared_ptr<Context>& context, const Beginning& beginning) {
+  context->begin_with(beginning.choice);
+  context->offload_all(beginning.offloads);
   auto world = std::make_shared<Communicator>();
   const std::shared_ptr<Endpoint> endpoint = context->endpoint();
   world->context = context;
@@ -255,9 +231,8 @@ const char* unisono_result_name(unisono_result result) {
 unisono_result unisono_init(const unisono_settings* given, unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
-    const Platform platform = platform_of_process();
-    const bool offloads = offload_of(given);
-    result = publish(join_as_process(platform, settings_of(given, platform)), offloads);
+    const Beginning beginning(given);
+    result = publish(join_as_process(beginning.platform, beginning.engine), beginning);
   });
 }
 
@@ -282,10 +257,9 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
                                       unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
-    const Platform platform = platform_of_process();
+    const Beginning beginning(given);
     const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
-    const bool offloads = offload_of(given);
-    result = publish(join_as_thread(platform, settings_of(given, platform), *shared, rank), offloads);
+    result = publish(join_as_thread(beginning.platform, beginning.engine, *shared, rank), beginning);
   });
 }
 
@@ -329,7 +303,7 @@ void unisono_graph_free(unisono_graph* graph) {
 unisono_result unisono_communicator_free(unisono_communicator* communicator) {
   return guarded([&] {
     const auto freed = communicator_of(communicator);
-    if (freed->number == 0) {
+    if (number_of(communicator) == freed->context->world_handle) {
       throw Error(ErrorCode::kInvalidArgument,
                   "the communicator of all ranks belongs to its context; unisono_finalize frees it");
     }
@@ -341,8 +315,8 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
     } catch (const Error&) {
       return;  // the context was closed, and its communicators with it
     }
+    if (!freed->context->release_number(freed->number)) return;  // a reset has freed it
     endpoint->engine->free_communicator(freed->number);
-    freed->context->release_number(freed->number);
   });
 }
 
@@ -409,21 +383,6 @@ unisono_result unisono_last_algorithm(const unisono_communicator* communicator, 
     const LastAlgorithm last = own->context->endpoint()->engine->last_algorithm(own->number);
     text = last.algorithm == nullptr ? nullptr : last.algorithm->name;
     chosen = last.automatic ? 1 : 0;
-  });
-}
-
-unisono_result unisono_counter(const unisono_communicator* communicator, size_t position, const char** name,
-                               uint64_t* value) {
-  return guarded([&] {
-    const char*& text = output(name, "name");
-    uint64_t& number = output(value, "value");
-    const auto own = communicator_of(communicator);
-    const bool known = position < kAllCounter.size();
-    // Past the last one too, so that an engine without counters says so.
-    const Counter counter = kAllCounter[known ? position : 0];
-    number = own->context->endpoint()->engine->counter(counter);
-    text = known ? name_of(counter) : nullptr;
-    if (!known) number = 0;
   });
 }
 

@@ -13,6 +13,7 @@ class Rbm;
 class Dmp;
 class CallQueue;
 class Communicators;
+class Ledger;
 
 /// One engine's blocks. Each block holds a reference to this and uses its neighbours through it.
 struct Blocks {
@@ -23,6 +24,7 @@ struct Blocks {
   Dmp* dmp = nullptr;
   CallQueue* calls = nullptr;
   Communicators* communicators = nullptr;
+  Ledger* ledger = nullptr;
 };
 
 }  // namespace unisono::cclo

@@ -7,6 +7,7 @@
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
 #include "engine/flight_report.hpp"
+#include "engine/ledger.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -81,6 +82,7 @@ void CallQueue::abandon(CallState& call) {
 void CallQueue::submit(CallState& call) {
   Communicator& communicator = *call.communicator;
   enter(call);
+  blocks_.ledger->count(NativeCounter::kCallsQueued);
   if (call.space != CallState::Space::kCollective) {
     begin_record(call, call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint : kRecordedLocal);
     return;
@@ -292,6 +294,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
              puts.end());
   communicator.recorder->waits_no_more(call.mark);
   communicator.recorder->end(call.mark, code == ErrorCode::kOk ? RecordedState::kEnded : RecordedState::kFailed);
+  if (code != ErrorCode::kOk) blocks_.ledger->count(NativeCounter::kCallsFailed);
   if (call.hooks && code == ErrorCode::kOk) call.hooks->after(call.received_bytes);
   call.hooks.reset();
   Record& entry = record(call.id);

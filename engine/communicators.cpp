@@ -5,6 +5,7 @@
 
 #include "engine/call_queue.hpp"
 #include "engine/consensus.hpp"
+#include "engine/ledger.hpp"
 #include "engine/program_cache.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
@@ -61,7 +62,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->timeout = settings_.timeout;
   made->segment_bytes = std::min(agreed.segment_bytes, blocks_.poe->max_payload(Lane::kData)) / 64 * 64;
   made->hardware_peers = settings_.hardware_peers;
-  made->rules = settings_.rules;
+  made->rules = rules_.find(agreed.tuning_hash);
   if (made->rules) made->tuning.rules = *made->rules;
   made->tuning.crowded = blocks_.poe->size() > usable_cores(agreed);
   made->cache = std::make_shared<ProgramCache>();
@@ -93,6 +94,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
+  blocks_.ledger->count(NativeCounter::kCommunicators);
 
   std::vector<Held> held;
   held.swap(held_);
@@ -124,6 +126,7 @@ void Communicators::free(std::uint32_t number) {
                           "communicator " + std::to_string(number) + " was freed by this rank");
   blocks_.rbm->drop(communicator);
   freed_[number] = communicator.epoch;
+  blocks_.ledger->count(NativeCounter::kCalls, communicator.recorder->begun());
   all_.erase(number);
 }
 
@@ -176,6 +179,7 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   communicator.revoked = true;
   communicator.reason = reason;
   communicator.recorder->revoked();
+  blocks_.ledger->count(NativeCounter::kRevocations);
   if (communicator.express) communicator.express->close();
   blocks_.calls->fail_all(communicator, code, reason);
   communicator.gets.clear();

@@ -12,6 +12,7 @@
 
 #include "engine/blocks.hpp"
 #include "engine/express.hpp"
+#include "engine/rule_book.hpp"
 #include "engine/state.hpp"
 #include "network/poe.hpp"
 
@@ -19,8 +20,11 @@ namespace unisono::cclo {
 
 class Communicators {
  public:
+  /// `settings` may change; what is made later is made with what they are then.
   Communicators(const Blocks& blocks, const EngineSettings& settings, Express::Watch& watch)
       : blocks_(blocks), settings_(settings), watch_(watch) {}
+  /// Rules of which members may have agreed on the hash.
+  void know(const RuleBook::Rules& rules) { rules_.add(rules); }
 
   /// See Engine::create_communicator.
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
@@ -72,7 +76,8 @@ class Communicators {
   void spill();
 
   const Blocks& blocks_;
-  EngineSettings settings_;
+  const EngineSettings& settings_;
+  RuleBook rules_;
   Express::Watch& watch_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Communicator>> all_;
   std::unordered_map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last

@@ -18,6 +18,7 @@
 #include "engine/express.hpp"
 #include "engine/flight_report.hpp"
 #include "engine/interrupt.hpp"
+#include "engine/ledger.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
@@ -136,13 +137,48 @@ class NativeEngine::Impl final : public Express::Watch {
  public:
   Impl(Poe& poe, const EngineSettings& given)
       : settings(given),
+        ledger(poe.ledger(poe.self())),
         tx(blocks, poe.size()),
         rx(blocks),
         rbm(blocks),
         dmp(blocks),
         calls(blocks),
-        communicators(blocks, given, *this) {
-    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators};
+        communicators(blocks, settings, *this) {
+    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators, &ledger};
+    communicators.know(settings.rules);
+    if (poe.orders() != nullptr) resets = poe.orders()->resets.load(std::memory_order_relaxed);
+  }
+
+  /// The settings, with what tools have asked for, as far as that is allowed.
+  EngineSettings settings_in_force() const {
+    EngineSettings now = settings;
+    const JobOrders* const orders = blocks.poe->orders();
+    if (orders == nullptr) return now;
+    const auto ordered = [&](std::uint32_t& value, const std::atomic<std::uint32_t>& order) {
+      if (const std::uint32_t given = order.load(std::memory_order_relaxed); given != 0) value = given;
+    };
+    ordered(now.eager_limit, orders->eager_limit);
+    ordered(now.segment_bytes, orders->segment_bytes);
+    ordered(now.rx_buffer_count, orders->rx_buffer_count);
+    if (const std::uint64_t timeout = orders->timeout_us.load(std::memory_order_relaxed); timeout != 0) {
+      now.timeout = std::chrono::microseconds(timeout);
+    }
+    try {
+      check_settings(now);
+    } catch (const Error&) {
+      return settings;  // what a tool of this library would not have written
+    }
+    return now;
+  }
+
+  /// Gives up all communicators if a tool has asked for that.
+  void obey() {
+    const JobOrders* const orders = blocks.poe->orders();
+    if (orders == nullptr || orders->resets.load(std::memory_order_relaxed) == resets) return;
+    resets = orders->resets.load(std::memory_order_relaxed);
+    communicators.for_each([&](Communicator& communicator) {
+      communicators.revoke(communicator, ErrorCode::kRevoked, "the job was reset by its user", true);
+    });
   }
 
   /// One round of everything. Returns whether anything was done.
@@ -157,6 +193,7 @@ class NativeEngine::Impl final : public Express::Watch {
       const Clock::time_point now = blocks.poe->now();
       if (now >= next_look || now >= calls.next_deadline()) {
         next_look = now + kLookInterval;
+        obey();
         any = calls.examine(now) || any;
       }
     }
@@ -353,6 +390,8 @@ class NativeEngine::Impl final : public Express::Watch {
 
   Blocks blocks;
   EngineSettings settings;
+  std::uint32_t resets = 0;  ///< of the job that have been obeyed
+  Ledger ledger;
   Tx tx;
   Rx rx;
   Rbm rbm;
@@ -459,12 +498,6 @@ std::uint64_t Engine::run(const CallRequest& request) {
   return result.received_bytes;
 }
 
-std::uint64_t Engine::counter(Counter /*counter*/) const {
-  throw Error(ErrorCode::kUnsupported,
-              "counters: the native engine keeps none, so that nothing is paid for them; a device does "
-              "(UNISONO_PLATFORM=rtl)");
-}
-
 namespace {
 
 [[noreturn]] void refuse_recovery() {
@@ -479,8 +512,6 @@ Agreed Engine::agree(std::uint32_t /*communicator*/, std::uint32_t /*purpose*/, 
                      std::uint64_t /*number*/, std::chrono::microseconds /*timeout*/) {
   refuse_recovery();
 }
-
-Agreement Engine::agreement(std::uint32_t /*communicator*/) const { refuse_recovery(); }
 
 std::vector<bool> Engine::gone(std::uint32_t /*communicator*/) { refuse_recovery(); }
 
@@ -513,7 +544,8 @@ Agreement NativeEngine::offer_of(const EngineSettings& settings) {
 }
 
 Agreement NativeEngine::offer() const {
-  EngineSettings within = impl_->settings;
+  const std::lock_guard lock(impl_->mutex);
+  EngineSettings within = impl_->settings_in_force();
   within.segment_bytes = std::min(within.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
   return offer_of(within);
 }
@@ -523,6 +555,47 @@ void NativeEngine::create_communicator(std::uint32_t number, std::uint16_t epoch
                                        std::uint32_t group_size) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.create(number, epoch, endpoints, agreed, group_size);
+  impl_->communicators.get(number).timeout = impl_->settings_in_force().timeout;
+}
+
+void NativeEngine::configure(const EngineSettings& settings) {
+  check_settings(settings);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->settings = settings;
+  impl_->communicators.know(settings.rules);
+}
+
+EngineSettings NativeEngine::settings() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->settings_in_force();
+}
+
+CommunicatorState NativeEngine::state(std::uint32_t number) const {
+  const std::lock_guard lock(impl_->mutex);
+  const Communicator& communicator = impl_->communicators.get(number);
+  CommunicatorState state;
+  state.number = number;
+  state.epoch = communicator.epoch;
+  state.agreed = communicator.agreed;
+  state.agreed.segment_bytes = communicator.segment_bytes;
+  state.timeout = communicator.timeout;
+  state.calls = communicator.recorder->begun();
+  state.lanes = communicator.express != nullptr;
+  state.revoked = communicator.revoked;
+  return state;
+}
+
+std::size_t NativeEngine::counters() const { return kNativeCounterNames.size(); }
+
+const char* NativeEngine::counter_name(std::size_t position) const { return kNativeCounterNames[position]; }
+
+std::uint64_t NativeEngine::counter(std::size_t position) const {
+  const std::lock_guard lock(impl_->mutex);
+  std::uint64_t value = impl_->ledger.value(position);
+  if (position == static_cast<std::size_t>(NativeCounter::kCalls)) {
+    impl_->communicators.for_each([&](const Communicator& communicator) { value += communicator.recorder->begun(); });
+  }
+  return value;
 }
 
 void NativeEngine::free_communicator(std::uint32_t number) {
@@ -687,6 +760,11 @@ void NativeEngine::revoke(std::uint32_t communicator, const std::string& reason)
   impl_->wake_waiting();
 }
 
+bool NativeEngine::recovers() const {
+  const std::lock_guard lock(impl_->mutex);
+  return !impl_->settings.hardware_peers;
+}
+
 Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uint64_t value, std::uint64_t proposal,
                            std::chrono::microseconds timeout) {
   Impl& engine = *impl_;
@@ -738,11 +816,6 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
     if (engine.communicators.find(number) == &communicator) communicator.consensus->abandon();
     throw;
   }
-}
-
-Agreement NativeEngine::agreement(std::uint32_t communicator) const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->communicators.get(communicator).agreed;
 }
 
 std::vector<bool> NativeEngine::gone(std::uint32_t communicator) {

@@ -105,6 +105,17 @@ struct LastAlgorithm {
   bool automatic = false;  ///< the user named none
 };
 
+/// A communicator as its engine sees it.
+struct CommunicatorState {
+  std::uint32_t number = 0;
+  std::uint16_t epoch = 0;
+  Agreement agreed;  ///< segments as they are on this network
+  std::chrono::microseconds timeout{0};
+  std::uint64_t calls = 0;  ///< begun on this rank
+  bool lanes = false;       ///< messages in memory that all members share
+  bool revoked = false;
+};
+
 /// What the members of a communicator that are left have agreed on.
 struct Agreed {
   std::uint64_t value = 0;   ///< the bits that the values of all have in common
@@ -151,8 +162,16 @@ class Engine {
   virtual std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
   /// The algorithm of the last collective call that has begun on a communicator.
   virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;
-  /// One of its performance counters. Throws Error(kUnsupported) from an engine that counts nothing.
-  virtual std::uint64_t counter(Counter counter) const;
+  /// What a communicator's members have agreed on, and how it is.
+  virtual CommunicatorState state(std::uint32_t communicator) const = 0;
+  /// Changes settings; communicators that are made later are made with these. Throws Error.
+  virtual void configure(const EngineSettings& settings) = 0;
+  /// Those with which the next communicator would be made.
+  virtual EngineSettings settings() const = 0;
+  /// Its performance counters: how many there are, and each by its position.
+  virtual std::size_t counters() const = 0;
+  virtual const char* counter_name(std::size_t position) const = 0;
+  virtual std::uint64_t counter(std::size_t position) const = 0;
   /// Makes progress and reports; the result stays available until `forget`.
   virtual CallResult test(CallId id) = 0;
   /// Progresses until the call has completed (in success or error); the call's own deadline ends it.
@@ -177,13 +196,13 @@ class Engine {
   /// Marks the communicator as failed on all reachable members.
   virtual void revoke(std::uint32_t communicator, const std::string& reason) = 0;
 
+  /// Whether `agree` can be used.
+  virtual bool recovers() const { return false; }
   /// Agrees with all members that are left, also on a revoked communicator: all get the same. `purpose` tells apart
   /// what agreements are for. Throws Error: kTimeout saying who has not come, kMismatchedCall if purposes differ,
   /// kUnsupported from engines that cannot.
   virtual Agreed agree(std::uint32_t communicator, std::uint32_t purpose, std::uint64_t value, std::uint64_t number,
                        std::chrono::microseconds timeout);
-  /// What the members of a communicator agreed on when it was made.
-  virtual Agreement agreement(std::uint32_t communicator) const;
   /// By rank: whether it has died or left, as far as this endpoint can see.
   virtual std::vector<bool> gone(std::uint32_t communicator);
 };
@@ -213,6 +232,12 @@ class NativeEngine final : public Engine {
   std::uint64_t run(const CallRequest& request) override;
   std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
+  CommunicatorState state(std::uint32_t communicator) const override;
+  void configure(const EngineSettings& settings) override;
+  EngineSettings settings() const override;
+  std::size_t counters() const override;
+  const char* counter_name(std::size_t position) const override;
+  std::uint64_t counter(std::size_t position) const override;
   CallResult test(CallId id) override;
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
   bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;
@@ -221,9 +246,9 @@ class NativeEngine final : public Engine {
   void forget(CallId id) override;
   void progress() override;
   void revoke(std::uint32_t communicator, const std::string& reason) override;
+  bool recovers() const override;
   Agreed agree(std::uint32_t communicator, std::uint32_t purpose, std::uint64_t value, std::uint64_t number,
                std::chrono::microseconds timeout) override;
-  Agreement agreement(std::uint32_t communicator) const override;
   std::vector<bool> gone(std::uint32_t communicator) override;
 
  private:

@@ -322,7 +322,7 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
 std::vector<ObservedEndpoint> endpoints_of(const Poe& poe) {
   std::vector<ObservedEndpoint> endpoints;
   for (std::uint32_t endpoint = 0; endpoint < poe.size(); ++endpoint) {
-    endpoints.push_back({poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint)});
+    endpoints.push_back({poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint), poe.ledger(endpoint)});
   }
   return endpoints;
 }
@@ -348,6 +348,31 @@ std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chron
     }
     text += endpoint.name + "\t" + endpoint.condition + "\t" + std::to_string(communicators) + "\t" +
             std::to_string(calls) + "\t" + doing + "\n";
+  }
+  return text;
+}
+
+std::string counters_table(std::span<const ObservedEndpoint> endpoints) {
+  std::string text;
+  for (std::size_t position = 0; position < kNativeCounterNames.size(); ++position) {
+    text += kNativeCounterNames[position];
+    for (const ObservedEndpoint& endpoint : endpoints) {
+      if (endpoint.ledger == nullptr) {
+        text += "\t-";
+        continue;
+      }
+      std::uint64_t value = endpoint.ledger->counters[position].load(std::memory_order_relaxed);
+      if (position == static_cast<std::size_t>(NativeCounter::kCalls)) {
+        for (std::uint32_t i = 0; endpoint.records != nullptr && i < kRecordedCommunicators; ++i) {
+          const CommunicatorRecord& record = endpoint.records[i];
+          if (record.identity.load(std::memory_order_acquire) != 0) {
+            value += record.begun.load(std::memory_order_relaxed);
+          }
+        }
+      }
+      text += "\t" + std::to_string(value);
+    }
+    text += "\n";
   }
   return text;
 }

@@ -18,6 +18,7 @@ struct ObservedEndpoint {
   std::string name;                             ///< "pid 4711"
   std::string condition;                        ///< "stopped by a signal", "has left", ...; empty: nothing special
   const CommunicatorRecord* records = nullptr;  ///< kRecordedCommunicators; null: out of sight
+  const EngineLedger* ledger = nullptr;         ///< null: out of sight
 };
 
 enum class ReportDetail : std::uint8_t {
@@ -37,6 +38,10 @@ std::string flight_report(const Poe& poe, ReportDetail detail);
 
 /// A line for each endpoint, its fields apart by tabs: name, condition, communicators, calls begun, what it does now.
 std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chrono::steady_clock::time_point now);
+
+/// A line for each counter, its fields apart by tabs: name, then the value of each endpoint, "-" where it is out of
+/// sight.
+std::string counters_table(std::span<const ObservedEndpoint> endpoints);
 
 /// Writes the report of the job, with its history, to where the environment's UNISONO_DUMP says: "stderr", or a file,
 /// to whose name a dot and the endpoint's number are added. Does nothing if it says nothing.

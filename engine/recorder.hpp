@@ -70,6 +70,8 @@ class CallRecorder {
             std::span<const std::uint32_t> awaited);
   /// It does no longer.
   void waits_no_more(const RecordMark& mark);
+  /// Calls begun so far.
+  std::uint64_t begun() const { return record_->begun.load(std::memory_order_relaxed); }
   void revoked() { record_->revoked.store(1, std::memory_order_relaxed); }
 
  private:

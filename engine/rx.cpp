@@ -8,6 +8,7 @@
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"
 #include "engine/dmp.hpp"
+#include "engine/ledger.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -69,6 +70,11 @@ void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {
   accept(*communicator, incoming);
 }
 
+void Rx::count(const Incoming& incoming) {
+  blocks_.ledger->count(NativeCounter::kSegmentsReceived);
+  blocks_.ledger->count(NativeCounter::kBytesReceived, incoming.payload.size());
+}
+
 void Rx::accept(Communicator& communicator, const Incoming& incoming) {
   const Header& header = incoming.header;
   const std::uint32_t peer = header.source;
@@ -81,9 +87,11 @@ void Rx::accept(Communicator& communicator, const Incoming& incoming) {
   try {
     switch (header.type) {
       case MessageType::kEager:
+        count(incoming);
         blocks_.rbm->on_eager(communicator, peer, incoming);
         break;
       case MessageType::kWrite:
+        count(incoming);
         if (header.token_slot == kWindowSlot) {
           on_put(communicator, peer, incoming);
         } else {

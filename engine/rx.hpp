@@ -23,6 +23,7 @@ class Rx {
 
  private:
   void dispatch(std::uint32_t endpoint, const Incoming& incoming);
+  void count(const Incoming& incoming);
   void on_control(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void on_put(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);

@@ -9,6 +9,7 @@
 
 #include "core/generated/spec.hpp"
 #include "network/flight_record.hpp"
+#include "network/ledger.hpp"
 
 namespace unisono {
 
@@ -80,6 +81,10 @@ class Poe {
   /// The flight records of an endpoint, kRecordedCommunicators; null if they cannot be read from here. Those of `self`
   /// are written by its engine.
   virtual CommunicatorRecord* records(std::uint32_t /*endpoint*/) const { return nullptr; }
+  /// The counters of an endpoint, likewise.
+  virtual EngineLedger* ledger(std::uint32_t /*endpoint*/) const { return nullptr; }
+  /// What tools ask of the job; null if they have no way to.
+  virtual const JobOrders* orders() const { return nullptr; }
 };
 
 }  // namespace unisono

@@ -58,7 +58,10 @@ void wake_or_order(EndpointBlock& peer, std::uint32_t word) {
 }
 
 Parking::Parking(const Segment& segment, std::uint32_t self)
-    : segment_(segment), block_(segment.endpoint(self)), size_(segment.size()) {}
+    : segment_(segment),
+      block_(segment.endpoint(self)),
+      size_(segment.size()),
+      shown_sleeps_(segment.ledger(self).counters[static_cast<std::size_t>(NativeCounter::kSleeps)]) {}
 
 void Parking::join() {
   block_.thread.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);
@@ -97,6 +100,7 @@ Parking::Intention::~Intention() {
 
 Parking::Slept Parking::sleep(Clock::time_point deadline, const Intention& intention) {
   ++counters_.sleeps;
+  shown_sleeps_.store(counters_.sleeps, std::memory_order_relaxed);
   const Clock::time_point now = Clock::now();
   if (now >= deadline) return Slept::kWoken;
   const bool until_deadline = deadline - now < policy_.look;

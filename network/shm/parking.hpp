@@ -193,6 +193,7 @@ class Parking {
   bool crowded_ = true;             ///< more endpoints than cores, as far as known
   Policy policy_;
   Counters counters_;
+  std::atomic<std::uint64_t>& shown_sleeps_;  ///< for others to see
 };
 
 }  // namespace unisono::shm

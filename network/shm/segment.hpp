@@ -7,6 +7,8 @@
 //   ReceiveCursors [sender][receiver]      how far the receiver has consumed; one line, written by the receiver
 //   rings          [receiver][sender]      a data ring and a control ring, bytes
 //   CommunicatorRecord [endpoint][record]  flight records (network/flight_record.hpp)
+//   EngineLedger   [endpoint]              counters (network/ledger.hpp)
+//   JobOrders                              what tools ask of the job
 //   arenas         [endpoint]              memory that the endpoint hands out: buffers and lanes (arena.hpp)
 //
 // Fresh memory reads as zero, and zero is the initial state of every cursor and block, so a ring that
@@ -22,6 +24,7 @@
 #include <vector>
 
 #include "network/flight_record.hpp"
+#include "network/ledger.hpp"
 #include "network/poe.hpp"
 
 namespace unisono::shm {
@@ -29,7 +32,7 @@ namespace unisono::shm {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLanes = 2;
 inline constexpr std::uint64_t kSegmentMagic = 0x544e454d47455355;  ///< "USEGMENT" in memory order
-inline constexpr std::uint32_t kSegmentVersion = 3;
+inline constexpr std::uint32_t kSegmentVersion = 4;
 inline constexpr std::uint32_t kMaxEndpoints = 1024;
 
 /// Position of a lane in the pairs of a cursor line.
@@ -147,6 +150,8 @@ class Segment {
 
   /// The kRecordedCommunicators flight records of an endpoint.
   CommunicatorRecord* records(std::uint32_t endpoint) const;
+  EngineLedger& ledger(std::uint32_t endpoint) const;
+  JobOrders& orders() const;
 
   /// First byte of an endpoint's arena, at a multiple of kArenaAlignment.
   std::byte* arena(std::uint32_t endpoint) const;

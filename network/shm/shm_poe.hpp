@@ -78,6 +78,8 @@ class ShmPoe final : public Poe {
   std::string describe(std::uint32_t peer) const override;
   std::string condition(std::uint32_t peer) const override;
   CommunicatorRecord* records(std::uint32_t endpoint) const override { return segment_->records(endpoint); }
+  EngineLedger* ledger(std::uint32_t endpoint) const override { return &segment_->ledger(endpoint); }
+  const JobOrders* orders() const override { return &segment_->orders(); }
 
   ShmPoe* shared_memory() override { return this; }
   const std::shared_ptr<Segment>& segment() const { return segment_; }

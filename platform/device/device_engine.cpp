@@ -13,6 +13,7 @@
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/program_cache.hpp"
+#include "engine/rule_book.hpp"
 #include "engine/state.hpp"
 #include "platform/device/hosts.hpp"
 #include "platform/device/registers.hpp"
@@ -177,6 +178,7 @@ class DeviceEngine::Impl {
     cclo::Communicator state;
     std::uint32_t position = 0;
     std::uint32_t changes = 0;    ///< of the place, as the device counts them
+    std::uint64_t calls = 0;      ///< submitted so far
     std::uint32_t on_device = 0;  ///< calls that the device has not ended
     LastAlgorithm last;
     std::shared_ptr<Image> window;  ///< memory that peers reach, in place of the host's
@@ -228,6 +230,7 @@ class DeviceEngine::Impl {
       }
     }
     options.settings = within_limits(options.settings, capability);
+    rules.add(options.settings.rules);
     const EngineSettings& settings = options.settings;
     device->write(exchange::kEagerLimit, settings.eager_limit);
     device->write(exchange::kSegmentBytes, settings.segment_bytes);
@@ -344,7 +347,7 @@ class DeviceEngine::Impl {
     state.capability = decode_capability({agreed.capability});
     state.timeout = options.settings.timeout;
     state.segment_bytes = agreed.segment_bytes / 64 * 64;
-    state.rules = options.settings.rules;
+    state.rules = rules.find(agreed.tuning_hash);
     if (state.rules) state.tuning.rules = *state.rules;
     state.cache = std::make_shared<cclo::ProgramCache>();
     for (const std::uint32_t endpoint : endpoints) state.peers.emplace_back().endpoint = endpoint;
@@ -587,6 +590,7 @@ class DeviceEngine::Impl {
     check_size(*made);
     made->id = ++last_id;
     made->automatic = request.algorithm == -1;
+    ++on.calls;
     made->hooks = request.hooks;
     made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
     made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
@@ -1125,6 +1129,8 @@ class DeviceEngine::Impl {
   std::array<Loaded, kLoadedPrograms> loaded;
   std::uint64_t programs_called = 0;
 
+  cclo::RuleBook rules;
+
   std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
   Clock::time_point next_look{};
   mutable TurnLock turns;
@@ -1210,7 +1216,10 @@ void DeviceEngine::pass(microseconds at_most) {
   impl_->pass(at_most);
 }
 
-Agreement DeviceEngine::offer() const { return offer_of(impl_->capability, impl_->options.settings); }
+Agreement DeviceEngine::offer() const {
+  const std::lock_guard lock(impl_->turns);
+  return offer_of(impl_->capability, impl_->options.settings);
+}
 
 void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
                                        std::span<const std::uint32_t> endpoints, const Agreement& agreed,
@@ -1260,7 +1269,38 @@ LastAlgorithm DeviceEngine::last_algorithm(std::uint32_t communicator) const {
   return impl_->group(communicator).last;
 }
 
-std::uint64_t DeviceEngine::counter(Counter counter) const {
+CommunicatorState DeviceEngine::state(std::uint32_t communicator) const {
+  const std::lock_guard lock(impl_->turns);
+  const Impl::Group& of = impl_->group(communicator);
+  CommunicatorState state;
+  state.number = of.state.number;
+  state.epoch = of.state.epoch;
+  state.agreed = of.state.agreed;
+  state.agreed.segment_bytes = of.state.segment_bytes;
+  state.timeout = of.state.timeout;
+  state.calls = of.calls;
+  state.revoked = of.state.revoked;
+  return state;
+}
+
+void DeviceEngine::configure(const EngineSettings& settings) {
+  NativeEngine::offer_of(settings);  // refuses what no engine takes
+  const std::lock_guard lock(impl_->turns);
+  impl_->options.settings = within_limits(settings, impl_->capability);
+  impl_->rules.add(settings.rules);
+}
+
+EngineSettings DeviceEngine::settings() const {
+  const std::lock_guard lock(impl_->turns);
+  return impl_->options.settings;
+}
+
+std::size_t DeviceEngine::counters() const { return kAllCounter.size(); }
+
+const char* DeviceEngine::counter_name(std::size_t position) const { return name_of(kAllCounter[position]); }
+
+std::uint64_t DeviceEngine::counter(std::size_t position) const {
+  const Counter counter = kAllCounter[position];
   const std::lock_guard lock(impl_->turns);
   // The read of the lower half keeps the upper one as it was.
   const std::uint32_t at = exchange::kCounters + 8 * static_cast<std::uint32_t>(counter);

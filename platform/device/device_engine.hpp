@@ -83,7 +83,12 @@ class DeviceEngine final : public Engine {
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
-  std::uint64_t counter(Counter counter) const override;
+  CommunicatorState state(std::uint32_t communicator) const override;
+  void configure(const EngineSettings& settings) override;
+  EngineSettings settings() const override;
+  std::size_t counters() const override;
+  const char* counter_name(std::size_t position) const override;
+  std::uint64_t counter(std::size_t position) const override;
   CallResult test(CallId id) override;
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
   bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;

@@ -383,6 +383,15 @@ class Communicator {
     return {name == nullptr ? std::nullopt : std::optional<std::string>(name), automatic != 0};
   }
 
+  nb::tuple state() const {
+    unisono_communicator_state now{};
+    now.struct_size = sizeof now;
+    without_gil([&] { return unisono_communicator_describe(handle_, &now); });
+    return nb::make_tuple(now.number, now.epoch, now.group_size, now.eager_limit, now.segment_bytes,
+                          now.rx_buffer_count, now.timeout_seconds, now.capability, now.calls, now.lanes != 0,
+                          now.revoked != 0);
+  }
+
   std::vector<std::pair<std::string, std::uint64_t>> counters() const {
     std::vector<std::pair<std::string, std::uint64_t>> values;
     for (;;) {
@@ -555,6 +564,23 @@ class Allocation {
   void* memory_ = nullptr;
 };
 
+/// Lanes and offload are 1 for on, -1 for off, 0 for what they are.
+unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
+                             double timeout, int lanes, int offload, int determinism,
+                             const std::optional<std::string>& algorithms) {
+  unisono_settings settings{};
+  settings.struct_size = sizeof settings;
+  settings.eager_limit = eager_limit;
+  settings.segment_bytes = segment_bytes;
+  settings.rx_buffer_count = rx_buffer_count;
+  settings.timeout_seconds = timeout;
+  settings.without_lanes = -lanes;
+  settings.offload = offload;
+  settings.determinism = determinism;
+  settings.algorithms = algorithms ? algorithms->c_str() : nullptr;
+  return settings;
+}
+
 class Context {
  public:
   explicit Context(unisono_context* handle) : handle_(handle) {}
@@ -572,6 +598,22 @@ class Context {
     const char* text = nullptr;
     check(unisono_dump(handle_, history ? UNISONO_DUMP_HISTORY : UNISONO_DUMP_NOW, &text));
     return text;
+  }
+  void configure(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
+                 int lanes, int offload, int determinism, const std::optional<std::string>& algorithms) const {
+    const unisono_settings settings =
+        settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism, algorithms);
+    without_gil([&] { return unisono_configure(handle_, &settings); });
+  }
+  nb::tuple settings() const {
+    unisono_settings now{};
+    now.struct_size = sizeof now;
+    without_gil([&] { return unisono_settings_now(handle_, &now); });
+    return nb::make_tuple(now.eager_limit, now.segment_bytes, now.rx_buffer_count, now.timeout_seconds,
+                          now.without_lanes<0, now.offload> 0, now.determinism, std::string(now.algorithms));
+  }
+  void reset() const {
+    without_gil([&] { return unisono_reset(handle_); });
   }
   void close() const {
     Outcome outcome;
@@ -595,12 +637,6 @@ struct ThreadJob {
   ~ThreadJob() { unisono_thread_job_free(handle); }
   unisono_thread_job* handle = nullptr;
 };
-
-unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
-                             double timeout, bool lanes, bool offload, int determinism) {
-  return {sizeof(unisono_settings), eager_limit, segment_bytes, rx_buffer_count, timeout, lanes ? 0 : 1,
-          offload ? 1 : 0,          determinism};
-}
 
 /// Runs a joining function without the GIL.
 template <class Join>
@@ -691,6 +727,7 @@ void bind_calls(nb::module_& module) {
       .def("group_begin", &Communicator::group_begin, "Begins a group of calls of this thread.")
       .def("group_end", &Communicator::group_end, "Submits the calls of the group.")
       .def("counters", &Communicator::counters)
+      .def("state", &Communicator::state)
       .def("window", &Communicator::window, "buffer"_a.none())
       .def(
           "start",
@@ -737,6 +774,10 @@ void bind_calls(nb::module_& module) {
       .def("allocate", &Context::allocate, "bytes"_a)
       .def_prop_ro("world", &Context::world)
       .def("dump", &Context::dump, "history"_a)
+      .def("configure", &Context::configure, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
+           "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none())
+      .def("settings", &Context::settings)
+      .def("reset", &Context::reset)
       .def("close", &Context::close);
   module.def(
       "dump_process",
@@ -751,23 +792,38 @@ void bind_calls(nb::module_& module) {
   module.def(
       "init",
       [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
-         bool lanes, bool offload, int determinism) {
+         int lanes, int offload, int determinism, const std::optional<std::string>& algorithms) {
         const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism);
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism, algorithms);
         return joined([&](unisono_context** context) { return unisono_init(&settings, context); });
       },
-      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a, "determinism"_a);
+      "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a, "determinism"_a,
+      "algorithms"_a.none());
   module.def(
       "thread_context",
       [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,
-         std::uint32_t rx_buffer_count, double timeout, bool lanes, bool offload, int determinism) {
+         std::uint32_t rx_buffer_count, double timeout, int lanes, int offload, int determinism,
+         const std::optional<std::string>& algorithms) {
         const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism);
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism, algorithms);
         return joined(
             [&](unisono_context** context) { return unisono_thread_context(job.handle, rank, &settings, context); });
       },
       "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a,
-      "determinism"_a);
+      "determinism"_a, "algorithms"_a.none());
+  module.def(
+      "process_configure",
+      [](std::uint32_t pid, std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
+         double timeout) {
+        const unisono_settings settings =
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, 0, 0, 0, std::nullopt);
+        check(unisono_process_configure(pid, &settings));
+      },
+      "pid"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
+      "What the communicators of a process's jobs are made with from now on.");
+  module.def(
+      "process_reset", [](std::uint32_t pid) { check(unisono_process_reset(pid)); }, "pid"_a,
+      "Has a process's jobs give up their communicators.");
 
   module.def("version", [] { return unisono_version(); });
   module.def(

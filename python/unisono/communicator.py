@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._arrays import Array, allocated_array, datatype_of, empty_beside, readable, writable
-from ._spec import Collective, Datatype, Func
+from ._spec import Capability, Collective, Datatype, Func
 from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
 from .graph import Graph
 from .operator import Operator
@@ -248,6 +248,22 @@ class LastAlgorithm(NamedTuple):
     automatic: bool  #: the call named none
 
 
+class CommunicatorState(NamedTuple):
+    """What the members of a communicator agreed on when it was made, and how it is now."""
+
+    number: int  #: of the communicator, equal on all members
+    epoch: int
+    group_size: int  #: ranks of a group for two-level algorithms; 0: one level
+    eager_limit: int  #: bytes of the largest message that is sent at once
+    segment_bytes: int  #: bytes of the largest segment
+    rx_buffer_count: int  #: receive buffers for each peer
+    timeout: float  #: default deadline of calls on this rank, seconds
+    capability: Capability  #: what all its engines can do
+    calls: int  #: begun by this rank
+    lanes: bool  #: its calls go over memory that all members share
+    revoked: bool  #: it has failed
+
+
 class Communicator:
     """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
 
@@ -334,11 +350,20 @@ class Communicator:
         """The algorithm of the last collective call that this rank has begun here."""
         return LastAlgorithm(*self._core.last_algorithm())
 
+    @property
+    def state(self) -> CommunicatorState:
+        """What the members agreed on, and how the communicator is now. Not collective."""
+        number, epoch, group, eager, segment, buffers, timeout, word, calls, lanes, revoked = self._core.state()
+        capability = Capability.decode(word.to_bytes(Capability.BYTES, "little"))
+        return CommunicatorState(
+            number, epoch, group, eager, segment, buffers, timeout, capability, calls, lanes, revoked
+        )
+
     def counters(self) -> dict[str, int]:
         """The performance counters of the engine that carries out the calls of this communicator, by name.
 
-        They count from power-up, and are read one after the other. Raises `UnsupportedError` where the engine has none:
-        devices have them, the native engine has not.
+        They are read one after the other. Devices count from power-up, the native engine since it joined the job, and
+        other things (docs/housekeeping.md#counters).
         """
         return dict(self._core.counters())
 

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Generic, Literal, SupportsIndex, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,80 @@ from .errors import InvalidArgumentError, RevokedError, WrongProcessError
 T = TypeVar("T")
 
 _open: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+#: What bits of results may depend on, as `init` takes it.
+Determinism = Literal["fast", "run_stable", "size_stable", "placement_stable"]
+
+
+class ContextSettings(TypedDict, total=False):
+    """Settings of a context, as keyword arguments. What is not given is the default, or stays as it is.
+
+    `eager_limit`: bytes of the largest eager message, `segment_bytes`: of the largest segment, `rx_buffer_count`:
+    receive buffers for each peer, `timeout`: default deadline of a call in seconds; of each, 0 means not given, and
+    communicators use the least of all members' values. `lanes=False` on some rank: all calls go through messages, even
+    where ranks share memory; for tests and comparisons. `offload`: a thread of the context makes progress on calls in
+    flight while the program computes (docs/offload.md); not given, as UNISONO_OFFLOAD says. Alike on all ranks are
+    `determinism`, what bits of results may depend on (docs/determinism.md), and `algorithms`, which are to be used, as
+    in "allreduce=ring,bcast=binomial:64K-" (docs/tuning.md); not given, or None, as UNISONO_DETERMINISM and
+    UNISONO_ALGORITHM say.
+    """
+
+    eager_limit: int
+    segment_bytes: int
+    rx_buffer_count: int
+    timeout: float
+    lanes: bool
+    offload: bool
+    determinism: Determinism | None
+    algorithms: str | None
+
+
+class Settings(NamedTuple):
+    """The settings of a context in force; see `ContextSettings`."""
+
+    eager_limit: int
+    segment_bytes: int
+    rx_buffer_count: int
+    timeout: float
+    lanes: bool
+    offload: bool
+    determinism: Determinism
+    algorithms: str
+
+
+_MODES: tuple[Determinism, ...] = get_args(Determinism)
+
+
+def _settings(given: ContextSettings) -> tuple[int, int, int, float, int, int, int, str | None]:
+    """The settings, if they can be handed on; what they may be is for the library to say."""
+    if unknown := given.keys() - ContextSettings.__annotations__.keys():
+        raise TypeError(
+            f"{', '.join(sorted(unknown))} is no setting; settings are {', '.join(ContextSettings.__annotations__)}"
+        )
+    sizes = []
+    for name in ("eager_limit", "segment_bytes", "rx_buffer_count"):
+        value: Any = given.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
+            raise InvalidArgumentError(f"{name} is {value!r}; allowed are integers from 0 (default) to {(1 << 32) - 1}")
+        sizes.append(value)
+    seconds: Any = given.get("timeout", 0.0)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidArgumentError(f"timeout is {seconds!r}; pass a number of seconds, 0 for the default")
+    switches = []
+    for name in ("lanes", "offload"):
+        switch: Any = given.get(name)
+        if name in given and not isinstance(switch, bool):
+            raise InvalidArgumentError(f"{name} is {switch!r}; allowed are True and False")
+        switches.append(0 if name not in given else 1 if switch else -1)
+    determinism = given.get("determinism")
+    if determinism is not None and determinism not in _MODES:
+        raise InvalidArgumentError(f"determinism is {determinism!r}; allowed are {', '.join(_MODES)}, or None")
+    mode = 0 if determinism is None else 1 + _MODES.index(determinism)
+    algorithms: Any = given.get("algorithms")
+    if algorithms is not None and not isinstance(algorithms, str):
+        raise InvalidArgumentError(f"algorithms is {algorithms!r}; pass a text such as 'allreduce=ring', or None")
+    return sizes[0], sizes[1], sizes[2], float(seconds), switches[0], switches[1], mode, algorithms
 
 
 class Context:
@@ -49,9 +123,34 @@ class Context:
 
         Ranks that are stuck or stopped are told of, too. Not collective.
         """
+        return self._living("dump").dump(history)
+
+    @property
+    def settings(self) -> Settings:
+        """What this rank would offer for the next communicator."""
+        eager, segment, buffers, timeout, lanes, offload, mode, algorithms = self._living("settings").settings()
+        return Settings(eager, segment, buffers, timeout, lanes, offload, _MODES[mode - 1], algorithms)
+
+    def configure(self, **settings: Unpack[ContextSettings]) -> None:
+        """Changes settings; what is not given stays. They act on communicators that are made from then on.
+
+        Not collective, but what must be alike on all ranks must be so when they make a communicator
+        (docs/housekeeping.md).
+        """
+        self._living("configure").configure(*_settings(settings))
+
+    def reset(self) -> None:
+        """Gives up all communicators and makes `world` anew, with the settings of now. Collective, also after errors.
+
+        Calls in flight end with `RevokedError`. Raises `PeerDeadError` if a rank has died or left (`shrink` then makes
+        a communicator of the others).
+        """
+        self._living("reset").reset()
+
+    def _living(self, what: str) -> _core.Context:
         if self._core is None:
-            raise WrongProcessError("dump: the context was closed")
-        return self._core.dump(history)
+            raise WrongProcessError(f"{what}: the context was closed")
+        return self._core
 
     def close(self) -> None:
         """Leaves the job. Does nothing the second time."""
@@ -80,86 +179,23 @@ def _close_all() -> None:
             continue  # of the process that forked this one
 
 
-#: What bits of results may depend on, as `init` takes it.
-Determinism = Literal["fast", "run_stable", "size_stable", "placement_stable"]
-
-
-def _settings(
-    eager_limit: int,
-    segment_bytes: int,
-    rx_buffer_count: int,
-    timeout: float,
-    lanes: bool,
-    offload: bool,
-    determinism: Determinism | None,
-) -> tuple[int, int, int, float, bool, bool, int]:
-    """The settings, if they can be handed on; what they may be is for the library to say."""
-    sizes: dict[str, Any] = {
-        "eager_limit": eager_limit,
-        "segment_bytes": segment_bytes,
-        "rx_buffer_count": rx_buffer_count,
-    }
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-            raise InvalidArgumentError(f"{name} is {value!r}; allowed are integers from 0 (default) to {(1 << 32) - 1}")
-    seconds: Any = timeout
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise InvalidArgumentError(f"timeout is {timeout!r}; pass a number of seconds, 0 for the default")
-    switches: dict[str, Any] = {"lanes": lanes, "offload": offload}
-    for name, value in switches.items():
-        if not isinstance(value, bool):
-            raise InvalidArgumentError(f"{name} is {value!r}; allowed are True and False")
-    modes = get_args(Determinism)
-    if determinism is not None and determinism not in modes:
-        raise InvalidArgumentError(f"determinism is {determinism!r}; allowed are {', '.join(modes)}, or None")
-    mode = 0 if determinism is None else 1 + modes.index(determinism)
-    return eager_limit, segment_bytes, rx_buffer_count, float(timeout), lanes, offload, mode
-
-
-def init(
-    *,
-    eager_limit: int = 0,
-    segment_bytes: int = 0,
-    rx_buffer_count: int = 0,
-    timeout: float = 0.0,
-    lanes: bool = True,
-    offload: bool = False,
-    determinism: Determinism | None = None,
-) -> Context:
+def init(**settings: Unpack[ContextSettings]) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
-    Sizes are bytes, `timeout` (default deadline of a call) seconds; 0 means the default. Communicators use the
-    least of all members' values. Without `lanes` on some rank, all calls go through messages, even where ranks share
-    memory: for tests and comparisons. With `offload`, or UNISONO_OFFLOAD=1 in the environment, a thread of the context
-    makes progress on calls in flight while the program computes (docs/offload.md). `determinism` says what bits of
-    results may depend on, alike on all ranks (docs/determinism.md); None: as UNISONO_DETERMINISM in the environment
-    says, or run_stable. Raises `BootstrapError` saying who has not come.
+    Settings: see `ContextSettings`. Raises `BootstrapError` saying who has not come.
     """
-    return Context(
-        _core.init(*_settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism))
-    )
+    return Context(_core.init(*_settings(settings)))
 
 
 class ThreadJob(Generic[T]):
     """A job whose ranks are threads of this process: for tests, and to try things out."""
 
-    def __init__(
-        self,
-        size: int,
-        *,
-        eager_limit: int = 0,
-        segment_bytes: int = 0,
-        rx_buffer_count: int = 0,
-        timeout: float = 0.0,
-        lanes: bool = True,
-        offload: bool = False,
-        determinism: Determinism | None = None,
-    ) -> None:
+    def __init__(self, size: int, **settings: Unpack[ContextSettings]) -> None:
         ranks: Any = size
         if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= 4096:
             raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to 4096")
         self.size = size
-        self._settings = _settings(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism)
+        self._settings = _settings(settings)
 
     def run(self, function: Callable[[Communicator], T]) -> list[T]:
         """Calls `function(world)` on every rank, and returns the results by rank.
@@ -196,4 +232,4 @@ class ThreadJob(Generic[T]):
         return results  # type: ignore[return-value]  # no rank raised, so every entry was set
 
 
-__all__ = ["Context", "ThreadJob", "init"]
+__all__ = ["Context", "ContextSettings", "Settings", "ThreadJob", "init"]

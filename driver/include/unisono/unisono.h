@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 1
+#define UNISONO_ABI_MINOR 2
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -138,6 +138,8 @@ typedef struct {
                                flight. So does UNISONO_OFFLOAD=1 in the environment. Each rank decides for itself */
   int determinism;          /* what bits of results may depend on: UNISONO_FAST ... (docs/determinism.md); equal on all
                                ranks, or the job does not form. 0: what UNISONO_DETERMINISM says */
+  const char* algorithms;   /* algorithms that are to be used, as UNISONO_ALGORITHM has them (docs/tuning.md#pinning);
+                               equal on all ranks. Null: what that says */
 } unisono_settings;
 
 /* Arguments of a call. struct_size must be sizeof(the struct); unused fields are zero. Buffers must
@@ -291,20 +293,63 @@ UNISONO_API unisono_result unisono_failed(unisono_communicator* communicator, ui
 UNISONO_API unisono_result unisono_last_algorithm(const unisono_communicator* communicator, const char** name,
                                                   int* automatic);
 /* A performance counter of the engine that carries out the communicator's calls, by its position: 0, 1, ... *name is
- * null beyond the last one; else it lives for ever (docs/reference/spec.md#counter). Engines without counters answer
- * unsupported: this library's own has none. Not collective. */
+ * null beyond the last one; else it lives for ever. Devices and this library's own engine count different things
+ * (docs/housekeeping.md#counters). Not collective. */
 UNISONO_API unisono_result unisono_counter(const unisono_communicator* communicator, size_t position, const char** name,
                                            uint64_t* value);
 /* What the ranks of a job are doing, in words: for each communicator a line for each rank, the calls that differ, and
  * who waits for whom. It reads the flight records that the ranks keep in their shared memory, so ranks that are stuck
  * or stopped are told of, too. UNISONO_DUMP_HISTORY adds the last calls of each rank; UNISONO_DUMP_TABLE gives a line
- * for each rank, with fields apart by tabs: name, condition, communicators, calls begun, what it does now. *text is
- * valid until the thread's next dump. Not collective. */
-enum { UNISONO_DUMP_NOW = 0, UNISONO_DUMP_HISTORY = 1, UNISONO_DUMP_TABLE = 2 };
+ * for each rank, with fields apart by tabs: name, condition, communicators, calls begun, what it does now;
+ * UNISONO_DUMP_COUNTERS one for each counter of the native engine: name, and the value of each rank. *text is valid
+ * until the thread's next dump. Not collective. */
+enum { UNISONO_DUMP_NOW = 0, UNISONO_DUMP_HISTORY = 1, UNISONO_DUMP_TABLE = 2, UNISONO_DUMP_COUNTERS = 3 };
 UNISONO_API unisono_result unisono_dump(const unisono_context* context, int what, const char** text);
 /* The same of the jobs of another process of the same user, which need not answer. In a table, a line "job", tab, and
  * the inode of its memory goes before the lines of each. */
 UNISONO_API unisono_result unisono_dump_process(uint32_t pid, int what, const char** text);
+
+/* Housekeeping (docs/housekeeping.md).
+ *
+ * unisono_configure changes settings of a context; fields that are zero, or null, stay as they are. without_lanes -1
+ * allows lanes again, offload -1 ends progress by a thread. Sizes, deadline, lanes, determinism and algorithms are
+ * those of communicators that are made from then on, whose members agree on them as ever: unisono_dup makes one like
+ * another with the settings of now. Not collective, but what must be equal on all ranks must be so when they make a
+ * communicator. unisono_settings_now gives what such a communicator would be offered by this rank; no field is zero,
+ * and *algorithms is valid until the thread's next call of it. */
+UNISONO_API unisono_result unisono_configure(unisono_context* context, const unisono_settings* settings);
+UNISONO_API unisono_result unisono_settings_now(const unisono_context* context, unisono_settings* settings);
+/* What a communicator is like: what its members agreed on when it was made, and how it is now. struct_size must be
+ * sizeof(the struct). Not collective. */
+typedef struct {
+  size_t struct_size;
+  uint32_t number; /* of the communicator, equal on all members */
+  uint32_t epoch;
+  uint32_t rank;
+  uint32_t size;
+  uint32_t group_size;    /* ranks of a group for two-level algorithms; 0: one level */
+  uint32_t eager_limit;   /* bytes of the largest message that is sent at once */
+  uint32_t segment_bytes; /* bytes of the largest segment */
+  uint32_t rx_buffer_count;
+  double timeout_seconds; /* default deadline of its calls on this rank */
+  uint64_t capability;    /* what all its engines can do: docs/reference/spec.md#capability */
+  uint64_t calls;         /* begun by this rank */
+  int lanes;              /* 1: its calls go over memory that all members share */
+  int revoked;            /* 1: it has failed */
+} unisono_communicator_state;
+UNISONO_API unisono_result unisono_communicator_describe(const unisono_communicator* communicator,
+                                                         unisono_communicator_state* state);
+/* A soft reset, collective over the job, also after errors: calls in flight end (revoked), all communicators but the
+ * world are given up, and the world is made anew, with the settings of now; its handle stays. Windows are unbound. If a
+ * rank has died or left the error is peer_dead, and unisono_shrink helps. No other thread may make communicators
+ * meanwhile. The native engine has it; others answer unsupported. */
+UNISONO_API unisono_result unisono_reset(unisono_context* context);
+/* The same from outside, for the jobs of another process of the same user. Of settings, sizes and the deadline can be
+ * set. A reset only gives up all communicators: the ranks' calls end with revoked, now or when they call next, and what
+ * follows is the program's to say, for instance unisono_reset. */
+UNISONO_API unisono_result unisono_process_configure(uint32_t pid, const unisono_settings* settings);
+UNISONO_API unisono_result unisono_process_reset(uint32_t pid);
+
 /* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 

@@ -497,8 +497,15 @@ class Communicator {
     detail::check(unisono_last_algorithm(handle_.get(), &name, &automatic));
     return {name == nullptr ? std::string_view{} : std::string_view{name}, automatic != 0};
   }
-  /// The counters of the engine that carries out the calls of this communicator. Throws Error(unsupported) where it has
-  /// none. They are read one after the other, each exact when it is read.
+  /// What its members agreed on when it was made, and how it is now.
+  unisono_communicator_state state() const {
+    unisono_communicator_state now{};
+    now.struct_size = sizeof now;
+    detail::check(unisono_communicator_describe(handle_.get(), &now));
+    return now;
+  }
+  /// The counters of the engine that carries out the calls of this communicator (docs/housekeeping.md#counters). They
+  /// are read one after the other, each exact when it is read.
   std::vector<CounterValue> counters() const {
     std::vector<CounterValue> values;
     for (;;) {
@@ -1208,6 +1215,8 @@ struct Settings {
   bool lanes = true;                  ///< false: no use of shared memory but for messages; for tests and comparisons
   bool offload = false;               ///< a thread makes progress on calls in flight: docs/offload.md
   Determinism determinism = Determinism::kUnsaid;  ///< equal on all ranks: docs/determinism.md
+  /// What algorithms are to be used, as UNISONO_ALGORITHM has it (docs/tuning.md); none: what that says.
+  std::optional<std::string> algorithms = {};
 };
 
 /// A job whose ranks are threads of this process. Each thread makes its own Context of it.
@@ -1265,14 +1274,44 @@ class Context {
     detail::check(unisono_dump(handle_, history ? UNISONO_DUMP_HISTORY : UNISONO_DUMP_NOW, &text));
     return text;
   }
+  /// Settings with which this rank's next communicator would be made (docs/housekeeping.md).
+  Settings settings() const {
+    unisono_settings now{};
+    now.struct_size = sizeof now;
+    detail::check(unisono_settings_now(handle_, &now));
+    return {now.eager_limit,
+            now.segment_bytes,
+            now.rx_buffer_count,
+            now.timeout_seconds,
+            now.without_lanes<0, now.offload> 0,
+            static_cast<Determinism>(now.determinism),
+            now.algorithms};
+  }
+  /// Changes them, all of them: begin with `settings()`. They act on communicators that are made from then on.
+  void configure(const Settings& settings) {
+    unisono_settings given = plain(settings);
+    given.without_lanes = settings.lanes ? -1 : 1;
+    given.offload = settings.offload ? 1 : -1;
+    detail::check(unisono_configure(handle_, &given));
+  }
+  /// Gives up all communicators and makes the world anew, with the settings of now; collective over the job, also after
+  /// errors. See unisono_reset.
+  void reset() { detail::check(unisono_reset(handle_)); }
   unisono_context* handle() const noexcept { return handle_; }
 
  private:
   static unisono_settings plain(const Settings& settings) {
-    return {sizeof(unisono_settings), settings.eager_limit,
-            settings.segment_bytes,   settings.rx_buffer_count,
-            settings.timeout_seconds, settings.lanes ? 0 : 1,
-            settings.offload ? 1 : 0, static_cast<int>(settings.determinism)};
+    unisono_settings given{};
+    given.struct_size = sizeof given;
+    given.eager_limit = settings.eager_limit;
+    given.segment_bytes = settings.segment_bytes;
+    given.rx_buffer_count = settings.rx_buffer_count;
+    given.timeout_seconds = settings.timeout_seconds;
+    given.without_lanes = settings.lanes ? 0 : 1;
+    given.offload = settings.offload ? 1 : 0;
+    given.determinism = static_cast<int>(settings.determinism);
+    given.algorithms = settings.algorithms ? settings.algorithms->c_str() : nullptr;
+    return given;
   }
   unisono_context* handle_ = nullptr;
 };

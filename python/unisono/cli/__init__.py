@@ -11,9 +11,9 @@ from rich.console import Console
 
 from ..errors import UnisonoError
 from ..version import __version__
-from . import algorithms, bench, calibrate, check, doctor, dump, explain, ps, run, show
+from . import algorithms, bench, calibrate, check, doctor, dump, explain, housekeeping, ps, run, show
 
-COMMANDS = (run, ps, dump, algorithms, show, check, explain, bench, calibrate, doctor)
+COMMANDS = (run, ps, dump, housekeeping, algorithms, show, check, explain, bench, calibrate, doctor)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..errors import InvalidArgumentError
-from ..machine.jobs import jobs, report
+from ..machine.jobs import chosen, report
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,14 +23,5 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
-    pid = options.pid
-    if pid is None:
-        found = jobs()
-        if len(found) != 1:
-            number = f"there are {len(found)} jobs" if found else "there is no job of yours"
-            raise InvalidArgumentError(f"{number} on this machine; name a process (`unisono ps` lists them)")
-        pid = found[0].pids[0]
-    elif pid <= 0 or pid >= 1 << 32:
-        raise InvalidArgumentError(f"pid is {pid}; pass the number of a process")
-    print(report(pid, history=options.history), end="")
+    print(report(chosen(options.pid), history=options.history), end="")
     return 0

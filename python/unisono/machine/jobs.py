@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import _core
-from ..errors import UnisonoError
+from ..errors import InvalidArgumentError, UnisonoError
 
 MEMORY = "/memfd:unisono (deleted)"  #: what the descriptor of a job's memory links to
 
-NOW, HISTORY, TABLE = range(3)  # of the C interface: UNISONO_DUMP_...
+NOW, HISTORY, TABLE, COUNTERS = range(4)  # of the C interface: UNISONO_DUMP_...
 
 
 @dataclass
@@ -63,6 +63,27 @@ def jobs() -> list[Job]:
                 elif mine:
                     job.ranks.append(RankSeen(fields[0], fields[1], int(fields[2]), int(fields[3]), fields[4]))
     return list(found.values())
+
+
+def chosen(pid: int | None) -> int:
+    """A process of the job that is meant: the given one, or one of the only job. Raises `InvalidArgumentError`."""
+    if pid is None:
+        found = jobs()
+        if len(found) != 1:
+            number = f"there are {len(found)} jobs" if found else "there is no job of yours"
+            raise InvalidArgumentError(f"{number} on this machine; name a process (`unisono ps` lists them)")
+        return found[0].pids[0]
+    if pid <= 0 or pid >= 1 << 32:
+        raise InvalidArgumentError(f"pid is {pid}; pass the number of a process")
+    return pid
+
+
+def counters(pid: int) -> list[dict[str, list[int | None]]]:
+    """Of each job of a process, what the ranks have counted, by name, then rank. Raises `UnisonoError`."""
+    return [
+        {name: [None if value == "-" else int(value) for value in values] for name, *values in map(str.split, lines)}
+        for lines in (text.splitlines() for text in _core.dump_process(pid, COUNTERS).split("\n\n"))
+    ]
 
 
 def report(pid: int, *, history: bool = False) -> str:

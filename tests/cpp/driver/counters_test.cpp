@@ -19,16 +19,54 @@ std::uint64_t value_of(const std::vector<CounterValue>& counters, Counter counte
   return found == counters.end() ? ~std::uint64_t{0} : found->value;
 }
 
-TEST(Counters, AreNotKeptByTheNativeEngine) {
+std::uint64_t value_of(const std::vector<CounterValue>& counters, const char* name) {
+  const auto found = std::find_if(counters.begin(), counters.end(), [&](const auto& one) { return one.name == name; });
+  return found == counters.end() ? ~std::uint64_t{0} : found->value;
+}
+
+TEST(Counters, HaveNamesAndAnEnd) {
   on_ranks(2, [](const Communicator& world) {
     const char* name = nullptr;
-    std::uint64_t value = 0;
-    EXPECT_EQ(unisono_counter(world.handle(), 0, &name, &value), static_cast<int>(ErrorCode::kUnsupported));
-    EXPECT_THAT(unisono_last_error(), testing::HasSubstr("native engine keeps none"));
-    EXPECT_EQ(unisono_counter(world.handle(), 9999, &name, &value), static_cast<int>(ErrorCode::kUnsupported));
+    std::uint64_t value = 1;
+    EXPECT_EQ(unisono_counter(world.handle(), 0, &name, &value), 0);
+    EXPECT_STREQ(name, "calls");
+    EXPECT_EQ(unisono_counter(world.handle(), 9999, &name, &value), 0);
+    EXPECT_EQ(name, nullptr);
+    EXPECT_EQ(value, 0U);
     EXPECT_EQ(unisono_counter(world.handle(), 0, nullptr, &value), static_cast<int>(ErrorCode::kInvalidArgument));
     EXPECT_EQ(unisono_counter(nullptr, 0, &name, &value), static_cast<int>(ErrorCode::kInvalidArgument));
-    EXPECT_ANY_THROW(world.counters());
+  });
+}
+
+TEST(Counters, OfTheNativeEngineAreThoseOfCallsAndMessages) {
+  on_ranks(3, [](const Communicator& world) {
+    const auto before = world.counters();
+    for (int i = 0; i < 5; ++i) world.barrier();
+    const auto lanes = world.counters();
+    EXPECT_EQ(value_of(lanes, "calls"), value_of(before, "calls") + 5);
+    EXPECT_EQ(value_of(lanes, "bytes_sent"), value_of(before, "bytes_sent"));
+    // Over messages, of which some must be announced; and what a freed communicator has counted is not forgotten.
+    std::uint64_t calls = 0;
+    {
+      Communicator other = world.dup({.eager_limit = 1000, .lanes = false});
+      calls = value_of(other.counters(), "calls");
+      std::vector<std::byte> mine(500), all(1500);
+      other.allgather(mine, all, {.algorithm = "ring"});
+      mine.resize(50'000);
+      all.resize(150'000);
+      other.allgather(mine, all, {.algorithm = "ring"});
+      const auto after = world.counters();
+      EXPECT_EQ(value_of(after, "bytes_sent"), value_of(lanes, "bytes_sent") + 2 * 50'500);
+      EXPECT_EQ(value_of(after, "bytes_received"), value_of(lanes, "bytes_received") + 2 * 50'500);
+      EXPECT_GE(value_of(after, "grants_sent"), value_of(lanes, "grants_sent") + 2);
+      EXPECT_GT(value_of(after, "segments_sent"), value_of(lanes, "segments_sent") + 3);
+      EXPECT_EQ(value_of(after, "communicators"), 2U);
+      other.free();
+    }
+    EXPECT_EQ(value_of(world.counters(), "calls"), calls + 2);
+    EXPECT_EQ(value_of(world.counters(), "revocations"), 0U);
+    EXPECT_EQ(value_of(world.counters(), "calls_failed"), 0U);
+    world.barrier();
   });
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <future>
 #include <limits>
 #include <thread>
@@ -339,21 +340,27 @@ TEST_F(Refusals, BuffersOfAProgram) {
 
 TEST(Settings, AreRefusedWithWhatIsAllowed) {
   const api::ThreadJob job(1);
-  const auto refused = [&](const unisono_settings& settings) {
+  const auto refused = [&](const std::function<void(unisono_settings&)>& spoil) {
+    unisono_settings settings{};
+    settings.struct_size = sizeof settings;
+    spoil(settings);
     unisono_context* context = nullptr;
     EXPECT_EQ(unisono_thread_context(job.handle(), 0, &settings, &context), code_of(ErrorCode::kInvalidArgument));
     return std::string(unisono_last_error());
   };
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  const std::size_t size = sizeof(unisono_settings);
-  EXPECT_THAT(refused({size, 0, 1, 0, 0, 0, 0}), AllOf(HasSubstr("segment_bytes is 1"), HasSubstr("64")));
-  EXPECT_THAT(refused({size, 0xffffffffU, 0, 0, 0, 0, 0}),
+  EXPECT_THAT(refused([](auto& s) { s.segment_bytes = 1; }), AllOf(HasSubstr("segment_bytes is 1"), HasSubstr("64")));
+  EXPECT_THAT(refused([](auto& s) { s.eager_limit = 0xffffffffU; }),
               AllOf(HasSubstr("eager_limit is 4294967295"), HasSubstr("2^30")));
-  EXPECT_THAT(refused({size, 0, 0, 70000, 0, 0, 0}), AllOf(HasSubstr("rx_buffer_count is 70000"), HasSubstr("65536")));
-  EXPECT_THAT(refused({size, 0, 0, 0, kNan, 0, 0}), AllOf(HasSubstr("timeout_seconds is nan"), HasSubstr("10 years")));
-  EXPECT_THAT(refused({size, 0, 0, 0, kInfinite, 0, 0}), AllOf(HasSubstr("is inf"), HasSubstr("10 years")));
-  EXPECT_THAT(refused({size, 0, 0, 0, -1, 0, 0}), HasSubstr("is -1"));
+  EXPECT_THAT(refused([](auto& s) { s.rx_buffer_count = 70000; }),
+              AllOf(HasSubstr("rx_buffer_count is 70000"), HasSubstr("65536")));
+  EXPECT_THAT(refused([](auto& s) { s.timeout_seconds = kNan; }),
+              AllOf(HasSubstr("timeout_seconds is nan"), HasSubstr("10 years")));
+  EXPECT_THAT(refused([](auto& s) { s.timeout_seconds = kInfinite; }),
+              AllOf(HasSubstr("is inf"), HasSubstr("10 years")));
+  EXPECT_THAT(refused([](auto& s) { s.timeout_seconds = -1; }), HasSubstr("is -1"));
+  EXPECT_THAT(refused([](auto& s) { s.algorithms = "nothing=ring"; }), HasSubstr("nothing"));
   // The rank can still join.
   unisono_context* context = nullptr;
   ASSERT_EQ(unisono_thread_context(job.handle(), 0, nullptr, &context), 0) << unisono_last_error();

@@ -1,0 +1,89 @@
+"""`unisono counters`, `configure` and `reset`: housekeeping of running jobs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from .. import _core
+from ..errors import InvalidArgumentError
+from ..machine.jobs import chosen, counters
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the commands to the command line."""
+    count = commands.add_parser(
+        "counters",
+        help="show what the engines of a running job have counted",
+        description="Shows the counters of the native engine on each rank of a job: calls, messages, bytes, sleeps. "
+        "They are read from the job's memory; the ranks need not answer.",
+    )
+    count.add_argument("--json", action="store_true", help="write JSON")
+    count.set_defaults(execute=_counters)
+
+    configure = commands.add_parser(
+        "configure",
+        help="change settings of a running job",
+        description="Changes settings of a job. They act on communicators that the job makes from now on, whose "
+        "members agree on the least of all. What the program itself sets later does not undo them.",
+    )
+    configure.add_argument("--eager-limit", type=int, default=0, metavar="BYTES", help="largest eager message")
+    configure.add_argument("--segment-bytes", type=int, default=0, metavar="BYTES", help="largest segment")
+    configure.add_argument("--rx-buffer-count", type=int, default=0, metavar="N", help="receive buffers for each peer")
+    configure.add_argument("--timeout", type=float, default=0.0, metavar="SECONDS", help="default deadline of calls")
+    configure.set_defaults(execute=_configure)
+
+    reset = commands.add_parser(
+        "reset",
+        help="make a running or stuck job give up its communicators",
+        description="Fails all communicators of a job. Calls that its ranks are in end with the error `revoked`, later "
+        "ones too; a program that handles it goes on with a new world (`Context.reset`, or `shrink`), others end.",
+    )
+    reset.set_defaults(execute=_reset)
+    for parser in (count, configure, reset):
+        parser.add_argument("pid", type=int, nargs="?", help="a process of the job; not needed if there is one job")
+
+
+def _counters(options: argparse.Namespace) -> int:
+    """Runs `unisono counters`."""
+    jobs = counters(chosen(options.pid))
+    if options.json:
+        print(json.dumps(jobs, indent=2))
+        return 0
+    console = Console(highlight=False)
+    for values in jobs:
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
+        table.add_column("counter")
+        for rank in range(len(next(iter(values.values()), []))):
+            table.add_column(f"rank {rank}", justify="right")
+        for name, of_ranks in values.items():
+            table.add_row(name, *("-" if value is None else f"{value:,}" for value in of_ranks))
+        console.print(table)
+    return 0
+
+
+def _configure(options: argparse.Namespace) -> int:
+    """Runs `unisono configure`."""
+    sizes = {"--eager-limit": options.eager_limit, "--segment-bytes": options.segment_bytes}
+    sizes |= {"--rx-buffer-count": options.rx_buffer_count}
+    for name, value in sizes.items():
+        if not 0 <= value < 1 << 32:
+            raise InvalidArgumentError(f"{name} is {value}; allowed are 1 to {(1 << 32) - 1}")
+    if not any(sizes.values()) and options.timeout == 0:
+        raise InvalidArgumentError(f"nothing to set was given; pass some of {', '.join(sizes)}, --timeout")
+    pid = chosen(options.pid)
+    _core.process_configure(pid, options.eager_limit, options.segment_bytes, options.rx_buffer_count, options.timeout)
+    print(f"the job of process {pid} makes its next communicators so")
+    return 0
+
+
+def _reset(options: argparse.Namespace) -> int:
+    """Runs `unisono reset`."""
+    pid = chosen(options.pid)
+    _core.process_reset(pid)
+    print(f"the job of process {pid} gives up its communicators")
+    return 0
