@@ -179,8 +179,10 @@ def test_what_cannot_be_set_from_outside(job: Job) -> None:
     done = cli("configure", job.pid, "--segment-bytes", 63)
     assert done.returncode == 2
     assert "segment_bytes is 63" in done.stderr
-    for command in (("counters",), ("configure", "--timeout", "5"), ("reset",)):
-        done = cli(*command, os.getpid())
-        assert done.returncode == 2
-        assert "it has no job of Unisono" in done.stderr
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        for command in (("counters",), ("configure", "--timeout", "5"), ("reset",)):
+            done = cli(*command, stranger.pid)
+            assert done.returncode == 2
+            assert "it has no job of Unisono" in done.stderr
+        stranger.kill()
     assert job.say(1)

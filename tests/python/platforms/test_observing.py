@@ -42,17 +42,6 @@ with unisono.init() as context:
     assert after["stall_arrival"] > before["stall_arrival"]
 """
 
-UNCOUNTED = """
-import unisono
-with unisono.init() as context:
-    try:
-        context.world.counters()
-    except unisono.UnsupportedError as error:
-        assert "native engine keeps none" in str(error)
-    else:
-        raise SystemExit("it has counters")
-"""
-
 CALLS_ONLY = """
 import numpy as np
 import unisono
@@ -81,11 +70,6 @@ def script(folder: Path, text: str) -> Path:
     path = folder / "program.py"
     path.write_text(text)
     return path
-
-
-def test_the_native_engine_says_that_it_keeps_none(tmp_path: Path) -> None:
-    done = run("-n", 2, script(tmp_path, UNCOUNTED))
-    assert done.returncode == 0, done.stderr
 
 
 def test_functional_devices_count_calls(tmp_path: Path) -> None:
