@@ -50,6 +50,7 @@ def random_step(rng: random.Random, ranks: int) -> Step:
         root=rng.randrange(ranks) if collective in ROOTED else 0,
         in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
         salt=rng.randint(1, 1 << 30),
+        wire=rng.choice(("", "fp16", "bf16")) if dtype == "fp32" and collective != "barrier" else "",
     )
     if refused(case):
         case = Case("barrier", "dissemination", ranks, 0)
