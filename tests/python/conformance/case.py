@@ -334,9 +334,9 @@ def _reduce(op: str, items: list[Array]) -> Array:
     return total.astype(dtype)
 
 
-def rounded(case: Case, values: Array) -> Array:
-    """Values as they arrive."""
-    return values.astype(DTYPES[case.wire]).astype(values.dtype) if case.wire else values
+def travelling(case: Case, values: Array) -> Array:
+    """Values as they travel, in the datatype in which they do."""
+    return values.astype(DTYPES[case.wire]) if case.wire else values
 
 
 def expected(case: Case, rank: int) -> Array | None:
@@ -347,10 +347,10 @@ def expected(case: Case, rank: int) -> Array | None:
     if target is None:
         return None
     out = target.copy()
-    sources = [rounded(case, _initial(case, r)[0]) for r in range(p)]
+    sources = [travelling(case, _initial(case, r)[0]) for r in range(p)]
     match case.collective:
         case "bcast":
-            return rounded(case, _initial(case, case.root)[1])
+            out[:] = travelling(case, _initial(case, case.root)[1])
         case "reduce" | "allreduce":
             out[:] = _reduce(case.op, sources)
         case "reduce_scatter":
