@@ -33,8 +33,13 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-@pytest.mark.parametrize(("ranks", "number"), [(1, 3), (2, 1), (3, 7), (5, 12), (4, 150)])
+FEW = [(1, 3), (2, 1), (3, 7), (5, 12), (4, 150)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "number", "settings"),
+    [*((*each, name) for each in FEW for name in SETTINGS), (33, 200, "lanes"), (33, 200, "messages")],
+)
 def test_every_block_goes_its_way(ranks: int, number: int, settings: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if settings == "functional":
         monkeypatch.setenv("UNISONO_PLATFORM", "functional")

@@ -17,6 +17,8 @@ RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16)
 CORE_RANKS = (1, 2, 3, 4, 5, 8)
 RADICES = (2, 3, 7)
 CORE_COUNTS = (0, 1, 17)
+#: Where every name of the table runs beside these, in few cases.
+MANY_RANKS = (6, 7, 9, 16, 33)
 NOT_HERE = ("nop", "copy", "combine", "send", "recv", "put", "get", "program")  # tested in tests/python/api
 NO_IN_PLACE = ("bcast", "barrier")
 
@@ -40,7 +42,13 @@ def refused(case: Case) -> bool:
         case "alltoallv", "scattered":
             return case.in_place
         case "allreduce", "direct_replicated":
-            return case.in_place
+            return case.in_place or p > 16
+        case _, "direct":
+            return p > 16
+        case "allgather", "flat":
+            return p > 32
+        case "allreduce" | "barrier", "flat":
+            return p > 64
         case _:
             return False
 
@@ -87,6 +95,29 @@ def edges(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
             root=rng.randrange(ranks) if collective in ROOTED else 0,
             in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
             group_size=2 if algorithm == "two_level" else 0,
+        )
+
+
+def many(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
+    """What runs on many ranks: a count near the number of ranks, and one above a rank's share of a segment."""
+    datatypes = ("int32", "fp64")
+    longer = EDGES[2] // ranks // DTYPES[datatypes[1]].itemsize + 1
+    # Both counts from both ends, each once in place.
+    for count, dtype, last, in_place in (
+        (17, datatypes[0], False, False),
+        (17, datatypes[0], True, True),
+        (longer, datatypes[1], True, False),
+        (longer, datatypes[1], False, True),
+    ):
+        yield Case(
+            collective,
+            algorithm,
+            ranks,
+            0 if collective == "barrier" else count,
+            dtype=dtype,
+            root=ranks - 1 if last and collective in ROOTED else 0,
+            in_place=in_place and collective not in NO_IN_PLACE,
+            group_size=5 if algorithm == "two_level" else 0,  # divides none of MANY_RANKS
         )
 
 

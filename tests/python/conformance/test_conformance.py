@@ -5,9 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .case import OPS, REDUCTIONS, Case, compare
+from .case import OPS, REDUCTIONS, ROOTED, Case, compare
 from .engines import ENGINES, STARTED, Outcome
-from .matrix import CORE_RANKS, RANKS, all_names, compressed, core, edges, names, refused, sample
+from .matrix import (
+    CORE_RANKS,
+    MANY_RANKS,
+    NO_IN_PLACE,
+    RANKS,
+    all_names,
+    compressed,
+    core,
+    edges,
+    many,
+    names,
+    refused,
+    sample,
+)
 
 
 def judge(case: Case, outcomes: list[Outcome]) -> list[str]:
@@ -62,8 +75,34 @@ def test_edges(engine: str, ranks: int) -> None:
     run_and_judge(engine, ranks, [case for name in all_names() for case in edges(*name, ranks)])
 
 
+#: Engines that run every name there. The interpreter does not choose, so it leaves out what has no name.
+AT_MANY = {
+    "threads": MANY_RANKS, "threads-messages": MANY_RANKS, "interpreter-least-permissive": MANY_RANKS,
+    "functional": (9,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("engine", "ranks"), [(engine, p) for engine, ranks in AT_MANY.items() for p in ranks])
+def test_every_name_on_many_ranks(engine: str, ranks: int) -> None:
+    cases = [case for name in all_names() for case in many(*name, ranks)]
+    admitted = {(case.collective, case.algorithm) for case in cases if ENGINES[engine].admits(case)}
+    direct = {name for name in names() if name[1] in ("direct", "direct_replicated")}
+    assert admitted >= set(names()) - (direct if engine in ("threads-messages", "functional") else set())
+    run_and_judge(engine, ranks, cases)
+
+
+def test_many_ranks_are_both_forms_and_both_ends() -> None:
+    """At least two cases of each name, and those of each dimension that a collective has."""
+    for collective, algorithm in names():
+        for ranks in MANY_RANKS:
+            cases = list(many(collective, algorithm, ranks))
+            assert collective == "barrier" or len({case.count for case in cases}) == 2
+            assert {case.in_place for case in cases} == {False, collective not in NO_IN_PLACE}
+            assert {case.root for case in cases} == {0, ranks - 1 if collective in ROOTED else 0}
+
+
 COMPRESSED = {
-    "threads": (1, 2, 5), "threads-messages": (3,), "threads-rendezvous": (4,), "functional": (3,),
+    "threads": (1, 2, 5, 9), "threads-messages": (3,), "threads-rendezvous": (4,), "functional": (3,),
     "processes-allocated": (3,),
 }  # fmt: skip
 
