@@ -1,8 +1,10 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <optional>
 
@@ -170,6 +172,19 @@ void Context::offload() {
   if (!endpoint_) return;  // the calls have been cancelled
   if (!offload_) offload_ = std::make_unique<Offload>(*endpoint_->engine);
   offload_->wake();
+}
+
+void Context::offload_if_possible() noexcept {
+  try {
+    offload();
+  } catch (const std::exception& failure) {
+    offloads_all_.store(false, std::memory_order_relaxed);
+    static std::once_flag once;
+    std::call_once(once, [&] {
+      std::fprintf(stderr, "unisono: warning: %s; calls make progress only while the program is in Unisono\n",
+                   failure.what());
+    });
+  }
 }
 
 void Context::close() {

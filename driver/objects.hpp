@@ -79,12 +79,14 @@ class Context {
   void configure(const unisono_settings& given);
 
   /// Has the context's own thread make progress on all calls, from now on, or only on those that are in flight now.
+  /// `offload` throws Error(kCapacity) if there can be no such thread.
   void offload_all(bool all);
   bool offloads_all() const { return offloads_all_.load(std::memory_order_relaxed); }
   void offload();
-  /// A call has been submitted.
-  void call_started() {
-    if (offloads_all_.load(std::memory_order_relaxed)) offload();
+  /// A call has been submitted. It has its buffers from now on, so this must not fail: where there can be no thread,
+  /// that is said once, and calls make progress as without it.
+  void call_started() noexcept {
+    if (offloads_all_.load(std::memory_order_relaxed)) offload_if_possible();
   }
 
   /// Memory for what calls need beside the user's buffers.
@@ -97,6 +99,7 @@ class Context {
 
  private:
   void begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
+  void offload_if_possible() noexcept;
 
   mutable std::mutex mutex_;
   std::shared_ptr<Endpoint> endpoint_;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX, not C
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,7 +74,10 @@ void for_each_job(std::uint32_t pid, int flags, Use&& use) {
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
   const std::unique_ptr<DIR, int (*)(DIR*)> open_folder(opendir(folder.c_str()), closedir);
   if (open_folder == nullptr) {
-    if (errno == ENOENT) throw refusal(pid, "there is none of that number");
+    if (errno == ENOENT) {
+      const bool there = kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+      throw refusal(pid, there ? "it cannot be looked at: /proc does not show it" : "there is none of that number");
+    }
     throw refusal(pid, "it cannot be looked at: " + std::generic_category().message(errno) +
                            " (it must belong to the same user)");
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <system_error>
 
 #include "core/error.hpp"
 #include "engine/engine.hpp"
@@ -15,8 +16,17 @@ Offload::Offload(Engine& engine) : engine_(engine) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { serve(); });
+  std::error_code refused;
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& failure) {
+    refused = failure.code();
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (refused) {
+    throw Error(ErrorCode::kCapacity, "an offload thread cannot be started: " + refused.message() +
+                                          " (a limit of threads or processes, or a sandbox)");
+  }
 }
 
 Offload::~Offload() {

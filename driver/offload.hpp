@@ -16,7 +16,7 @@ namespace unisono::driver {
 /// A thread that drives an engine while calls are in flight, and sleeps while none is. Thread-safe.
 class Offload {
  public:
-  /// The engine must outlive it.
+  /// The engine must outlive it. Throws Error(kCapacity) if the system refuses a thread.
   explicit Offload(Engine& engine);
   /// Ends the thread, within one of its sleeps.
   ~Offload();

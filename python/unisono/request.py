@@ -9,10 +9,12 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .errors import DeadlineError, InvalidArgumentError
+from .errors import CapacityError, DeadlineError, InvalidArgumentError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+POLL = 0.001  #: seconds between two looks at a call that is awaited where no thread can be had
 
 
 class Request:
@@ -56,7 +58,10 @@ class Request:
         self._core.on_complete(lambda: function(self))
 
     def offload(self) -> None:
-        """Has a thread of the context make progress until the call has completed, whether or not anybody waits."""
+        """Has a thread of the context make progress until the call has completed, whether or not anybody waits.
+
+        Raises CapacityError where the system refuses a thread; the call goes on as without it.
+        """
         self._core.offload()
 
     def __await__(self) -> Generator[Any, None, npt.NDArray[Any] | None]:
@@ -75,8 +80,12 @@ class Request:
                 loop.call_soon_threadsafe(completed.set)
 
         self._core.on_complete(tell)
-        self._core.offload()
         try:
+            try:
+                self._core.offload()
+            except CapacityError:  # no thread can be had here, so this task makes the progress
+                while not self.test():
+                    await asyncio.sleep(POLL)
             await completed.wait()
         except asyncio.CancelledError as error:
             error.add_note(

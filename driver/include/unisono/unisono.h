@@ -421,7 +421,8 @@ typedef void (*unisono_completion)(unisono_request* request, unisono_result resu
 UNISONO_API unisono_result unisono_on_complete(unisono_request* request, unisono_completion function, void* context);
 
 /* Has a thread of the context make progress until the request's call has ended, whether or not anybody waits for it;
- * for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. */
+ * for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. Fails with
+ * `capacity` where the system refuses a thread; the call goes on as without it. */
 UNISONO_API unisono_result unisono_request_offload(unisono_request* request);
 
 /* Checks a call, once, and makes a request that unisono_request_start starts, as often as it is wanted; each time as

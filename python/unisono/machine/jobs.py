@@ -35,6 +35,16 @@ class Job:
     ranks: list[RankSeen] = field(default_factory=list)
 
 
+def processes() -> list[int]:
+    """Those that this process may see. Raises `InvalidArgumentError` where the system shows none, not even this one."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        found = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+    if not found:
+        raise InvalidArgumentError("the jobs of this machine cannot be seen: /proc shows no processes here")
+    return found
+
+
 def memories(pid: int) -> set[int]:
     """The jobs whose memory a process has open, by number; empty if it may not be looked at."""
     found = set()
@@ -48,11 +58,11 @@ def memories(pid: int) -> set[int]:
 
 
 def jobs() -> list[Job]:
-    """All jobs of this user's that run, oldest process first."""
+    """All jobs of this user's that run, oldest process first. Raises `InvalidArgumentError` if they cannot be seen."""
     found: dict[int, Job] = {}
-    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
-        for number in memories(int(name)):
-            found.setdefault(number, Job(number)).pids.append(int(name))
+    for pid in processes():
+        for number in memories(pid):
+            found.setdefault(number, Job(number)).pids.append(pid)
     for job in found.values():
         mine = False
         with contextlib.suppress(UnisonoError):
@@ -92,11 +102,14 @@ def report(pid: int, *, history: bool = False) -> str:
 
 
 def group_report(groups: set[int]) -> str:
-    """The report of the jobs whose processes are in these process groups; empty if there are none."""
+    """The report of the jobs whose processes are in these process groups; empty if there are none, or none are seen."""
     seen: set[int] = set()
-    parts = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        pid = int(name)
+    parts: list[str] = []
+    try:
+        shown = processes()
+    except InvalidArgumentError:
+        return ""
+    for pid in shown:
         with contextlib.suppress(OSError, UnisonoError):
             if os.getpgid(pid) not in groups:
                 continue

@@ -193,7 +193,9 @@ def test_await_many_and_failures() -> None:
             )
             for salt, result in enumerate(results):
                 np.testing.assert_array_equal(result, total(6, salt))
-            comm.revoke("no more") if comm.rank == 0 else None
+            if comm.rank == 0:
+                await comm.barrier_async()  # now the others have their results too
+                comm.revoke("no more")
             failed = False
             while not failed:
                 try:

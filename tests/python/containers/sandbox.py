@@ -1,6 +1,7 @@
-"""Runs a command as in a container: system calls refused, another user, a small /dev/shm, few cores, limits.
+"""Runs a command as in a container: system calls refused, another user, a small /dev/shm, no /proc, few cores, limits.
 
-python sandbox.py [--deny CALL,...] [--uid UID] [--shm MEGABYTES] [--cores N,...] [--limit NAME=VALUE] -- COMMAND ...
+python sandbox.py [--deny CALL,...] [--uid UID] [--shm MEGABYTES] [--hide FOLDER] [--cores N,...] [--limit NAME=VALUE]
+    -- COMMAND ...
 
 Exit status 77: this machine does not let us, for the reason on standard error.
 """
@@ -19,11 +20,15 @@ import sys
 CANNOT = 77
 #: System calls by machine: x86_64, and the numbers that all newer ones share.
 CALLS = {
+    "madvise": (28, 233),
     "membarrier": (324, 283),
     "memfd_create": (319, 279),
     "pidfd_open": (434, 434),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
+    "sched_getaffinity": (204, 123),
+    "sched_setaffinity": (203, 122),
+    "sysinfo": (99, 179),
 }
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7, "riscv64": 0xC00000F3}
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
@@ -83,6 +88,13 @@ def small_shm(megabytes: int) -> None:
         sys.exit(CANNOT)
 
 
+def hide(folder: str) -> None:
+    """Nothing is in this folder any more, for this process and its descendants."""
+    check(libc.unshare(CLONE_NEWNS), "a mount namespace")
+    check(libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None), "making mounts private")
+    check(libc.mount(b"tmpfs", folder.encode(), b"tmpfs", ctypes.c_ulong(0), None), f"mounting {folder}")
+
+
 def become(uid: int) -> None:
     """An ordinary user without groups."""
     try:
@@ -99,6 +111,7 @@ def main() -> None:
     parser.add_argument("--deny", type=lambda text: text.split(","), default=[])
     parser.add_argument("--uid", type=int)
     parser.add_argument("--shm", type=int)
+    parser.add_argument("--hide", metavar="FOLDER")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")])
     parser.add_argument("--limit", action="append", default=[])
     parser.add_argument("command", nargs=argparse.REMAINDER)
@@ -107,6 +120,8 @@ def main() -> None:
         os.sched_setaffinity(0, options.cores)
     if options.shm is not None:
         small_shm(options.shm)
+    if options.hide is not None:
+        hide(options.hide)
     for limit in options.limit:
         name, _, value = limit.partition("=")
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (int(value), int(value)))
