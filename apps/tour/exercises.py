@@ -229,6 +229,34 @@ def alltoallv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str
     )
 
 
+def alltoallw(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
+    """As alltoall, every pair with a type of its own: int16, float32 or float64, in blocks of about n words."""
+    types = [("i2", 2 * n, n), ("f4", n, n), ("f8", n // 2, n // 2 * 2)]  # dtype, elements, words of 32 bits
+    pairs = [[types[(i + 2 * j) % 3] for j in range(comm.size)] for i in range(comm.size)]
+    matrix = [[words for _, _, words in row] for row in pairs]
+    out, into = pairs[comm.rank], [row[comm.rank] for row in pairs]
+    src = memory.of(data("alltoallw", comm.rank, sum(matrix[comm.rank])))
+    dst = memory.empty(sum(words for _, _, words in into))
+
+    def call() -> None:
+        comm.alltoallw(src, [c for _, c, _ in out], [t for t, _, _ in out],
+                       dst, [c for _, c, _ in into], [t for t, _, _ in into])  # fmt: skip
+
+    return Exercise(call, [(dst, oracle.alltoall("alltoallw", comm.rank, matrix))])
+
+
+def neighbour_alltoall(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
+    """Around a ring, both ways: a block to the left and one to the right."""
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    # The block for the left comes from the right, and is the first on both sides.
+    graph = comm.graph(sources=[right, left], destinations=[left, right])
+    src, dst = memory.of(data("neighbour_alltoall", comm.rank, 2 * n)), memory.empty(2 * n)
+    expected = np.concatenate(
+        [data("neighbour_alltoall", right, 2 * n)[:n], data("neighbour_alltoall", left, 2 * n)[n:]]
+    )
+    return Exercise(lambda: comm.neighbour_alltoall(graph, src, dst), [(dst, expected)])
+
+
 def barrier(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
     """Nobody leaves before everybody has entered: what a left neighbour wrote before it is there after it."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
@@ -276,6 +304,16 @@ def chained(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
     return Exercise(call, [(dst, total + oracle.gather("chained'", [n] * comm.size))])
 
 
+def allreduce_bf16(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
+    """The sum of all vectors, everywhere, of float32 that travel as bf16."""
+    # Each a little more than a whole number from 1 to 4, which is what bf16 makes of it. Sums of these of up to 63
+    # ranks have eight bits, and bf16 holds them exactly.
+    whole = [data("allreduce_bf16", rank, n) % 4 + 1 for rank in range(comm.size)]
+    src, dst = memory.of(whole[comm.rank] + np.float32(2**-10)), memory.empty(n)
+    total = np.sum(whole, axis=0, dtype=np.float32)
+    return Exercise(lambda: comm.allreduce(src, dst, SUM, wire_datatype="bf16"), [(dst, total)])
+
+
 PRIMITIVES = (copy, combine, send_recv, put, get)
 COLLECTIVES = (
     bcast,
@@ -293,6 +331,8 @@ COLLECTIVES = (
     allgatherv,
     reduce_scatterv,
     alltoallv,
+    alltoallw,
+    neighbour_alltoall,
     barrier,
 )
-COMBINATIONS = (nonblocking, chained)
+COMBINATIONS = (allreduce_bf16, nonblocking, chained)

@@ -19,10 +19,10 @@ import unisono
 script, operation, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
 right = getattr(unisono.Communicator, operation)
 
-def spoilt(self, src, dst, *rest, **options):
-    result = right(self, src, dst, *rest, **options)
-    if self.rank == rank and dst.size > 8:
-        dst.flat[dst.size // 2] += 1
+def spoilt(self, *arguments, **options):
+    result = right(self, *arguments, **options)
+    if self.rank == rank and result.size > 8:
+        result.flat[result.size // 2] += 1
     return result
 
 setattr(unisono.Communicator, operation, spoilt)
@@ -45,11 +45,17 @@ def test_tour(ranks: int) -> None:
     done = run(ranks, TOUR, "--largest", 65536)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "results are right, on every rank" in done.stdout
-    for operation in ("send_recv", "put", "get", "bcast", "alltoallv", "exscan", "barrier", "nonblocking", "chained"):
+    for operation in (
+        "send_recv", "put", "get", "bcast", "alltoallv", "alltoallw", "neighbour_alltoall", "exscan", "barrier",
+        "allreduce_bf16", "nonblocking", "chained",
+    ):  # fmt: skip
         assert operation in done.stdout
 
 
-@pytest.mark.parametrize(("operation", "rank"), [("copy", 2), ("reduce_scatter", 0), ("allgatherv", 1)])
+@pytest.mark.parametrize(
+    ("operation", "rank"),
+    [("copy", 2), ("reduce_scatter", 0), ("allgatherv", 1), ("alltoallw", 2), ("neighbour_alltoall", 0)],
+)
 def test_tour_fails_if_one_element_on_one_rank_is_wrong(tmp_path: Path, operation: str, rank: int) -> None:
     script = tmp_path / "spoil.py"
     script.write_text(SPOIL)
