@@ -789,7 +789,6 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
         }
         return consensus.take();
       }
-      if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
       if (engine.blocks.poe->now() - begin >= limit) {
         std::string text = "agreement on communicator " + std::to_string(number) + " (rank " +
                            std::to_string(communicator.rank) + "): timed out after " +
@@ -805,6 +804,8 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
       turn.tell();
       turn.unlock();
       try {
+        // Whoever is asked may use the library: no lock is held here.
+        if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
         engine.blocks.poe->wait(seen, std::chrono::milliseconds(1));
       } catch (...) {
         turn.lock();

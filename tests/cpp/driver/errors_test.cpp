@@ -58,6 +58,65 @@ TEST(Interrupts, AreSeenByAThreadThatSleeps) {
   }
 }
 
+// Whoever is asked holds no lock of the library, in agreements as in other calls.
+TEST(Interrupts, MayUseTheLibrary) {
+  struct Asked {
+    unisono_communicator* world;
+    int times;
+  };
+  for (const std::string call : {"barrier", "agree", "split", "window"}) {
+    SCOPED_TRACE(call);
+    const ThreadJob job(2);
+    std::promise<void> done;
+    std::thread other([&] {
+      const Context silent(job, 1);
+      done.get_future().wait();
+    });
+    Context context(job, 0);
+    Communicator world = context.world();
+    Asked asked{world.handle(), 0};
+    unisono_set_interrupt(
+        [](void* given) {
+          Asked& mine = *static_cast<Asked*>(given);
+          std::size_t gone = 0;
+          EXPECT_EQ(unisono_failed(mine.world, nullptr, 0, &gone), 0) << unisono_last_error();
+          return static_cast<int>(++mine.times > 1);
+        },
+        &asked);
+    unisono_result result = 0;
+    if (call == "barrier") {
+      unisono_call barrier{};
+      barrier.struct_size = sizeof barrier;
+      barrier.collective = UNISONO_BARRIER;
+      result = unisono_run(world.handle(), &barrier);
+    } else if (call == "agree") {
+      std::uint64_t value = 1;
+      result = unisono_agree(world.handle(), &value);
+    } else if (call == "split") {
+      unisono_communicator* part = nullptr;
+      result = unisono_split(world.handle(), 0, 0, 0, &part);
+    } else {
+      result = unisono_window(world.handle(), &asked, sizeof asked);
+    }
+    EXPECT_EQ(result, code_of(ErrorCode::kRevoked)) << unisono_last_error();
+    unisono_set_interrupt(nullptr, nullptr);
+    EXPECT_EQ(asked.times, 2);
+    done.set_value();
+    other.join();
+  }
+}
+
+TEST(LastError, IsThatOfItsThread) {
+  EXPECT_EQ(unisono_wait(nullptr), code_of(ErrorCode::kInvalidArgument));
+  const std::string mine = unisono_last_error();
+  std::thread([&] {
+    EXPECT_STREQ(unisono_last_error(), "");
+    EXPECT_NE(unisono_world(nullptr, nullptr), 0);
+    EXPECT_NE(std::string(unisono_last_error()), mine);
+  }).join();
+  EXPECT_EQ(std::string(unisono_last_error()), mine);
+}
+
 struct Joined {
   Joined() : job(1), context(job, 0), world(context.world()) {}
   ThreadJob job;
