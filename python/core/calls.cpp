@@ -21,6 +21,7 @@
 #include "core/generated/spec.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
+#include "python/core/without_gil.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::python {
@@ -43,7 +44,7 @@ template <class Call>
 void without_gil(Call&& call) {
   Outcome outcome;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     outcome.code = call();
     if (outcome.code != 0) outcome.text = unisono_last_error();
   }
@@ -54,7 +55,7 @@ void without_gil(Call&& call) {
 constexpr double kSlice = 0.05;
 
 Outcome wait_slice(unisono_request* request, double seconds) {
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   Outcome outcome;
   outcome.code = unisono_wait_at_most(request, seconds, &outcome.complete);
   if (outcome.code != 0) {
@@ -125,7 +126,7 @@ void release_completed() {
   for (auto call = mine.begin(); call != mine.end();) {
     bool ended = false;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       int complete = 0;
       const unisono_result result = unisono_test(call->request, &complete);
       ended = complete != 0 || result != 0;
@@ -161,7 +162,7 @@ class Request {
   bool test() {
     Outcome outcome;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       outcome.code = unisono_test(call_.request, &outcome.complete);
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
@@ -222,7 +223,7 @@ template <class Wait, class Ended>
 void wait_for_several(Wait&& wait, Ended&& ended) {
   Outcome outcome;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     outcome.code = wait();
     if (outcome.code != 0) outcome.text = unisono_last_error();
   }
@@ -407,7 +408,7 @@ class Communicator {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
     Outcome outcome;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       outcome.code = unisono_window(handle_, memory->data(), memory->bytes());
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
@@ -480,7 +481,7 @@ class Communicator {
     Outcome outcome;
     {
       // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       outcome.code = starts ? unisono_start(handle_, &given.call, &made.request)
                             : unisono_prepare(handle_, &given.call, &made.request);
       if (outcome.code != 0) outcome.text = unisono_last_error();
@@ -502,7 +503,7 @@ class Communicator {
     bool raised = false;
     Outcome outcome;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       if (asks) unisono_set_interrupt(signal_raised, &raised);
       outcome.code = call();
       if (outcome.code != 0) outcome.text = unisono_last_error();
@@ -618,7 +619,7 @@ class Context {
   void close() const {
     Outcome outcome;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       outcome.code = unisono_finalize(handle_);
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
@@ -644,7 +645,7 @@ Context joined(Join&& join) {
   unisono_context* context = nullptr;
   Outcome outcome;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     outcome.code = join(&context);
     if (outcome.code != 0) outcome.text = unisono_last_error();
   }
@@ -708,6 +709,11 @@ void bind_calls(nb::module_& module) {
   module.def("wait_any", wait_any, "requests"_a, "seconds"_a, "Position of a request that has ended, or None.");
   module.def("wait_some", wait_some, "requests"_a, "seconds"_a, "Positions of those that have ended.");
   module.def("wait_all", wait_all, "requests"_a, "seconds"_a, "Whether all have ended.");
+
+  module.def(
+      "threads_inside", [] { return threads_inside().load(); }, "Threads that are in the library without the GIL.");
+  module.def(
+      "forget_threads", [] { threads_inside().store(0); }, "In a child of fork: its parent's threads are not here.");
 
   nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
       .def_prop_ro("rank", &Communicator::rank)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -21,6 +23,7 @@ from .errors import InvalidArgumentError, RevokedError, WrongProcessError
 T = TypeVar("T")
 
 _open: weakref.WeakSet[Context] = weakref.WeakSet()
+_PATIENCE = 1.0  # seconds for threads to come out of the library when Python ends
 
 
 #: What bits of results may depend on, as `init` takes it.
@@ -177,6 +180,14 @@ def _close_all() -> None:
             context.close()
         except WrongProcessError:
             continue  # of the process that forked this one
+    # Threads whose calls were cancelled come out of the library now. Python before 3.14 ends those that come later by
+    # unwinding them, which C++ answers with SIGABRT.
+    patience = time.monotonic() + _PATIENCE
+    while _core.threads_inside() and time.monotonic() < patience:
+        time.sleep(0.001)
+
+
+os.register_at_fork(after_in_child=_core.forget_threads)
 
 
 def init(**settings: Unpack[ContextSettings]) -> Context:
