@@ -36,7 +36,13 @@ import numpy.typing as npt
 from . import _core
 from ._arrays import Array, allocated_array, datatype_of, empty_beside, readable, writable
 from ._spec import Capability, Collective, Datatype, Func
-from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
+from .errors import (
+    InvalidArgumentError,
+    InvalidCountError,
+    InvalidDatatypeError,
+    InvalidOpError,
+    UnisonoError,
+)
 from .graph import Graph
 from .operator import Operator
 from .program import Program
@@ -450,7 +456,15 @@ class Communicator:
     def recv(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Array:
         """Receives into dst from `peer`, and returns dst, or the part of it that a shorter message fills (flat)."""
         request = self.recv_async(dst, peer, tag, **options)
-        result = request.wait()
+        try:
+            result = request.wait()
+        except UnisonoError:
+            raise
+        except BaseException:
+            # A signal's handler has raised. The receive would take the next message, and nobody would ever see it.
+            with contextlib.suppress(UnisonoError):
+                self.revoke("a recv was interrupted by its caller")
+            raise
         assert result is not None
         received = request.received
         return result if received == result.size else result.reshape(-1)[:received]
