@@ -106,3 +106,53 @@ def test_a_child_may_join_another_job(run: Run, tmp_path: Path) -> None:
     )
     done = run([], "run", "-n", 2, "--timeout", 60, sys.executable, script)
     assert done.returncode == 0, done.stderr
+
+
+def test_allocated_memory_is_shared_with_a_child(run: Run, tmp_path: Path) -> None:
+    """Ordinary memory is not."""
+    script = tmp_path / "forks.py"
+    script.write_text(
+        "import os\nimport numpy as np\nimport unisono\n"
+        "with unisono.init(timeout=30) as context:\n"
+        "    world = context.world\n"
+        "    shared, own = context.zeros(5000), np.zeros(5000)\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        shared[:], own[:] = world.rank + 1, 7\n"
+        "        os._exit(0)\n"
+        "    assert os.waitpid(pid, 0)[1] == 0\n"
+        "    assert (world.allreduce(shared) == 3).all()\n"
+        "    assert (world.allreduce(own) == 0).all()\n"
+    )
+    done = run([], "run", "-n", 2, "--timeout", 60, sys.executable, script)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_fork_while_threads_are_in_the_library(run: Run, tmp_path: Path) -> None:
+    """Neither does the child inherit a lock that is held, nor do the threads notice. The child ends as Python ends."""
+    script = tmp_path / "forks.py"
+    script.write_text(
+        "import os, sys, threading, warnings\nimport numpy as np\nimport unisono\n"
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"
+        "with unisono.init(timeout=30, offload=True) as context:\n"
+        "    world = context.world\n"
+        "    own = [world.dup() for _ in range(3)]\n"
+        "    forked = threading.Event()\n"
+        "    def work(comm):\n"
+        "        while not comm.allreduce(np.array([forked.is_set()]), op='min')[0]: pass\n"
+        "    threads = [threading.Thread(target=work, args=(comm,)) for comm in own]\n"
+        "    for thread in threads: thread.start()\n"
+        "    for _ in range(10):\n"
+        "        pid = os.fork()\n"
+        "        if pid == 0:\n"
+        "            for name in list(os.environ):\n"
+        "                if name.startswith('UNISONO_'): del os.environ[name]\n"
+        "            with unisono.init() as alone:\n"
+        "                assert alone.world.allreduce(np.array([4.0]))[0] == 4.0\n"
+        "            sys.exit(0)\n"
+        "        assert os.waitpid(pid, 0)[1] == 0\n"
+        "    forked.set()\n"
+        "    for thread in threads: thread.join()\n"
+    )
+    done = run([], "run", "-n", 2, "--timeout", 100, sys.executable, script)
+    assert done.returncode == 0, done.stderr

@@ -197,3 +197,13 @@ def test_without_memfd_the_error_says_so(run: Run) -> None:
     assert done.returncode != 0
     assert "memfd_create" in done.stderr
     assert "Operation not permitted" in done.stderr
+
+
+def test_the_launcher_as_first_process_without_a_network() -> None:
+    done = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", "--net", sys.executable, "-m", "unisono", "run", "-n", "3", JOB],
+        capture_output=True, text=True, timeout=120, env=environment(),
+    )  # fmt: skip
+    if done.stderr.startswith("unshare:"):
+        pytest.skip(f"not permitted here: {done.stderr.strip()}")
+    assert_done(done, 3)
