@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,6 +70,47 @@ def test_recovery_page(tmp_path: Path) -> None:
 
 def test_cpp_guide(tmp_path: Path) -> None:
     check(run(compiled(tmp_path, "guide-cpp.md", "guide.cpp", "g++", "-std=c++20")))
+
+
+def jacobi() -> str:
+    """What the program of the page for MPI's users prints, computed by one rank alone."""
+    u = np.zeros(4 * 64 + 2)
+    u[0] = 1
+    sweeps, change = 0, 1.0
+    while change > 1e-4:
+        following = 0.5 * (u[:-2] + u[2:])
+        change = abs(following - u[1:-1]).max()
+        u[1:-1] = following
+        sweeps += 1
+    return f"{sweeps} sweeps, heat {u[1:-1].sum():.6f}\n"
+
+
+def test_the_page_for_users_of_mpi(tmp_path: Path) -> None:
+    page = "migrating-from-mpi.md"
+    assert run(compiled(tmp_path, page, "jacobi.c", "gcc", "-std=c11", "-pedantic")) == jacobi()
+    script = tmp_path / "jacobi.py"
+    script.write_text(listing(page, "jacobi.py"))
+    assert run(script) == jacobi()
+
+
+def test_the_page_of_threads_and_signals(tmp_path: Path) -> None:
+    output = run(compiled(tmp_path, "threads-fork-signals.md", "interrupt.c", "gcc", "-std=c11", "-pedantic"))
+    assert sorted(output.splitlines()) == [
+        "rank 0: revoked, by a signal", *(f"rank {rank}: revoked, by another rank" for rank in range(1, 4))
+    ]  # fmt: skip
+
+
+def test_the_mpi_program_of_that_page(tmp_path: Path) -> None:
+    if (compiler := shutil.which("mpicc")) is None or (launcher := shutil.which("mpirun")) is None:
+        pytest.skip("no MPI here (make peers)")
+    source, program = tmp_path / "jacobi-mpi.c", tmp_path / "jacobi-mpi"
+    source.write_text(listing("migrating-from-mpi.md", "jacobi-mpi.c"))
+    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", source, "-o", program], check=True, timeout=120)
+    allowed = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                            "OMPI_MCA_rmaps_base_oversubscribe": "1"}  # fmt: skip
+    done = subprocess.run([launcher, "-n", "4", program], capture_output=True, text=True, timeout=60, env=allowed)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == jacobi()
 
 
 def test_c_guide(tmp_path: Path) -> None:
