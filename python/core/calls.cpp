@@ -342,7 +342,7 @@ class Communicator {
   std::unique_ptr<Graph> graph(const std::vector<std::int64_t>& sources,
                                const std::vector<std::int64_t>& destinations) const {
     unisono_graph* made = nullptr;
-    without_gil([&] {
+    interruptibly([&] {
       return unisono_graph_create(handle_, sources.size(), sources.data(), destinations.size(), destinations.data(),
                                   &made);
     });
@@ -406,13 +406,7 @@ class Communicator {
 
   nb::object window(const nb::object& buffer) const {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
-    Outcome outcome;
-    {
-      const WithoutGil released;
-      outcome.code = unisono_window(handle_, memory->data(), memory->bytes());
-      if (outcome.code != 0) outcome.text = unisono_last_error();
-    }
-    if (outcome.code != 0) raise(outcome.code, outcome.text);
+    interruptibly([&] { return unisono_window(handle_, memory->data(), memory->bytes()); });
     return nb::capsule(memory.release(), [](void* held) noexcept { delete static_cast<Memory*>(held); });
   }
 
@@ -490,13 +484,13 @@ class Communicator {
     return made;
   }
 
-  /// Runs a call to its end. Python handles signals in the main thread only: there the wait asks for them. A signal
-  /// whose handler raises ends the call, and with it the communicator.
   void run(Prepared given) const {
     interruptibly([&] { return unisono_run(handle_, &given.call); });
   }
 
  private:
+  /// Runs what waits for other ranks to its end. Python handles signals in the main thread only: there the wait asks
+  /// for them. A signal whose handler raises ends it, and with it the communicator, but for agreements.
   template <class Call>
   static void interruptibly(Call&& call) {
     const bool asks = gettid() == getpid();
@@ -527,7 +521,7 @@ class Communicator {
     const auto [group_size, eager_limit, timeout, lanes] = wishes;
     const unisono_communicator_settings settings{sizeof settings, group_size, eager_limit, timeout, lanes ? 0 : 1};
     unisono_communicator* result = nullptr;
-    without_gil([&] { return make(&settings, &result); });
+    interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
     return Communicator(result);
   }

@@ -119,7 +119,9 @@ with unisono.init(timeout=30) as context:
     assert said(run, tmp_path, 2, text) == ["good"] * 2
 
 
-@pytest.mark.parametrize("call", ["allreduce", "recv", "agree"])
+@pytest.mark.parametrize(
+    "call", ["allreduce", "recv", "agree", "split", "dup", "subset", "create_group", "graph", "window"]
+)
 def test_a_handler_that_raises_ends_a_blocking_call(run: Run, tmp_path: Path, call: str) -> None:
     """And the communicator, or a receive would go on and take the next message away."""
     text = """
@@ -132,8 +134,12 @@ with unisono.init(timeout=30) as context:
             raise SystemExit(7)
         alarm_after(0.3, stop)
         waits = {"allreduce": lambda: world.allreduce(np.ones(3)), "recv": lambda: world.recv(np.ones(3), 1),
-                 "agree": lambda: world.agree(1)}[call]
+                 "agree": lambda: world.agree(1), "split": lambda: world.split(0), "dup": world.dup,
+                 "subset": lambda: world.subset([0, 1]), "create_group": lambda: world.create_group([0, 1]),
+                 "graph": lambda: world.graph([1], [1]), "window": lambda: world.window(np.ones(3))}[call]
+        begin = time.monotonic()
         ended = error_of(waits)
+        assert time.monotonic() - begin < 5
         if call == "agree":
             world.revoke("an agreement was interrupted")
         say(0, ended, error_of(world.recv, np.ones(3), 1, timeout=5))
