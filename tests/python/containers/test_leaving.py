@@ -60,7 +60,7 @@ time.sleep(0.5)
 say(world.recv(np.zeros(3), 1))
 begin = time.monotonic()
 say(error_of(world.recv, np.zeros(3), 1))
-assert time.monotonic() - begin < 2
+assert time.monotonic() - begin < 10
 """
     done = job(run, tmp_path, 2, text, how)
     assert done.returncode == 0, done.stderr

@@ -108,12 +108,11 @@ with unisono.init(timeout=30) as context:
     if world.rank == 0:
         handled = []
         alarm_after(0.3, lambda *_: handled.append(time.monotonic()))
-        begin = time.monotonic()
-        world.barrier()
-        assert handled and handled[0] - begin < 0.9, "the handler ran when the call had ended"
+        late = world.bcast(np.zeros(1), root=1)[0]
+        assert handled and handled[0] < late, "the handler ran when the call had ended"
     else:
-        time.sleep(1.2)
-        world.barrier()
+        time.sleep(2)
+        world.bcast(np.array([time.monotonic()]), root=1)
     say("good")
 """
     assert said(run, tmp_path, 2, text) == ["good"] * 2
@@ -139,13 +138,13 @@ with unisono.init(timeout=30) as context:
                  "graph": lambda: world.graph([1], [1]), "window": lambda: world.window(np.ones(3))}[call]
         begin = time.monotonic()
         ended = error_of(waits)
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 20
         if call == "agree":
             world.revoke("an agreement was interrupted")
-        say(0, ended, error_of(world.recv, np.ones(3), 1, timeout=5))
+        say(0, ended, error_of(world.recv, np.ones(3), 1, timeout=15))
     else:
-        time.sleep(1)
-        say(1, error_of(world.recv, np.ones(3), 0, timeout=5))
+        time.sleep(2)
+        say(1, error_of(world.recv, np.ones(3), 0, timeout=15))
     assert other.allreduce(np.ones(1))[0] == 2  # other communicators go on
 """
     assert said(run, tmp_path, 2, text, call) == ["0 SystemExit RevokedError", "1 RevokedError"]
@@ -161,7 +160,7 @@ with unisono.init(timeout=30) as context:
         alarm_after(0.3, signal.default_int_handler, signal.SIGINT)
         say(0, error_of(request.wait), request.wait())
     else:
-        time.sleep(1)
+        time.sleep(2)
         say(1, world.allreduce(np.ones(3)))
 """
     assert said(run, tmp_path, 2, text) == ["0 KeyboardInterrupt [2. 2. 2.]", "1 [2. 2. 2.]"]
@@ -182,7 +181,7 @@ with unisono.init(timeout=30) as context:
         worker.join()
         say(0, interrupted, *results)
     else:
-        time.sleep(1)
+        time.sleep(2)
         say(1, world.allreduce(np.ones(3)))
 """
     assert said(run, tmp_path, 2, text) == ["0 KeyboardInterrupt [2. 2. 2.]", "1 [2. 2. 2.]"]
@@ -199,12 +198,12 @@ with unisono.init(timeout=30) as context:
         if os.fork() == 0:
             time.sleep(0.3)
             os.kill(victim, signal.SIGSTOP)
-            time.sleep(1.2)
+            time.sleep(3)
             os.kill(victim, signal.SIGCONT)
             os._exit(0)
         begin = time.monotonic()
-        name = error_of(world.recv, np.ones(3), 1, timeout=1)
-        say(0, name, 1.2 < time.monotonic() - begin < 5)
+        name = error_of(world.recv, np.ones(3), 1, timeout=2)
+        say(0, name, 2.5 < time.monotonic() - begin < 20)
         os.wait()
         other.barrier()
     else:
