@@ -812,6 +812,18 @@ class Communicator {
     return start(call);
   }
 
+  /// As gather; the root's buffer has all blocks (size()*n), its own input among them, the others' one block (n).
+  template <Destination D>
+  void gather_in_place(D&& buffer, std::uint32_t root, const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_GATHER, buffer, root, options);
+    run(call);
+  }
+  template <Destination D>
+  Request gather_in_place_async(D&& buffer, std::uint32_t root, const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_GATHER, buffer, root, options);
+    return start(call);
+  }
+
   /// Block r of the root's src (size()*n) into rank r's dst (n); elsewhere src may be empty.
   template <Destination D, SourceFor<D> S>
   void scatter(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
@@ -823,6 +835,18 @@ class Communicator {
   Request scatter_async(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
     Prepared call(UNISONO_SCATTER, options);
     call.src(src).dst(dst).root(root).count(length(dst));
+    return start(call);
+  }
+
+  /// As scatter; the root's buffer has all blocks (size()*n) and keeps its own, the others' receives one (n).
+  template <Destination D>
+  void scatter_in_place(D&& buffer, std::uint32_t root, const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_SCATTER, buffer, root, options);
+    run(call);
+  }
+  template <Destination D>
+  Request scatter_in_place_async(D&& buffer, std::uint32_t root, const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_SCATTER, buffer, root, options);
     return start(call);
   }
 
@@ -856,6 +880,21 @@ class Communicator {
     return start(call);
   }
 
+  /// As gather_in_place, with a layout.
+  template <Destination D>
+  void gatherv_in_place(D&& buffer, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_GATHERV, buffer, root, options);
+    call.receives(layout, size());
+    run(call);
+  }
+  template <Destination D>
+  Request gatherv_in_place_async(D&& buffer, const Layout& layout, std::uint32_t root,
+                                 const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_GATHERV, buffer, root, options);
+    call.receives(layout, size());
+    return start(call);
+  }
+
   /// scatter of blocks of layout.counts[r] elements at the root's layout.displacements[r]. Every rank gives the
   /// layout.
   template <Destination D, SourceFor<D> S>
@@ -869,6 +908,21 @@ class Communicator {
                          const Options& options = {}) const {
     Prepared call(UNISONO_SCATTERV, options);
     call.src(src).dst(dst).sends(layout, size()).root(root);
+    return start(call);
+  }
+
+  /// As scatter_in_place, with a layout.
+  template <Destination D>
+  void scatterv_in_place(D&& buffer, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_SCATTERV, buffer, root, options);
+    call.sends(layout, size());
+    run(call);
+  }
+  template <Destination D>
+  Request scatterv_in_place_async(D&& buffer, const Layout& layout, std::uint32_t root,
+                                  const Options& options = {}) const {
+    Prepared call = rooted(UNISONO_SCATTERV, buffer, root, options);
+    call.sends(layout, size());
     return start(call);
   }
 
@@ -1159,6 +1213,24 @@ class Communicator {
     const Options& options_;
     std::vector<unisono_request*> after_;
   };
+
+  /// A gather or scatter in place: the root's buffer holds all blocks, the others' their own.
+  template <class D>
+  Prepared rooted(unisono_collective collective, D&& buffer, std::uint32_t root, const Options& options) const {
+    const bool gathers = collective == UNISONO_GATHER || collective == UNISONO_GATHERV;
+    const bool all = rank() == root;
+    Prepared call(collective, options);
+    call.src(kInPlace).root(root);
+    if (gathers == all) {
+      call.dst(buffer);
+    } else {
+      call.src(buffer);
+    }
+    if (collective == UNISONO_GATHER || collective == UNISONO_SCATTER) {
+      call.count(all ? length(buffer) / size() : length(buffer));
+    }
+    return call;
+  }
 
   /// Elements of an edge's block, where all have one length.
   template <class S, class D>

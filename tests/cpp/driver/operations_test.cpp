@@ -264,6 +264,42 @@ TEST(Operations, MessagesWindowsAndRequests) {
   });
 }
 
+TEST(Operations, RootedInPlace) {
+  on_ranks(4, [](const Communicator& world) {
+    const auto r = static_cast<int>(world.rank());
+    for (std::uint32_t root = 0; root < 4; ++root) {
+      const bool here = world.rank() == root;
+      std::vector<int> held = here ? std::vector<int>(8, -1) : std::vector<int>{10 * r, 10 * r + 1};
+      if (here) held[2 * root] = 10 * r, held[2 * root + 1] = 10 * r + 1;
+      world.gather_in_place(held, root);
+      if (here) {
+        EXPECT_EQ(held, (std::vector<int>{0, 1, 10, 11, 20, 21, 30, 31}));
+      }
+      for (int& value : held) value += 5;
+      if (!here) held = {-1, -1};
+      world.scatter_in_place_async(held, root).wait();
+      if (!here) {
+        EXPECT_EQ(held, (std::vector<int>{10 * r + 5, 10 * r + 6}));
+      }
+
+      // Rank r has r elements.
+      const std::vector<std::int64_t> counts{0, 1, 2, 3}, places{0, 7, 4, 1};
+      std::vector<int> ragged(here ? 8 : world.rank(), here ? -1 : r);
+      if (here) std::fill_n(ragged.begin() + places[root], counts[root], r);
+      world.gatherv_in_place(ragged, {counts, places}, root);
+      if (here) {
+        EXPECT_EQ(ragged, (std::vector<int>{-1, 3, 3, 3, 2, 2, -1, 1}));
+      }
+      for (int& value : ragged) value += 100;
+      if (!here) std::fill(ragged.begin(), ragged.end(), -1);
+      world.scatterv_in_place(ragged, {counts, places}, root);
+      if (!here) {
+        EXPECT_EQ(ragged, std::vector<int>(world.rank(), r + 100));
+      }
+    }
+  });
+}
+
 TEST(Operations, TravelCompressed) {
   on_ranks(3, [](const Communicator& world) {
     // 2^11 + 1 has a bit more than fp16 can hold; the sum is made of what arrived.
