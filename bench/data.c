@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-static const char* const kOps[BENCH_OPS] = {
-    "pingpong", "bcast",     "reduce",   "allreduce", "reduce_scatter", "scan",       "exscan",    "gather",
-    "scatter",  "allgather", "alltoall", "gatherv",   "scatterv",       "allgatherv", "alltoallv", "barrier"};
+static const char* const kOps[BENCH_OPS] = {"pingpong",  "bcast",   "reduce",   "allreduce",  "reduce_scatter",
+                                            "scan",      "exscan",  "gather",   "scatter",    "allgather",
+                                            "alltoall",  "gatherv", "scatterv", "allgatherv", "reduce_scatterv",
+                                            "alltoallv", "barrier"};
 static const char* const kDatatypes[BENCH_DATATYPES] = {"int32", "int64", "fp32", "fp64"};
 
 static int find(const char* name, const char* const* names, int count) {
@@ -30,6 +31,8 @@ static enum bench_op shape_of(enum bench_op op) {
       return BENCH_SCATTER;
     case BENCH_ALLGATHERV:
       return BENCH_ALLGATHER;
+    case BENCH_REDUCE_SCATTERV:
+      return BENCH_REDUCE_SCATTER;
     case BENCH_ALLTOALLV:
       return BENCH_ALLTOALL;
     default:

@@ -137,6 +137,7 @@ static void demand(enum bench_op op, uint32_t p, uint32_t* copies, uint32_t* sum
       *copies = p - 1;
       break;
     case BENCH_REDUCE_SCATTER:
+    case BENCH_REDUCE_SCATTERV:
       *sums = p * (p - 1);
       break;
     case BENCH_SCAN: /* each rank adds to its predecessor's */

@@ -146,6 +146,9 @@ void system_call(const struct bench_call* call, uint32_t turn) {
     case BENCH_ALLGATHERV:
       result = MPI_Allgatherv(src, n, type, dst, counts, displacements, type, world);
       break;
+    case BENCH_REDUCE_SCATTERV:
+      result = MPI_Reduce_scatter(src, dst, counts, type, MPI_SUM, world);
+      break;
     case BENCH_ALLTOALLV:
       result = MPI_Alltoallv(src, counts, displacements, type, dst, counts, displacements, type, world);
       break;

@@ -53,6 +53,8 @@ unisono_collective collective_of(bench_op op) {
       return UNISONO_SCATTERV;
     case BENCH_ALLGATHERV:
       return UNISONO_ALLGATHERV;
+    case BENCH_REDUCE_SCATTERV:
+      return UNISONO_REDUCE_SCATTERV;
     case BENCH_ALLTOALLV:
       return UNISONO_ALLTOALLV;
     case BENCH_BARRIER:
@@ -76,8 +78,8 @@ unisono_datatype datatype_of(bench_datatype datatype) {
 }
 
 bool reduces(bench_op op) {
-  return op == BENCH_REDUCE || op == BENCH_ALLREDUCE || op == BENCH_REDUCE_SCATTER || op == BENCH_SCAN ||
-         op == BENCH_EXSCAN;
+  return op == BENCH_REDUCE || op == BENCH_ALLREDUCE || op == BENCH_REDUCE_SCATTER || op == BENCH_REDUCE_SCATTERV ||
+         op == BENCH_SCAN || op == BENCH_EXSCAN;
 }
 
 // There and back again. The two calls differ in direction and buffer only.
@@ -160,7 +162,7 @@ void system_prepare(const bench_call* call) {
   state.counts.assign(call->size, arguments.count);
   const bool all_to_all = call->op == BENCH_ALLTOALLV;
   if (all_to_all || call->op == BENCH_SCATTERV) arguments.send_counts = state.counts.data();
-  if (all_to_all || call->op == BENCH_GATHERV || call->op == BENCH_ALLGATHERV) {
+  if (all_to_all || call->op == BENCH_GATHERV || call->op == BENCH_ALLGATHERV || call->op == BENCH_REDUCE_SCATTERV) {
     arguments.recv_counts = state.counts.data();
   }
 }

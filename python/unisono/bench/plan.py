@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 
 OPS = (
     "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
-    "alltoall", "gatherv", "scatterv", "allgatherv", "alltoallv", "barrier",
+    "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier",
 )  # fmt: skip
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 PEERS = ("openmpi", "mpich")

@@ -27,7 +27,7 @@ FIELDS = {
 }  # fmt: skip
 OPS = (
     "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
-    "alltoall", "gatherv", "scatterv", "allgatherv", "alltoallv",
+    "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv",
 )  # fmt: skip
 
 
