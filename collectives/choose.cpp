@@ -179,13 +179,15 @@ bool admits(const Algorithm& algorithm, const Call& call) {
   return algorithm.admits == nullptr || algorithm.admits(call);
 }
 
-/// The first of `rules` that the call meets and whose algorithm admits it.
-const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64_t bytes, bool groups, bool crowded) {
+/// The first of `rules` that the call meets and whose algorithm admits it, with any radix.
+const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64_t bytes, bool groups,
+                      const Tuning& tuning) {
   for (const Rule& rule : rules) {
     const Algorithm& algorithm = collectives::kTable[rule.position];
     if (algorithm.collective == call.collective && bytes >= rule.min_bytes && bytes <= rule.max_bytes &&
         call.size >= rule.min_ranks && call.size <= rule.max_ranks && meets(rule.groups, groups) &&
-        meets(rule.direct, call.direct) && meets(rule.crowded, crowded) && admits(algorithm, call)) {
+        meets(rule.direct, call.direct) && meets(rule.crowded, tuning.crowded) && (rule.radix == 0 || tuning.radices) &&
+        admits(algorithm, call)) {
       return &rule;
     }
   }
@@ -197,12 +199,12 @@ const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64
 Choice choose(const Call& call, const Tuning& tuning) {
   const std::uint64_t bytes = call.count * element_bytes(call);
   const bool groups = call.group_size > 1 && call.group_size < call.size;
-  const Rule* rule = first_met(tuning.rules, call, bytes, groups, tuning.crowded);
-  if (rule == nullptr) rule = first_met(own_rules(call.collective), call, bytes, groups, tuning.crowded);
-  if (rule != nullptr) return {rule->position, rule};
+  const Rule* rule = first_met(tuning.rules, call, bytes, groups, tuning);
+  if (rule == nullptr) rule = first_met(own_rules(call.collective), call, bytes, groups, tuning);
+  if (rule != nullptr) return {rule->position, rule, rule->radix};
   for (std::size_t i = 0; i < collectives::kTable.size(); ++i) {
     if (collectives::kTable[i].collective == call.collective && admits(collectives::kTable[i], call)) {
-      return {static_cast<int>(i), nullptr};
+      return {static_cast<int>(i), nullptr, 0};
     }
   }
   return {};

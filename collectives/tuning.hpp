@@ -34,6 +34,7 @@ struct Rule {
   Which groups = Which::kAll;   ///< the communicator has groups, for algorithms of two levels
   Which direct = Which::kAll;   ///< every rank's buffers can be reached (`Call::direct`)
   Which crowded = Which::kAll;  ///< the job has more ranks than cores
+  std::uint8_t radix = 0;       ///< of the algorithm, as `Call::radix`
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
@@ -41,12 +42,14 @@ struct Rule {
 struct Tuning {
   std::span<const Rule> rules;  ///< come before those of this library
   bool crowded = false;         ///< the job has more ranks than cores
+  bool radices = true;          ///< all members take any radix; else rules that name one are passed over
 };
 
 /// What was chosen.
 struct Choice {
   int position = -1;           ///< of the algorithm; -1 if none admits the call
   const Rule* rule = nullptr;  ///< null: no rule names an algorithm that admits the call, so the table's first does
+  std::uint8_t radix = 0;      ///< `Call::radix` for it
 };
 
 /// The choice for `call`. Depends only on what all ranks share.

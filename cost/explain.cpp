@@ -15,18 +15,20 @@ bool admits(Call call, const Algorithm& algorithm) {
 }
 
 /// Whether `a` is quicker than `b` for so many elements; nothing if one does not admit the call.
-std::optional<bool> quicker(Call call, std::uint64_t count, int a, int b, const Machine& machine) {
+std::optional<bool> quicker(Call call, std::uint64_t count, NamedAlgorithm a, NamedAlgorithm b,
+                            const Machine& machine) {
   call.count = count;
-  if (!admits(call, at(a)) || !admits(call, at(b))) return std::nullopt;
-  const auto price = [&](int position) {
-    call.direct = at(position).direct;
-    return predict(call, at(position), machine).time.total;
+  if (!admits(call, at(a.position)) || !admits(call, at(b.position))) return std::nullopt;
+  const auto price = [&](NamedAlgorithm named) {
+    call.direct = at(named.position).direct;
+    call.radix = named.radix;
+    return predict(call, at(named.position), machine).time.total;
   };
   return price(a) < price(b);
 }
 
 /// The count nearest to the call's, by factors of two, at which the order of two algorithms changes.
-std::optional<std::uint64_t> crossover(const Call& call, int a, int b, const Machine& machine) {
+std::optional<std::uint64_t> crossover(const Call& call, NamedAlgorithm a, NamedAlgorithm b, const Machine& machine) {
   const std::optional<bool> here = quicker(call, call.count, a, b, machine);
   if (!here || call.count == 0) return std::nullopt;
   const std::uint64_t most = std::max<std::uint64_t>(kMostBytes / element_bytes(call) / call.size, call.count);
@@ -57,7 +59,8 @@ std::optional<std::uint64_t> crossover(const Call& call, int a, int b, const Mac
 
 }  // namespace
 
-Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine) {
+Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine,
+                    const NamedAlgorithm* named) {
   Explanation result;
   Call agreed = call;
   // An exchange of blocks that differ agrees on no count, unless it is in place.
@@ -73,28 +76,45 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
     result.asked_in_vain = machine.sync * (call.size - 1) + machine.line;
   }
 
-  for (std::size_t i = 0; i < algorithms().size(); ++i) {
-    const Algorithm& algorithm = algorithms()[i];
-    if (algorithm.collective != call.collective) continue;
+  if (named != nullptr) {
+    const Algorithm& algorithm = at(named->position);
+    if (!admits(call, algorithm) || (algorithm.direct && !reachable)) {
+      throw Error(ErrorCode::kUnsupported,
+                  std::string("algorithm ") + algorithm.name + " does not admit this call: " + algorithm.restriction);
+    }
+    result.choice = {named->position, nullptr, named->radix};
+    result.asked_in_vain = 0;
+  }
+
+  const auto consider = [&](int position, std::uint8_t radix) {
+    const Algorithm& algorithm = at(position);
     Candidate candidate;
-    candidate.position = static_cast<int>(i);
+    candidate.position = position;
+    candidate.radix = radix;
     call.direct = algorithm.direct;
+    call.radix = radix;
     candidate.admitted = admits(call, algorithm) && (reachable || !algorithm.direct);
     if (candidate.admitted) candidate.prediction = predict(call, algorithm, machine);
     result.candidates.push_back(candidate);
+  };
+  for (std::size_t i = 0; i < algorithms().size(); ++i) {
+    if (algorithms()[i].collective == call.collective) consider(static_cast<int>(i), 0);
   }
+  if (result.choice.radix != 0) consider(result.choice.position, result.choice.radix);
   std::stable_sort(result.candidates.begin(), result.candidates.end(), [](const Candidate& a, const Candidate& b) {
     if (a.admitted != b.admitted) return a.admitted;
     return a.prediction.time.total < b.prediction.time.total;
   });
   for (const Candidate& candidate : result.candidates) {
-    if (candidate.admitted && candidate.position != result.choice.position) {
+    const bool chosen = candidate.position == result.choice.position && candidate.radix == result.choice.radix;
+    if (candidate.admitted && !chosen) {
       result.runner_up = candidate.position;
       break;
     }
   }
   if (result.choice.position >= 0 && result.runner_up >= 0) {
-    if (const auto count = crossover(call, result.choice.position, result.runner_up, machine)) {
+    if (const auto count =
+            crossover(call, {result.choice.position, result.choice.radix}, {result.runner_up, 0}, machine)) {
       result.crossover = *count * element_bytes(call);
     }
   }

@@ -7,27 +7,32 @@
 
 #include "collectives/tuning.hpp"
 #include "cost/machine.hpp"
+#include "cost/names.hpp"
 #include "cost/predict.hpp"
 
 namespace unisono::cost {
 
 struct Candidate {
   int position = 0;
-  bool admitted = false;  ///< else nothing was predicted
+  std::uint8_t radix = 0;  ///< as `Call::radix`; another than the usual one if the choice has it
+  bool admitted = false;   ///< else nothing was predicted
   Prediction prediction;
 };
 
 struct Explanation {
   Choice choice;
   std::vector<Candidate> candidates;  ///< the quickest first, then those that do not admit the call
-  int runner_up = -1;                 ///< the quickest that was not chosen; -1: there is none
+  int runner_up = -1;                 ///< the quickest that was not chosen, with its usual radix; -1: there is none
   /// Bytes nearest to the call's at which the runner-up becomes quicker, or slower, than the choice.
   std::optional<std::uint64_t> crossover;
   /// Nanoseconds spent on learning that buffers cannot be reached directly; 0 where the ranks do not ask.
   double asked_in_vain = 0;
 };
 
-/// `reachable`: all buffers are memory that every rank reaches. `call.direct` does not matter.
-Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine);
+/// `reachable`: all buffers are memory that every rank reaches. `call.direct` does not matter. With `named` that
+/// algorithm is taken for the choice, as if the call named it; then `choice.rule` is null. Throws Error(kUnsupported)
+/// if it does not admit the call.
+Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine,
+                    const NamedAlgorithm* named = nullptr);
 
 }  // namespace unisono::cost

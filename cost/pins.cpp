@@ -1,6 +1,7 @@
 #include "cost/pins.hpp"
 
 #include <charconv>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -10,7 +11,8 @@ namespace unisono::cost {
 namespace {
 
 constexpr const char* kForm =
-    "allowed is a list of COLLECTIVE=ALGORITHM or COLLECTIVE=ALGORITHM:RANGE, with RANGE as 4K-64K, 64K- or -4K";
+    "allowed is a list of COLLECTIVE=ALGORITHM or COLLECTIVE=ALGORITHM:RANGE, with ALGORITHM as ring or knomial:8, and "
+    "RANGE as 4K-64K, 64K- or -4K";
 
 [[noreturn]] void refuse(std::string_view pin, const std::string& what) {
   throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: \"" + std::string(pin) + "\": " + what + "; " + kForm);
@@ -41,30 +43,32 @@ Rule pin_of(std::string_view pin) {
   if (equals == std::string_view::npos) refuse(pin, "there is no =");
   const std::string_view collective = trimmed(pin.substr(0, equals));
   std::string_view name = pin.substr(equals + 1);
-  std::string_view range;
-  const std::size_t colon = name.find(':');
-  if (colon != std::string_view::npos) {
+  std::optional<std::string_view> range;
+  // What stands behind the last colon is a range if there is a dash in it, and a radix if not.
+  const std::size_t colon = name.rfind(':');
+  if (colon != std::string_view::npos && name.find('-', colon) != std::string_view::npos) {
     range = trimmed(name.substr(colon + 1));
     name = name.substr(0, colon);
   }
-  name = trimmed(name);
   const auto known = collective_named(collective);
   if (!known) {
     throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: there is no collective \"" + std::string(collective) +
                                                  "\"; there are " + collectives_text());
   }
   Rule rule;
-  const int position = find_algorithm(*known, std::string(name).c_str());
-  if (position < 0) {
-    throw Error(ErrorCode::kUnknownAlgorithm, "UNISONO_ALGORITHM: " + std::string(collective) + " has no algorithm \"" +
-                                                  std::string(name) + "\"; there are " + algorithms_text(*known));
+  try {
+    const NamedAlgorithm named = algorithm_named(*known, trimmed(name));
+    rule.position = static_cast<std::uint16_t>(named.position);
+    rule.radix = named.radix;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInvalidArgument) refuse(pin, error.what());
+    throw Error(error.code(), std::string("UNISONO_ALGORITHM: ") + error.what());
   }
-  rule.position = static_cast<std::uint16_t>(position);
-  if (colon == std::string_view::npos) return rule;
-  const std::size_t dash = range.find('-');
-  if (dash == std::string_view::npos || range == "-") refuse(pin, "\"" + std::string(range) + "\" is no range");
-  if (dash != 0) rule.min_bytes = bytes_of_text(range.substr(0, dash), pin);
-  if (dash + 1 != range.size()) rule.max_bytes = bytes_of_text(range.substr(dash + 1), pin);
+  if (!range) return rule;
+  const std::size_t dash = range->find('-');
+  if (*range == "-") refuse(pin, "\"-\" is no range");
+  if (dash != 0) rule.min_bytes = bytes_of_text(range->substr(0, dash), pin);
+  if (dash + 1 != range->size()) rule.max_bytes = bytes_of_text(range->substr(dash + 1), pin);
   if (rule.min_bytes > rule.max_bytes) refuse(pin, "the range ends before it begins");
   return rule;
 }

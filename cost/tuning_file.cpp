@@ -91,12 +91,13 @@ Rule rule_of(const json::Value& value) {
   const auto known = collective_named(collective.text());
   if (!known)
     collective.refuse("there is no collective \"" + collective.text() + "\"; there are " + collectives_text());
-  const int position = find_algorithm(*known, algorithm.text().c_str());
-  if (position < 0) {
-    algorithm.refuse("there is no algorithm \"" + algorithm.text() + "\" of " + collective.text() + "; there are " +
-                     algorithms_text(*known));
+  try {
+    const NamedAlgorithm named = algorithm_named(*known, algorithm.text());
+    rule.position = static_cast<std::uint16_t>(named.position);
+    rule.radix = named.radix;
+  } catch (const Error& error) {
+    algorithm.refuse(error.what());
   }
-  rule.position = static_cast<std::uint16_t>(position);
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 53U;
   if (const json::Value* found = value.find("min_bytes")) rule.min_bytes = found->whole(0, kMostBytes);
   if (const json::Value* found = value.find("max_bytes")) rule.max_bytes = found->whole(0, kMostBytes);
@@ -180,7 +181,7 @@ std::string write_tuning(const TuningFile& file) {
     text += first ? "\n" : ",\n";
     first = false;
     text += std::string("    {\"collective\": \"") + name_of(algorithm.collective) + "\", \"algorithm\": \"" +
-            algorithm.name + "\"";
+            text_of(rule.position, rule.radix) + "\"";
     if (rule.min_bytes != 0) text += ", \"min_bytes\": " + std::to_string(rule.min_bytes);
     if (rule.max_bytes != kAnyBytes) text += ", \"max_bytes\": " + std::to_string(rule.max_bytes);
     if (rule.min_ranks != 1) text += ", \"min_ranks\": " + std::to_string(rule.min_ranks);

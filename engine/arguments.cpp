@@ -318,7 +318,9 @@ class Admission {
     const std::span<const Algorithm> table = algorithms();
     int position = request_.algorithm;
     if (position == -1) {
-      position = choose_algorithm(call_, communicator_.tuning);
+      const Choice choice = choose(call_, communicator_.tuning);
+      position = choice.position;
+      if (choice.radix != 0) call_.radix = choice.radix;
       if (position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
     }
     if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||

@@ -65,6 +65,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->rules = rules_.find(agreed.tuning_hash);
   if (made->rules) made->tuning.rules = *made->rules;
   made->tuning.crowded = blocks_.poe->size() > usable_cores(agreed);
+  made->tuning.radices = made->capability.radices;
   made->cache = std::make_shared<ProgramCache>();
   std::vector<bool> seen(blocks_.poe->size(), false);
   for (std::uint32_t rank = 0; rank < made->size; ++rank) {

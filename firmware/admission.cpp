@@ -123,7 +123,8 @@ ErrorCode admit(const Key& key, Plan& plan) {
   if (number == 0) {
     const auto* own = const_cast<const Rules*>(&unisono_rules);
     const std::uint32_t count = unisono_rules.count;
-    const Tuning tuning{{own->rules, count < kRules ? count : kRules}, (key.state >> kCommunicatorCrowded & 1U) != 0};
+    const Tuning tuning{
+        {own->rules, count < kRules ? count : kRules}, (key.state >> kCommunicatorCrowded & 1U) != 0, false};
     const int position = choose_algorithm(call, tuning);
     if (position < 0) return ErrorCode::kUnsupported;
     number = static_cast<std::uint32_t>(position) + 1;

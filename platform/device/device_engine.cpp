@@ -349,6 +349,7 @@ class DeviceEngine::Impl {
     state.segment_bytes = agreed.segment_bytes / 64 * 64;
     state.rules = rules.find(agreed.tuning_hash);
     if (state.rules) state.tuning.rules = *state.rules;
+    state.tuning.radices = state.capability.radices;
     state.cache = std::make_shared<cclo::ProgramCache>();
     for (const std::uint32_t endpoint : endpoints) state.peers.emplace_back().endpoint = endpoint;
 

@@ -26,7 +26,7 @@ nb::dict dict_of(const Rule& rule) {
   nb::dict entry;
   const Algorithm& algorithm = algorithms()[rule.position];
   entry["collective"] = name_of(algorithm.collective);
-  entry["algorithm"] = algorithm.name;
+  entry["algorithm"] = cost::text_of(rule.position, rule.radix);
   entry["min_bytes"] = rule.min_bytes;
   entry["max_bytes"] = rule.max_bytes == kAnyBytes ? nb::object(nb::none()) : nb::cast(rule.max_bytes);
   entry["min_ranks"] = rule.min_ranks;
@@ -89,7 +89,7 @@ nb::dict in_force() {
 }
 
 nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int datatype, int op, std::uint32_t root,
-                   bool in_place, bool reachable, std::uint32_t cores) {
+                   bool in_place, bool reachable, std::uint32_t cores, const std::string& algorithm_name) {
   Call call;
   call.collective = static_cast<Collective>(collective);
   call.size = size;
@@ -110,22 +110,25 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
     cost::Machine machine = made.rules.machine;
     machine.cores = cores;
     machine = cost::for_ranks(machine, size, made.crowded);
-    made.explanation = cost::explain(call, reachable, {made.rules.rules, made.crowded}, machine);
+    std::optional<cost::NamedAlgorithm> named;
+    if (!algorithm_name.empty()) named = cost::algorithm_named(call.collective, algorithm_name);
+    made.explanation =
+        cost::explain(call, reachable, {made.rules.rules, made.crowded}, machine, named ? &*named : nullptr);
     return made;
   });
   const cost::Explanation& found = result.explanation;
-  const auto name = [](int position) {
-    return position < 0 ? nb::object(nb::none()) : nb::cast(algorithms()[static_cast<std::size_t>(position)].name);
+  const auto name = [](int position, std::uint8_t radix) {
+    return position < 0 ? nb::object(nb::none()) : nb::cast(cost::text_of(position, radix));
   };
   nb::dict answer;
-  answer["algorithm"] = name(found.choice.position);
-  answer["runner_up"] = name(found.runner_up);
+  answer["algorithm"] = name(found.choice.position, found.choice.radix);
+  answer["runner_up"] = name(found.runner_up, 0);
   answer["crossover"] = found.crossover ? nb::cast(*found.crossover) : nb::object(nb::none());
   answer["asked_in_vain"] = found.asked_in_vain;
   answer["crowded"] = result.crowded;
   const Rule* rule = found.choice.rule;
   const Rule* own = result.rules.rules.data();
-  const char* origin = "none";
+  const char* origin = algorithm_name.empty() ? "none" : "named";
   if (rule != nullptr) {
     const bool mine = rule >= own && rule < own + result.rules.rules.size();
     const auto place = static_cast<std::size_t>(rule - own);
@@ -138,7 +141,7 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   for (const cost::Candidate& candidate : found.candidates) {
     nb::dict entry;
     const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(candidate.position)];
-    entry["algorithm"] = algorithm.name;
+    entry["algorithm"] = cost::text_of(candidate.position, candidate.radix);
     entry["restriction"] = algorithm.restriction;
     entry["direct"] = algorithm.direct;
     entry["prediction"] = candidate.admitted ? nb::object(dict_of(candidate.prediction)) : nb::object(nb::none());
@@ -152,6 +155,7 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   if (reduces && count * size <= kMost) {
     const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(found.choice.position)];
     call.direct = algorithm.direct;
+    call.radix = found.choice.radix;
     const auto order = without_gil([&] { return reference::reduction_order(algorithm, call); });
     char text[24];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(order.hash));
@@ -193,7 +197,7 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
-             "reachable"_a, "cores"_a, "Why a call is served as it is.");
+             "reachable"_a, "cores"_a, "algorithm"_a = "", "Why a call is served as it is.");
 }
 
 }  // namespace unisono::python

@@ -42,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     for (const Rule& rule : cost::parse_pins(text)) {
       claim(rule.position < algorithms().size(), "a pin names an algorithm");
+      claim(rule.radix == 0 || algorithms()[rule.position].default_radix != 0, "what has a radix takes one");
       claim(rule.min_bytes <= rule.max_bytes, "a range does not end before it begins");
     }
   } catch (const Error& error) {

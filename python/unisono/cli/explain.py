@@ -55,6 +55,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--buffers", choices=("registered", "malloc"), default="malloc", help="allocated by Unisono, or not (malloc)"
     )
     parser.add_argument("--cores", type=int, metavar="C", help="cores for the ranks (those of this process)")
+    parser.add_argument(
+        "--algorithm",
+        default="",
+        metavar="NAME",
+        help="of a call that names it, as in ring or knomial:8 (by the rules)",
+    )
     parser.add_argument("--in-place", action="store_true", help="the in-place form")
     parser.add_argument("--json", type=Path, metavar="FILE", help="results of `unisono bench` to compare with")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="how to print (text)")
@@ -90,6 +96,7 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     answer = _core.explain(
         int(Collective[operation.upper()]), options.ranks, count, int(datatype),
         int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "registered", cores,
+        options.algorithm,
     )  # fmt: skip
     rules = _core.tuning_in_force()
     tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated")}
@@ -166,6 +173,8 @@ def length(value: int) -> str:
 
 def _why(answer: dict[str, Any]) -> str:
     rule = answer["rule"]
+    if answer["origin"] == "named":
+        return "as a call that names this algorithm; no rule is looked at"
     if rule is None:
         return "no rule names an algorithm that admits the call; this is the first of the table that does"
     if answer["origin"] == "determinism":

@@ -1,6 +1,7 @@
 // Explanations and tables made from a machine.
 #include "cost/explain.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -66,6 +67,35 @@ TEST(Explain, TheCrossoverIsWhereTheOrderChanges) {
     EXPECT_NE(chain_wins(bytes), chain_wins(*found.crossover)) << bytes << " " << *found.crossover;
   }
   EXPECT_GT(found_some, 0);
+}
+
+TEST(Explain, ARadixIsPricedBesideTheUsualOne) {
+  const Call call = call_of(Collective::kBcast, 27, 64);
+  const std::vector<Rule> pins = parse_pins("bcast=knomial:9");
+  const NamedAlgorithm named = algorithm_named(Collective::kBcast, "knomial:9");
+  const Explanation by_pin = explain(call, false, {pins, false}, Machine{});
+  const Explanation by_name = explain(call, false, {}, Machine{}, &named);
+  EXPECT_EQ(by_pin.choice.rule, pins.data());
+  EXPECT_EQ(by_name.choice.rule, nullptr);
+  for (const Explanation& found : {by_pin, by_name}) {
+    EXPECT_EQ(found.choice.position, named.position);
+    EXPECT_EQ(found.choice.radix, 9);
+    std::vector<std::uint8_t> radices;
+    std::vector<double> times;
+    for (const Candidate& candidate : found.candidates) {
+      if (candidate.position != named.position) continue;
+      radices.push_back(candidate.radix);
+      times.push_back(candidate.prediction.time.total);
+    }
+    EXPECT_THAT(radices, testing::UnorderedElementsAre(0, 9));
+    EXPECT_NE(times[0], times[1]);
+    Call of_choice = call;
+    of_choice.radix = 9;
+    const double own = predict(of_choice, at(named.position), Machine{}).time.total;
+    EXPECT_EQ(times[radices[0] == 9 ? 0 : 1], own);
+  }
+  const NamedAlgorithm direct = algorithm_named(Collective::kBcast, "direct");
+  EXPECT_THROW(explain(call, false, {}, Machine{}, &direct), Error);
 }
 
 TEST(Explain, WhatNothingAdmitsHasNoChoice) {

@@ -186,6 +186,40 @@ TEST(Pins, AreRules) {
   EXPECT_TRUE(parse_pins("").empty());
 }
 
+TEST(Pins, NameARadix) {
+  const std::vector<Rule> rules =
+      parse_pins("bcast=knomial:8, bcast = knomial:255:64K- ,bcast=knomial:2:-4K,bcast=knomial:4");
+  ASSERT_EQ(rules.size(), 4U);
+  Rule expected = rule(Collective::kBcast, "knomial");
+  EXPECT_EQ(rules[3], expected) << "4 is the radix that it has anyway";
+  expected.radix = 8;
+  EXPECT_EQ(rules[0], expected);
+  expected.radix = 255;
+  expected.min_bytes = 65536;
+  EXPECT_EQ(rules[1], expected);
+  EXPECT_EQ(rules[2].radix, 2);
+  EXPECT_EQ(rules[2].max_bytes, 4096U);
+  EXPECT_NE(hash_of(rules),
+            hash_of(parse_pins("bcast=knomial,bcast=knomial:255:64K-,bcast=knomial:2:-4K,bcast=knomial")))
+      << "ranks that differ in it are told";
+}
+
+TEST(TuningFile, NamesARadix) {
+  TuningFile file;
+  file.rules = parse_pins("allreduce=recursive_multiplying:8:1K-,bcast=knomial");
+  const std::string text = write_tuning(file);
+  EXPECT_THAT(text, HasSubstr("\"algorithm\": \"recursive_multiplying:8\""));
+  EXPECT_EQ(parse_tuning(text).rules, file.rules);
+  std::string wrong = text;
+  wrong.replace(wrong.find("multiplying:8"), 13, "multiplying:1");
+  try {
+    parse_tuning(wrong);
+    ADD_FAILURE() << "there is no such radix";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"1\"; allowed are 2 to 255"));
+  }
+}
+
 TEST(Pins, SayWhatIsWrong) {
   const struct {
     const char* text;
@@ -195,7 +229,13 @@ TEST(Pins, SayWhatIsWrong) {
       {"allreduce=", "allreduce has no algorithm \"\"; there are"},
       {"allreduce=rnig", "allreduce has no algorithm \"rnig\"; there are recursive_doubling, ring"},
       {"alreduce=ring", "there is no collective \"alreduce\"; there are"},
-      {"bcast=linear:64", "\"64\" is no range"},
+      {"bcast=linear:64", "the algorithm \"linear\" has no radix; \":64\" was given behind its name"},
+      {"bcast=linear:2:64K-", "the algorithm \"linear\" has no radix"},
+      {"bcast=knomial:1", "the radix of the algorithm \"knomial\" is \"1\"; allowed are 2 to 255"},
+      {"bcast=knomial:256:-4K", "is \"256\"; allowed are 2 to 255"},
+      {"bcast=knomial:64K", "is \"64K\"; allowed are 2 to 255"},
+      {"bcast=knomial:", "is \"\"; allowed are 2 to 255"},
+      {"bcast=knomial:-4K:8", "\"4K:8\" is no number of bytes"},
       {"bcast=linear:-", "\"-\" is no range"},
       {"bcast=linear:x-", "\"x\" is no number of bytes"},
       {"bcast=linear:1-2Q", "\"2Q\" is no number of bytes"},
@@ -241,6 +281,18 @@ TEST(Choice, FollowsPinsWithinTheirRangeAndWhereTheyAreAdmitted) {
   EXPECT_EQ(chosen(call, rules), "flat") << "its buffers cannot be reached";
   call.direct = true;
   EXPECT_EQ(chosen(call, rules), "direct");
+}
+
+TEST(Choice, HasTheRadixOfItsRuleIfAllMembersTakeIt) {
+  const std::vector<Rule> rules = parse_pins("bcast=knomial:8:64-,bcast=linear");
+  const Call call = call_of(Collective::kBcast, 9, 4096);
+  Choice choice = choose(call, {rules, false});
+  EXPECT_EQ(choice.rule, rules.data());
+  EXPECT_EQ(choice.radix, 8);
+  choice = choose(call, {rules, false, false});
+  EXPECT_EQ(choice.rule, rules.data() + 1) << "some engine has the usual radix only";
+  EXPECT_EQ(choice.radix, 0);
+  EXPECT_EQ(choose(call, {}).radix, 0);
 }
 
 TEST(Choice, LooksAtEveryConditionOfARule) {

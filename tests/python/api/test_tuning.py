@@ -124,6 +124,68 @@ def test_more_cores_cost_no_turns(capsys: pytest.CaptureFixture[str]) -> None:
     assert prediction(crowded, "dissemination")["total"] > 2 * prediction(apart, "dissemination")["total"]
 
 
+def test_a_radix_is_explained(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ("bcast", "--bytes", 64, "--ranks", 27)
+    usual = explain(capsys, *call)
+    assert not any(":" in each["algorithm"] for each in usual["candidates"])
+    named = explain(capsys, *call, "--algorithm", "knomial:9")
+    assert (named["algorithm"], named["origin"], named["rule"]) == ("knomial:9", "named", None)
+    assert prediction(named, "knomial") == prediction(usual, "knomial")
+    assert prediction(named, "knomial:9")["total"] != prediction(named, "knomial")["total"]
+    assert prediction(named, "knomial:9")["messages"] == 26
+    assert explain(capsys, *call, "--algorithm", "knomial:4")["algorithm"] == "knomial", "what it has anyway"
+    assert main(["explain", *map(str, call), "--algorithm", "knomial:9"]) == 0
+    assert "a call that names this algorithm" in capsys.readouterr().out
+    monkeypatch.setenv("UNISONO_ALGORITHM", "bcast=knomial:9:-4K")
+    pinned = explain(capsys, *call)
+    assert (pinned["algorithm"], pinned["origin"]) == ("knomial:9", "pin")
+    assert pinned["rule"]["algorithm"] == "knomial:9"
+    assert prediction(pinned, "knomial:9") == prediction(named, "knomial:9")
+    assert explain(capsys, "bcast", "--bytes", "8K", "--ranks", 27)["origin"] == "built-in"
+    monkeypatch.delenv("UNISONO_ALGORITHM")
+    write_tuning(tmp_path / "config/unisono/tuning.json", [{"collective": "bcast", "algorithm": "knomial:5"}])
+    assert explain(capsys, *call)["algorithm"] == "knomial:5"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("knomail", "bcast has no algorithm"),
+        ("knomial:1", "allowed are 2 to 255"),
+        ("linear:2", "has no radix"),
+        ("direct", "does not admit this call: at most 16 ranks, direct access"),
+    ],
+)
+def test_what_cannot_be_named_is_said(capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
+    assert main(["explain", "bcast", "--ranks", "4", "--algorithm", name]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("way", ["lanes", "messages", "functional"])
+def test_a_pinned_radix_is_used(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its order of summation: with radix 9 the root of nine ranks adds one after the other, with 2 by pairs."""
+    if way == "functional":
+        monkeypatch.setenv("UNISONO_PLATFORM", "functional")
+    values = np.random.default_rng(7).standard_normal((9, 300)).astype(np.float32)
+
+    def sums(algorithm: str | None) -> bytes:
+        def member(comm: unisono.Communicator) -> bytes:
+            total = np.empty(300, np.float32)
+            comm.reduce(values[comm.rank], total, root=0, algorithm=algorithm)
+            assert comm.last_algorithm.name == "knomial"
+            return total.tobytes()
+
+        return unisono.ThreadJob(9, timeout=30, lanes=way == "lanes").run(member)[0]
+
+    named = {radix: sums(f"knomial:{radix}") for radix in (2, 9)}
+    assert named[2] != named[9]
+    for radix, expected in named.items():
+        monkeypatch.setenv("UNISONO_ALGORITHM", f"reduce=knomial:{radix}")
+        assert sums(None) == expected, radix
+
+
 def test_pins_and_files_are_followed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
