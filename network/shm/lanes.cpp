@@ -41,6 +41,15 @@ struct LaneBlock {
   std::atomic<std::uint32_t> banned;  ///< nobody touches the memory of others any more
 };
 
+namespace {
+
+/// What a directory names, which any member can write: checked before it is used. Null if no block can stand there.
+LaneBlock* block_at(const Segment& segment, std::uint64_t place) {
+  return place % kPage == 0 ? reinterpret_cast<LaneBlock*>(segment.at(place, sizeof(LaneBlock))) : nullptr;
+}
+
+}  // namespace
+
 std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks, std::uint32_t others) {
   // Used by all pairs at once they stay within 16 MB for each space. Where there is room a lane is as large as a
   // second-level cache: lines that come round again have left the receiver's by then, and to write them the sender
@@ -89,8 +98,7 @@ void LaneSet::create() {
   for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
     DirectoryEntry& entry = entries[i];
     if (entry.key.load(std::memory_order_relaxed) != 0) {
-      const std::uint64_t place = entry.place.load(std::memory_order_relaxed);
-      auto* block = reinterpret_cast<LaneBlock*>(segment_->at(place, sizeof(LaneBlock)));
+      LaneBlock* block = block_at(*segment_, entry.place.load(std::memory_order_relaxed));
       if (block == nullptr || block->members.load(std::memory_order_acquire) != 0) {
         ++others;
         continue;
@@ -127,8 +135,7 @@ LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint6
   for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
     if (entries[i].key.load(std::memory_order_acquire) != key) continue;
     const std::uint64_t place = entries[i].place.load(std::memory_order_relaxed);
-    // What is found in shared memory is checked before it is used.
-    auto* block = place % kPage == 0 ? reinterpret_cast<LaneBlock*>(segment.at(place, sizeof(LaneBlock))) : nullptr;
+    LaneBlock* block = block_at(segment, place);
     cell_bytes = block == nullptr ? 0 : block->cell_bytes;  // read once
     const bool possible = std::has_single_bit(cell_bytes) && cell_bytes >= kLeastCellBytes &&
                           cell_bytes <= kMostCellBytes && block->ranks == size;

@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // A short secret may be part of a message by chance, and the fuzzer learns the words of messages.
     const bool telling = secret != nullptr && std::strlen(secret) > 15 && std::strchr(secret, ' ') == nullptr &&
                          std::strstr(secret, "UNISONO") == nullptr;
-    if (telling && message.find("UNISONO_SECRET is") != std::string::npos) {
+    // What another variable holds is quoted, and may be anything.
+    if (telling && message.starts_with("environment variable UNISONO_SECRET is")) {
       claim(message.find(secret) == std::string::npos, "the secret is in no message");
     }
   }

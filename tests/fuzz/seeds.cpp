@@ -143,7 +143,9 @@ void texts(Corpus& corpus) {
   corpus.add("tuning", R"({"unisono_tuning": 1, "rules": [[], {}, null, true, -1.5e3, "\u00e4\n"]})");
   corpus.add("environment", "4\n3\nunisono-job\n0123456789abcdef0123456789abcdef\n2.5");
   corpus.add("environment", "2\n2\nname\nshort\n-1");
-  corpus.add("environment", "allreduce=ring,bcast=binomial:64K-, reduce=linear:4K-1M,allgather=ring:-2G");
+  corpus.add("environment",
+             "allreduce=ring,bcast=binomial:64K-, bcast=knomial:8,gather=knomial:3:-2K, "
+             "reduce=linear:4K-1M,allgather=ring:-2G");
 }
 
 void messages(Corpus& corpus) {
@@ -184,7 +186,7 @@ void messages(Corpus& corpus) {
 /// Targets whose input is a choice of acts: any bytes are sound.
 void acts(Corpus& corpus) {
   std::mt19937 random(5);  // NOLINT(*-msc51-cpp): the same every time
-  for (const char* target : {"engine", "device"}) {
+  for (const char* target : {"engine", "device", "lanes", "lane_runs", "mail"}) {
     for (int i = 0; i < 40; ++i) {
       std::string text(static_cast<std::size_t>(100 + 30 * i), 0);
       for (char& c : text) c = static_cast<char>(random());
