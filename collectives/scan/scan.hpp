@@ -14,7 +14,11 @@ std::uint32_t scan_recursive_doubling_steps(const Call& call);
 void scan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t scan_recursive_doubling_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 2> kScan{{
+std::uint32_t scan_two_level_steps(const Call& call);
+void scan_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t scan_two_level_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 3> kScan{{
     {.collective = Collective::kScan,
      .name = "linear",
      .source = "MPI 4.0 section 5.11 (definition)",
@@ -34,6 +38,18 @@ inline constexpr std::array<Algorithm, 2> kScan{{
      .steps = scan_recursive_doubling_steps,
      .step = scan_recursive_doubling_step,
      .scratch_bytes = scan_recursive_doubling_scratch_bytes},
+    {.collective = Collective::kScan,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, on the linear scan",
+     .restriction = "",
+     .cost = "with groups of g: g alpha + 2 n (beta + gamma) + (g-2) n beta within, (P/g - 1) alpha + n (beta + gamma) "
+             "between",
+     .summary =
+         "A line within each group, a line of the groups' last ranks, and what stands before a group to all of it.",
+     .ordered = true,
+     .steps = scan_two_level_steps,
+     .step = scan_two_level_step,
+     .scratch_bytes = scan_two_level_scratch_bytes},
 }};
 
 }  // namespace unisono::collectives
