@@ -16,7 +16,11 @@ std::uint32_t exscan_recursive_doubling_steps(const Call& call);
 void exscan_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t exscan_recursive_doubling_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 2> kExscan{{
+std::uint32_t exscan_two_level_steps(const Call& call);
+void exscan_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t exscan_two_level_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 3> kExscan{{
     {.collective = Collective::kExscan,
      .name = "linear",
      .source = "MPI 4.0 section 5.11 (definition)",
@@ -37,6 +41,18 @@ inline constexpr std::array<Algorithm, 2> kExscan{{
      .steps = exscan_recursive_doubling_steps,
      .step = exscan_recursive_doubling_step,
      .scratch_bytes = exscan_recursive_doubling_scratch_bytes},
+    {.collective = Collective::kExscan,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, on the linear scan",
+     .restriction = "",
+     .cost = "with groups of g: g alpha + 2 n (beta + gamma) + (g-2) n beta within, (P/g - 1) alpha + n (beta + 2 "
+             "gamma) between",
+     .summary =
+         "A line within each group, a line of the groups' last ranks, and what stands before a group to all of it.",
+     .ordered = true,
+     .steps = exscan_two_level_steps,
+     .step = exscan_two_level_step,
+     .scratch_bytes = exscan_two_level_scratch_bytes},
 }};
 
 }  // namespace unisono::collectives
