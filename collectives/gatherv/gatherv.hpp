@@ -22,7 +22,14 @@ bool gatherv_binomial_admits(const Call& call);
 std::uint32_t gatherv_binomial_params_words(const Call& call);
 void gatherv_binomial_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
 
-inline constexpr std::array<Algorithm, 2> kGatherv{{
+std::uint32_t gatherv_two_level_steps(const Call& call);
+void gatherv_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t gatherv_two_level_scratch_bytes(const Call& call);
+bool gatherv_two_level_admits(const Call& call);
+std::uint32_t gatherv_two_level_params_words(const Call& call);
+void gatherv_two_level_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
+
+inline constexpr std::array<Algorithm, 3> kGatherv{{
     {.collective = Collective::kGatherv,
      .name = "linear",
      .source = "folklore",
@@ -47,6 +54,19 @@ inline constexpr std::array<Algorithm, 2> kGatherv{{
      .admits = gatherv_binomial_admits,
      .params_words = gatherv_binomial_params_words,
      .fill_params = gatherv_binomial_fill_params},
+    {.collective = Collective::kGatherv,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, with counts",
+     .restriction = "every rank knows all counts, and the call carries their sum",
+     .cost = "with groups of g: 2 alpha + N beta, N bytes in all, and N bytes copied at the root",
+     .summary = "The leader of a group packs its blocks and sends them as one message; the root unpacks them.",
+     .ordered = true,
+     .steps = gatherv_two_level_steps,
+     .step = gatherv_two_level_step,
+     .scratch_bytes = gatherv_two_level_scratch_bytes,
+     .admits = gatherv_two_level_admits,
+     .params_words = gatherv_two_level_params_words,
+     .fill_params = gatherv_two_level_fill_params},
 }};
 
 }  // namespace unisono::collectives
