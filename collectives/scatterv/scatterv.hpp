@@ -22,7 +22,14 @@ bool scatterv_binomial_admits(const Call& call);
 std::uint32_t scatterv_binomial_params_words(const Call& call);
 void scatterv_binomial_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
 
-inline constexpr std::array<Algorithm, 2> kScatterv{{
+std::uint32_t scatterv_two_level_steps(const Call& call);
+void scatterv_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t scatterv_two_level_scratch_bytes(const Call& call);
+bool scatterv_two_level_admits(const Call& call);
+std::uint32_t scatterv_two_level_params_words(const Call& call);
+void scatterv_two_level_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
+
+inline constexpr std::array<Algorithm, 3> kScatterv{{
     {.collective = Collective::kScatterv,
      .name = "linear",
      .source = "folklore",
@@ -47,6 +54,19 @@ inline constexpr std::array<Algorithm, 2> kScatterv{{
      .admits = scatterv_binomial_admits,
      .params_words = scatterv_binomial_params_words,
      .fill_params = scatterv_binomial_fill_params},
+    {.collective = Collective::kScatterv,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, with counts",
+     .restriction = "every rank knows all counts, and the call carries their sum",
+     .cost = "with groups of g: 2 alpha + N beta, N bytes in all, and N bytes copied at the root",
+     .summary = "The root packs a group's blocks and sends them to its leader as one message, who hands them out.",
+     .ordered = true,
+     .steps = scatterv_two_level_steps,
+     .step = scatterv_two_level_step,
+     .scratch_bytes = scatterv_two_level_scratch_bytes,
+     .admits = scatterv_two_level_admits,
+     .params_words = scatterv_two_level_params_words,
+     .fill_params = scatterv_two_level_fill_params},
 }};
 
 }  // namespace unisono::collectives
