@@ -22,7 +22,14 @@ bool allgatherv_bruck_admits(const Call& call);
 std::uint32_t allgatherv_bruck_params_words(const Call& call);
 void allgatherv_bruck_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
 
-inline constexpr std::array<Algorithm, 2> kAllgatherv{{
+std::uint32_t allgatherv_two_level_steps(const Call& call);
+void allgatherv_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allgatherv_two_level_scratch_bytes(const Call& call);
+bool allgatherv_two_level_admits(const Call& call);
+std::uint32_t allgatherv_two_level_params_words(const Call& call);
+void allgatherv_two_level_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
+
+inline constexpr std::array<Algorithm, 3> kAllgatherv{{
     {.collective = Collective::kAllgatherv,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -48,6 +55,20 @@ inline constexpr std::array<Algorithm, 2> kAllgatherv{{
      .admits = allgatherv_bruck_admits,
      .params_words = allgatherv_bruck_params_words,
      .fill_params = allgatherv_bruck_fill_params},
+    {.collective = Collective::kAllgatherv,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, with counts",
+     .restriction = "every rank knows all counts, and the call carries their sum",
+     .cost = "with groups of g: 2 alpha + N beta within, (P/g - 1) alpha + N beta between, N bytes in all, and N "
+             "bytes copied",
+     .summary = "Leaders pack the blocks of their groups, pass them around a ring and back into the groups.",
+     .ordered = true,
+     .steps = allgatherv_two_level_steps,
+     .step = allgatherv_two_level_step,
+     .scratch_bytes = allgatherv_two_level_scratch_bytes,
+     .admits = allgatherv_two_level_admits,
+     .params_words = allgatherv_two_level_params_words,
+     .fill_params = allgatherv_two_level_fill_params},
 }};
 
 }  // namespace unisono::collectives
