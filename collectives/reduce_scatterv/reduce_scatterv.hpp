@@ -29,7 +29,13 @@ std::uint32_t reduce_scatterv_linear_steps(const Call& call);
 void reduce_scatterv_linear_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t reduce_scatterv_linear_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 3> kReduceScatterv{{
+std::uint32_t reduce_scatterv_two_level_steps(const Call& call);
+void reduce_scatterv_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_scatterv_two_level_scratch_bytes(const Call& call);
+std::uint32_t reduce_scatterv_two_level_params_words(const Call& call);
+void reduce_scatterv_two_level_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words);
+
+inline constexpr std::array<Algorithm, 4> kReduceScatterv{{
     {.collective = Collective::kReduceScatterv,
      .name = "pairwise",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005 (its pairwise reduce-scatter), with counts",
@@ -69,6 +75,21 @@ inline constexpr std::array<Algorithm, 3> kReduceScatterv{{
      .admits = reduce_scatterv_admits,
      .params_words = reduce_scatterv_params_words,
      .fill_params = reduce_scatterv_fill_params},
+    {.collective = Collective::kReduceScatterv,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, with counts",
+     .restriction = "the call carries the sum of all counts",
+     .cost = "with groups of g: 2 alpha + (g-1) N (beta + gamma) within, (P/g - 1) (alpha + M (beta + gamma)) between, "
+             "N bytes in all, M bytes in the largest group, and N bytes copied",
+     .summary =
+         "Leaders sum whole vectors of their groups, exchange ranges of blocks, and hand them out; in rank order.",
+     .ordered = true,
+     .steps = reduce_scatterv_two_level_steps,
+     .step = reduce_scatterv_two_level_step,
+     .scratch_bytes = reduce_scatterv_two_level_scratch_bytes,
+     .admits = reduce_scatterv_admits,
+     .params_words = reduce_scatterv_two_level_params_words,
+     .fill_params = reduce_scatterv_two_level_fill_params},
 }};
 
 }  // namespace unisono::collectives
