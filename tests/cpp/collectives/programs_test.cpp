@@ -242,6 +242,30 @@ TEST_P(Programs, SendWhatTheOtherEndAwaits) {
   });
 }
 
+// With one group a two-level scan is a line of all ranks, move by move; what is said of one holds for the other.
+TEST(TwoLevel, ScansAreLinearWithoutGroups) {
+  for (const Collective collective : {Collective::kScan, Collective::kExscan}) {
+    const Algorithm& levels = algorithms()[static_cast<std::size_t>(find_algorithm(collective, "two_level"))];
+    const Algorithm& linear = algorithms()[static_cast<std::size_t>(find_algorithm(collective, "linear"))];
+    for (const std::uint32_t size : kSizes) {
+      for (const bool in_place : {false, true}) {
+        Call call = make_call(collective, size, 5);
+        call.in_place = in_place;
+        for (call.rank = 0; call.rank < size; ++call.rank) {
+          for (const std::uint32_t group_size : {0U, size, size + 1}) {
+            call.group_size = group_size;
+            ASSERT_EQ(record(levels, call), record(linear, call)) << describe(levels, call) << ", rank " << call.rank;
+          }
+        }
+        if (size < 2) continue;
+        call.rank = size - 1;
+        call.group_size = 1;
+        ASSERT_EQ(record(levels, call), record(linear, call)) << "groups of one rank are the same line";
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Programs, testing::ValuesIn(all_positions()),
                          [](const auto& parameter) { return position_name(parameter.param); });
 

@@ -34,6 +34,21 @@ TEST_P(EveryAlgorithm, IsProvenAndSampled) {
   RecordProperty("random_schedules", std::to_string(report.schedules));
 }
 
+// Beside the usual sizes: groups of one rank, one group of all, more ranks to a group than there are, and groups on
+// communicators of fewer than four.
+TEST_P(EveryAlgorithm, IsProvenWithGroupsOfAnySize) {
+  if (std::strcmp(GetParam()->name, "two_level") != 0) return;
+  for (std::uint32_t size = 1; size <= 9; ++size) {
+    CheckOptions options;
+    options.ranks = {size};
+    options.group_sizes = {0, 1, 2, 3, 5, size, size + 1};
+    options.schedules = 4;
+    const CheckReport report = check_algorithm(*GetParam(), options);
+    EXPECT_TRUE(report.ok()) << report.text();
+    EXPECT_GT(report.calls, 0U);
+  }
+}
+
 // Elements on which every operator is exact in every datatype, different on every rank and at every index.
 template <class Element>
 std::vector<std::byte> elements(std::uint32_t rank, std::uint64_t count, Func func, std::uint64_t salt) {
