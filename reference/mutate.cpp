@@ -389,7 +389,7 @@ struct Bytes {
   Region region = Region::kSrc;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  bool operator==(const Bytes&) const = default;
+  bool holds(const Bytes& other) const { return region == other.region && begin <= other.begin && other.end <= end; }
   bool meets(const Bytes& other) const { return region == other.region && begin < other.end && other.begin < end; }
 };
 
@@ -399,14 +399,17 @@ Bytes bytes_at(const Job& job, std::uint32_t rank, const Move& move, const Opera
   return {slot.region, begin, begin + count * bytes_of(move.dtype)};
 }
 
-// Whether an earlier move of the rank has copied `from` to `to`, and no move between that one and `end` writes either.
+// Whether an earlier move of the rank has copied `from` to `to`, perhaps with more, and no move between that one and
+// `end` writes either.
 bool is_copy(const Job& job, std::uint32_t rank, std::uint32_t before, std::size_t end, const Bytes& from,
              const Bytes& to) {
   const auto& moves = job.programs[rank].moves;
   for (std::uint32_t i = 0; i < before; ++i) {
     const Move& copy = moves[i];
     if (!memory(copy.op0) || copy.op1.kind != OperandKind::kNone || !memory(copy.local)) continue;
-    if (bytes_at(job, rank, copy, copy.op0) != from || bytes_at(job, rank, copy, copy.local) != to) continue;
+    const Bytes source = bytes_at(job, rank, copy, copy.op0);
+    const Bytes target = bytes_at(job, rank, copy, copy.local);
+    if (!source.holds(from) || !target.holds(to) || from.begin - source.begin != to.begin - target.begin) continue;
     return std::none_of(moves.begin() + i + 1, moves.begin() + static_cast<std::ptrdiff_t>(end),
                         [&](const Move& later) {
                           if (!memory(later.local)) return false;
@@ -415,6 +418,32 @@ bool is_copy(const Job& job, std::uint32_t rank, std::uint32_t before, std::size
                         });
   }
   return false;
+}
+
+// Whether the one word of params that differs is a place in scratch only, and what stands there is alone there in both
+// programs: the rank then keeps the same elsewhere.
+bool moves_a_place_in_scratch(const Job& original, const Job& mutant, std::uint32_t rank) {
+  const auto& words = original.params[rank];
+  const auto differs = std::mismatch(words.begin(), words.end(), mutant.params[rank].begin()).first;
+  const auto word = static_cast<std::uint64_t>(differs - words.begin()) * 8;
+  const auto alone = [&](const Job& job) {
+    std::vector<Bytes> there;
+    std::vector<Bytes> others;
+    for (const Move& move : job.programs[rank].moves) {
+      if (move.count_indirect && move.count == word) return false;
+      for (const Operand* slot : {&move.op0, &move.op1, &move.local}) {
+        if (!memory(*slot)) continue;
+        const bool names = slot->indirect && slot->offset == word;
+        if (names && slot->region != Region::kScratch) return false;
+        const Bytes bytes = bytes_at(job, rank, move, *slot);
+        if (bytes.begin != bytes.end) (names ? there : others).push_back(bytes);
+      }
+    }
+    return std::none_of(there.begin(), there.end(), [&](const Bytes& bytes) {
+      return std::any_of(others.begin(), others.end(), [&](const Bytes& other) { return other.meets(bytes); });
+    });
+  };
+  return alone(original) && alone(mutant);
 }
 
 }  // namespace
@@ -543,6 +572,9 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       }
       return std::nullopt;
     }
+    case Mutation::kParamsWord:
+      if (moves_a_place_in_scratch(original, mutant.job, mutant.rank)) return "the same, at another place of scratch";
+      return std::nullopt;
     default:
       return std::nullopt;
   }

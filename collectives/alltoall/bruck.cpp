@@ -6,10 +6,10 @@
 //
 // A block for rank r+j has to go the distance j; in round q all blocks whose j has the digit d > 0 at
 // place q, to the base k, go the distance d k^q together: the hop d of the round. The input is first
-// turned into scratch so that block j stands at place j. The blocks of a hop are runs of k^q places, one
-// run in every k^(q+1). A round packs the runs of all its hops, sends them as one message each to
-// r + d k^q, receives one each from r - d k^q and unpacks. Blocks whose j has no higher digit (the first
-// run of a hop) have arrived at their rank: they come from rank r-j and go straight to dst.
+// turned into scratch so that block j, but for the rank's own, stands at place j. The blocks of a hop are runs of k^q
+// places, one run in every k^(q+1). A round packs the runs of all its hops, sends them as one message each to r + d
+// k^q, receives one each from r - d k^q and unpacks. Blocks whose j has no higher digit (the first run of a hop) have
+// arrived at their rank: they come from rank r-j and go straight to dst.
 //
 // Scratch: P places, then the outgoing messages of a round, then the incoming ones: at most P - P/k
 // blocks each, rounded down.
@@ -172,9 +172,9 @@ void alltoall_bruck_step(const Call& call, std::uint32_t s, Emit& emit) {
   std::uint32_t i = s * static_cast<std::uint32_t>(kMovesPerStep);
   std::uint32_t left = static_cast<std::uint32_t>(kMovesPerStep);
   for (; i < kTurn && left > 0; ++i, --left) {
-    const std::uint32_t count = i == 0 ? size - call.rank : call.rank;
-    const Place from = i == 0 ? input(call) + own : input(call);
-    emit(Build(call).take(from).keep(scratch(i == 0 ? 0 : (size - call.rank) * block)).count(count * call.count));
+    const std::uint32_t count = i == 0 ? size - call.rank - 1 : call.rank;  // the own block goes nowhere
+    const Place from = i == 0 ? input(call) + own + block : input(call);
+    emit(Build(call).take(from).keep(scratch((i == 0 ? 1 : size - call.rank) * block)).count(count * call.count));
   }
   i -= kTurn;
   for (std::uint32_t q = 0; q < rounds_of(call); ++q) {
