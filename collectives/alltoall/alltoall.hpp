@@ -63,18 +63,6 @@ inline constexpr std::array<Algorithm, 5> kAlltoall{{
      .step = alltoall_scattered_step,
      .scratch_bytes = alltoall_scattered_scratch_bytes},
     {.collective = Collective::kAlltoall,
-     .name = "two_level",
-     .source = "Karonis et al., IPDPS 2000, for an all-to-all",
-     .restriction = "what one group sends another has at most 2^40 - 1 elements",
-     .cost = "with groups of g, n bytes a block: (g-1) (alpha + n beta) + 2 (alpha + (g-1) (P-g) n beta) within, "
-             "(P/g - 1) (alpha + g^2 n beta) between",
-     .summary = "Within a group from rank to rank; between groups one message for each two, through their leaders.",
-     .ordered = true,
-     .steps = alltoall_two_level_steps,
-     .step = alltoall_two_level_step,
-     .scratch_bytes = alltoall_two_level_scratch_bytes,
-     .admits = alltoall_two_level_admits},
-    {.collective = Collective::kAlltoall,
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",
      .restriction = "at most 16 ranks, direct access",
@@ -86,6 +74,18 @@ inline constexpr std::array<Algorithm, 5> kAlltoall{{
      .scratch_bytes = alltoall_direct_scratch_bytes,
      .admits = alltoall_direct_admits,
      .direct = true},
+    {.collective = Collective::kAlltoall,
+     .name = "two_level",
+     .source = "Karonis et al., IPDPS 2000, for an all-to-all",
+     .restriction = "what one group sends another has at most 2^40 - 1 elements",
+     .cost = "with groups of g, n bytes a block: (g-1) (alpha + n beta) + 2 (alpha + (g-1) (P-g) n beta) within, "
+             "(P/g - 1) (alpha + g^2 n beta) between",
+     .summary = "Within a group from rank to rank; between groups one message for each two, through their leaders.",
+     .ordered = true,
+     .steps = alltoall_two_level_steps,
+     .step = alltoall_two_level_step,
+     .scratch_bytes = alltoall_two_level_scratch_bytes,
+     .admits = alltoall_two_level_admits},
 }};
 
 }  // namespace unisono::collectives
