@@ -9,7 +9,7 @@ namespace unisono::driver {
 namespace {
 
 /// What agreements of the driver are for.
-enum Purpose : std::uint32_t { kOfUser = 1, kOfShrink = 2, kOfVerdict = 3 };
+enum Purpose : std::uint32_t { kOfUser = 1, kOfShrink = 2, kOfVerdict = 3, kOfReset = 4 };
 
 }  // namespace
 
@@ -85,6 +85,13 @@ std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) 
                 "reset: this engine cannot give up its communicators and go on; the native engine can "
                 "(UNISONO_PLATFORM=native). Close the context and make a new one");
   }
+  // Nobody's calls are ended before everybody has come, so those that can complete do.
+  const Agreed come = engine.agree(world->number, kOfReset, 0, 0, {});
+  if (const auto gone = std::count(come.gone.begin(), come.gone.end(), true); gone != 0) {
+    throw Error(ErrorCode::kPeerDead,
+                "reset: " + std::to_string(gone) + " of " + std::to_string(world->size) +
+                    " ranks have died or left; unisono_shrink makes a communicator of the others");
+  }
   for (const std::uint32_t number : context->numbers()) {
     try {
       engine.revoke(number, "the context was reset");
@@ -101,8 +108,7 @@ std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) 
   if (left->size != world->size) {
     give_up(*left);
     throw Error(ErrorCode::kPeerDead,
-                "reset: " + std::to_string(world->size - left->size) + " of " + std::to_string(world->size) +
-                    " ranks have died or left; unisono_shrink makes a communicator of the others");
+                "reset: a rank has died meanwhile; unisono_shrink makes a communicator of the others");
   }
   // Settings may have been changed since the last world was made: this time all offers are exchanged.
   try {

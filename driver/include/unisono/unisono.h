@@ -339,10 +339,10 @@ typedef struct {
 } unisono_communicator_state;
 UNISONO_API unisono_result unisono_communicator_describe(const unisono_communicator* communicator,
                                                          unisono_communicator_state* state);
-/* A soft reset, collective over the job, also after errors: calls in flight end (revoked), all communicators but the
- * world are given up, and the world is made anew, with the settings of now; its handle stays. Windows are unbound. If a
- * rank has died or left the error is peer_dead, and unisono_shrink helps. No other thread may make communicators
- * meanwhile. The native engine has it; others answer unsupported. */
+/* A soft reset, collective over the job, also after errors: when all ranks have come, calls in flight end (revoked),
+ * all communicators but the world are given up, and the world is made anew, with the settings of now; its handle stays.
+ * Windows are unbound. If a rank has died or left the error is peer_dead, nothing is given up, and unisono_shrink
+ * helps. No other thread may make communicators meanwhile. The native engine has it; others answer unsupported. */
 UNISONO_API unisono_result unisono_reset(unisono_context* context);
 /* The same from outside, for the jobs of another process of the same user. Of settings, sizes and the deadline can be
  * set. A reset only gives up all communicators: the ranks' calls end with revoked, now or when they call next, and what
