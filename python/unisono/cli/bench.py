@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -26,6 +27,8 @@ from .names import select
 from .show import write
 
 MOST_RANKS = 64
+PREFIX = "unisono-bench-"
+SOCKET_NAME = 108  #: bytes of a socket's name, with the zero at its end
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,7 +79,7 @@ def execute(options: argparse.Namespace) -> int:
     _announce(console, cells, ["unisono", *peers], where, effort)
     with ExitStack() as stack:
         sink = stack.enter_context(_open(options.json)) if options.json else None
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="unisono-bench-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place())))
         systems = [System(name, where, folder, damage=options.damage) for name in ("unisono", *peers)]
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
@@ -145,6 +148,13 @@ def _open(path: Path) -> IO[str]:
         return path.open("w")
     except OSError as failure:
         raise InvalidArgumentError(f"{path} cannot be written: {failure.strerror}") from failure
+
+
+def _place() -> str:
+    """Where the folder of sockets is made: the usual place, or /tmp if names of sockets would be too long there."""
+    usual = tempfile.gettempdir()
+    longest = len(os.fsencode(usual)) + len(f"/{PREFIX}12345678/openmpi.socket")
+    return usual if longest < SOCKET_NAME else "/tmp"
 
 
 def _measure(

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree
 from collections.abc import Iterator
@@ -272,6 +273,14 @@ def test_without_the_benchmark_processes(
     monkeypatch.setenv("UNISONO_BENCH_DIR", str(tmp_path))
     assert main(["bench", "--peers", "none"]) == 2
     assert "make build" in capsys.readouterr().err
+
+
+def test_a_long_temporary_folder_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of sockets are short."""
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert main(["bench", "--quick", "--peers", "none", "--op", "barrier"]) == 0
 
 
 @pytest.mark.parametrize("form", [[], ["--started"]])
