@@ -51,6 +51,12 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms)
   return crc != 0 ? crc : 1;
 }
 
+/// The digest of a communicator's collective calls up to one with `signature`, from that of the calls before it. Once
+/// two ranks have called differently, their digests differ for good: each step is a bijection of the one before.
+constexpr std::uint32_t chained(std::uint32_t before, std::uint32_t signature) {
+  return (before ^ signature) * 0x9e3779b1U;
+}
+
 /// Whether a signature that arrived with its low `bits` bits only can be that of `expected`. An expected
 /// signature of 0 is not known and agrees with any.
 constexpr bool signatures_agree(std::uint32_t arrived, std::uint32_t expected, unsigned bits = 32) {

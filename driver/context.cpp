@@ -187,6 +187,16 @@ void Context::offload_if_possible() noexcept {
   }
 }
 
+void give_up(Engine& engine, std::uint32_t communicator) {
+  try {
+    engine.conclude(communicator);
+  } catch (...) {
+    engine.free_communicator(communicator);
+    throw;
+  }
+  engine.free_communicator(communicator);
+}
+
 void Context::close() {
   std::shared_ptr<Endpoint> leaving = endpoint();
   std::set<std::uint32_t> numbers;
@@ -198,14 +208,17 @@ void Context::close() {
     thread.swap(offload_);
   }
   // Calls in flight fail, so threads that wait for them return and let go of the endpoint.
+  std::optional<Error> mismatch;
   for (const std::uint32_t number : numbers) {
     try {
-      leaving->engine->free_communicator(number);
-    } catch (const Error&) {
-      continue;  // claimed by a split that has not created it
+      give_up(*leaving->engine, number);
+    } catch (const Error& error) {
+      // Others say that it was claimed by a split that has not created it.
+      if (error.code() == ErrorCode::kMismatchedCall && !mismatch) mismatch = error;
     }
   }
   thread.reset();  // ends while its engine is there
+  if (mismatch) throw *mismatch;
 }
 
 std::uint32_t Context::propose_number(std::uint32_t reserve) {

@@ -61,7 +61,8 @@ class Context {
 
   /// The engine and network; throws Error(kWrongProcess) after `close`.
   std::shared_ptr<Endpoint> endpoint() const;
-  /// Leaves the job: cancels what is in flight. Later uses fail; a second close does too.
+  /// Leaves the job: cancels what is in flight. Later uses fail; a second close does too. Throws
+  /// Error(kMismatchedCall), having left, if ranks are found to have called differently.
   void close();
 
   /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one.
@@ -112,6 +113,10 @@ class Context {
   std::set<std::uint32_t> numbers_{0};  ///< of live communicators
   std::set<std::uint32_t> used_{0};     ///< these, and all that were
 };
+
+/// Frees a communicator of an engine. Throws, having freed it, Error(kMismatchedCall) if ranks are found to have called
+/// differently on it.
+void give_up(Engine& engine, std::uint32_t communicator);
 
 /// A communicator of a context.
 struct Communicator {

@@ -267,10 +267,18 @@ unisono_result unisono_finalize(unisono_context* context) {
   return guarded([&] {
     Callbacks::refuse("unisono_finalize");
     const auto leaving = Contexts::instance().take(number_of(context), "context", ErrorCode::kWrongProcess);
-    leaving->close();
-    const auto world =
-        Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
-    Group::abandon(*world, Error(ErrorCode::kWrongProcess, "the context was closed before its group ended"));
+    const auto forget_world = [&] {
+      const auto world =
+          Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
+      Group::abandon(*world, Error(ErrorCode::kWrongProcess, "the context was closed before its group ended"));
+    };
+    try {
+      leaving->close();
+    } catch (...) {
+      forget_world();
+      throw;
+    }
+    forget_world();
   });
 }
 
@@ -316,7 +324,7 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
       return;  // the context was closed, and its communicators with it
     }
     if (!freed->context->release_number(freed->number)) return;  // a reset has freed it
-    endpoint->engine->free_communicator(freed->number);
+    give_up(*endpoint->engine, freed->number);
   });
 }
 

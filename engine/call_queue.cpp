@@ -16,6 +16,8 @@ namespace {
 
 /// How long a rank that has seen a mismatch waits for the other side to say what it called.
 constexpr std::chrono::milliseconds kMismatchPatience{1000};
+/// How long a call waits before it looks at the flight records of those that it waits for, and how long between looks.
+constexpr std::chrono::milliseconds kComparePatience{100};
 /// How long a rank that is asked whether it has entered a call has to answer.
 constexpr std::chrono::milliseconds kAnswerPatience{100};
 
@@ -70,6 +72,7 @@ CallState& CallQueue::create() {
   call.lane_awaited.clear();
   call.entered = call.retired = 0;
   call.received_bytes = call.window_offset = 0;
+  call.compare_next = {};
   return call;
 }
 
@@ -87,20 +90,26 @@ void CallQueue::submit(CallState& call) {
     begin_record(call, call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint : kRecordedLocal);
     return;
   }
+  std::uint32_t digest = 0;
   if (call.lane) {
     communicator.express->enqueue(*call.lane);
     call.sequence = call.lane->sequence;
   } else {
-    call.sequence = communicator.next_sequence->fetch_add(1);
+    const CallOrder::Place place = communicator.order->enter(call.signature);
+    call.sequence = place.sequence;
+    digest = place.digest;
   }
   begin_record(call, 0);
+  // Messages show that all calls before were the same, too. Engines in hardware know the call alone.
+  if (!call.lane && !communicator.hardware_peers) call.signature = digest;
   communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
 void CallQueue::begin_record(CallState& call, std::uint64_t flags) {
   CallRecorder& recorder = *call.communicator->recorder;
-  call.mark = recorder.begin(RecordEntry::of(call.call, call.tag, flags), call.sequence);
+  const bool collective = call.space == CallState::Space::kCollective;
+  call.mark = recorder.begin(RecordEntry::of(call.call, collective ? call.signature : call.tag, flags), call.sequence);
   recorder.set_algorithm(call.mark, LastNumber::of(call.algorithm, false));
 }
 
@@ -352,6 +361,8 @@ void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::
     if (call->mismatch_waits) {
       // The peer's own words may be on their way still; those of others name its call too.
       finish(*call, ErrorCode::kMismatchedCall, text + call->mismatch_text + " (" + what + ")");
+    } else if (code == ErrorCode::kMismatchedCall) {
+      finish(*call, code, what);  // which names the call that differs; this one may be right
     } else {
       finish(*call, code, text + (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + what);
     }
@@ -359,7 +370,7 @@ void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::
 }
 
 void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
-  if (call.finished || call.mismatch_waits) return;
+  if (call.finished || call.mismatch_waits || compare(call, peer)) return;
   Communicator& communicator = *call.communicator;
   const std::string own = arguments(call.call, call.algorithm);
   if (communicator.hardware_peers) {  // which cannot say what they called
@@ -376,6 +387,37 @@ void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
   blocks_.tx->control(communicator, peer, header, own);
 }
 
+/// Ends the call if this rank's calls and those of a peer are seen to differ, in this call or in one before it.
+bool CallQueue::compare(CallState& call, std::uint32_t peer) {
+  Communicator& communicator = *call.communicator;
+  if (call.space != CallState::Space::kCollective || communicator.hardware_peers) return false;
+  const std::optional<CallDifference> differs = blocks_.communicators->difference(communicator, peer);
+  if (!differs) return false;
+  std::string text = describe(communicator, *differs);
+  if (differs->sequence != call.sequence) text += " (found by " + describe(call) + ")";
+  finish(call, ErrorCode::kMismatchedCall, text);
+  blocks_.communicators->revoke(communicator, ErrorCode::kMismatchedCall, text, true);
+  return true;
+}
+
+/// Who has waited for a while looks whether those that it waits for are in the same call.
+bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
+  if (!call.started || call.space != CallState::Space::kCollective || call.mismatch_waits) return false;
+  if (now - call.submitted < kComparePatience || now < call.compare_next) return false;
+  call.compare_next = now + kComparePatience;
+  std::vector<std::uint32_t> awaited;
+  Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string&) { awaited.push_back(rank); });
+  return std::any_of(awaited.begin(), awaited.end(), [&](std::uint32_t rank) { return compare(call, rank); });
+}
+
+bool CallQueue::compare_all(CallState& call) {
+  const Communicator& communicator = *call.communicator;
+  for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+    if (rank != communicator.rank && compare(call, rank)) return true;
+  }
+  return false;
+}
+
 void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header,
                             const std::string& text) {
   PastCall past = communicator.history[header.sequence % communicator.history.size()];
@@ -385,7 +427,7 @@ void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, cons
   }
   const bool made = past.valid && past.sequence == header.sequence;
   const std::string own = made ? arguments(past.call, past.algorithm) : "something that is no longer known";
-  const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence->load()) < 0;
+  const bool entered = static_cast<std::int32_t>(header.sequence - communicator.order->next()) < 0;
   if (header.offset == 1 && entered) {
     Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
     answer.tag = static_cast<std::uint32_t>(Control::kMismatch);
@@ -428,7 +470,9 @@ bool CallQueue::examine(Clock::time_point now) {
       fail(call, ErrorCode::kMismatchedCall, call.mismatch_text);
     } else {
       if (!call.probed && now - call.submitted > call.timeout / 2) probe(call, now);
+      if (compare_awaited(call, now)) continue;
       if (now >= call.deadline) {
+        if (compare_all(call)) continue;
         fail(call, ErrorCode::kTimeout, phase(call));
         continue;
       }
@@ -488,6 +532,7 @@ bool CallQueue::look_for_dead(CallState& call) {
            (liveness == Poe::Liveness::kDead ? ", has died; " : ", has left the job; ") + what;
   });
   if (text.empty()) return false;
+  if (compare_all(call)) return true;  // it has left after other calls than this rank's
   fail(call, ErrorCode::kPeerDead, text);
   return true;
 }
@@ -527,6 +572,7 @@ std::string CallQueue::phase(const CallState& call) const {
     text += ". Rank " + std::to_string(peer) + ", " + blocks_.poe->describe(endpoint) + ": " + what;
     ++told;
   }
+  for (const std::string& conclusion : standstill(*blocks_.poe)) text += ". " + conclusion;
   return text;
 }
 
@@ -541,6 +587,12 @@ std::string CallQueue::describe(const CallState& call) {
   }
   if (call.algorithm != nullptr) text += std::string(", algorithm ") + call.algorithm->name;
   return text + ")";
+}
+
+std::string CallQueue::describe(const Communicator& communicator, const CallDifference& difference) {
+  return difference.call + " (communicator " + std::to_string(communicator.number) + ", rank " +
+         std::to_string(communicator.rank) + ", sequence " + std::to_string(difference.sequence) +
+         "): the ranks' calls differ: " + difference.text;
 }
 
 std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm) {

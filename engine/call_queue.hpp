@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "engine/blocks.hpp"
+#include "engine/call_comparison.hpp"
 #include "engine/state.hpp"
 
 namespace unisono::cclo {
@@ -79,7 +80,8 @@ class CallQueue {
   void fail_all(Communicator& communicator, ErrorCode code, const std::string& what);
   /// Notes what another rank called instead of `call`, and answers it if `answer`.
   void on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
-  /// A peer's signature differs from ours. The call ends when the peer has said what it called.
+  /// A peer's signature differs from ours. The call ends, at once if the flight records tell which call differs, else
+  /// when the peer has said what it called.
   void mismatch(CallState& call, std::uint32_t peer);
 
   /// The collective call of a sequence number, or null.
@@ -88,6 +90,8 @@ class CallQueue {
   static CallState* find_send(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence);
   /// "allreduce (communicator 0, sequence 5, algorithm ring)"
   static std::string describe(const CallState& call);
+  /// "bcast (communicator 0, rank 0, sequence 3): ", and how it differs.
+  static std::string describe(const Communicator& communicator, const CallDifference& difference);
   /// "allreduce of 17 fp32 by sum"
   static std::string arguments(const Call& call, const Algorithm* algorithm);
 
@@ -113,6 +117,9 @@ class CallQueue {
   void sweep();
   void probe(CallState& call, Clock::time_point now);
   bool look_for_dead(CallState& call);
+  bool compare(CallState& call, std::uint32_t peer);
+  bool compare_all(CallState& call);
+  bool compare_awaited(CallState& call, Clock::time_point now);
   static void begin_record(CallState& call, std::uint64_t flags);
   static void record_wait(const CallState& call, Clock::time_point now);
   std::string phase(const CallState& call) const;

@@ -89,9 +89,8 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->recorder =
       std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank, made->size);
   if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
-    made->express =
-        std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, endpoints,
-                                  agreed.eager_limit, made->next_sequence, made->last, made->recorder);
+    made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
+                                              endpoints, agreed.eager_limit, made->order, made->last, made->recorder);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
@@ -178,6 +177,7 @@ void Communicators::spill() {
 void Communicators::revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell) {
   if (communicator.revoked) return;
   communicator.revoked = true;
+  communicator.revoked_with = code;
   communicator.reason = reason;
   communicator.recorder->revoked();
   blocks_.ledger->count(NativeCounter::kRevocations);
@@ -192,6 +192,26 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
     header.tag = static_cast<std::uint32_t>(Control::kRevoke);
     header.token_generation = static_cast<std::uint16_t>(code);
     blocks_.tx->control(communicator, rank, header, reason);
+  }
+}
+
+std::optional<CallDifference> Communicators::difference(const Communicator& communicator, std::uint32_t rank) const {
+  const auto own = read(communicator.recorder->record());
+  const auto other = recorded(*blocks_.poe, communicator.peers[rank].endpoint, communicator.number, communicator.epoch);
+  if (!own || !other) return std::nullopt;
+  return first_difference(*own, *other);
+}
+
+void Communicators::conclude(Communicator& communicator) {
+  if (communicator.revoked || communicator.hardware_peers) return;
+  communicator.recorder->leave(communicator.order->next(), communicator.order->digest());
+  for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+    if (rank == communicator.rank) continue;
+    const std::optional<CallDifference> differs = difference(communicator, rank);
+    if (!differs) continue;
+    const std::string text = CallQueue::describe(communicator, *differs) + " (found as the communicator was freed)";
+    revoke(communicator, ErrorCode::kMismatchedCall, text, true);
+    throw Error(ErrorCode::kMismatchedCall, text);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "engine/blocks.hpp"
+#include "engine/call_comparison.hpp"
 #include "engine/express.hpp"
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"
@@ -48,6 +50,12 @@ class Communicators {
   /// Marks a communicator as failed and ends its calls with `code`. `tell` the other members, if this
   /// rank is the first to know.
   void revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell);
+
+  /// The first collective call that a member has made otherwise than this rank, as far as their flight records tell.
+  std::optional<CallDifference> difference(const Communicator& communicator, std::uint32_t rank) const;
+  /// This rank makes no further collective call on a communicator. Throws Error(kMismatchedCall) if a member is seen to
+  /// have called otherwise: the last one to leave has seen all of them.
+  void conclude(Communicator& communicator);
 
   /// Notes that the memory shared with an endpoint is corrupt: nothing is sent to it or taken of it any more.
   /// May be called in the middle of anything; its communicators end in `end_broken`.

@@ -289,8 +289,8 @@ class NativeEngine::Impl final : public Express::Watch {
       throw gone();
     }
     if (blocking.registered != 0) return calls.in_flight(blocking.registered);
-    if (communicator->revoked) {
-      throw Error(ErrorCode::kRevoked,
+    if (communicator->revoked) {  // since the call has begun
+      throw Error(communicator->revoked_with,
                   "communicator " + std::to_string(communicator->number) + " was revoked: " + communicator->reason);
     }
     CallState& call = calls.create();
@@ -596,6 +596,12 @@ std::uint64_t NativeEngine::counter(std::size_t position) const {
     impl_->communicators.for_each([&](const Communicator& communicator) { value += communicator.recorder->begun(); });
   }
   return value;
+}
+
+void NativeEngine::conclude(std::uint32_t number) {
+  const Turn turn(*impl_);
+  impl_->rx.drain();  // a revocation may have come
+  impl_->communicators.conclude(impl_->communicators.get(number));
 }
 
 void NativeEngine::free_communicator(std::uint32_t number) {

@@ -143,6 +143,9 @@ class Engine {
   /// intersection of all offers, see `agree`). Throws Error.
   virtual void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                                    const Agreement& agreed, std::uint32_t group_size = 0) = 0;
+  /// This rank makes no further collective call on it. Throws Error(kMismatchedCall), and revokes it, if a member is
+  /// known to have called otherwise; engines that cannot know it do nothing. To be freed next in any case.
+  virtual void conclude(std::uint32_t /*number*/) {}
   /// Frees it. Calls in flight on it fail with kFreedCommunicator. Throws Error if there is none.
   virtual void free_communicator(std::uint32_t number) = 0;
   /// Default deadline of calls on a communicator.
@@ -223,6 +226,7 @@ class NativeEngine final : public Engine {
   Agreement offer() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, std::uint32_t group_size = 0) override;
+  void conclude(std::uint32_t number) override;
   void free_communicator(std::uint32_t number) override;
   void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
   std::uint32_t rank(std::uint32_t communicator) const override;

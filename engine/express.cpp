@@ -31,16 +31,15 @@ std::uint64_t address_head() {
 }  // namespace
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-                 std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-                 std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last,
-                 std::shared_ptr<CallRecorder> recorder)
+                 std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
+                 std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder)
     : network_(network),
       watch_(watch),
       number_(number),
       rank_(rank),
       size_(static_cast<std::uint32_t>(endpoints.size())),
       eager_limit_(eager_limit),
-      sequence_(std::move(sequence)),
+      order_(std::move(order)),
       last_(std::move(last)),
       segment_(network.segment()),
       recorder_(std::move(recorder)),
@@ -146,7 +145,7 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
   const std::uint32_t number =
       named ? static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1 : 0;  // 0: the automatic choice
   made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone, key.op});
-  made->record = RecordEntry::of(call, 0, 0);
+  made->record = RecordEntry::of(call, made->signature, 0);
   return *(plans_[key] = std::move(made));
 }
 
@@ -200,19 +199,18 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     RecordedState outcome = RecordedState::kFailed;
   };
   Claim claim(*this);
-  const std::uint32_t sequence = sequence_->load(std::memory_order_relaxed);
-  sequence_->store(sequence + 1, std::memory_order_relaxed);
-  note(sequence, plan);
-  blocking_.mark = recorder_->begin(plan.record, sequence);
+  const CallOrder::Place place = order_->enter_alone(plan.signature);
+  note(place.sequence, plan);
+  blocking_.mark = recorder_->begin(plan.record, place.sequence);
   blocking_.plan = &plan;
-  blocking_.sequence = sequence;
+  blocking_.sequence = place.sequence;
   blocking_.registered = 0;
   try {
     if (!opened_.load(std::memory_order_relaxed)) [[unlikely]]
       open(blocking_);
     frame_.regions[static_cast<std::size_t>(Region::kSrc)] = src;
     frame_.regions[static_cast<std::size_t>(Region::kDst)] = dst;
-    frame_.signature = plan.signature;
+    frame_.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
     if (plan.shows_addresses) {
       if (exchange_addresses(plan)) {
@@ -350,7 +348,7 @@ inline void Express::send_inline(const Action& action) {
     if (!lane.has_line()) [[unlikely]]
       await_line(lane, peer);
     copy_inline(lane.next().payload.data(), data, bytes);
-    lane.publish(head, frame_.signature);
+    lane.publish(head, frame_.digest);
     shm::wake_if_parked(*lane.peer);
   }
 }
@@ -363,11 +361,11 @@ inline void Express::take_inline(const Action& action) {
   const std::uint32_t peer = frame_.program->ranks[action.from.begin];
   shm::LaneReceiver& lane = ports_.receive[peer];
   const shm::LaneLine& line = lane.next();
-  const std::uint64_t awaited = lane.awaited(frame_.signature);
+  const std::uint64_t awaited = lane.awaited(frame_.digest);
   if (line.flag.load(std::memory_order_acquire) != awaited) await_flag(lane, awaited, peer);
   const auto bytes = static_cast<std::uint32_t>(action.bytes);
   if (line.head != LanePorts::head(bytes, action.tag_in)) [[unlikely]]
-    throw LaneFault{peer, frame_.signature, false};
+    throw LaneFault{peer, false};
   if (action.own.present) {
     const std::byte* own = frame_.at(action.own);
     const std::byte* payload = line.payload.data();
@@ -431,7 +429,7 @@ void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, s
         return static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(awaited);
       },
       peer);
-  if (seen != awaited) throw LaneFault{peer, static_cast<std::uint32_t>(seen >> 32U), true};
+  if (seen != awaited) throw LaneFault{peer, true};
 }
 
 void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
@@ -543,12 +541,12 @@ std::uint64_t Express::address_of(const std::byte* region, std::uint64_t bytes) 
 }
 
 /// Tells one peer where this rank's regions are; false if there is no room for it now.
-bool Express::show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst, std::uint32_t signature) {
+bool Express::show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst) {
   shm::LaneSender& lane = ports_.send[peer];
   if (!lane.has_line()) return false;
   std::memcpy(lane.next().payload.data(), &src, sizeof src);
   std::memcpy(lane.next().payload.data() + sizeof src, &dst, sizeof dst);
-  lane.publish(address_head(), signature);
+  lane.publish(address_head(), frame_.digest);
   shm::wake_if_parked(*lane.peer);
   return true;
 }
@@ -558,10 +556,10 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, bool& reacha
   shm::LaneReceiver& lane = ports_.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
-  const std::uint64_t awaited = lane.awaited(plan.signature);
+  const std::uint64_t awaited = lane.awaited(frame_.digest);
   if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
-  if (flag != awaited) throw LaneFault{peer, static_cast<std::uint32_t>(flag >> 32U), true};
-  if (line.head != address_head()) throw LaneFault{peer, plan.signature, false};
+  if (flag != awaited) throw LaneFault{peer, true};
+  if (line.head != address_head()) throw LaneFault{peer, false};
   std::array<std::uint64_t, 2> shown{};
   std::memcpy(shown.data(), line.payload.data(), sizeof shown);
   if (lane.release()) shm::wake_if_parked(*lane.peer);
@@ -575,7 +573,7 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, bool& reacha
       found[i] = reinterpret_cast<std::byte*>(shown[i]);  // NOLINT(performance-no-int-to-ptr): a thread's own address
     } else {
       found[i] = segment_->at(shown[i], bytes);
-      if (found[i] == nullptr) throw LaneFault{peer, plan.signature, false};
+      if (found[i] == nullptr) throw LaneFault{peer, false};
     }
   }
   reachable_[peer] = {found[0], found[1]};
@@ -592,9 +590,9 @@ bool Express::exchange_addresses(const LanePlan& plan) {
   bool reachable = src != kUnreachable && dst != kUnreachable;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
-    if (!show_address(peer, src, dst, plan.signature)) {
+    if (!show_address(peer, src, dst)) {
       await_line(ports_.send[peer], peer);
-      show_address(peer, src, dst, plan.signature);
+      show_address(peer, src, dst);
     }
   }
   blocking_.phase = "waits to hear where its buffers are";
@@ -613,7 +611,9 @@ bool Express::exchange_addresses(const LanePlan& plan) {
 
 void Express::enqueue(LaneCall& call) {
   queued_.fetch_add(1, std::memory_order_relaxed);
-  call.sequence = sequence_->fetch_add(1, std::memory_order_relaxed);
+  const CallOrder::Place place = order_->enter(call.plan->signature);
+  call.sequence = place.sequence;
+  call.digest = place.digest;
   note(call.sequence, *call.plan);
   call.phase = LaneCall::Phase::kWaiting;
   queue_.push_back(&call);
@@ -653,7 +653,7 @@ bool Express::step(LaneCall& call) {
   // Only one call of the queue is beyond kWaiting, so it may use what blocking calls use.
   frame_.regions[static_cast<std::size_t>(Region::kSrc)] = call.src.data;
   frame_.regions[static_cast<std::size_t>(Region::kDst)] = call.dst.data;
-  frame_.signature = plan.signature;
+  frame_.digest = call.digest;
   if (call.phase == LaneCall::Phase::kAddresses) {
     bool complete = true;
     bool reachable = plan.shows_addresses;
@@ -665,7 +665,7 @@ bool Express::step(LaneCall& call) {
       call.unreachable = call.unreachable || src == kUnreachable || dst == kUnreachable;
       for (std::uint32_t peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
-        if (!call.shown[peer]) call.shown[peer] = show_address(peer, src, dst, plan.signature);
+        if (!call.shown[peer]) call.shown[peer] = show_address(peer, src, dst);
         bool peer_reachable = true;
         if (!call.seen[peer] && see_address(peer, plan, peer_reachable)) {
           call.seen[peer] = true;

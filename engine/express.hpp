@@ -22,6 +22,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/call.hpp"
+#include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/lane_ports.hpp"
 #include "engine/lower.hpp"
@@ -69,6 +70,7 @@ struct LaneCall {
   Binding src, dst;
   Phase phase = Phase::kWaiting;
   std::uint32_t sequence = 0;
+  std::uint32_t digest = 0;       ///< of this call and all before it
   bool unreachable = false;       ///< some region is out of reach of the peers
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
   std::vector<std::byte> scratch;
@@ -108,9 +110,8 @@ class Express {
   };
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-          std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
-          std::shared_ptr<std::atomic<std::uint32_t>> sequence, std::shared_ptr<LastNumber> last,
-          std::shared_ptr<CallRecorder> recorder);
+          std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
+          std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder);
 
   std::uint32_t number() const { return number_; }
   /// Whether lanes carry the calls of a collective at all; the same on all ranks.
@@ -245,7 +246,7 @@ class Express {
   bool claim_and_open();
   void open(Blocking& blocking);
   std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
-  bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst, std::uint32_t signature);
+  bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst);
   bool see_address(std::uint32_t peer, const LanePlan& plan, bool& reachable);
 
   template <class Ready>
@@ -263,7 +264,7 @@ class Express {
   std::uint32_t eager_limit_;
   bool one_process_ = false;  ///< all members are threads of this process: every address is reachable
   std::atomic<bool> opened_{false};
-  std::shared_ptr<std::atomic<std::uint32_t>> sequence_;
+  std::shared_ptr<CallOrder> order_;
   std::shared_ptr<LastNumber> last_;
   std::shared_ptr<shm::Segment> segment_;
   std::shared_ptr<CallRecorder> recorder_;

@@ -1,7 +1,6 @@
 #include "engine/flight_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -12,98 +11,10 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/generated/spec.hpp"
+#include "engine/flight_reader.hpp"
 
 namespace unisono::cclo {
 namespace {
-
-struct SeenCall {
-  std::uint64_t position = 0;
-  std::uint32_t sequence = 0;
-  RecordedState state = RecordedState::kNone;
-  Collective collective = Collective::kNop;
-  Func func = Func::kNone;
-  Datatype dtype = Datatype::kNone;
-  std::uint64_t count = 0;
-  bool in_place = false, point_to_point = false, local = false;
-  std::uint32_t peer = 0, tag = 0;
-  const char* algorithm = nullptr;
-};
-
-/// A private copy of a record, of which every word is examined before it is used.
-struct SeenCommunicator {
-  std::uint32_t number = 0;
-  std::uint16_t epoch = 0;
-  std::uint32_t rank = 0, size = 0;
-  bool revoked = false;
-  std::vector<SeenCall> calls;           ///< oldest first
-  std::optional<std::uint64_t> waiting;  ///< position
-  std::uint64_t since = 0;
-  std::vector<std::uint32_t> awaited;  ///< ranks
-  std::string phase;
-};
-
-std::optional<SeenCall> read(const CallRecord& record, std::uint64_t position) {
-  const std::uint64_t head = record.head.load(std::memory_order_relaxed);
-  const std::uint64_t count = record.count.load(std::memory_order_relaxed);
-  const std::uint64_t peer = record.peer.load(std::memory_order_relaxed);
-  const std::uint64_t algorithm = record.algorithm.load(std::memory_order_relaxed) & 0x7fffffffU;
-  SeenCall call;
-  call.position = position;
-  call.sequence = static_cast<std::uint32_t>(head);
-  call.state = static_cast<RecordedState>(head >> kRecordedStateShift & 0xffU);
-  call.collective = static_cast<Collective>(head >> 40U & 0xffU);
-  call.func = static_cast<Func>(head >> 48U & 0xffU);
-  call.dtype = static_cast<Datatype>(head >> 56U & 0xffU);
-  if (call.state == RecordedState::kNone || call.state > RecordedState::kFailed || !is_known(call.collective) ||
-      !is_known(call.func) || !is_known(call.dtype)) {
-    return std::nullopt;
-  }
-  call.count = count & ((std::uint64_t{1} << kRecordedCountBits) - 1);
-  call.in_place = (count & kRecordedInPlace) != 0;
-  call.point_to_point = (count & kRecordedPointToPoint) != 0;
-  call.local = (count & kRecordedLocal) != 0;
-  call.peer = static_cast<std::uint32_t>(peer);
-  call.tag = static_cast<std::uint32_t>(peer >> 32U);
-  if (algorithm != 0 && algorithm <= algorithms().size()) {
-    const Algorithm& entry = algorithms()[algorithm - 1];
-    if (entry.collective == call.collective) call.algorithm = entry.name;
-  }
-  return call;
-}
-
-std::optional<SeenCommunicator> read(const CommunicatorRecord& record) {
-  const std::uint64_t identity = record.identity.load(std::memory_order_acquire);
-  if (identity >> 48U != 1) return std::nullopt;
-  SeenCommunicator seen;
-  seen.number = static_cast<std::uint32_t>(identity);
-  seen.epoch = static_cast<std::uint16_t>(identity >> 32U);
-  const std::uint64_t place = record.place.load(std::memory_order_relaxed);
-  seen.rank = static_cast<std::uint32_t>(place);
-  seen.size = static_cast<std::uint32_t>(place >> 32U);
-  if (seen.rank >= seen.size) return std::nullopt;
-  seen.revoked = record.revoked.load(std::memory_order_relaxed) != 0;
-  const std::uint64_t begun = record.begun.load(std::memory_order_relaxed);
-  for (std::uint64_t position = begun > kRecordedCalls ? begun - kRecordedCalls : 0; position != begun; ++position) {
-    if (const auto call = read(record.calls[position % kRecordedCalls], position)) seen.calls.push_back(*call);
-  }
-  if (const std::uint64_t waiting = record.waiting.load(std::memory_order_acquire); waiting != 0) {
-    seen.waiting = waiting - 1;
-    seen.since = record.since.load(std::memory_order_relaxed);
-    for (std::uint32_t rank = 0; rank < std::min(seen.size, kRecordedRanks); ++rank) {
-      if ((record.awaited[rank / 64].load(std::memory_order_relaxed) >> rank % 64 & 1U) != 0) {
-        seen.awaited.push_back(rank);
-      }
-    }
-    std::array<std::uint64_t, std::tuple_size_v<decltype(record.phase)>> text{};
-    for (std::size_t i = 0; i < text.size(); ++i) text[i] = record.phase[i].load(std::memory_order_relaxed);
-    seen.phase.assign(reinterpret_cast<const char*>(text.data()), sizeof text);
-    seen.phase.resize(std::strlen(seen.phase.c_str()));
-    for (char& character : seen.phase) {
-      if (character < ' ' || character > '~') character = '?';
-    }
-  }
-  return seen;
-}
 
 std::string name_of(const SeenCall& call) {
   std::string text = unisono::name_of(call.collective);
@@ -131,7 +42,8 @@ std::string arguments_of(const SeenCall& call) {
 
 std::string details_of(const SeenCall& call) {
   std::string text = arguments_of(call);
-  if (call.algorithm != nullptr && !call.local && !call.point_to_point) text += std::string(", ") + call.algorithm;
+  if (call.algorithm != nullptr && !call.local && !call.point_to_point)
+    text += std::string(", ") + call.algorithm->name;
   return text;
 }
 
@@ -222,11 +134,7 @@ std::string disagreement(const std::map<std::uint32_t, Member>& members) {
       if (call.point_to_point || call.local) continue;
       const auto [found, fresh] = first.try_emplace(call.sequence, rank, call);
       const SeenCall& other = found->second.second;
-      const bool rooted = arguments_of(call).find(", root ") != std::string::npos;
-      if (fresh || (other.collective == call.collective && other.func == call.func && other.dtype == call.dtype &&
-                    other.count == call.count && (!rooted || other.peer == call.peer))) {
-        continue;
-      }
+      if (fresh || other.signature == call.signature) continue;
       return "call #" + std::to_string(call.sequence) + " differs: rank " + std::to_string(found->second.first) +
              " called " + arguments_of(other) + ", rank " + std::to_string(rank) + " " + arguments_of(call);
     }
@@ -243,7 +151,7 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
   for (std::size_t endpoint = 0; endpoint < endpoints.size(); ++endpoint) {
     const CommunicatorRecord* records = endpoints[endpoint].records;
     for (std::uint32_t i = 0; records != nullptr && i < kRecordedCommunicators; ++i) {
-      if (auto seen = read(records[i])) {
+      if (auto seen = read(records[i]); seen && !seen->left) {
         communicators[{seen->number, seen->epoch}].insert_or_assign(seen->rank, Member{endpoint, std::move(*seen)});
       }
     }
@@ -331,6 +239,20 @@ std::string flight_report(const Poe& poe, ReportDetail detail) {
   return flight_report(endpoints_of(poe), detail, std::chrono::steady_clock::now());
 }
 
+std::vector<std::string> standstill(const Poe& poe) {
+  std::vector<std::string> sentences;
+  const std::string report = flight_report(poe, ReportDetail::kNow);
+  for (std::size_t begin = 0; begin < report.size();) {
+    const std::size_t end = std::min(report.find('\n', begin), report.size());
+    const std::string line = report.substr(begin, end - begin);
+    for (const char* mark : {"=> ", "  ! "}) {
+      if (line.rfind(mark, 0) == 0) sentences.push_back(line.substr(std::strlen(mark)));
+    }
+    begin = end + 1;
+  }
+  return sentences;
+}
+
 std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chrono::steady_clock::time_point now) {
   std::string text;
   for (const ObservedEndpoint& endpoint : endpoints) {
@@ -339,7 +261,7 @@ std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chron
     std::string doing = "has called nothing yet";
     for (std::uint32_t i = 0; endpoint.records != nullptr && i < kRecordedCommunicators; ++i) {
       const auto seen = read(endpoint.records[i]);
-      if (!seen) continue;
+      if (!seen || seen->left) continue;
       ++communicators;
       calls += endpoint.records[i].begun.load(std::memory_order_relaxed);
       if (seen->calls.empty() || (present_call(*seen) == nullptr && doing != "has called nothing yet")) continue;
@@ -365,7 +287,7 @@ std::string counters_table(std::span<const ObservedEndpoint> endpoints) {
       if (position == static_cast<std::size_t>(NativeCounter::kCalls)) {
         for (std::uint32_t i = 0; endpoint.records != nullptr && i < kRecordedCommunicators; ++i) {
           const CommunicatorRecord& record = endpoint.records[i];
-          if (record.identity.load(std::memory_order_acquire) != 0) {
+          if (record.identity.load(std::memory_order_acquire) >> 48U == kRecordInUse) {
             value += record.begun.load(std::memory_order_relaxed);
           }
         }
@@ -404,7 +326,7 @@ std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communi
   const auto now = std::chrono::steady_clock::now();
   for (std::uint32_t i = 0; i < kRecordedCommunicators; ++i) {
     const auto seen = read(records[i]);
-    if (!seen) continue;
+    if (!seen || seen->left) continue;
     if (seen->number == communicator && seen->epoch == epoch) {
       const SeenCall* present = present_call(*seen);
       const SeenCall* last = last_collective(*seen);

@@ -36,6 +36,10 @@ std::vector<ObservedEndpoint> endpoints_of(const Poe& poe);
 /// The report of that job.
 std::string flight_report(const Poe& poe, ReportDetail detail);
 
+/// Who waits for whom in that job, a sentence each: "rank 0 waits for rank 1 (pid 7, stopped by a signal)", "rank 0
+/// waits for rank 1, which waits for rank 0: a circle, in which nobody can go on"; and which calls differ.
+std::vector<std::string> standstill(const Poe& poe);
+
 /// A line for each endpoint, its fields apart by tabs: name, condition, communicators, calls begun, what it does now.
 std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chrono::steady_clock::time_point now);
 

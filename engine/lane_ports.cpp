@@ -44,12 +44,12 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
     const shm::LaneReceiver& lane = receive[peer];
     const shm::LaneLine& line = lane.next();
     const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
-    const std::uint64_t awaited = lane.awaited(frame.signature);
+    const std::uint64_t awaited = lane.awaited(frame.digest);
     if (flag != awaited) {
       if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
-      throw LaneFault{peer, static_cast<std::uint32_t>(flag >> 32U), true};
+      throw LaneFault{peer, true};
     }
-    if (line.head != head(bytes, action.tag_in)) throw LaneFault{peer, frame.signature, false};
+    if (line.head != head(bytes, action.tag_in)) throw LaneFault{peer, false};
     sources_[inputs++] = in_line ? line.payload.data() : lane.cell(payload);
   }
   for (std::uint32_t i = 0; i < action.reach.count; ++i) {
@@ -102,7 +102,7 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
   for (std::uint32_t i = 0; i < action.forward.count; ++i) {
     shm::LaneSender& lane = send[ranks[action.forward.begin + i]];
     if (!in_line) lane.take_cell(payload);
-    lane.publish(head(bytes, action.tag_forward), frame.signature);
+    lane.publish(head(bytes, action.tag_forward), frame.digest);
     shm::wake_if_parked(*lane.peer);
   }
   done += std::max<std::uint64_t>(bytes, 1);

@@ -25,7 +25,7 @@ struct Frame {
   std::array<std::byte*, 5> regions{};      ///< by Region
   const ReachableRegions* peers = nullptr;  ///< by rank; for programs that touch memory of peers
   const LoweredProgram* program = nullptr;
-  std::uint32_t signature = 0;
+  std::uint32_t digest = 0;  ///< of the communicator's calls up to this one
 
   std::byte* at(const Piece& piece) const { return regions[static_cast<std::size_t>(piece.region)] + piece.offset; }
   std::byte* at(std::uint32_t rank, const Piece& piece) const {
@@ -36,8 +36,7 @@ struct Frame {
 /// What came over a lane although something else was due.
 struct LaneFault {
   std::uint32_t peer = 0;
-  std::uint32_t signature = 0;  ///< that came
-  bool mismatch = false;        ///< another call's message; else a malformed one of this call
+  bool mismatch = false;  ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
 };
 
 /// Access to the memory of peers has been forbidden, for the communicator has failed.

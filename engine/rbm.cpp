@@ -342,7 +342,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
   CallState* call = CallQueue::find(communicator, header.sequence);
   Peer& state = communicator.peers[peer];
   if (call == nullptr) {
-    if (before(header.sequence, communicator.next_sequence->load())) {  // of a call that has ended here
+    if (before(header.sequence, communicator.order->next())) {  // of a call that has ended here
       if (header.last) return_credit(communicator, peer);
       return;
     }
@@ -581,7 +581,7 @@ void Rbm::on_request(Communicator& communicator, std::uint32_t peer, const Heade
   CallState* call = CallQueue::find(communicator, header.sequence);
   if (call != nullptr) {
     blocks_.calls->guard(*call, [&] { apply_request(*call, peer, header); });
-  } else if (!before(header.sequence, communicator.next_sequence->load())) {
+  } else if (!before(header.sequence, communicator.order->next())) {
     state.early_control.push_back(header);
   }
 }
@@ -609,7 +609,7 @@ void Rbm::on_grant(Communicator& communicator, std::uint32_t peer, const Header&
                                           : CallQueue::find(communicator, header.sequence);
   if (call != nullptr) {
     blocks_.calls->guard(*call, [&] { apply_grant(*call, peer, header); });
-  } else if (!header.point_to_point && !before(header.sequence, communicator.next_sequence->load())) {
+  } else if (!header.point_to_point && !before(header.sequence, communicator.order->next())) {
     communicator.peers[peer].early_control.push_back(header);
   }
 }

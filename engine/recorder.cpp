@@ -6,13 +6,13 @@
 
 namespace unisono::cclo {
 
-RecordEntry RecordEntry::of(const Call& call, std::uint32_t tag, std::uint64_t flags) {
+RecordEntry RecordEntry::of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags) {
   constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kRecordedCountBits) - 1;
   RecordEntry entry;
   entry.head = static_cast<std::uint64_t>(call.collective) << 40U | static_cast<std::uint64_t>(call.func) << 48U |
                static_cast<std::uint64_t>(call.dtype) << 56U;
   entry.count = (call.count & kCountMask) | flags | (call.in_place ? kRecordedInPlace : 0);
-  entry.peer = call.root | std::uint64_t{tag} << 32U;
+  entry.peer = call.root | std::uint64_t{tag_or_signature} << 32U;
   return entry;
 }
 
@@ -21,19 +21,32 @@ CallRecorder::CallRecorder(CommunicatorRecord* records, std::uint32_t number, st
   for (std::uint32_t i = 0; records != nullptr && i < kRecordedCommunicators && record_ == nullptr; ++i) {
     if (records[i].identity.load(std::memory_order_relaxed) == 0) record_ = &records[i];
   }
+  for (std::uint32_t i = 0; records != nullptr && i < kRecordedCommunicators && record_ == nullptr; ++i) {
+    if (records[i].identity.load(std::memory_order_relaxed) >> 48U == kRecordLeft) record_ = &records[i];
+  }
   if (record_ == nullptr) {
     own_ = std::make_unique<CommunicatorRecord>();
     record_ = own_.get();
   }
+  record_->identity.store(0, std::memory_order_release);
   for (CallRecord& call : record_->calls) call.head.store(0, std::memory_order_relaxed);
   record_->begun.store(0, std::memory_order_relaxed);
   record_->revoked.store(0, std::memory_order_relaxed);
   record_->waiting.store(0, std::memory_order_relaxed);
   record_->place.store(rank | std::uint64_t{size} << 32U, std::memory_order_relaxed);
-  record_->identity.store(number | std::uint64_t{epoch} << 32U | std::uint64_t{1} << 48U, std::memory_order_release);
+  record_->identity.store(number | std::uint64_t{epoch} << 32U | kRecordInUse << 48U, std::memory_order_release);
 }
 
-CallRecorder::~CallRecorder() { record_->identity.store(0, std::memory_order_release); }
+CallRecorder::~CallRecorder() {
+  if (!left_) record_->identity.store(0, std::memory_order_release);
+}
+
+void CallRecorder::leave(std::uint32_t calls, std::uint32_t digest) {
+  left_ = true;
+  record_->left.store(calls | std::uint64_t{digest} << 32U, std::memory_order_relaxed);
+  const std::uint64_t identity = record_->identity.load(std::memory_order_relaxed);
+  record_->identity.store((identity & ~(~std::uint64_t{0} << 48U)) | kRecordLeft << 48U, std::memory_order_seq_cst);
+}
 
 void CallRecorder::wait(const RecordMark& mark, std::chrono::steady_clock::time_point since, const char* phase,
                         std::span<const std::uint32_t> awaited) {

@@ -27,8 +27,8 @@ struct RecordEntry {
   std::uint64_t count = 0;
   std::uint64_t peer = 0;
 
-  /// `flags`: of CallRecord::count.
-  static RecordEntry of(const Call& call, std::uint32_t tag, std::uint64_t flags);
+  /// `tag_or_signature`: of CallRecord::peer; `flags`: of CallRecord::count.
+  static RecordEntry of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags);
 };
 
 /// Thread-safe in so far as the record may tell a call of one thread with words of another's, if both begin at once.
@@ -51,9 +51,11 @@ class CallRecorder {
     }
     const std::uint64_t head = entry.head | sequence;
     CallRecord& call = record_->calls[position % kRecordedCalls];
-    call.count.store(entry.count, std::memory_order_relaxed);
-    call.peer.store(entry.peer, std::memory_order_relaxed);
-    call.head.store(head | with(RecordedState::kBegun), std::memory_order_relaxed);
+    // Who finds the same head before and after the other words has read one call (flight_reader.hpp).
+    call.head.store(0, std::memory_order_relaxed);
+    call.count.store(entry.count, std::memory_order_release);
+    call.peer.store(entry.peer, std::memory_order_release);
+    call.head.store(head | with(RecordedState::kBegun), std::memory_order_release);
     return {position, head};
   }
   /// `number`: position in the table of algorithms plus one, or 0.
@@ -72,6 +74,9 @@ class CallRecorder {
   void waits_no_more(const RecordMark& mark);
   /// Calls begun so far.
   std::uint64_t begun() const { return record_->begun.load(std::memory_order_relaxed); }
+  /// This rank makes no further call: `calls` and `digest` as of CallOrder. What it has called stays in sight.
+  void leave(std::uint32_t calls, std::uint32_t digest);
+  const CommunicatorRecord& record() const { return *record_; }
   void revoked() { record_->revoked.store(1, std::memory_order_relaxed); }
 
  private:
@@ -81,6 +86,7 @@ class CallRecorder {
 
   std::unique_ptr<CommunicatorRecord> own_;
   CommunicatorRecord* record_ = nullptr;
+  bool left_ = false;
 };
 
 }  // namespace unisono::cclo

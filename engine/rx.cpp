@@ -126,11 +126,14 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
   const std::string text(reinterpret_cast<const char*>(incoming.payload.data()), incoming.payload.size());
   switch (static_cast<Control>(header.tag)) {
     case Control::kRevoke:
-      // That a member has died is the reason on every rank; other errors are the reporting rank's own.
-      blocks_.communicators->revoke(
-          communicator,
-          error_code(header.token_generation) == ErrorCode::kPeerDead ? ErrorCode::kPeerDead : ErrorCode::kRevoked,
-          "rank " + std::to_string(peer) + " reported: " + text, false);
+      // That a member has died is the reason on every rank.
+      // So is a mismatch everybody's. Other errors are the reporting rank's own.
+      {
+        const ErrorCode code = error_code(header.token_generation);
+        const bool shared = code == ErrorCode::kPeerDead || code == ErrorCode::kMismatchedCall;
+        blocks_.communicators->revoke(communicator, shared ? code : ErrorCode::kRevoked,
+                                      "rank " + std::to_string(peer) + " reported: " + text, false);
+      }
       break;
     case Control::kReject: {
       CallState* call = CallQueue::find_send(communicator, peer, header.sequence);
@@ -158,7 +161,7 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
       on_put_done(communicator, peer, header, text);
       break;
     case Control::kProbe: {
-      const bool entered = static_cast<std::int32_t>(header.sequence - communicator.next_sequence->load()) < 0;
+      const bool entered = static_cast<std::int32_t>(header.sequence - communicator.order->next()) < 0;
       if (!entered) break;
       Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
       answer.tag = static_cast<std::uint32_t>(Control::kEntered);

@@ -18,6 +18,7 @@
 #include "collectives/algorithm.hpp"
 #include "core/call.hpp"
 #include "core/program.hpp"
+#include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
@@ -163,8 +164,8 @@ struct CallState {
   std::vector<std::uint64_t> params;
   std::vector<std::byte> scratch;
   Space space = Space::kLocal;
-  std::uint32_t sequence = 0;  ///< collective sequence, or pair sequence
-  std::uint32_t signature = 0;
+  std::uint32_t sequence = 0;   ///< collective sequence, or pair sequence
+  std::uint32_t signature = 0;  ///< what its messages carry; among native engines the digest of all calls up to it
   std::uint32_t tag = 0;
   std::vector<CallId> wait_for;
   std::shared_ptr<CallHooks> hooks;
@@ -184,6 +185,7 @@ struct CallState {
   std::uint64_t window_offset = 0;          ///< added to offsets in a peer's window
   bool mismatch_waits = false;              ///< a mismatch was seen; waits a little for the peer's own description
   std::string mismatch_text;
+  Clock::time_point compare_next;  ///< when the flight records of those that it waits for are to be read again
   Clock::time_point mismatch_until;
   std::uint32_t entered = 0;  ///< moves that have entered the window
   std::uint32_t retired = 0;
@@ -271,11 +273,12 @@ struct Communicator {
   std::uint32_t segment_bytes = 0;  ///< agreed, and what the network carries
   bool hardware_peers = false;      ///< see EngineSettings
   /// Of collective calls; also advanced by blocking calls on the lanes, which take no lock.
-  std::shared_ptr<std::atomic<std::uint32_t>> next_sequence = std::make_shared<std::atomic<std::uint32_t>>(0);
+  std::shared_ptr<CallOrder> order = std::make_shared<CallOrder>();
   std::uint32_t next_operation = 0;  ///< of puts
   bool revoked = false;
   bool freed = false;
-  std::string reason;  ///< of the revocation
+  ErrorCode revoked_with = ErrorCode::kOk;  ///< what calls in flight ended with
+  std::string reason;                       ///< of the revocation
   Binding window;
   std::vector<Peer> peers;        ///< by rank
   std::vector<CallState*> calls;  ///< in flight

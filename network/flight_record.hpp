@@ -3,8 +3,7 @@
 //
 //   CommunicatorRecord [kRecordedCommunicators]      of one endpoint, which alone writes them
 //
-// Every word is written by itself, so a reader may see a call half entered; nothing but words for people is made of
-// it. No clock is read until a call has waited for a while.
+// No clock is read until a call has waited for a while.
 #pragma once
 
 #include <array>
@@ -23,11 +22,11 @@ inline constexpr std::uint32_t kRecordedRanks = 256;
 /// What became of a recorded call.
 enum class RecordedState : std::uint8_t { kNone = 0, kBegun = 1, kEnded = 2, kFailed = 3 };
 
-/// One call. Zero is none.
+/// One call. The head is zero while there is none, and while its words are being written.
 struct CallRecord {
   std::atomic<std::uint64_t> head;       ///< sequence (32 bits), RecordedState, collective, func, datatype (8 each)
   std::atomic<std::uint64_t> count;      ///< elements (48 bits), flags
-  std::atomic<std::uint64_t> peer;       ///< root or peer (32 bits), user tag
+  std::atomic<std::uint64_t> peer;       ///< root or peer (32 bits); user tag, of collectives the signature
   std::atomic<std::uint64_t> algorithm;  ///< position in the table of algorithms plus one; 0: none is known
 };
 static_assert(sizeof(CallRecord) == 32);
@@ -37,15 +36,22 @@ inline constexpr unsigned kRecordedCountBits = 48;
 inline constexpr std::uint64_t kRecordedInPlace = std::uint64_t{1} << 48U;
 inline constexpr std::uint64_t kRecordedPointToPoint = std::uint64_t{1} << 49U;  ///< sequence counts messages of a pair
 inline constexpr std::uint64_t kRecordedLocal = std::uint64_t{1} << 50U;         ///< has no sequence
+/// Uses of a record, from bit 48 of CommunicatorRecord::identity.
+inline constexpr std::uint64_t kRecordInUse = 1;
+/// Its endpoint has given the communicator up; what it has called can still be compared, until the record is used
+/// again.
+inline constexpr std::uint64_t kRecordLeft = 2;
+
 /// Bits of RecordedState in CallRecord::head.
 inline constexpr unsigned kRecordedStateShift = 32;
 
 /// What an endpoint tells of one of its communicators.
 struct alignas(64) CommunicatorRecord {
-  std::atomic<std::uint64_t> identity;  ///< number (32 bits), epoch (16), 1 in bit 48; 0: the record is free
+  std::atomic<std::uint64_t> identity;  ///< number (32 bits), epoch (16), use (below); 0: it is free
   std::atomic<std::uint64_t> place;     ///< this endpoint's rank (32 bits), number of ranks
   std::atomic<std::uint64_t> begun;     ///< calls ever begun; call n stands at n % kRecordedCalls
   std::atomic<std::uint64_t> revoked;   ///< 1: it has failed
+  std::atomic<std::uint64_t> left;      ///< of kRecordLeft: collective calls made (32 bits), their digest
 
   /// Of a call that has waited for a while.
   alignas(64) std::atomic<std::uint64_t> waiting;     ///< which one, plus one; 0: none

@@ -1236,7 +1236,7 @@ struct HeaderLine {
   std::uint32_t tag{};  ///< step tag, or user tag for point to point
   MessageType type{};  ///< eager: data; request: addresses of the regions of a call with direct access
   std::uint32_t flag{};  ///< number of the line in its lane, from 1; the word with it is written last and publishes the line
-  std::uint32_t signature{};  ///< signature of the call
+  std::uint32_t signature{};  ///< digest of the communicator's collective calls up to this one: signatures, chained
   friend constexpr bool operator==(const HeaderLine&, const HeaderLine&) = default;
 };
 

@@ -600,7 +600,7 @@ class DeviceEngine::Impl {
     works.emplace(work.id, std::move(made));
     queue.push_back(&work);
     if (work.collective()) {
-      work.call->sequence = on.state.next_sequence->fetch_add(1);
+      work.call->sequence = on.state.order->enter(work.call->signature).sequence;
       on.last = {work.call->algorithm, work.automatic};
     }
     return work;

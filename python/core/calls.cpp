@@ -617,8 +617,8 @@ class Context {
       outcome.code = unisono_finalize(handle_);
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
-    if (outcome.code != 0) raise(outcome.code, outcome.text);
     release_completed();
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
   }
 
  private:

@@ -8,4 +8,5 @@ NB_MODULE(_core, module) {
   unisono::python::bind_reference(module);
   unisono::python::bind_machine(module);
   unisono::python::bind_tuning(module);
+  unisono::python::bind_exit_status(module);
 }

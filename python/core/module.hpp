@@ -11,5 +11,6 @@ void bind_calls(nb::module_& module);
 void bind_reference(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_tuning(nb::module_& module);
+void bind_exit_status(nb::module_& module);
 
 }  // namespace unisono::python

@@ -1158,7 +1158,7 @@ class HeaderLine:
     type: MessageType = MessageType.EAGER
     #: number of the line in its lane, from 1; the word with it is written last and publishes the line
     flag: int = 0
-    #: signature of the call
+    #: digest of the communicator's collective calls up to this one: signatures, chained
     signature: int = 0
 
     def encode(self) -> builtins.bytes:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 import time
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from . import _core
 from ._arrays import Array
 from .communicator import Communicator
-from .errors import InvalidArgumentError, RevokedError, WrongProcessError
+from .errors import InvalidArgumentError, MismatchedCallError, RevokedError, UnisonoError, WrongProcessError
 
 T = TypeVar("T")
 
@@ -156,7 +157,11 @@ class Context:
         return self._core
 
     def close(self) -> None:
-        """Leaves the job. Does nothing the second time."""
+        """Leaves the job. Does nothing the second time.
+
+        Raises `MismatchedCallError`, having left, if the ranks are found to have made different collective calls: the
+        last one to leave has seen those of all.
+        """
         core, self._core = self._core, None
         _open.discard(self)
         if core is not None:
@@ -169,7 +174,9 @@ class Context:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         # A child of fork may leave the block that it did not enter, by sys.exit for instance: this is not its context.
-        with contextlib.suppress(WrongProcessError):
+        # Nor is what is found in leaving told in place of what has ended the block.
+        suppressed = WrongProcessError if kind is None else (WrongProcessError, MismatchedCallError)
+        with contextlib.suppress(suppressed):
             self.close()
 
 
@@ -180,6 +187,10 @@ def _close_all() -> None:
             context.close()
         except WrongProcessError:
             continue  # of the process that forked this one
+        except UnisonoError as error:
+            # Raised here it would be shown as ignored, and the process would end with status 0.
+            traceback.print_exception(error)
+            _core.fail_at_exit()
     # Threads whose calls were cancelled come out of the library now. Python before 3.14 ends those that come later by
     # unwinding them, which C++ answers with SIGABRT.
     patience = time.monotonic() + _PATIENCE

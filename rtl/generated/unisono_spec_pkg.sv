@@ -943,7 +943,7 @@ package unisono_spec_pkg;
   // Header of a message that shares a cache line with its payload, behind 48 bytes of it. The lane
   // gives sender, receiver, communicator and order.
   typedef struct packed {
-    // signature of the call
+    // digest of the communicator's collective calls up to this one: signatures, chained
     logic [31:0] signature;
     // number of the line in its lane, from 1; the word with it is written last and publishes the
     // line

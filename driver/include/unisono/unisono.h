@@ -210,7 +210,8 @@ UNISONO_API void unisono_thread_job_free(unisono_thread_job* job);
 UNISONO_API unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank,
                                                   const unisono_settings* settings, unisono_context** context);
 /* Leaves the job. Not collective. Its communicators and requests can only be freed after it; calls
- * still in flight are cancelled, and waits for them return an error. */
+ * still in flight are cancelled, and waits for them return an error. Returns mismatched_call, having left, if the ranks
+ * are found to have made different collective calls on a communicator: the last one to leave has seen those of all. */
 UNISONO_API unisono_result unisono_finalize(unisono_context* context);
 
 /* The communicator of all ranks; owned by the context. */
@@ -266,7 +267,7 @@ UNISONO_API unisono_result unisono_create_group(unisono_communicator* parent, co
                                                 int64_t tag, const unisono_communicator_settings* settings,
                                                 unisono_communicator** communicator);
 /* Not collective. Calls in flight on it fail with freed_communicator. The world is freed by
- * unisono_finalize only. */
+ * unisono_finalize only. Returns mismatched_call, having freed it, as unisono_finalize does. */
 UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* communicator);
 UNISONO_API unisono_result unisono_communicator_rank(const unisono_communicator* communicator, uint32_t* rank);
 UNISONO_API unisono_result unisono_communicator_size(const unisono_communicator* communicator, uint32_t* size);

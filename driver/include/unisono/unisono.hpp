@@ -19,6 +19,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <new>
@@ -1323,9 +1324,15 @@ class Context {
   }
   Context(Context&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Context& operator=(Context&&) = delete;
+  /// Leaves as `finalize` does; that ranks have called differently is then written to standard error.
   ~Context() {
-    if (handle_ != nullptr) unisono_finalize(handle_);
+    if (handle_ == nullptr) return;
+    const std::string_view result = unisono_result_name(unisono_finalize(handle_));
+    if (result == "mismatched_call") std::fprintf(stderr, "unisono: error: %s\n", unisono_last_error());
   }
+  /// Leaves the job. Throws Error, having left: mismatched_call if the ranks are found to have made different
+  /// collective calls, which the last one to leave finds. The context can only be destroyed afterwards.
+  void finalize() { detail::check(unisono_finalize(std::exchange(handle_, nullptr))); }
 
   /// The communicator of all ranks; valid while the context lives.
   Communicator world() const {

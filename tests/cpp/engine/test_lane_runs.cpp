@@ -101,7 +101,7 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
       side.scratch.assign(set.lowered[rank].scratch_bytes, std::byte{0xa5});
       side.frame.regions = {side.src.data(), side.dst.data(), side.scratch.data(), nullptr, nullptr};
       side.frame.program = &set.lowered[rank];
-      side.frame.signature = 100U + static_cast<std::uint32_t>(round);
+      side.frame.digest = 100U + static_cast<std::uint32_t>(round);
       side.ports.streaming_bytes = round % 2 == 0 ? 0 : ~std::uint64_t{0};
       side.run.start(side.ports, side.frame);
     }

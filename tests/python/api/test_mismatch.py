@@ -1,0 +1,242 @@
+"""Ranks that call differently: every rank in a call hears which call differs, and nobody ends well."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import unisono
+from unisono import Communicator, MismatchedCallError, ThreadJob
+
+Member = Callable[[Communicator], Any]
+
+#: Far less than any deadline: what is found is found by comparing, not by waiting.
+SOON = 20.0
+
+
+def errors_of(size: int, member: Member, **settings: Any) -> list[BaseException | None]:
+    """What each rank of a job ended with, leaving the context included."""
+    errors: list[BaseException | None] = [None] * size
+    threads: list[threading.Thread] = []
+    job = unisono._core.ThreadJob(size)
+    given = unisono.context._settings({"timeout": 60.0, **settings})  # type: ignore[typeddict-item]
+
+    def rank_of(rank: int) -> None:
+        try:
+            with unisono.Context(unisono._core.thread_context(job, rank, *given)) as context:
+                member(context.world)
+        except BaseException as error:
+            errors[rank] = error
+
+    begin = time.monotonic()
+    for rank in range(size):
+        threads.append(threading.Thread(target=rank_of, args=(rank,)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - begin < SOON
+    return errors
+
+
+def texts_of(errors: list[BaseException | None]) -> list[str]:
+    """The texts of the errors, which must be of the right kind; at least one rank must have one."""
+    raised = [error for error in errors if error is not None]
+    assert any(isinstance(error, MismatchedCallError) for error in raised), errors
+    # Who has not begun another call yet finds the communicator revoked, for the same reason.
+    assert all(isinstance(error, MismatchedCallError | unisono.RevokedError) for error in raised), raised
+    return [str(error) for error in raised]
+
+
+def rooted(name: str, comm: Communicator, count: int, root: int) -> None:
+    """A call of `count` elements a rank, with data of the rank's own."""
+    mine = np.full(count, 10.0 + comm.rank)
+    all_of_them = np.zeros(count * comm.size)
+    counts = [count] * comm.size
+    if name == "bcast":
+        comm.bcast(mine, root=root)
+    elif name == "reduce":
+        comm.reduce(mine, np.zeros(count), root=root)
+    elif name == "gather":
+        comm.gather(mine, all_of_them, root=root)
+    elif name == "scatter":
+        comm.scatter(all_of_them, mine, root=root)
+    elif name == "gatherv":
+        comm.gatherv(mine, all_of_them, counts, root=root)
+    else:
+        comm.scatterv(all_of_them, mine, counts, root=root)
+
+
+@pytest.mark.parametrize("lanes", [True, False])
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("count", [1, 3, 1000, 40_000])
+@pytest.mark.parametrize("name", ["bcast", "reduce", "gather", "scatter", "gatherv", "scatterv"])
+def test_differing_roots_are_named(name: str, count: int, size: int, lanes: bool) -> None:
+    errors = errors_of(size, lambda comm: rooted(name, comm, count, comm.rank % 2), lanes=lanes)
+    for text in texts_of(errors):
+        assert name + "(" in text
+        assert "root 0" in text
+        assert "root 1" in text
+
+
+LATER: dict[str, Member] = {
+    "allreduce": lambda comm: comm.allreduce(np.full(3, 1.0 + comm.rank)),
+    "barrier": lambda comm: comm.barrier(),
+    "allgatherv": lambda comm: comm.allgatherv(np.full(2, comm.rank), np.zeros(2 * comm.size, int), [2] * comm.size),
+    "allreduce_async": lambda comm: comm.allreduce_async(np.full(3, 1.0 + comm.rank)).wait(),
+    "large": lambda comm: comm.allreduce(np.full(300_000, 1.0 + comm.rank)),
+    "dup": lambda comm: comm.dup(),
+}
+
+
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("later", LATER)
+def test_the_call_that_differs_is_named_not_the_one_that_finds_it(later: str, count: int) -> None:
+    def member(comm: Communicator) -> None:
+        comm.allreduce(np.full(2, comm.rank))  # which is right
+        rooted("bcast", comm, count, comm.rank % 2)
+        LATER[later](comm)
+
+    errors = errors_of(3, member)
+    assert all(errors), errors
+    for text in texts_of(errors):
+        assert f"bcast({count} fp64, root 0)" in text
+        assert f"bcast({count} fp64, root 1)" in text
+        assert "bcast (communicator 0" in text
+        assert "sequence 1)" in text
+
+
+@pytest.mark.parametrize("extra", [0, 1, 2])
+def test_one_call_more_on_one_rank(extra: int) -> None:
+    def member(comm: Communicator) -> None:
+        if comm.rank == extra:
+            comm.scatter(np.arange(3.0), np.zeros(1), root=extra)
+        comm.alltoall(np.full(3, 1.0 * comm.rank), np.zeros(3))
+
+    errors = errors_of(3, member)
+    assert all(errors), errors
+    for text in texts_of(errors):
+        assert "scatter(1 fp64" in text
+        assert "alltoall(1 fp64)" in text
+
+
+@pytest.mark.parametrize("lanes", [True, False])
+@pytest.mark.parametrize("later", [0, 40])
+def test_one_call_more_at_the_end_is_found_by_leaving(later: int, lanes: bool) -> None:
+    def member(comm: Communicator) -> None:
+        comm.barrier()
+        for _ in range(1 + later if comm.rank == 0 else 0):
+            comm.bcast(np.arange(2.0), root=0)
+
+    (text, *_) = texts_of(errors_of(2, member, lanes=lanes))
+    assert "bcast" in text
+    assert "rank 1 has left without" in text or "has not taken" in text or later
+
+
+def test_a_difference_older_than_the_records_is_found_by_leaving() -> None:
+    def member(comm: Communicator) -> None:
+        comm.bcast(np.zeros(0), root=comm.rank)
+        for _ in range(40):  # without elements nothing is sent
+            comm.bcast(np.zeros(0), root=0)
+
+    (text, *_) = texts_of(errors_of(2, member))
+    assert "has made 41 collective calls" in text
+    assert "one before the last 32 differs" in text
+
+
+def test_freeing_a_communicator_finds_it_and_frees_it() -> None:
+    def member(comm: Communicator) -> None:
+        made = comm.dup()
+        rooted("bcast", made, 2, comm.rank)
+        comm.barrier()
+        with pytest.raises((MismatchedCallError, unisono.RevokedError)) as caught:
+            made.free()
+            raise unisono.RevokedError("the other one has seen it")
+        del caught
+        with pytest.raises(unisono.FreedCommunicatorError):
+            made.barrier()
+        comm.barrier()
+
+    errors_of(2, member)
+
+
+@pytest.mark.parametrize("lanes", [True, False])
+def test_the_same_calls_are_no_mismatch(lanes: bool) -> None:
+    """However they are made: blocking or not, at different times, by different algorithms that a rank runs."""
+
+    def member(comm: Communicator) -> float:
+        random = np.random.default_rng(7)
+        total = 0.0
+        for turn in range(60):
+            kind, count = random.integers(5), int(random.integers(200))
+            if comm.rank == turn % comm.size:
+                time.sleep(0.001)
+            data = np.full(count, 1.0 + comm.rank)
+            if kind == 0:
+                comm.bcast(data, root=turn % comm.size)
+            elif kind == 1:
+                comm.allreduce_async(data).wait()
+            elif kind == 2:
+                total += comm.allreduce(data).sum()
+            elif kind == 3:
+                rooted("gatherv", comm, count, turn % comm.size)
+            else:
+                comm.barrier()
+        return total
+
+    results = ThreadJob(4, lanes=lanes, timeout=60).run(member)
+    assert len(set(results)) == 1
+    assert results[0] > 0
+
+
+def test_a_deadline_says_who_waits_for_whom() -> None:
+    def member(comm: Communicator) -> None:
+        comm.recv(np.zeros(1), (comm.rank + 1) % comm.size, timeout=0.5)
+
+    errors = errors_of(3, member)
+    first = next(str(error) for error in errors if isinstance(error, unisono.DeadlineError))
+    assert "a circle, in which nobody can go on" in first
+
+
+def run(tmp_path: Path, program: str, ranks: int) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "program.py"
+    script.write_text("import numpy as np\nimport unisono\n" + textwrap.dedent(program))
+    command = [sys.executable, "-m", "unisono", "run", "-n", str(ranks), sys.executable, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("left", ["with", "close", "atexit"])
+def test_the_job_ends_with_an_error_however_it_is_left(tmp_path: Path, left: str) -> None:
+    body = "comm = context.world\ncomm.bcast(np.full(3, 10.0 + comm.rank), root=comm.rank % 2)\n"
+    program = {
+        "with": "with unisono.init() as context:\n" + textwrap.indent(body, "    "),
+        "close": "context = unisono.init()\n" + body + "context.close()\n",
+        "atexit": "context = unisono.init()\n" + body,
+    }[left]
+    done = run(tmp_path, program, 3)
+    assert done.returncode != 0, done
+    assert "bcast(3 fp64, root 0)" in done.stderr
+    assert "bcast(3 fp64, root 1)" in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_the_error_that_ends_a_block_is_the_one_that_is_told(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        with unisono.init() as context:
+            comm = context.world
+            comm.bcast(np.zeros(0), root=comm.rank)
+            raise KeyError("my own error")
+        """,
+        2,
+    )
+    assert done.returncode != 0
+    assert "my own error" in done.stderr
