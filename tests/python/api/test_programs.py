@@ -174,6 +174,8 @@ def test_a_race_and_a_lost_message_are_found() -> None:
     report = Program.build(2, lost).check()
     assert report.kind == "unmatched"
     assert "rank 0, move 0" in report.text
+    assert report.svg is not None
+    assert ">send → 1</text>" in report.svg, "a drawing, not a sentence"
 
 
 REFUSALS = [
