@@ -7,7 +7,7 @@ rank's moves on a `Builder`. docs/model.md says what a move is and when it runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
 from pathlib import Path
@@ -97,6 +97,15 @@ class Report:
         return self.text
 
 
+_READ = (Slice | Message | RemoteSlice, "p.src(...) and its like, p.arrival(...), or a slice .at(peers)")
+_SLOTS = {
+    "take": _READ,
+    "combine": _READ,
+    "keep": (Slice, "p.dst(...) and its like: memory of this rank"),
+    "send": (Message | RemoteSlice, "p.message(...), or a slice .at(peers)"),
+}
+
+
 class Builder:
     """Writes the moves of one rank. Made by `Program.build`.
 
@@ -170,6 +179,7 @@ class Builder:
         sent on). signal: a message although the count is 0. Raises `MalformedProgramError`, naming rank and move.
         """
         number = len(self._moves)
+        self._check_slots(take=take, combine=combine, keep=keep, send=send)
         first, second = take, combine
         if isinstance(first, Message | RemoteSlice):
             # What comes from a peer is the second operand of a move.
@@ -277,11 +287,28 @@ class Builder:
         return next(iter(values), fallback)
 
     def _steps(self, what: str, given: Step | Sequence[Step]) -> list[Step]:
-        steps = [given] if isinstance(given, Step) else list(given)
+        steps = [given] if isinstance(given, Step) or not isinstance(given, Iterable) else list(given)
         for step in steps:
+            if not isinstance(step, Step):
+                self._refuse(
+                    f"{what} is {given!r}; pass what move() returned, or a list of that: "
+                    f"first = p.move(...), then p.move(..., {what}=first)"
+                )
             if step.rank != self.rank:
                 self._refuse(f"{what} names a move of rank {step.rank}; only moves of the same rank can be waited for")
+            if step.index >= len(self._moves):
+                self._refuse(
+                    f"{what} names move {step.index}, but this program has {len(self._moves)} so far; "
+                    "only moves written before can be waited for"
+                )
         return steps
+
+    def _check_slots(self, **slots: object) -> None:
+        """Refuses what is no operand or result, in the words of the caller."""
+        for name, given in slots.items():
+            allowed, words = _SLOTS[name]
+            if given is not None and not isinstance(given, allowed):
+                self._refuse(f"{name} is {given!r}; allowed are {words}")
 
     def _peer(self, other: Message | RemoteSlice) -> tuple[int, PeerMode]:
         if isinstance(other.peers, int):
