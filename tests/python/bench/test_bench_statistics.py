@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-from unisono.bench import machine, plan, targets
+from rich.console import Console
+from unisono.bench import machine, plan, report, targets
 from unisono.bench.machine import Placement
 from unisono.bench.plan import Cell
-from unisono.bench.session import Measured
+from unisono.bench.session import Measured, Row
 from unisono.bench.statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from unisono.errors import InvalidArgumentError
 
@@ -213,3 +215,41 @@ def test_a_target_with_an_unknown_key(tmp_path: Path) -> None:
     file.write_text("- {case: x, ops: [bcast], bytes: [0, 1K], pier: 0.5}\n")
     with pytest.raises(InvalidArgumentError, match="pier"):
         targets.load(file)
+
+
+# --------------------------------------------------------------------------------------------- what people see
+
+
+def row(op: str, size: int, peers: list[str], *, rounds: int = 20, quiet: int = 20) -> Row:
+    def measured(name: str, seconds: float) -> Measured:
+        return Measured(name, Cell(op, size, "fp32", "registered", 2), times=[seconds], kept=[0])
+
+    ours = measured("unisono", 99.6e-6)
+    ours.limit_ratio = 12.34
+    ours.ratios = {peer: Ratio(1.66, 1.55, 1.77) for peer in peers}
+    systems = [*(measured(peer, 9.8e-4) for peer in peers), ours]
+    return Row(ours.cell, measured("limit", 1.72e-3), systems, rounds, quiet, noisy=quiet < rounds)
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("peers", [[], ["openmpi"], ["openmpi", "mpich"]])
+def test_the_table_fits_the_terminal(width: int, peers: list[str]) -> None:
+    out = io.StringIO()
+    printer = report.TablePrinter(
+        Console(file=out, width=width, highlight=False), [*peers, "unisono"], HERE, targets.load(), mean=False
+    )
+    for op in ("allreduce", "scan", "pingpong"):
+        for size in (48, 1024, 4 << 20):
+            printer.row(row(op, size, peers))
+            printer.row(row(op, size, peers, quiet=7))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width, max(lines, key=len)
+    assert sum("1.72 ms" in line for line in lines) == 18
+    assert sum("rounds quiet" in line for line in lines) == 9
+    heads = [line for line in lines if "unisono" in line]
+    assert len(heads) == 3
+    for head in heads:
+        for name in peers:
+            assert f"to {name}" in head
+    if width == 200 and peers:
+        assert "1.66 (1.55-1.77)" in out.getvalue()
