@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import xml.etree.ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
-from unisono.bench import machine, plan, report, targets
+from unisono.bench import machine, plan, plot, report, targets
 from unisono.bench.machine import Placement
 from unisono.bench.plan import Cell
 from unisono.bench.session import Measured, Row
@@ -218,6 +219,32 @@ def test_a_target_with_an_unknown_key(tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------------------------- what people see
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    "peers", [[], ["openmpi"], ["openmpi", "mpich"], ["openmpi", "mpich", "another", "a_long_name"]]
+)
+def test_nothing_of_the_plot_is_cut(panels: int, peers: list[str]) -> None:
+    rows = [row(op, size, peers) for op in plan.OPS[:panels] for size in (4, 1 << 10, 4 << 20)]
+    root = xml.etree.ElementTree.fromstring(plot.svg(rows))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert root.attrib["viewBox"] == f"0 0 {width:g} {height:g}"
+    legend = [element for element in root.iter() if element.get("class") == "legend"]
+    assert sorted(str(element.text) for element in legend) == sorted(["limit", "unisono", *peers])
+    boxes = []
+    for element in legend:
+        x, y = float(element.attrib["x"]), float(element.attrib["y"])
+        boxes.append((x - 28, y, x + 7 * len(str(element.text))))
+        assert boxes[-1][2] <= width, element.text
+        assert y + 4 <= height, element.text
+    for at, (left, y, right) in enumerate(boxes):
+        assert not any(left < other[2] and other[0] < right and y == other[1] for other in boxes[at + 1 :])
+    panel_bottoms = [
+        float(group.attrib["transform"].split(",")[1].rstrip(")")) + plot.HEIGHT
+        for group in root.iter("{http://www.w3.org/2000/svg}g")
+    ]
+    assert max(panel_bottoms) < min(y for _, y, _ in boxes)
 
 
 def row(op: str, size: int, peers: list[str], *, rounds: int = 20, quiet: int = 20) -> Row:
