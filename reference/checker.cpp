@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
+#include "reference/meaning.hpp"
 #include "reference/races.hpp"
 
 namespace unisono::reference {
@@ -34,6 +35,18 @@ std::optional<Finding> compare_runs(const Interpreter& interpreter, const Symbol
   return std::nullopt;
 }
 
+// What a call of this meaning binds, for programs that reach beyond.
+std::string buffers_of(const Job& job) {
+  std::string text = "\n  in " + describe_promise(job) + ", src and dst hold";
+  for (std::uint32_t rank = 0; rank < job.size() && rank < 8; ++rank) {
+    text += (rank == 0 ? " " : ", ") + std::to_string(job.bytes(rank, Region::kSrc)) + " and " +
+            std::to_string(job.bytes(rank, Region::kDst)) + " bytes on rank " + std::to_string(rank);
+  }
+  if (job.size() > 8) text += ", ...";
+  if (job.call.collective == Collective::kBcast) text += "; the data of a broadcast stand in dst on every rank";
+  return text;
+}
+
 bool uses_any(const Job& job) {
   for (const Program& program : job.programs) {
     for (const Move& move : program.moves) {
@@ -48,13 +61,16 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
   Interpreter interpreter(job);
   const auto fail = [&](Finding finding, const std::string& schedule) {
     finding.text += schedule;
+    if (job.meant && finding.kind == FindingKind::kOutOfBounds) finding.text += buffers_of(job);
     report.finding = std::move(finding);
     report.where = describe(job);
     report.failing_call = job.call;
     report.failing_job = job;
   };
   SymbolRun least = interpreter.run_symbols(Policy::least_permissive());
-  if (least.finding) return fail(std::move(*least.finding), "\n  (least permissive schedule)");
+  // What the programs show as they stand needs no schedule.
+  const bool stands = interpreter.lowered().finding().has_value();
+  if (least.finding) return fail(std::move(*least.finding), stands ? "" : "\n  (least permissive schedule)");
   bool segment_dependencies = false;
   for (const Program& program : job.programs) {
     for (const Move& move : program.moves)
@@ -68,12 +84,11 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
   }
   std::uint64_t pairs = 0;
   std::optional<Finding> race = find_race(interpreter.lowered(), least, &pairs);
-  report.pairs += pairs;
   if (race) return fail(std::move(*race), "");
   if (auto wrong = compare_with_expectation(interpreter, least)) return fail(std::move(*wrong), "");
-  ++report.calls;
-  report.promised |= job.algorithm != nullptr;
-  report.moves += interpreter.lowered().size();
+  if (job.promises() && job.call.collective == Collective::kBarrier) {
+    if (auto early = find_early_exit(interpreter.lowered(), least)) return fail(std::move(*early), "");
+  }
   if (also) {
     if (auto finding = also(job)) return fail(std::move(*finding), "");
   }
@@ -93,6 +108,10 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
       return fail(std::move(*wrong), schedule);
     }
   }
+  // Only now has the call been proven: what fails above leaves no count behind.
+  ++report.calls;
+  report.pairs += pairs;
+  report.moves += interpreter.lowered().size();
 }
 
 // A hash of everything that decides what a job does, to leave out calls that come to the same.
@@ -128,28 +147,6 @@ template <class T>
 void sort_unique(std::vector<T>& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
-bool has_in_place(Collective collective) {
-  switch (collective) {
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kAllgatherv:
-    case Collective::kAlltoall:
-    case Collective::kAlltoallv:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return true;
-    default:
-      return false;
-  }
 }
 
 // Whether `count` is that of one block of P, so that small counts already make long vectors.
@@ -270,6 +267,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
 CheckReport check_job(const Job& job, std::uint32_t schedules, std::uint64_t seed) {
   CheckReport report;
   report.subject = describe(job);
+  report.compared = describe_promise(job);
   report.seed = seed;
   report.ranks = {job.size()};
   check_into(report, job, schedules, seed, {});
@@ -279,6 +277,7 @@ CheckReport check_job(const Job& job, std::uint32_t schedules, std::uint64_t see
 CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& options) {
   CheckReport report;
   report.subject = std::string(name_of(algorithm.collective)) + " " + algorithm.name;
+  report.compared = name_of(algorithm.collective);
   report.seed = options.seed;
   report.ranks = options.ranks;
   if (report.ranks.empty()) {
@@ -322,19 +321,26 @@ std::string CheckReport::text() const {
   out << "  ranks:";
   for (const std::uint32_t p : ranks) out << ' ' << p;
   out << '\n';
-  out << "  proven: " << calls << " calls, " << moves << " moves: " << (promised ? "right result, " : "")
-      << "no deadlock on any engine, messages match, within bounds, no race (" << pairs
-      << " pairs of accesses ordered)\n";
+  if (calls != 0) {
+    out << (ok() ? "  proven: " : "  proven before that: ") << calls << (calls == 1 ? " call, " : " calls, ") << moves
+        << " moves: " << (compared.empty() ? "" : "right result, ")
+        << "no deadlock on any engine, messages match, within bounds, no race (" << pairs
+        << " pairs of accesses ordered)\n";
+  }
+  if (compared.empty() && ok()) out << "  result not compared with anything\n";
   if (same != 0) out << "  same programs as a proven call: " << same << " calls\n";
   if (refused != 0) out << "  not admitted by the algorithm: " << refused << " calls\n";
-  out << "  sampled: " << schedules << " random schedules (seed " << seed;
-  if (most_ranks_sampled != 0) out << ", up to " << most_ranks_sampled << " ranks";
-  out << ")\n";
+  if (schedules != 0) {
+    out << "  sampled: " << schedules << " random schedules (seed " << seed << ", up to " << most_ranks_sampled
+        << " ranks)\n";
+  }
   if (finding) {
     out << "  counterexample: " << where << '\n';
     out << "  " << name_of(finding->kind) << ": " << finding->text << '\n';
   }
-  return out.str();
+  std::string lines = out.str();
+  lines.pop_back();  // each line has ended with a new one
+  return lines;
 }
 
 }  // namespace unisono::reference

@@ -52,16 +52,18 @@ struct CheckReport {
   std::vector<std::uint32_t> ranks;
   std::uint32_t most_ranks_sampled = 0;
 
-  bool promised = false;  ///< results were compared with what a collective promises
+  std::string compared;  ///< what results were compared with, in words; empty: with nothing
 
   bool ok() const { return !finding.has_value(); }
-  /// Several lines: what was proven for which calls, what was sampled, and the counterexample if there is one.
+  /// Several lines, without an end to the last: what was proven for which calls, what was sampled, and the
+  /// counterexample if there is one.
   std::string text() const;
 };
 
 /// Checks one job: the least permissive engine under both readings of segment dependencies (deadlock, matching,
 /// bounds, uninitialised memory), the result against the collective's promise, races, then `schedules` random schedules
-/// whose results must be the same. Without an algorithm in the job there is no promise to compare with.
+/// whose results must be the same. A job that has no algorithm and is not meant as a collective (meaning.hpp) promises
+/// nothing: its result is compared with nothing.
 CheckReport check_job(const Job& job, std::uint32_t schedules = 24, std::uint64_t seed = 1);
 
 /// Checks an algorithm over many calls; stops at the first counterexample. Never throws for a wrong algorithm.

@@ -91,6 +91,28 @@ Expected expected_dst(const Job& job, std::uint32_t rank, std::uint64_t i) {
   return {};
 }
 
+// Whether func(a, a) is a, so that an input may stand in a reduction several times.
+bool idempotent(Func func) {
+  switch (func) {
+    case Func::kMin:
+    case Func::kMax:
+    case Func::kLogicalAnd:
+    case Func::kLogicalOr:
+    case Func::kBitwiseAnd:
+    case Func::kBitwiseOr:
+    case Func::kMinloc:
+    case Func::kMaxloc:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// "element 3 of dst of rank 1": of this the report is. The expression itself names elements as symbols do.
+std::string place_text(std::uint32_t rank, Region region, std::uint64_t index) {
+  return "element " + std::to_string(index) + " of " + unisono::name_of(region) + " of rank " + std::to_string(rank);
+}
+
 std::string element_text(std::uint32_t rank, std::uint32_t region, std::uint64_t index) {
   return "r" + std::to_string(rank) + "." + unisono::name_of(static_cast<Region>(region)) + "[" +
          std::to_string(index) + "]";
@@ -112,7 +134,9 @@ std::string expected_text(const Job& job, const Expected& want) {
   }
   return std::string(unisono::name_of(job.call.func)) + " over ranks " + std::to_string(want.begin) + " to " +
          std::to_string(want.end - 1) + " of element " + std::to_string(want.leaf.index) + " of their inputs" +
-         (job.algorithm->ordered ? ", in rank order" : ", each exactly once");
+         (job.ordered()               ? ", in rank order"
+          : idempotent(job.call.func) ? ", none left out"
+                                      : ", each exactly once");
 }
 
 // The last move of `rank` that wrote the element, for the report.
@@ -144,6 +168,22 @@ void blame(const Lowered& lowered, const SymbolRun& run, std::uint32_t rank, Reg
 
 // The function that joins the inputs.
 Func folded_by(const Call& call) { return call.func == Func::kAvg ? Func::kSum : call.func; }
+
+// A move that computes in another datatype than the call, on elements of the same size: symbols do not tell them apart.
+std::optional<Finding> find_other_datatype(const Lowered& lowered) {
+  const Job& job = lowered.job();
+  if (!job.meant || !is_reduction(job.call.collective)) return std::nullopt;
+  for (Node n = 0; n < lowered.size(); ++n) {
+    const Move& move = *lowered.node(n).move;
+    if (move.kind != MoveKind::kMove || move.func == Func::kNone || move.dtype == job.dtype) continue;
+    if (!move.count_indirect && move.count == 0) continue;
+    return lowered.at(FindingKind::kWrongResult, n,
+                      std::string("the move computes in ") + unisono::name_of(move.dtype) + ", but the " +
+                          unisono::name_of(job.call.collective) + " is one of " + unisono::name_of(job.dtype) +
+                          ", which other moves compute in\n  " + lowered.place(n));
+  }
+  return std::nullopt;
+}
 
 // Fingerprints of reductions over a prefix of the ranks, computed once per element.
 class PrefixFingerprints {
@@ -222,7 +262,8 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
   const Lowered& lowered = interpreter.lowered();
   const Job& job = lowered.job();
   SymbolTable& symbols = interpreter.symbols();
-  if (job.algorithm == nullptr) return std::nullopt;
+  if (!job.promises()) return std::nullopt;
+  if (auto other = find_other_datatype(lowered)) return other;
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
   PrefixFingerprints prefixes(job);
   for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
@@ -240,7 +281,12 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
           const Fingerprint& print = symbols.fingerprint(got);
           const Fingerprint& sum = prefixes.get(want.leaf.index, want.end);
           const Fingerprint due = job.call.func == Func::kAvg ? sum.divided() : sum;
-          right = job.algorithm->ordered ? print.same_sequence(due) : print.same_multiset(due);
+          right = job.ordered() ? print.same_sequence(due) : print.same_multiset(due);
+          if (!right && !job.ordered() && idempotent(job.call.func)) {
+            std::vector<Leaf> leaves;
+            for (std::uint32_t r = want.begin; r < want.end; ++r) leaves.push_back(input_leaf(job, r, want.leaf.index));
+            right = symbols.folds(got, job.call.func, leaves);
+          }
         } else if (want.kind == Expected::Kind::kCombine) {
           const Fingerprint due = SymbolTable::leaf_fingerprint(want.leaf).then(
               job.call.func, SymbolTable::leaf_fingerprint({rank, static_cast<std::uint32_t>(region), i}));
@@ -253,8 +299,8 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
         if (right) continue;
         Finding finding;
         finding.kind = want.kind == Expected::Kind::kUntouched ? FindingKind::kOverwritten : FindingKind::kWrongResult;
-        finding.text = element_text(rank, static_cast<std::uint32_t>(region), i) + " is " + symbols.text(got) +
-                       ", but must be " + expected_text(job, want);
+        finding.text =
+            place_text(rank, region, i) + " is " + symbols.text(got) + ", but must be " + expected_text(job, want);
         blame(lowered, run, rank, region, i * element, finding);
         return finding;
       }
@@ -264,9 +310,9 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
 }
 
 NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>& inputs) {
-  if (job.algorithm == nullptr || inputs.size() != job.size()) {
+  if (!job.promises() || inputs.size() != job.size()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "expected numbers need a job made from an algorithm, and inputs of all of its " +
+                "expected numbers need a job that promises something, and inputs of all of its " +
                     std::to_string(job.size()) + " ranks; given were " + std::to_string(inputs.size()));
   }
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));

@@ -28,12 +28,13 @@ struct Expected {
 /// Where element `index` of the input of `rank` stands (src, or dst in place).
 Leaf input_leaf(const Job& job, std::uint32_t rank, std::uint64_t index);
 
-/// What element `index` of `region` (src, dst or window) of `rank` must be after the call of a job made from an
-/// algorithm.
+/// What element `index` of `region` (src, dst or window) of `rank` must be after the call of a job that promises
+/// something.
 Expected expected(const Job& job, std::uint32_t rank, Region region, std::uint64_t index);
 
-/// Compares the memory after a run with what the collective promises: every leaf exactly once in a reduction, in rank
-/// order too if the algorithm says it is ordered; src untouched; gaps untouched. Returns the first difference.
+/// Compares the memory after a run with what the collective promises: every leaf exactly once in a reduction (at least
+/// once where func(a, a) is a), in rank order too if the algorithm says it is ordered; src untouched; gaps untouched.
+/// Returns the first difference; nothing if the job promises nothing.
 std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const SymbolRun& run);
 
 /// Final dst by the definition of the collective, computed in rank order with the operators of core/arithmetic.hpp.

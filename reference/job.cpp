@@ -50,16 +50,9 @@ std::uint64_t extent(const std::vector<std::uint64_t>& counts, const std::vector
 
 // Binds what `own`, the call of its rank, uses.
 void size_regions(Job& job, const Call& own) {
-  VectorExtents blocks;
-  if (!job.vectors.empty()) {
-    const VectorCounts& counts = job.vectors[own.rank];
-    const auto& blocks_of_all = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
-    blocks = {blocks_of_all.at(own.rank), extent(counts.send_counts, counts.send_displacements),
-              extent(counts.recv_counts, counts.recv_displacements)};
-  }
-  const Footprint footprint = footprint_of(own, blocks);
-  job.bytes(own.rank, Region::kSrc) = footprint.src * element_bytes(own);
-  job.bytes(own.rank, Region::kDst) = footprint.dst * element_bytes(own);
+  const auto [src, dst] = buffer_bytes(own, job.vectors);
+  job.bytes(own.rank, Region::kSrc) = src;
+  job.bytes(own.rank, Region::kDst) = dst;
   job.bytes(own.rank, Region::kScratch) = job.programs[own.rank].scratch_bytes;
   job.bytes(own.rank, Region::kParams) = job.programs[own.rank].params_bytes;
 }
@@ -100,6 +93,18 @@ VectorArguments VectorCounts::view() const {
           data_or_null(recv_displacements)};
 }
 
+std::pair<std::uint64_t, std::uint64_t> buffer_bytes(const Call& own, const std::vector<VectorCounts>& vectors) {
+  VectorExtents blocks;
+  if (!vectors.empty()) {
+    const VectorCounts& counts = vectors[own.rank];
+    const auto& blocks_of_all = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
+    blocks = {blocks_of_all.at(own.rank), extent(counts.send_counts, counts.send_displacements),
+              extent(counts.recv_counts, counts.recv_displacements)};
+  }
+  const Footprint footprint = footprint_of(own, blocks);
+  return {footprint.src * element_bytes(own), footprint.dst * element_bytes(own)};
+}
+
 bool is_vector(Collective collective) {
   return collective == Collective::kGatherv || collective == Collective::kScatterv ||
          collective == Collective::kAllgatherv || collective == Collective::kAlltoallv ||
@@ -131,6 +136,28 @@ bool is_reduction(Collective collective) {
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
     case Collective::kReduceScatterv:
+    case Collective::kScan:
+    case Collective::kExscan:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_in_place(Collective collective) {
+  switch (collective) {
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+    case Collective::kReduceScatterv:
+    case Collective::kAllgather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+    case Collective::kAllgatherv:
+    case Collective::kAlltoall:
+    case Collective::kAlltoallv:
     case Collective::kScan:
     case Collective::kExscan:
       return true;
@@ -282,11 +309,12 @@ std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern,
 std::string describe(const Job& job) {
   std::ostringstream out;
   const Call& call = job.call;
+  if (job.meant) out << "program as ";
   out << name_of(call.collective);
   if (job.algorithm != nullptr) out << ' ' << job.algorithm->name;
   if (call.radix != 0) out << ':' << static_cast<unsigned>(call.radix);
   out << ", " << job.size() << (job.size() == 1 ? " rank" : " ranks");
-  if (job.algorithm == nullptr) return out.str();
+  if (!job.promises() || (job.meant && call.collective == Collective::kBarrier)) return out.str();
   if (is_vector(call.collective)) {
     out << ", counts {";
     const VectorCounts& counts = job.vectors[0];

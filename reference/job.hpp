@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/algorithm.hpp"
@@ -43,12 +44,17 @@ struct Job {
   Datatype dtype = Datatype::kByte;                ///< of the elements of src, dst and window
   std::vector<StreamInput> streams;
 
-  // Where the programs come from; without an algorithm there is no expectation.
+  // Where the programs come from, or what they are meant to do; without either there is no expectation.
   const Algorithm* algorithm = nullptr;
+  bool meant = false;                 ///< somebody says that programs of his do what `call` promises (meaning.hpp)
   Call call;                          ///< of rank 0 (of the sender or origin for send, put and get)
   std::vector<VectorCounts> vectors;  ///< by rank; v-collectives only
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(programs.size()); }
+  /// Whether results can be compared with what `call` promises.
+  bool promises() const { return algorithm != nullptr || meant; }
+  /// Whether reductions are promised to be in rank order.
+  bool ordered() const { return algorithm != nullptr && algorithm->ordered; }
   std::uint64_t& bytes(std::uint32_t rank, Region region) {
     return region_bytes[rank][static_cast<std::size_t>(region)];
   }
@@ -64,12 +70,19 @@ bool is_rooted(Collective collective);
 /// Whether the collective combines elements with a function.
 bool is_reduction(Collective collective);
 
+/// Whether the collective has an in-place form that differs from the other.
+bool has_in_place(Collective collective);
+
 /// The job of `call` by `algorithm`: programs recorded for every rank, region sizes by docs/model.md rules 17 and 18.
 /// `call.rank` matters for point to point and one-sided operations only: it is the origin, and `call.root` its peer;
 /// the peer of a send or recv runs the first algorithm of the opposite operation. `vectors` has one entry per rank for
 /// v-collectives and is empty otherwise. Throws Error(kUnsupported) if the algorithm does not admit the call, and
 /// Error(kMalformedProgram) if its generator breaks its contract (more than 16 moves a step, say).
 Job make_job(const Algorithm& algorithm, const Call& call, const std::vector<VectorCounts>& vectors = {});
+
+/// The buffers that `own`, the call of its rank, uses, in bytes: src and dst (docs/model.md, rules 17 and 18). Of
+/// `vectors` the entry of that rank is read; it is empty but for v-collectives.
+std::pair<std::uint64_t, std::uint64_t> buffer_bytes(const Call& own, const std::vector<VectorCounts>& vectors);
 
 /// A job of given programs, each rank with the same region sizes; scratch and params as the programs ask.
 Job make_job(std::vector<Program> programs, Datatype dtype, std::uint64_t src_bytes, std::uint64_t dst_bytes);

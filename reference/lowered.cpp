@@ -9,6 +9,13 @@
 #include "reference/text.hpp"
 
 namespace unisono::reference {
+namespace {
+
+std::string counted(std::size_t number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+}  // namespace
 
 std::span<const std::uint32_t> peers_of(const Program& program, const std::uint32_t& peer, PeerMode mode) {
   if (mode == PeerMode::kRank) return {&peer, 1};
@@ -198,7 +205,7 @@ void Lowered::match() {
       finding_ = at(FindingKind::kUnmatched, n,
                     "message " + std::to_string(taken.size()) + " from rank " + std::to_string(channel.from) +
                         " to rank " + std::to_string(channel.to) + " is never consumed: rank " +
-                        std::to_string(channel.to) + " has " + std::to_string(taken.size()) + " arrivals from rank " +
+                        std::to_string(channel.to) + " has " + counted(taken.size(), "arrival") + " from rank " +
                         std::to_string(channel.from) + "\n  sent by " + place(n));
       return;
     }
@@ -207,7 +214,7 @@ void Lowered::match() {
       finding_ = at(FindingKind::kUnmatched, n,
                     "arrival " + std::to_string(sent.size()) + " of rank " + std::to_string(channel.to) +
                         " from rank " + std::to_string(channel.from) + " is never satisfied: rank " +
-                        std::to_string(channel.from) + " sends " + std::to_string(sent.size()) + " messages to rank " +
+                        std::to_string(channel.from) + " sends " + counted(sent.size(), "message") + " to rank " +
                         std::to_string(channel.to) + "\n  awaited by " + place(n));
       return;
     }

@@ -46,6 +46,30 @@ class RaceFinder {
     wanted_.resize(lowered.size());
   }
 
+  std::optional<Finding> find_early_exit() {
+    const std::uint32_t size = lowered_.job().size();
+    reached_.resize(size);
+    for (std::uint32_t from = 0; from < size; ++from) {
+      begin_search(~std::uint64_t{0});
+      wanted_count_ = 1;  // nothing in particular: the walk goes to its end
+      const auto moves = static_cast<Node>(lowered_.job().programs[from].moves.size());
+      for (Node n = lowered_.first(from); n < lowered_.first(from) + moves; ++n) visit(n, Stage::kStart);
+      walk();
+      for (std::uint32_t to = 0; to < size; ++to) {
+        if (to == from || reached_[to] == stamp_) continue;
+        Finding finding;
+        finding.kind = FindingKind::kWrongResult;
+        finding.rank = to;
+        finding.other_rank = from;
+        finding.text = "rank " + std::to_string(to) + " may leave the barrier before rank " + std::to_string(from) +
+                       " has entered it: no message of rank " + std::to_string(from) +
+                       " reaches it, nor one that waits for such a message";
+        return finding;
+      }
+    }
+    return std::nullopt;
+  }
+
   std::optional<Finding> find(std::uint64_t* pairs) {
     collect();
     std::vector<std::pair<std::size_t, std::size_t>> conflicts;  // (earlier, later) in accesses_
@@ -264,6 +288,10 @@ class RaceFinder {
       for (const Node next : arrival_successors_[from.node]) visit(next, Stage::kIssue);
     }
     for (const Node n : pure_list_) visit(n, Stage::kElement);
+    walk();
+  }
+
+  void walk() {
     while (head_ != work_.size() && wanted_count_ != 0) {
       const auto [n, stage] = work_[head_++];
       const auto& at = lowered_.node(n);
@@ -363,6 +391,10 @@ class RaceFinder {
 
 std::optional<Finding> find_race(const Lowered& lowered, const Run& run, std::uint64_t* pairs) {
   return RaceFinder(lowered, run).find(pairs);
+}
+
+std::optional<Finding> find_early_exit(const Lowered& lowered, const Run& run) {
+  return RaceFinder(lowered, run).find_early_exit();
 }
 
 }  // namespace unisono::reference

@@ -26,4 +26,9 @@ namespace unisono::reference {
 /// completion of some move of that rank, or the rank could leave the call with its memory still in use.
 std::optional<Finding> find_race(const Lowered& lowered, const Run& run, std::uint64_t* pairs = nullptr);
 
+/// Looks for two ranks of a barrier of which one may leave before the other has entered: there must be a way, over
+/// messages and dependencies, from some move of each rank to the completion of a move of every other rank. `run` is a
+/// complete run of the job.
+std::optional<Finding> find_early_exit(const Lowered& lowered, const Run& run);
+
 }  // namespace unisono::reference

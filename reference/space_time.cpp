@@ -53,6 +53,67 @@ constexpr double kGap = 20;
 constexpr double kMessage = 0.8;  ///< time of a message; a move takes 1
 constexpr double kStream = 0.5;   ///< how far a move stays behind one it follows element by element
 constexpr std::size_t kMostLines = 24;
+constexpr double kLabel = 6.8;    ///< width of a character of a label; in most fonts it is less
+constexpr double kNumber = 5.8;   ///< width of a figure of a move's number
+constexpr double kPad = 4;        ///< between the parts of a box
+constexpr double kWidest = 2600;  ///< width up to which boxes have room for labels; then they hold numbers only
+
+// Characters, for a label has arrows.
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+double box_width(std::uint32_t index, const std::string& label) {
+  return 3 * kPad + kNumber * static_cast<double>(std::to_string(index).size()) +
+         kLabel * static_cast<double>(characters(label));
+}
+
+/// What would happen if programs whose messages do not match were run: a move completes when what it depends on has,
+/// and its arrivals when the messages that they should meet have been sent and fit. Sends complete by themselves.
+Run run_unmatched(const Lowered& lowered) {
+  Run run;
+  run.finding = lowered.finding();
+  run.outcomes.resize(lowered.size());
+  std::vector<std::vector<Node>> waits_for(lowered.size());
+  std::vector<bool> never(lowered.size());
+  for (Node n = 0; n < lowered.size(); ++n) {
+    const auto& node = lowered.node(n);
+    run.outcomes[n].count = node.move->count;
+    for (const Node dependent : lowered.dependents(node)) waits_for[dependent].push_back(n);
+    for (const Node dependent : lowered.stream_dependents(node)) waits_for[dependent].push_back(n);
+    if (node.index >= kWindow) waits_for[n].push_back(n - static_cast<Node>(kWindow));
+  }
+  for (const Lowered::Channel& channel : lowered.channels()) {
+    const auto sends = lowered.sends(channel);
+    const auto arrivals = lowered.arrivals(channel);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      const Move& taken = *lowered.node(arrivals[i]).move;
+      never[arrivals[i]] = never[arrivals[i]] || i >= sends.size();
+      if (i < sends.size()) {
+        const Move& sent = *lowered.node(sends[i]).move;
+        never[arrivals[i]] = never[arrivals[i]] || sent.remote.tag != taken.arrival.tag || sent.count != taken.count ||
+                             bytes_of(sent.dtype) != bytes_of(taken.dtype);
+        waits_for[arrivals[i]].push_back(sends[i]);
+      }
+      if (i != 0) waits_for[arrivals[i]].push_back(arrivals[i - 1]);
+    }
+  }
+  std::uint64_t time = 0;
+  for (bool more = true; more;) {
+    more = false;
+    for (Node n = 0; n < lowered.size(); ++n) {
+      MoveOutcome& out = run.outcomes[n];
+      out.started = true;
+      if (out.finished || never[n]) continue;
+      const auto done = [&](Node before) { return run.outcomes[before].finished; };
+      if (!std::all_of(waits_for[n].begin(), waits_for[n].end(), done)) continue;
+      out.finished = more = true;
+      out.start = out.first = out.finish = ++time;
+    }
+  }
+  return run;
+}
 
 /// When each move would run if a move took one unit of time and a message a little less: the longest path through what
 /// the run has shown to be ordered. The run's own clock counts events of all ranks one after the other, which would
@@ -77,6 +138,8 @@ class Schedule {
         pairs.emplace_back(sends[i], arrivals[i]);
         if (done(run, sends[i]) && done(run, arrivals[i])) takes[arrivals[i]].push_back(sends[i]);
       }
+      for (std::size_t i = arrivals.size(); i < sends.size(); ++i) alone.push_back({sends[i], channel.to, true});
+      for (std::size_t i = sends.size(); i < arrivals.size(); ++i) alone.push_back({arrivals[i], channel.from, false});
       for (std::size_t i = 1; i < sends.size(); ++i) waits_for[sends[i]].push_back(sends[i - 1]);
       for (std::size_t i = 1; i < arrivals.size(); ++i) waits_for[arrivals[i]].push_back(arrivals[i - 1]);
     }
@@ -100,6 +163,13 @@ class Schedule {
   std::vector<double> start;
   std::vector<double> finish;
   std::vector<std::pair<Node, Node>> pairs;  ///< each message: the move that sends it and the one that takes it
+  /// A message that no move of `peer` takes, or that none sends.
+  struct Alone {
+    Node node;
+    std::uint32_t peer;
+    bool sent;
+  };
+  std::vector<Alone> alone;
   double last = 1;
 
  private:
@@ -120,7 +190,16 @@ std::string draw_space_time(const Lowered& lowered, const Run& run, const std::o
   const Job& job = lowered.job();
   if (run.outcomes.empty()) return sentence(job, finding);
   const Schedule schedule(lowered, run);
-  const double scale = std::clamp(1500.0 / schedule.last, 12.0, 56.0);
+  std::vector<std::string> labels(run.outcomes.size());
+  double widest = 0;
+  for (Node n = 0; n < run.outcomes.size(); ++n) {
+    if (!run.outcomes[n].started) continue;
+    const auto& node = lowered.node(n);
+    labels[n] = label_move(job.programs[node.rank], node.index, node.rank, job.size());
+    widest = std::max(widest, box_width(node.index, labels[n]));
+  }
+  const bool labelled = schedule.last * widest <= kWidest;
+  const double scale = labelled ? std::max(widest, 56.0) : std::clamp(1500.0 / schedule.last, 12.0, 56.0);
   const auto x = [&](double time) { return kLeft + time * scale; };
   const auto culprit = [&](const Lowered::MoveNode& node) {
     return finding && ((finding->rank == node.rank && finding->move == node.index) ||
@@ -188,6 +267,18 @@ std::string draw_space_time(const Lowered& lowered, const Run& run, const std::o
         << y[b] + (taken ? kBox / 2 : (y[a] < y[b] ? 0 : kBox)) << "\" stroke=\"#456\" fill=\"none\""
         << (taken ? "" : " stroke-dasharray=\"4 3\"") << " marker-end=\"url(#head)\"/>\n";
   }
+  // What has no partner ends in a cross at the rank where it should be.
+  for (const auto& [node, peer, sent] : schedule.alone) {
+    const double there_x = x(sent ? schedule.finish[node] : schedule.start[node]) + (sent ? 0.6 : -0.6) * 56;
+    const double there_y = rank_y[peer] + kBox / 2;
+    const double here_x = x(sent ? schedule.finish[node] : schedule.start[node]);
+    const double here_y = y[node] + kBox / 2;
+    svg << "<path d=\"M" << (sent ? here_x : there_x) << ' ' << (sent ? here_y : there_y) << " L"
+        << (sent ? there_x : here_x) << ' ' << (sent ? there_y : here_y)
+        << "\" stroke=\"#456\" fill=\"none\" stroke-dasharray=\"4 3\" marker-end=\"url(#head)\"/>"
+        << "<path class=\"nobody\" d=\"M" << there_x - 5 << ' ' << there_y - 5 << " l10 10 m0 -10 l-10 10"
+        << "\" stroke=\"#e74c3c\" stroke-width=\"2.5\"/>\n";
+  }
   for (Node n = 0; n < run.outcomes.size(); ++n) {
     const MoveOutcome& out = run.outcomes[n];
     if (!out.started) continue;
@@ -197,9 +288,18 @@ std::string draw_space_time(const Lowered& lowered, const Run& run, const std::o
         << y[n] << "\" width=\"" << scale << "\" height=\"" << kBox << "\" rx=\"3\" fill=\"" << fill
         << "\" stroke=\"#234\"" << (out.finished ? "" : " stroke-dasharray=\"3 2\"") << "/>";
     const std::string number = std::to_string(node.index);
-    if (static_cast<double>(number.size()) * 7.5 <= scale) {
+    const char* bold = culprit(node) ? " fill=\"white\" font-weight=\"bold\"" : "";
+    if (labelled) {
+      const double left = x(schedule.start[n]) + kPad;
+      const double begin = left + kNumber * static_cast<double>(number.size()) + kPad;
+      const double middle = (begin + x(schedule.start[n]) + scale - kPad) / 2;
+      svg << "<text x=\"" << left << "\" y=\"" << y[n] + 14.5 << "\" font-size=\"9\" fill=\""
+          << (culprit(node) ? "white" : "#678") << "\">" << number << "</text><text x=\"" << middle << "\" y=\""
+          << y[n] + 15 << "\" font-size=\"11\" text-anchor=\"middle\"" << bold << '>' << escaped(labels[n])
+          << "</text>";
+    } else if (static_cast<double>(number.size()) * 7.5 <= scale) {
       svg << "<text x=\"" << x(schedule.start[n]) + scale / 2 << "\" y=\"" << y[n] + 15.5 << "\" text-anchor=\"middle\""
-          << (culprit(node) ? " fill=\"white\" font-weight=\"bold\"" : "") << '>' << number << "</text>";
+          << bold << '>' << number << "</text>";
     }
     svg << "</g>\n";
   }
@@ -213,6 +313,10 @@ std::string draw_space_time(const Lowered& lowered, const Run& run, const std::o
 
 std::string draw_job(const Job& job, const Policy& policy, const std::optional<Finding>& finding) {
   Interpreter interpreter(job);
+  const Lowered& lowered = interpreter.lowered();
+  if (lowered.finding() && lowered.finding()->kind == FindingKind::kUnmatched) {
+    return draw_space_time(lowered, run_unmatched(lowered), finding ? finding : lowered.finding());
+  }
   const SymbolRun run = interpreter.run_symbols(policy, true);
   return draw_space_time(interpreter.lowered(), run, finding ? finding : run.finding);
 }

@@ -1,6 +1,9 @@
 #include "reference/symbols.hpp"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_set>
 
 namespace unisono::reference {
 namespace {
@@ -144,6 +147,31 @@ std::uint64_t SymbolTable::shape(Symbol symbol, std::unordered_map<Symbol, std::
     open.pop_back();
   }
   return known.at(symbol);
+}
+
+bool SymbolTable::folds(Symbol symbol, Func func, const std::vector<Leaf>& leaves) const {
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
+  std::set<Key> due;
+  for (const Leaf& leaf : leaves) due.insert({leaf.rank, leaf.region, leaf.index});
+  std::set<Key> found;
+  std::unordered_set<Symbol> seen{symbol};
+  std::vector<Symbol> open{symbol};
+  while (!open.empty()) {
+    const Symbol at = open.back();
+    open.pop_back();
+    const Node& node = nodes_[at];
+    Leaf leaf;
+    if (is_leaf(at, leaf)) {
+      found.insert({leaf.rank, leaf.region, leaf.index});
+    } else if (node.kind == Kind::kCombine && node.func == func) {
+      for (const auto part : {static_cast<Symbol>(node.a), static_cast<Symbol>(node.b)}) {
+        if (seen.insert(part).second) open.push_back(part);
+      }
+    } else {
+      return false;
+    }
+  }
+  return found == due;
 }
 
 bool SymbolTable::is_leaf(Symbol symbol, Leaf& leaf) const {

@@ -71,6 +71,9 @@ class SymbolTable {
   const Fingerprint& fingerprint(Symbol symbol);
   static Fingerprint leaf_fingerprint(const Leaf& leaf);
 
+  /// Whether an expression is made by `func` alone, of all of `leaves` and no others, each as often as it likes.
+  bool folds(Symbol symbol, Func func, const std::vector<Leaf>& leaves) const;
+
   /// A hash of the brackets of an expression, with leaves named by their ranks and the operands of an operation in no
   /// order. `known` keeps what was found of this table.
   std::uint64_t shape(Symbol symbol, std::unordered_map<Symbol, std::uint64_t>& known) const;

@@ -1,5 +1,6 @@
 #include "reference/text.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 namespace unisono::reference {
@@ -37,6 +38,22 @@ std::string peers(const Program& program, std::uint32_t peer, PeerMode mode) {
   }
   out << '}';
   return out.str();
+}
+
+// "3", "1,2", "others", "5 ranks".
+std::string few_peers(const Program& program, std::uint32_t peer, PeerMode mode, std::uint32_t rank,
+                      std::uint32_t size) {
+  if (mode == PeerMode::kRank) return std::to_string(peer);
+  if (peer >= program.pool.size() || program.pool[peer] > program.pool.size() - peer - 1) return "?";
+  const std::uint32_t count = program.pool[peer];
+  const auto begin = program.pool.begin() + peer + 1;
+  const bool own = std::find(begin, begin + count, rank) != begin + count;
+  if (count > 1 && count == size) return "all";
+  if (count > 1 && count + 1 == size && !own) return "others";
+  if (count > 3) return std::to_string(count) + " ranks";
+  std::string text;
+  for (std::uint32_t i = 0; i < count; ++i) text += (i != 0 ? "," : "") + std::to_string(begin[i]);
+  return text;
 }
 
 std::string operand(const Program& program, const Move& move, const Operand& slot) {
@@ -132,6 +149,41 @@ std::string describe_move(const Program& program, std::size_t index) {
     }
   }
   return out.str();
+}
+
+std::string label_move(const Program& program, std::size_t index, std::uint32_t rank, std::uint32_t size) {
+  const Move& move = program.moves[index];
+  if (move.kind != MoveKind::kMove) return name_of(move.kind);
+  const bool empty = move.signal && move.count == 0 && !move.count_indirect;
+  const bool from_peers = move.op1.kind == OperandKind::kArrival || move.op1.kind == OperandKind::kRemoteMemory;
+  const bool several = from_peers && move.arrival.mode != PeerMode::kRank;
+  const bool both = move.op0.kind != OperandKind::kNone && move.op1.kind != OperandKind::kNone;
+  std::string text;
+  if (!empty && (both || several || move.func == Func::kAvg)) {
+    text = move.func == Func::kSum ? "+" : (move.func == Func::kProd ? "×" : name_of(move.func));
+  }
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
+  if (from_peers) {
+    const char* verb = move.op1.kind == OperandKind::kRemoteMemory ? "read " : (empty ? "signal ← " : "recv ");
+    add(verb + few_peers(program, move.arrival.peer, move.arrival.mode, rank, size));
+  }
+  const std::string to = few_peers(program, move.remote.peer, move.remote.mode, rank, size);
+  switch (move.remote.kind) {
+    case RemoteKind::kNone:
+      if (text.empty()) add(move.op0.kind == OperandKind::kNone ? "nothing" : "copy");
+      break;
+    case RemoteKind::kMessage:
+      add((from_peers ? "→ " : (empty ? "signal → " : "send → ")) + to);
+      break;
+    case RemoteKind::kMemory:
+      text += text.empty() ? "" : ",";
+      add("write → " + to);
+      break;
+    case RemoteKind::kStream:
+      add("stream → " + to);
+      break;
+  }
+  return text;
 }
 
 std::string describe_program(const Program& program) {

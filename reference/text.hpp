@@ -16,4 +16,8 @@ std::string describe_move(const Program& program, std::size_t index);
 /// All moves of a program, one per line with its number, and the memory it needs.
 std::string describe_program(const Program& program);
 
+/// What a move does, in a few words for a small box: "send → 1", "+ recv 3", "copy". Of the program of `rank` among
+/// `size` ranks; lists of peers are "all" or "others" where they are.
+std::string label_move(const Program& program, std::size_t index, std::uint32_t rank, std::uint32_t size);
+
 }  // namespace unisono::reference

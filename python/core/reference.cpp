@@ -23,6 +23,7 @@
 #include "python/core/without_gil.hpp"
 #include "reference/checker.hpp"
 #include "reference/interpreter.hpp"
+#include "reference/meaning.hpp"
 #include "reference/space_time.hpp"
 #include "reference/text.hpp"
 
@@ -185,6 +186,15 @@ ProgramFile file_of_parts(const std::vector<RankProgram>& ranks) {
   return file;
 }
 
+/// What a program is meant as: collective, op, root, in place, count, counts by rank.
+using Meaning =
+    std::tuple<int, int, std::optional<std::uint32_t>, bool, std::optional<std::uint64_t>, std::vector<std::uint64_t>>;
+
+reference::Meaning meaning_of(const Meaning& given) {
+  const auto& [collective, op, root, in_place, count, counts] = given;
+  return {static_cast<Collective>(collective), static_cast<Func>(op), root, in_place, count, counts};
+}
+
 nb::object text_or_none(const std::optional<reference::Finding>& finding) {
   if (!finding) return nb::none();
   nb::dict entry;
@@ -202,6 +212,7 @@ nb::dict report_of(const reference::CheckReport& report) {
   entry["text"] = report.text();
   entry["where"] = report.where;
   entry["finding"] = text_or_none(report.finding);
+  entry["compared"] = report.compared.empty() ? nb::object(nb::none()) : nb::cast(report.compared);
   entry["calls"] = report.calls;
   entry["same"] = report.same;
   entry["refused"] = report.refused;
@@ -281,11 +292,16 @@ void bind_reference(nb::module_& module) {
 
   module.def(
       "check_program",
-      [](const nb::bytes& file, std::uint32_t schedules, std::uint64_t seed) {
+      [](const nb::bytes& file, std::uint32_t schedules, std::uint64_t seed, const std::optional<Meaning>& meaning) {
         const std::string own = text_of(file);
-        return report_of(without_gil([&] { return reference::check_job(job_of(file_of(own)), schedules, seed); }));
+        return report_of(without_gil([&] {
+          reference::Job job = job_of(file_of(own));
+          if (meaning) job = reference::meant_as(std::move(job), meaning_of(*meaning));
+          return reference::check_job(job, schedules, seed);
+        }));
       },
-      "file"_a, "schedules"_a, "seed"_a, "Checks a program file, on the regions that it names.");
+      "file"_a, "schedules"_a, "seed"_a, "meaning"_a.none(),
+      "Checks a program file: on the regions that it names, or as a call of the collective that it is meant as.");
 
   module.def(
       "program_file",

@@ -7,15 +7,17 @@ rank's moves on a `Builder`. docs/model.md says what a move is and when it runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from operator import index
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _core
+from ._meaning import Meaning
 from ._spec import (
     Arrival,
+    Collective,
     Datatype,
     Func,
     Move,
@@ -75,20 +77,33 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """What the checker says about a program."""
+    """What the checker says about a program. `str` of it is its text."""
 
-    ok: bool  #: no deadlock on any engine, messages match, within bounds, no race
+    ok: bool  #: no deadlock on any engine, messages match, within bounds, no race; the right result, if one was named
     text: str  #: what was proven, or the counterexample
+    compared: str | None  #: what results were compared with, "allreduce, 3 ranks, count 5 fp64 sum"; None: with nothing
     kind: str | None  #: of the counterexample: "deadlock", "race", "unmatched", ...
     rank: int | None  #: rank at which it shows
     move: int | None  #: move of that rank
-    svg: str | None  #: picture of the run that fails
+    svg: str | None = field(repr=False)  #: picture of the run that fails
     moves: int  #: moves proven
     pairs: int  #: pairs of accesses to one byte shown to be ordered
     schedules: int  #: random schedules run in addition
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_READ = (Slice | Message | RemoteSlice, "p.src(...) and its like, p.arrival(...), or a slice .at(peers)")
+_SLOTS = {
+    "take": _READ,
+    "combine": _READ,
+    "keep": (Slice, "p.dst(...) and its like: memory of this rank"),
+    "send": (Message | RemoteSlice, "p.message(...), or a slice .at(peers)"),
+}
 
 
 class Builder:
@@ -164,6 +179,7 @@ class Builder:
         sent on). signal: a message although the count is 0. Raises `MalformedProgramError`, naming rank and move.
         """
         number = len(self._moves)
+        self._check_slots(take=take, combine=combine, keep=keep, send=send)
         first, second = take, combine
         if isinstance(first, Message | RemoteSlice):
             # What comes from a peer is the second operand of a move.
@@ -271,11 +287,28 @@ class Builder:
         return next(iter(values), fallback)
 
     def _steps(self, what: str, given: Step | Sequence[Step]) -> list[Step]:
-        steps = [given] if isinstance(given, Step) else list(given)
+        steps = [given] if isinstance(given, Step) or not isinstance(given, Iterable) else list(given)
         for step in steps:
+            if not isinstance(step, Step):
+                self._refuse(
+                    f"{what} is {given!r}; pass what move() returned, or a list of that: "
+                    f"first = p.move(...), then p.move(..., {what}=first)"
+                )
             if step.rank != self.rank:
                 self._refuse(f"{what} names a move of rank {step.rank}; only moves of the same rank can be waited for")
+            if step.index >= len(self._moves):
+                self._refuse(
+                    f"{what} names move {step.index}, but this program has {len(self._moves)} so far; "
+                    "only moves written before can be waited for"
+                )
         return steps
+
+    def _check_slots(self, **slots: object) -> None:
+        """Refuses what is no operand or result, in the words of the caller."""
+        for name, given in slots.items():
+            allowed, words = _SLOTS[name]
+            if given is not None and not isinstance(given, allowed):
+                self._refuse(f"{name} is {given!r}; allowed are {words}")
 
     def _peer(self, other: Message | RemoteSlice) -> tuple[int, PeerMode]:
         if isinstance(other.peers, int):
@@ -402,17 +435,42 @@ class Program:
         """A picture of a run of all ranks, as SVG."""
         return _core.draw_program(self._data)
 
-    def check(self, *, schedules: int = 24, seed: int = 1) -> Report:
+    def check(
+        self,
+        collective: str | Collective | None = None,
+        *,
+        op: str | Func | None = None,
+        root: int | None = None,
+        in_place: bool = False,
+        count: int | None = None,
+        counts: Sequence[int] | Sequence[Sequence[int]] = (),
+        schedules: int = 24,
+        seed: int = 1,
+    ) -> Report:
         """Proves that the ranks fit each other: no deadlock on any engine, messages match, within bounds, no race.
 
-        Also runs `schedules` random schedules, whose results must be the same (docs/checker.md). That the result is
-        the one wanted is for a run on numbers to say.
+        collective: what the program is meant as, "allreduce" or "bcast"; its result is then proven to be the one of
+        that collective, element by element. Without it results are compared with nothing, and the report says so.
+        op: of reductions ("sum"). root: of collectives that have one (0). in_place: whether the program is the
+        in-place form, whose input stands in dst. count: elements, as the call counts them; by default as many as the
+        program reaches. counts: of v-collectives, elements of each rank's block, one after the other; for alltoallv a
+        row for each rank.
+
+        Also runs `schedules` random schedules, whose results must be the same (docs/checker.md).
         """
-        report: dict[str, Any] = _core.check_program(self._data, schedules, seed)
+        meaning = None
+        if collective is not None:
+            meaning = Meaning.of(collective, op=op, root=root, in_place=in_place, count=count, counts=counts)
+        elif op is not None or root is not None or in_place or count is not None or counts:
+            raise InvalidArgumentError("check: op, root, in_place and counts go with a collective; name it first")
+        report: dict[str, Any] = _core.check_program(
+            self._data, schedules, seed, None if meaning is None else meaning.encoded()
+        )
         finding = report["finding"] or {"kind": None, "rank": None, "move": None}
         return Report(
             ok=report["ok"],
             text=report["text"],
+            compared=report["compared"],
             kind=finding["kind"],
             rank=finding["rank"],
             move=finding["move"],

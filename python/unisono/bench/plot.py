@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from statistics import median
 
@@ -14,6 +14,7 @@ from .session import Measured, Row
 WIDTH, HEIGHT = 420, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 34, 34
 PER_LINE = 3
+ENTRY, LEGEND = 84, 22  # an entry of the legend, and a line of it
 COLOURS = {"limit": "#888888", "openmpi": "#d95f02", "mpich": "#7570b3", "unisono": "#1b9e77"}
 
 Curve = list[tuple[int, float]]
@@ -30,17 +31,19 @@ def svg(rows: Sequence[Row]) -> str:
             if measured.failure is None and measured.kept_times:
                 curves.setdefault(measured.system, []).append((row.cell.bytes, _typical(measured)))
     columns = min(PER_LINE, max(1, len(panels)))
-    lines = math.ceil(len(panels) / columns)
+    lines = max(1, math.ceil(len(panels) / columns))
+    shown = list(dict.fromkeys(system for curves in panels.values() for system in curves))
+    legend = _legend(shown, columns * WIDTH, lines * HEIGHT + 14)
+    width, height = columns * WIDTH, lines * HEIGHT + 8 + LEGEND * max(1, len(legend))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{columns * WIDTH}" height="{max(1, lines) * HEIGHT + 30}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'font-family="sans-serif" font-size="11">',
         '<rect width="100%" height="100%" fill="white"/>',
     ]
     for number, (names, curves) in enumerate(panels.items()):
         x, y = number % columns * WIDTH, number // columns * HEIGHT
         parts += [f'<g transform="translate({x},{y})">', *_panel(", ".join(names), curves), "</g>"]
-    shown = dict.fromkeys(system for curves in panels.values() for system in curves)
-    parts += _legend(shown, max(1, lines) * HEIGHT + 14)
+    parts += [entry for line in legend for entry in line]
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -81,10 +84,19 @@ def _panel(title: str, curves: dict[str, Curve]) -> list[str]:
     return parts
 
 
-def _legend(systems: Iterable[str], y: float) -> list[str]:
-    parts = []
-    for number, system in enumerate(systems):
-        x = LEFT + 110 * number
-        parts.append(f'<path d="M{x} {y}h22" stroke="{COLOURS.get(system, "black")}" stroke-width="3"/>')
-        parts.append(f'<text x="{x + 28}" y="{y + 4}">{escape(system)}</text>')
-    return parts
+def _legend(systems: Sequence[str], width: int, top: int) -> list[list[str]]:
+    """The names of the systems with their colours, by line: as many beside each other as the picture is wide for."""
+    entry = max([ENTRY, *(40 + 7 * len(system) for system in systems)])
+    beside = max(1, (width - LEFT) // entry)
+    lines: list[list[str]] = []
+    for begin in range(0, len(systems), beside):
+        y = top + LEGEND * len(lines)
+        parts = []
+        for number, system in enumerate(systems[begin : begin + beside]):
+            x = LEFT + entry * number
+            colour = COLOURS.get(system, "black")
+            dashes = ' stroke-dasharray="4 3"' if system == "limit" else ""
+            parts.append(f'<path d="M{x} {y}h22" stroke="{colour}" stroke-width="3"{dashes}/>')
+            parts.append(f'<text class="legend" x="{x + 28}" y="{y + 4}">{escape(system)}</text>')
+        lines.append(parts)
+    return lines

@@ -62,7 +62,11 @@ def time_text(seconds: float | None) -> str:
 
 
 class TablePrinter:
-    """Writes rows as they come, with a heading whenever the operation changes."""
+    """Writes rows as they come, with a heading whenever the operation changes.
+
+    Where a terminal has no room for intervals of ratios, these are left out; what remains to be said of a row stands
+    behind it, or below.
+    """
 
     def __init__(
         self, console: Console, systems: Sequence[str], placement: Placement, targets: Sequence[Target], *, mean: bool
@@ -72,6 +76,8 @@ class TablePrinter:
         self._placement = placement
         self._targets = targets
         self._mean = mean  # means instead of medians, where ranks share cores
+        wide = sum(width + 2 for width in self._widths(time=9, ratio=17))
+        self._time, self._ratio = (9, 17) if wide <= console.width else (7, 10)
         self._heading: tuple[str, ...] = ()
         self.met = 0
         self.missed = 0
@@ -84,7 +90,7 @@ class TablePrinter:
         for one in measured:
             size = "" if one.cell.op == "cache_line" else f" {size_text(one.cell.bytes)}"
             parts.append(f"{one.cell.op}{size} {time_text(self._figure(one))}")
-        self._console.print(Text("limits: " + ", ".join(parts), style="dim"), soft_wrap=True)
+        self._console.print(Text("limits: " + ", ".join(parts), style="dim"))
 
     def row(self, row: Row) -> None:
         """One cell."""
@@ -93,18 +99,19 @@ class TablePrinter:
         if heading != self._heading:
             self._heading = heading
             self._head(cell.op, cell.dtype, cell.buffers)
-        line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>9}")
+        time, gap = self._time, "  "
+        line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>{time}}")
         by_name = {measured.system: measured for measured in row.systems}
         notes = []
         for name in [*self._peers, "unisono"]:
             measured = by_name[name]
             if measured.failure is not None:
-                line.append(f"  {'failed':>9}", style="bold red")
+                line.append(f"{gap}{'failed':>{time}}", style="bold red")
                 if measured.failure != "given up":
                     notes.append(f"{name}: {measured.failure}")
                 continue
             style = "bold" if name == "unisono" else ""
-            line.append(f"  {time_text(self._figure(measured)):>9}", style=style)
+            line.append(f"{gap}{time_text(self._figure(measured)):>{time}}", style=style)
             if not measured.verified:
                 notes.append(f"{name}: WRONG RESULT")
         ours = by_name["unisono"]
@@ -113,20 +120,34 @@ class TablePrinter:
         colour = {True: "green", False: "red", None: ""}[met]
         for peer in self._peers:
             ratio = ours.ratios.get(peer)
-            text = "-" if ratio is None else f"{_short(ratio.value)} ({_short(ratio.low)}-{_short(ratio.high)})"
-            line.append(f"  {text:>17}", style=colour)
+            text = "-"
+            if ratio is not None:
+                interval = f" ({_short(ratio.low)}-{_short(ratio.high)})" if self._ratio == 17 else ""
+                text = _short(ratio.value) + interval
+            line.append(f"{gap}{text:>{self._ratio}}", style=colour)
         text = "-" if ours.limit_ratio is None else f"{ours.limit_ratio:.2f}"
-        line.append(f"  {text:>7}")
-        line.append(f"  {_mark(met)} {_goal(target)}" if target is not None else "", style=colour)
+        line.append(f"{gap}{text:>7}")
+        line.append(f" {_mark(met)}" if target is not None else "", style=colour)
+        remarks = Text()
+        remarks.append(f" {_goal(target)}" if target is not None else "", style=colour)
         if row.quiet < row.rounds:
-            line.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
+            remarks.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
         if row.noisy:
-            line.append(", the quietest taken", style="yellow")
+            remarks.append(", the quietest taken", style="yellow")
         self.met += met is True
         self.missed += met is False
+        if line.cell_len + remarks.cell_len <= self._console.width:
+            line.append_text(remarks)
+            remarks = Text()
         self._console.print(line, soft_wrap=True)
+        if remarks:
+            self._console.print(Text(" " * 7) + remarks, soft_wrap=True)
         for note in notes:
             self._console.print(Text(f"        {note}", style="bold red"), soft_wrap=True)
+
+    def _widths(self, *, time: int, ratio: int) -> list[int]:
+        """Of the columns; two blanks are between them, and behind the last is the mark of a target."""
+        return [6, *[time] * (2 + len(self._peers)), *[ratio] * len(self._peers), 7]
 
     def _figure(self, measured: Measured) -> float | None:
         times = measured.kept_times
@@ -136,8 +157,9 @@ class TablePrinter:
 
     def _head(self, op: str, dtype: str, buffers: str) -> None:
         what = "" if op == "barrier" else f", {dtype}, {buffers}"
-        columns = f"{'bytes':>6}  {'limit':>9}" + "".join(f"  {name:>9}" for name in [*self._peers, "unisono"])
-        columns += "".join(f"  {'to ' + name:>17}" for name in self._peers) + f"  {'x limit':>7}"
+        names = ["bytes", "limit", *self._peers, "unisono", *(f"to {name}" for name in self._peers), "x limit"]
+        widths = self._widths(time=self._time, ratio=self._ratio)
+        columns = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
         self._console.print()
         self._console.print(Text(f"{op}{what}", style="bold"))
         self._console.print(Text(columns, style="dim"), soft_wrap=True)

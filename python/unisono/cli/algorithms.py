@@ -16,6 +16,7 @@ from rich.table import Table
 from ..algorithms import Algorithm
 from ..algorithms import algorithms as table_of
 from ..errors import InvalidArgumentError
+from . import table as tables
 
 WIDE = 120  # columns from which on a table of five columns reads well
 
@@ -39,6 +40,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     console = Console(highlight=False)
     console.print(_wide(entries) if console.width >= WIDE else _narrow(entries))
+    console.print()
     console.print(
         "[dim]Cost: alpha latency, beta per byte, gamma per reduced byte, P ranks, n bytes, "
         "sigma entry of all ranks (direct access). o: combines in rank order. NAME:k, r: takes a radix, r by itself.[/]"
@@ -61,7 +63,7 @@ def _wide(entries: list[Algorithm]) -> Table:
 
 
 def _narrow(entries: list[Algorithm]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False, expand=True)
+    table = tables.plain(expand=True)
     table.add_column("algorithm", no_wrap=True)
     table.add_column("o")
     table.add_column("cost, restriction, source", ratio=1)

@@ -222,7 +222,7 @@ def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter) ->
     )
     if noisy:
         text += f"; {noisy} of {len(rows)} cells had too few quiet ones, so the quietest quarter was taken"
-    console.print(f"{text}.", markup=False, soft_wrap=True)
+    console.print(f"{text}.", markup=False)
     if printer.met or printer.missed:
         console.print(f"Targets: {printer.met} met, {printer.missed} missed.", markup=False)
     if failed:

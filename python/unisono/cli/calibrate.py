@@ -9,12 +9,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from .. import _core
 from ..errors import InvalidArgumentError
+from . import table as tables
 
 LEVELS = ("near", "shared", "memory")
 TIMES = {
@@ -97,7 +97,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _table(machine: dict[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
+    table = tables.plain()
     table.add_column("measured")
     table.add_column("", justify="right")
     for name, text in TIMES.items():

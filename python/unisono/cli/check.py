@@ -16,12 +16,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import _core
+from .._meaning import FORM, Meaning
 from .._spec import Collective
+from ..errors import InvalidArgumentError
 from ..program import Program
 from .names import select
 from .show import write
 
-WIDEST = 32  # characters of the longest name
+WIDEST = 32  # characters of the longest name of an algorithm
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,6 +36,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "if anything is wrong.",
     )
     parser.add_argument("name", nargs="?", metavar="NAME|FILE", help="allreduce, allreduce/ring, or a program file")
+    parser.add_argument(
+        "--as",
+        dest="meaning",
+        metavar="MEANING",
+        help="what a program file is meant as, so that its result is compared: allreduce:sum, bcast:root=1, "
+        f"gatherv:counts=1,2,3; {FORM}",
+    )
     parser.add_argument("--ranks", type=_range, default=[], metavar="A:B", help="numbers of ranks (default up to 64)")
     parser.add_argument("--schedules", type=_natural, default=24, metavar="N", help="random schedules a call")
     parser.add_argument("--seed", type=_natural, default=1, help="of the random schedules")
@@ -67,11 +76,17 @@ def execute(options: argparse.Namespace) -> int:
     reports: dict[str, dict[str, Any]] = {}
     if options.name is not None and os.path.isfile(options.name):
         data = bytes(Program.load(options.name))
-        reports[options.name] = _core.check_program(data, options.schedules, options.seed)
+        meaning = None if options.meaning is None else Meaning.parse(options.meaning).encoded()
+        reports[options.name] = _core.check_program(data, options.schedules, options.seed, meaning)
         if not options.json:
-            _print(console, options.name, reports[options.name], time.monotonic() - begin)
+            _file(console, options.name, reports[options.name])
     else:
         entries = select(options.name)
+        if options.meaning is not None:
+            raise InvalidArgumentError(
+                f"--as {options.meaning} was given with {options.name or 'all algorithms'}; it goes with a program "
+                "file, for algorithms are compared with their collective anyway"
+            )
         live = not options.json and sys.stdout.isatty()
         with Progress(
             TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -87,7 +102,9 @@ def execute(options: argparse.Namespace) -> int:
                 )
                 reports[str(entry)] = report
                 if not options.json:
-                    _print(console, str(entry), report, time.monotonic() - started)
+                    if len(reports) == 1:
+                        _head(console, report)
+                    _row(console, str(entry), report, time.monotonic() - started)
                 progress.advance(task)
     failed = {name: report for name, report in reports.items() if not report["ok"]}
     picture = _draw(options, failed)
@@ -118,36 +135,63 @@ def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, 
         for key in ("calls", "same", "refused", "moves", "pairs", "schedules", "lowered", "lowered_runs")
     }
     what = "program" if len(reports) == 1 else f"of {len(reports)} programs"
-    verdict = (
-        f"[bold red]{failed} {what} {'is' if failed == 1 else 'are'} wrong[/]" if failed else "[green]all right[/]"
+    compared = all(report["compared"] is not None for report in reports.values())
+    right = "[green]all right[/]" if compared else "[yellow]the ranks fit each other[/]"
+    verdict = f"[bold red]{failed} {what} {'is' if failed == 1 else 'are'} wrong[/]" if failed else right
+    calls = f"{total['calls']} call{'s' * (total['calls'] != 1)}"
+    sampled = max(report["most_ranks_sampled"] for report in reports.values())
+    proven = (
+        f"{calls} proven, {total['moves']} moves, {total['pairs']} pairs of accesses ordered; "
+        f"{total['schedules']} random schedules run{f', up to P {sampled}' if sampled else ''}; "
     )
-    console.print(
-        f"{verdict}: {total['calls']} calls proven, {total['moves']} moves, {total['pairs']} pairs of accesses "
-        f"ordered; {total['schedules']} random schedules run; {seconds:.1f} s",
-        soft_wrap=True,
-    )
+    # Beside a counterexample stands nothing that reads as a proof of the same program.
+    before = f"{calls} proven before that; " if total["calls"] else ""
+    console.print(f"{verdict}: {before if failed else proven}{seconds:.1f} s")
     if total["lowered"] and not failed:
         console.print(
             f"lowered for the engine: {total['lowered']} calls, in order and with equal bits; "
-            f"{total['lowered_runs']} straight, windowed and mixed forms run, no circular wait",
-            soft_wrap=True,
+            f"{total['lowered_runs']} straight, windowed and mixed forms run, no circular wait"
         )
 
 
-def _print(console: Console, name: str, report: dict[str, Any], seconds: float) -> None:
-    if not report["ok"]:
-        console.print(f"[bold red]✗[/] [bold]{escape(name)}[/]")
-        console.print(str(report["text"]), markup=False, soft_wrap=True)
-        return
-    ranks = report["ranks"]
-    sizes = f"P {_spans(ranks)}" if ranks else ""
-    sampled = f"sampled up to P {report['most_ranks_sampled']}: " if report["most_ranks_sampled"] else ""
-    refused = f", {report['refused']} not admitted" if report["refused"] else ""
+def _head(console: Console, report: dict[str, Any]) -> None:
+    """The heading of the rows that `_row` prints, all of the same numbers of ranks."""
     console.print(
-        f"[green]✓[/] {escape(name):{WIDEST}} proven for {report['calls']:5} calls{refused}, {sizes}; "
-        f"{sampled}{report['schedules']} schedules  [dim]{seconds:.1f} s[/]",
-        soft_wrap=True,
+        f"{'algorithm, P ' + _spans(report['ranks']):{WIDEST + 2}}  {'calls':>5}  not admitted  schedules     time",
+        style="dim",
     )
+
+
+def _row(console: Console, name: str, report: dict[str, Any], seconds: float) -> None:
+    if not report["ok"]:
+        _counterexample(console, name, report)
+        return
+    console.print(
+        f"[green]✓[/] {escape(name):{WIDEST}}  {report['calls']:5}  {report['refused'] or '-':>12}  "
+        f"{report['schedules']:9}  [dim]{seconds:5.1f} s[/]"
+    )
+
+
+def _file(console: Console, name: str, report: dict[str, Any]) -> None:
+    """A program file: what was proven of it in words."""
+    if not report["ok"]:
+        _counterexample(console, name, report)
+        return
+    compared = report["compared"]
+    result = (
+        "[yellow]result not compared with anything[/] (--as allreduce:sum compares it with that)"
+        if compared is None
+        else f"right result of {escape(compared)}"
+    )
+    console.print(
+        f"[green]✓[/] {escape(name)} proven: no deadlock on any engine, messages match, within bounds, no race; "
+        f"{result}"
+    )
+
+
+def _counterexample(console: Console, name: str, report: dict[str, Any]) -> None:
+    console.print(f"[bold red]✗[/] [bold]{escape(name)}[/]", soft_wrap=True)
+    console.print(str(report["text"]), markup=False, soft_wrap=True)
 
 
 def _spans(numbers: list[int]) -> str:

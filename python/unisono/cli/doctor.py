@@ -7,13 +7,14 @@ import dataclasses
 import itertools
 import json
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..machine import Finding, State, can_run, examine, usable_cores
+from . import table as tables
 
+MARKS = {State.OK: "✓", State.IMPROVABLE: "!", State.MISSING: "✗"}
 COLOURS = {State.OK: "green", State.IMPROVABLE: "yellow", State.MISSING: "red"}
 
 
@@ -39,6 +40,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0 if runs else 1
     console = Console(highlight=False, soft_wrap=False)
     console.print(_table(findings))
+    console.print()
     for finding in findings:
         if finding.state is not State.OK:
             _advise(console, finding)
@@ -52,22 +54,24 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _table(findings: list[Finding]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
+    table = tables.plain()
+    table.add_column("", no_wrap=True)
     table.add_column("property", no_wrap=True)
-    table.add_column("state", no_wrap=True)
     table.add_column("found")
     for _, group in itertools.groupby(findings, key=lambda finding: finding.area):
         members = list(group)
         for finding in members:
+            colour = COLOURS[finding.state]
+            state = "" if finding.state is State.OK else f"[{colour}]{finding.state}[/]: "
             table.add_row(
-                escape(finding.name), f"[{COLOURS[finding.state]}]{finding.state}[/]", escape(finding.value),
+                f"[{colour}]{MARKS[finding.state]}[/]", escape(finding.name), f"{state}{escape(finding.value)}",
                 end_section=finding is members[-1],
             )  # fmt: skip
     return table
 
 
 def _advise(console: Console, finding: Finding) -> None:
-    console.print(f"[{COLOURS[finding.state]}]{escape(finding.name)}[/]: {escape(finding.effect)}", soft_wrap=True)
+    console.print(f"[{COLOURS[finding.state]}]{escape(finding.name)}[/]: {escape(finding.effect)}")
     if finding.remedy:
         # Whole, however long, so that it can be copied.
         console.print(f"    {escape(finding.remedy)}", soft_wrap=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,6 +16,7 @@ from rich.table import Table
 from .. import _core
 from .._spec import Collective, Datatype, Func
 from ..errors import InvalidArgumentError
+from . import table as tables
 
 OPERATIONS = [
     collective.name.lower() for collective in Collective if Collective.BCAST <= collective < Collective.PROGRAM
@@ -26,7 +26,7 @@ GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv") 
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")
-WIDE = 78  # columns from which on the parts of all candidates have room
+BUFFERS = {"allocated": "allocated", "malloc": "malloc", "registered": "allocated"}  # the last: as bench says
 
 
 def size(text: str) -> int:
@@ -52,7 +52,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--ranks", type=int, default=2, metavar="P", help="number of ranks (2)")
     parser.add_argument("--dtype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
     parser.add_argument(
-        "--buffers", choices=("registered", "malloc"), default="malloc", help="allocated by Unisono, or not (malloc)"
+        "--buffers",
+        type=_buffers,
+        metavar="{allocated,malloc}",
+        default="malloc",
+        help="allocated by Unisono (comm.empty and its like), or not (malloc)",
     )
     parser.add_argument("--cores", type=int, metavar="C", help="cores for the ranks (those of this process)")
     parser.add_argument(
@@ -65,6 +69,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--json", type=Path, metavar="FILE", help="results of `unisono bench` to compare with")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="how to print (text)")
     parser.set_defaults(execute=execute)
+
+
+def _buffers(text: str) -> str:
+    if text not in BUFFERS:
+        raise argparse.ArgumentTypeError(f"{text!r} are no buffers; allowed are allocated and malloc")
+    return BUFFERS[text]
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -95,7 +105,7 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
     answer = _core.explain(
         int(Collective[operation.upper()]), options.ranks, count, int(datatype),
-        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "registered", cores,
+        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "allocated", cores,
         options.algorithm,
     )  # fmt: skip
     rules = _core.tuning_in_force()
@@ -140,6 +150,7 @@ def _measured(options: argparse.Namespace, length: int) -> dict[str, Any] | None
     for path in paths:
         for record in _records(path):
             same = all(record.get(name) == value for name, value in wanted.items())
+            record = record | {"buffers": BUFFERS.get(record.get("buffers", options.buffers))}
             same = same and all(record.get(name, value) == value for name, value in alike.items())
             time = record.get("median_us", record.get("mean_us"))
             if same and isinstance(time, int | float):
@@ -211,9 +222,11 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     buffers = "" if options.operation == "barrier" else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
-    console.print(_candidates(answer, PARTS if console.width >= WIDE else ()))
+    parts = _candidates(answer, wide=True)
+    console.print(parts if tables.fits(console, parts) else _candidates(answer, wide=False))
+    console.print()
     if missing := [_missing(each, call["buffers"]) for each in answer["candidates"] if each["prediction"] is None]:
-        console.print(f"Not for this call: {'; '.join(missing)}.", style="dim", markup=False, soft_wrap=True)
+        console.print(f"Not for this call: {'; '.join(missing)}.", style="dim", markup=False)
     chosen = _of(answer, answer["algorithm"])
     if chosen is not None:
         _print_chosen(console, answer, chosen)
@@ -228,8 +241,7 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     if answer["asked_in_vain"]:
         console.print(
             f"Every call first asks whether all buffers can be reached, in vain: about "
-            f"{nanoseconds(answer['asked_in_vain'])}. Registered buffers would make it worth it.",
-            soft_wrap=True,
+            f"{nanoseconds(answer['asked_in_vain'])}. Allocated buffers would make it worth it."
         )
     measured = answer["measured"]
     if measured is not None:
@@ -246,7 +258,7 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     if options.operation in GENERAL:
         console.print(
             "This collective goes through the general engine, which costs more than the lanes that are priced here.",
-            style="dim", soft_wrap=True,
+            style="dim",
         )  # fmt: skip
 
 
@@ -269,12 +281,15 @@ def _print_chosen(console: Console, answer: dict[str, Any], chosen: dict[str, An
     console.print(f"Critical path: {', '.join(parts) or 'nothing to do'}.", markup=False)
 
 
-def _candidates(answer: dict[str, Any], columns: Sequence[str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
+def _candidates(answer: dict[str, Any], *, wide: bool) -> Table:
+    """The candidates with their times; if `wide`, what these consist of."""
+    predictions = [each["prediction"] for each in answer["candidates"] if each["prediction"] is not None]
+    columns = [part for part in PARTS if wide and any(prediction[part] for prediction in predictions)]
+    table = tables.plain()
     table.add_column("algorithm", no_wrap=True)
     for name in ("predicted", *columns):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     chosen = _of(answer, answer["algorithm"])
     for candidate in answer["candidates"]:
         name = candidate["algorithm"]
@@ -293,4 +308,4 @@ def _candidates(answer: dict[str, Any], columns: Sequence[str]) -> Table:
 
 def _missing(candidate: dict[str, Any], buffers: str) -> str:
     out_of_reach = candidate["direct"] and buffers == "malloc"
-    return f"{candidate['algorithm']} ({'needs registered buffers' if out_of_reach else candidate['restriction']})"
+    return f"{candidate['algorithm']} ({'needs allocated buffers' if out_of_reach else candidate['restriction']})"

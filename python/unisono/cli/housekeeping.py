@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from .. import _core
 from ..errors import InvalidArgumentError
 from ..machine.jobs import chosen, counters
+from . import table as tables
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -56,14 +57,31 @@ def _counters(options: argparse.Namespace) -> int:
         return 0
     console = Console(highlight=False)
     for values in jobs:
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
-        table.add_column("counter")
-        for rank in range(len(next(iter(values.values()), []))):
-            table.add_column(f"rank {rank}", justify="right")
-        for name, of_ranks in values.items():
-            table.add_row(name, *("-" if value is None else f"{value:,}" for value in of_ranks))
-        console.print(table)
+        begin = 0
+        while begin < len(next(iter(values.values()), [])):
+            begin = _print_ranks(console, values, begin)
+            console.print()
     return 0
+
+
+def _print_ranks(console: Console, values: Mapping[str, Sequence[int | None]], begin: int) -> int:
+    """Prints the counters of the ranks from `begin` on, as many as have room; the rank after them."""
+    ranks = len(next(iter(values.values())))
+
+    def table(end: int) -> Table:
+        made = tables.plain()
+        made.add_column("counter", no_wrap=True)
+        for rank in range(begin, end):
+            made.add_column(f"rank {rank}", justify="right", no_wrap=True)
+        for name, of_ranks in values.items():
+            made.add_row(name, *("-" if value is None else f"{value:,}" for value in of_ranks[begin:end]))
+        return made
+
+    end = begin + 1
+    while end < ranks and tables.fits(console, table(end + 1)):
+        end += 1
+    console.print(table(end))
+    return end
 
 
 def _configure(options: argparse.Namespace) -> int:

@@ -174,6 +174,8 @@ def test_a_race_and_a_lost_message_are_found() -> None:
     report = Program.build(2, lost).check()
     assert report.kind == "unmatched"
     assert "rank 0, move 0" in report.text
+    assert report.svg is not None
+    assert ">send → 1</text>" in report.svg, "a drawing, not a sentence"
 
 
 REFUSALS = [
@@ -187,6 +189,16 @@ REFUSALS = [
      ["sum on datatype byte"]),
     ("offset", lambda p: p.src(-1, 2), ["src(-1, 2)", "0 and more"]),
     ("dtype", lambda p: p.src(0, 2, "fp8"), ["'fp8'", "fp16, bf16"]),
+    ("after a number", lambda p: p.move(take=p.src(0, 1), keep=p.dst(0, 1), after=17),
+     ["rank 0, move 0: after is 17", "what move() returned", "after=first"]),
+    ("after numbers", lambda p: p.move(take=p.src(0, 1), keep=p.dst(0, 1), after=[0, 1]), ["after is [0, 1]"]),
+    ("follow a number", lambda p: p.move(take=p.src(0, 1), keep=p.dst(0, 1), follow=1), ["follow is 1"]),
+    ("after nothing", lambda p: p.move(take=p.src(0, 1), keep=p.dst(0, 1), after=None), ["after is None"]),
+    ("after a move to come", lambda p: p.move(take=p.src(0, 1), keep=p.dst(0, 1), after=unisono.program.Step(0, 17)),
+     ["after names move 17", "has 0 so far", "written before"]),
+    ("take a number", lambda p: p.move(take=3, keep=p.dst(0, 1)), ["take is 3", "p.src(...)"]),
+    ("send memory", lambda p: p.move(take=p.src(0, 1), send=p.dst(0, 1)), ["send is Slice(", "p.message(...)"]),
+    ("keep a message", lambda p: p.move(take=p.src(0, 1), keep=p.message(1)), ["keep is Message(", "p.dst(...)"]),
     ("tag", lambda p: p.move(take=p.src(0, 1), send=p.message(1, tag=1 << 24)), ["rank 0, move 0", "16777216"]),
 ]  # fmt: skip
 

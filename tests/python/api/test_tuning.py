@@ -67,7 +67,7 @@ def prediction(answer: dict[str, Any], name: str) -> dict[str, Any]:
         (["allreduce", "--bytes", "8", "--ranks", "4"], "flat"),
         (["allreduce", "--bytes", "64K", "--ranks", "4"], "rabenseifner"),
         (["allreduce", "--bytes", "4M", "--ranks", "4"], "ring"),
-        (["allreduce", "--bytes", "4M", "--ranks", "4", "--buffers", "registered"], "direct"),
+        (["allreduce", "--bytes", "4M", "--ranks", "4", "--buffers", "allocated"], "direct"),
         (["allreduce", "--bytes", "8", "--ranks", "4", "--buffers", "registered"], "flat"),
         (["bcast", "--bytes", "4M", "--ranks", "100"], "scatter_allgather"),
         (["alltoallv", "--bytes", "4K", "--ranks", "3"], "scattered"),
@@ -96,7 +96,9 @@ def test_the_text_says_all_of_it(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "allreduce of 64 KiB fp32, 2 ranks on 2 cores, malloc buffers: recursive_doubling" in text
     assert "built-in rule: up to 256 KiB" in text
     assert "Runner-up: ring" in text
-    assert "direct (needs registered buffers)" in text
+    assert "direct (needs allocated buffers)" in text
+    assert "Allocated buffers would make it worth it" in " ".join(text.split())
+    assert "registered" not in text
     assert "first asks whether all buffers can be reached, in vain" in text
     assert "Critical path: latency" in text
     assert "Program: 4 moves on all ranks, at most 2 on one; 2 messages with 128 KiB" in text
@@ -114,6 +116,24 @@ def test_the_table_fits_the_terminal(width: int) -> None:
         table = done.stdout.split("\n\n")[0]
         assert operation in table
         assert "…" not in done.stdout
+
+
+def test_buffers_are_called_by_their_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    call = ("allreduce", "--bytes", "4M", "--ranks", "4", "--buffers")
+    allocated = explain(capsys, *call, "allocated")
+    assert allocated["call"]["buffers"] == "allocated"
+    assert explain(capsys, *call, "registered") == allocated, "the word of unisono bench"
+    assert main(["explain", *call, "allocated"]) == 0
+    assert "allocated buffers: direct" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["explain", *call, "heap"])
+    assert "allowed are allocated and malloc" in " ".join(capsys.readouterr().err.split())
+    # What bench has measured is found again.
+    same = {"system": "unisono", "op": "allreduce", "bytes": 4 << 20, "ranks": 4, "dtype": "fp32"}
+    records = [same | {"buffers": "registered", "median_us": 2.0}, same | {"buffers": "malloc", "median_us": 3.0}]
+    (tmp_path / "results").write_text("\n".join(map(json.dumps, records)))
+    for buffers, time in (("allocated", 2.0), ("malloc", 3.0)):
+        assert explain(capsys, *call, buffers, "--json", tmp_path / "results")["measured"]["us"] == time
 
 
 def test_more_cores_cost_no_turns(capsys: pytest.CaptureFixture[str]) -> None:

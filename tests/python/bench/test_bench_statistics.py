@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import xml.etree.ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
-from unisono.bench import machine, plan, targets
+from rich.console import Console
+from unisono.bench import machine, plan, plot, report, targets
 from unisono.bench.machine import Placement
 from unisono.bench.plan import Cell
-from unisono.bench.session import Measured
+from unisono.bench.session import Measured, Row
 from unisono.bench.statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from unisono.errors import InvalidArgumentError
 
@@ -213,3 +216,67 @@ def test_a_target_with_an_unknown_key(tmp_path: Path) -> None:
     file.write_text("- {case: x, ops: [bcast], bytes: [0, 1K], pier: 0.5}\n")
     with pytest.raises(InvalidArgumentError, match="pier"):
         targets.load(file)
+
+
+# --------------------------------------------------------------------------------------------- what people see
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    "peers", [[], ["openmpi"], ["openmpi", "mpich"], ["openmpi", "mpich", "another", "a_long_name"]]
+)
+def test_nothing_of_the_plot_is_cut(panels: int, peers: list[str]) -> None:
+    rows = [row(op, size, peers) for op in plan.OPS[:panels] for size in (4, 1 << 10, 4 << 20)]
+    root = xml.etree.ElementTree.fromstring(plot.svg(rows))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert root.attrib["viewBox"] == f"0 0 {width:g} {height:g}"
+    legend = [element for element in root.iter() if element.get("class") == "legend"]
+    assert sorted(str(element.text) for element in legend) == sorted(["limit", "unisono", *peers])
+    boxes = []
+    for element in legend:
+        x, y = float(element.attrib["x"]), float(element.attrib["y"])
+        boxes.append((x - 28, y, x + 7 * len(str(element.text))))
+        assert boxes[-1][2] <= width, element.text
+        assert y + 4 <= height, element.text
+    for at, (left, y, right) in enumerate(boxes):
+        assert not any(left < other[2] and other[0] < right and y == other[1] for other in boxes[at + 1 :])
+    panel_bottoms = [
+        float(group.attrib["transform"].split(",")[1].rstrip(")")) + plot.HEIGHT
+        for group in root.iter("{http://www.w3.org/2000/svg}g")
+    ]
+    assert max(panel_bottoms) < min(y for _, y, _ in boxes)
+
+
+def row(op: str, size: int, peers: list[str], *, rounds: int = 20, quiet: int = 20) -> Row:
+    def measured(name: str, seconds: float) -> Measured:
+        return Measured(name, Cell(op, size, "fp32", "registered", 2), times=[seconds], kept=[0])
+
+    ours = measured("unisono", 99.6e-6)
+    ours.limit_ratio = 12.34
+    ours.ratios = {peer: Ratio(1.66, 1.55, 1.77) for peer in peers}
+    systems = [*(measured(peer, 9.8e-4) for peer in peers), ours]
+    return Row(ours.cell, measured("limit", 1.72e-3), systems, rounds, quiet, noisy=quiet < rounds)
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("peers", [[], ["openmpi"], ["openmpi", "mpich"]])
+def test_the_table_fits_the_terminal(width: int, peers: list[str]) -> None:
+    out = io.StringIO()
+    printer = report.TablePrinter(
+        Console(file=out, width=width, highlight=False), [*peers, "unisono"], HERE, targets.load(), mean=False
+    )
+    for op in ("allreduce", "scan", "pingpong"):
+        for size in (48, 1024, 4 << 20):
+            printer.row(row(op, size, peers))
+            printer.row(row(op, size, peers, quiet=7))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width, max(lines, key=len)
+    assert sum("1.72 ms" in line for line in lines) == 18
+    assert sum("rounds quiet" in line for line in lines) == 9
+    heads = [line for line in lines if "unisono" in line]
+    assert len(heads) == 3
+    for head in heads:
+        for name in peers:
+            assert f"to {name}" in head
+    if width == 200 and peers:
+        assert "1.66 (1.55-1.77)" in out.getvalue()
