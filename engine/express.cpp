@@ -42,6 +42,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       order_(std::move(order)),
       last_(std::move(last)),
       segment_(network.segment()),
+      traffic_(segment_->ledger(network.self())),
       recorder_(std::move(recorder)),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
       endpoints_(endpoints.begin(), endpoints.end()),
@@ -247,6 +248,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   }
   if (blocking_.registered != 0) [[unlikely]]
     watch_.completed(*this, blocking_);
+  traffic_.add(frame_.program->load);
   claim.outcome = RecordedState::kEnded;
 }
 
@@ -294,7 +296,7 @@ bool Express::try_open() {
   one_process_ = network_.one_process();
   ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
   const std::lock_guard lock(early_mutex_);
-  mail_ = std::make_unique<Mail>(lanes_, segment_, one_process_, rank_, size_, eager_limit_);
+  mail_ = std::make_unique<Mail>(lanes_, segment_, traffic_, one_process_, rank_, size_, eager_limit_);
   for (MailOp* op : early_) mail_->post(*op);
   early_.clear();
   opened_.store(true, std::memory_order_release);
@@ -693,6 +695,7 @@ bool Express::step(LaneCall& call) {
   }
   while (!call.run.finished() && call.run.step()) any = true;
   if (call.run.finished()) {
+    traffic_.add(frame_.program->load);
     call.phase = LaneCall::Phase::kDone;
     queue_.pop_front();
     queued_.fetch_sub(1, std::memory_order_relaxed);

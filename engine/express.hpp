@@ -267,6 +267,7 @@ class Express {
   std::shared_ptr<CallOrder> order_;
   std::shared_ptr<LastNumber> last_;
   std::shared_ptr<shm::Segment> segment_;
+  LaneTraffic traffic_;
   std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
   LanePorts ports_;

@@ -1,6 +1,8 @@
 // Counts what the engine does (network/ledger.hpp).
 #pragma once
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -28,6 +30,37 @@ class Ledger {
  private:
   EngineLedger own_{};
   EngineLedger* const ledger_;
+};
+
+/// What one rank moves over lanes and by direct access; known of a program before it runs.
+struct LaneLoad {
+  std::uint64_t messages = 0;      ///< sent
+  std::uint64_t bytes = 0;         ///< of these
+  std::uint64_t direct_bytes = 0;  ///< read and written in memory of ranks
+  friend bool operator==(const LaneLoad&, const LaneLoad&) = default;
+};
+
+/// Counts what has gone over lanes, for calls that take no lock. Threads of an endpoint may count at once.
+class LaneTraffic {
+ public:
+  explicit LaneTraffic(EngineLedger& ledger) : ledger_(&ledger) {}
+  void add(const LaneLoad& load) {
+    add(NativeCounter::kLaneMessages, load.messages);
+    add(NativeCounter::kLaneBytes, load.bytes);
+    if (load.direct_bytes != 0) add(NativeCounter::kDirectBytes, load.direct_bytes);
+  }
+
+ private:
+  void add(NativeCounter counter, std::uint64_t number) {
+    auto& word = ledger_->counters[static_cast<std::size_t>(counter)];
+    if (__libc_single_threaded != 0) {
+      word.store(word.load(std::memory_order_relaxed) + number, std::memory_order_relaxed);
+    } else {
+      word.fetch_add(number, std::memory_order_relaxed);
+    }
+  }
+
+  EngineLedger* ledger_;
 };
 
 }  // namespace unisono::cclo

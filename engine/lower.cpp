@@ -179,6 +179,9 @@ class Lowering {
     };
     number(action.forward, sends_);
     number(action.from, arrivals_);
+    lowered_.load.messages += action.forward.count;
+    lowered_.load.bytes += action.forward.count * action.bytes;
+    lowered_.load.direct_bytes += std::uint64_t{action.reach.count + action.write.count} * action.bytes;
     lowered_.moves.push_back(windowed);
   }
 

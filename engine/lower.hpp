@@ -16,6 +16,7 @@
 
 #include "core/program.hpp"
 #include "engine/kernels.hpp"
+#include "engine/ledger.hpp"
 
 namespace unisono::cclo {
 
@@ -83,6 +84,7 @@ struct LoweredProgram {
   std::uint64_t most_lane_bytes = 0;  ///< payload that one lane carries in the whole program
   std::uint32_t most_lane_messages = 0;
   bool remote_memory = false;  ///< touches memory of peers
+  LaneLoad load;
 };
 
 /// Lowers a program that `check_program` accepts for `size` ranks. Empty if it holds what lanes do not carry: streams,

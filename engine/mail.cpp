@@ -66,9 +66,10 @@ class Mail::Turn {
   bool alone_;
 };
 
-Mail::Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, bool one_process, std::uint32_t rank,
-           std::uint32_t size, std::uint32_t eager_limit)
+Mail::Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, LaneTraffic traffic, bool one_process,
+           std::uint32_t rank, std::uint32_t size, std::uint32_t eager_limit)
     : segment_(std::move(segment)),
+      traffic_(traffic),
       one_process_(one_process),
       rank_(rank),
       short_bytes_(std::min<std::uint64_t>(kShort, eager_limit)),
@@ -119,7 +120,9 @@ bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const
   if (bytes > short_bytes_) return false;
   const Turn turn(*this);
   Box& box = boxes_[peer];
-  return box.outgoing.empty() && put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes);
+  if (!box.outgoing.empty() || !put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes)) return false;
+  traffic_.add({1, bytes, 0});
+  return true;
 }
 
 bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes) {

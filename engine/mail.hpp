@@ -20,6 +20,7 @@
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
+#include "engine/ledger.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/segment.hpp"
 
@@ -55,8 +56,8 @@ class Mail {
  public:
   /// `lanes` must be open. `one_process`: every address can be reached. Messages of more than `eager_limit` bytes, or
   /// kShort, are announced.
-  Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, bool one_process, std::uint32_t rank,
-       std::uint32_t size, std::uint32_t eager_limit);
+  Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, LaneTraffic traffic, bool one_process,
+       std::uint32_t rank, std::uint32_t size, std::uint32_t eager_limit);
 
   /// Sends a short message at once; false, having done nothing, if that is not possible now.
   bool try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes);
@@ -116,6 +117,7 @@ class Mail {
   void accept_long(Box& box, MailOp& op, const Letter& letter);
   bool refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::uint64_t bytes);
   void end(MailOp& op) {
+    if (op.sends && op.code == ErrorCode::kOk) traffic_.add({1, op.bytes, 0});
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
     op.ended.store(true, std::memory_order_release);
   }
@@ -123,6 +125,7 @@ class Mail {
   std::byte* reach(std::uint64_t address, std::uint64_t bytes) const;
 
   std::shared_ptr<shm::Segment> segment_;
+  LaneTraffic traffic_;
   bool one_process_;
   std::uint32_t rank_;
   std::uint64_t short_bytes_;

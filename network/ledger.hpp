@@ -8,8 +8,7 @@
 
 namespace unisono {
 
-/// What the native engine counts, since its endpoint joined. What goes over lanes is no message, and counts as a call
-/// only: nothing is paid for there.
+/// What the native engine counts, since its endpoint joined. What goes over lanes is counted when its call has ended.
 enum class NativeCounter : std::uint8_t {
   kCalls = 0,         ///< calls begun; those of live communicators stand in their flight records alone
   kCallsFailed,       ///< calls that ended in error
@@ -27,10 +26,13 @@ enum class NativeCounter : std::uint8_t {
   kSleeps,            ///< waits in which a thread gave up its core
   kCommunicators,     ///< communicators made
   kRevocations,       ///< communicators that failed
+  kLaneMessages,      ///< messages sent over lanes: of collectives' programs, and from send to recv
+  kLaneBytes,         ///< their payload
+  kDirectBytes,       ///< read and written in memory of ranks by direct access
 };
 
 /// Their names, by position.
-inline constexpr std::array<const char*, 16> kNativeCounterNames{
+inline constexpr std::array<const char*, 19> kNativeCounterNames{
     "calls",
     "calls_failed",
     "calls_queued",
@@ -47,6 +49,9 @@ inline constexpr std::array<const char*, 16> kNativeCounterNames{
     "sleeps",
     "communicators",
     "revocations",
+    "lane_messages_sent",
+    "lane_bytes_sent",
+    "direct_bytes",
 };
 
 /// The counters of an endpoint, which alone writes them.

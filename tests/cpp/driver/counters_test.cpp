@@ -70,6 +70,47 @@ TEST(Counters, OfTheNativeEngineAreThoseOfCallsAndMessages) {
   });
 }
 
+TEST(Counters, TellWhatGoesOverLanes) {
+  // From a few bytes to many segments; what each rank sends is known of the algorithm.
+  for (const std::size_t count : {std::size_t{3}, std::size_t{1000}, std::size_t{200'000}}) {
+    on_ranks(3, [&](const Communicator& world) {
+      const std::uint64_t bytes = count * sizeof(std::int32_t);
+      std::vector<std::int32_t> data(count, static_cast<std::int32_t>(world.rank()));
+      const auto grown = [&](const char* name, auto&& call) {
+        const std::uint64_t before = value_of(world.counters(), name);
+        call();
+        return value_of(world.counters(), name) - before;
+      };
+      const std::uint64_t children = world.rank() == 1 ? 2 : 0;
+      EXPECT_EQ(grown("lane_bytes_sent", [&] { world.bcast(data, 1, {.algorithm = "linear"}); }), children * bytes);
+      EXPECT_EQ(grown("lane_messages_sent", [&] { world.bcast(data, 1, {.algorithm = "linear"}); }), children);
+      // Started, it takes another way through the engine; so do sends, and long ones another again.
+      EXPECT_EQ(grown("lane_bytes_sent", [&] { world.bcast_async(data, 1, {.algorithm = "linear"}).wait(); }),
+                children * bytes);
+      const std::uint64_t to_next = world.rank() == 2 ? bytes : 0;
+      const auto pass_on = [&] {
+        if (world.rank() == 2) world.send(data, 0);
+        if (world.rank() == 0) world.recv(data, 2);
+      };
+      EXPECT_EQ(grown("lane_bytes_sent", pass_on), to_next);
+      EXPECT_EQ(grown("lane_messages_sent", pass_on), to_next == 0 ? 0U : 1U);
+      world.barrier();
+    });
+  }
+}
+
+TEST(Counters, TellWhatIsReadInPeersMemory) {
+  on_ranks(3, [](const Communicator& world) {
+    std::vector<std::int32_t> data(5000, static_cast<std::int32_t>(world.rank()));  // of threads: within reach
+    const std::uint64_t before = value_of(world.counters(), "direct_bytes");
+    world.bcast(data, 0, {.algorithm = "direct"});
+    // Ranks share the work; all bytes reach the two others once.
+    std::vector<std::uint64_t> moved{value_of(world.counters(), "direct_bytes") - before};
+    world.allreduce(moved, Op::kSum);
+    EXPECT_EQ(moved[0], 40'000U);
+  });
+}
+
 TEST(Counters, OfAFunctionalDeviceAreThoseOfCalls) {
   setenv("UNISONO_PLATFORM", "functional", 1);
   on_ranks(3, [](const Communicator& world) {
