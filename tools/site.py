@@ -14,21 +14,50 @@ def title(page: Path) -> str:
     raise ValueError(f"{page} has no heading")
 
 
-def expand(entry: Any, docs: Path) -> Any:
-    """A navigation entry with each pattern replaced by the pages it stands for, in order of name."""
-    if isinstance(entry, list):
-        return [expand(item, docs) for item in entry]
+def named(entry: Any) -> set[str]:
+    """The pages that a navigation names itself, without patterns."""
+    if isinstance(entry, str):
+        return set() if "*" in entry else {entry}
+    return {page for item in (entry.values() if isinstance(entry, dict) else entry) for page in named(item)}
+
+
+def expand(entry: Any, docs: Path, taken: set[str]) -> Any:
+    """A navigation entry with each pattern replaced by the pages it stands for and that are not taken, by name."""
     if isinstance(entry, dict):
-        return {name: expand(value, docs) for name, value in entry.items()}
-    if isinstance(entry, str) and "*" in entry:
-        pages = sorted(docs.glob(entry), key=lambda page: (page.name != "index.md", page.name))
-        return [page.relative_to(docs).as_posix() for page in pages]
-    return entry
+        return {name: expand(value, docs, taken) for name, value in entry.items()}
+    items = []
+    for item in entry if isinstance(entry, list) else [entry]:
+        if isinstance(item, str) and "*" in item:
+            found = sorted(docs.glob(item), key=lambda page: (page.name != "index.md", page.name))
+            pages = [page.relative_to(docs).as_posix() for page in found if page.suffix == ".md"]
+            items += [page for page in pages if page not in taken]
+            taken.update(pages)
+        elif isinstance(item, str):
+            items.append(item)
+        else:
+            items.append(expand(item, docs, taken))
+    return items[0] if isinstance(entry, str) and "*" not in entry else items
+
+
+def modules(entry: Any) -> Any:
+    """The pages of a navigation entry, each under the name of its module instead of its heading."""
+    if isinstance(entry, dict):
+        return {name: modules(value) for name, value in entry.items()}
+    return [{Path(item).stem: item} if isinstance(item, str) else modules(item) for item in entry]
+
+
+def navigation(entries: list[Any], docs: Path) -> list[Any]:
+    """The navigation as mkdocs has it."""
+    expanded: list[Any] = expand(entries, docs, named(entries))
+    for section in expanded:
+        for part in section.get("Hardware", []):
+            part.update((name, modules(value)) for name, value in part.items() if name == "Modules")
+    return expanded
 
 
 def on_config(config: Any) -> Any:
     """Expands the patterns of the navigation."""
-    config["nav"] = expand(config["nav"], Path(config["docs_dir"]))
+    config["nav"] = navigation(config["nav"], Path(config["docs_dir"]))
     return config
 
 

@@ -12,8 +12,8 @@ Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is 
 from ._arrays import pair_dtype
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
-from .communicator import IN_PLACE, Communicator
-from .context import Context, ThreadJob, init
+from .communicator import IN_PLACE, Communicator, CommunicatorSettings, CommunicatorState, LastAlgorithm, Options
+from .context import Context, ContextSettings, Settings, ThreadJob, init
 from .errors import (
     BootstrapError,
     BufferTooSmallError,
@@ -55,7 +55,10 @@ __all__ = [
     "CapacityError",
     "Collective",
     "Communicator",
+    "CommunicatorSettings",
+    "CommunicatorState",
     "Context",
+    "ContextSettings",
     "CorruptMessageError",
     "Datatype",
     "DeadlineError",
@@ -71,10 +74,12 @@ __all__ = [
     "InvalidDatatypeError",
     "InvalidOpError",
     "InvalidRootError",
+    "LastAlgorithm",
     "MalformedProgramError",
     "MismatchedCallError",
     "NoMemoryError",
     "Operator",
+    "Options",
     "OverlappingBuffersError",
     "PeerDeadError",
     "Program",
@@ -82,6 +87,7 @@ __all__ = [
     "Report",
     "Request",
     "RevokedError",
+    "Settings",
     "ThreadJob",
     "TruncatedError",
     "UnisonoError",

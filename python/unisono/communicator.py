@@ -4,11 +4,7 @@ Buffers are NumPy arrays, or anything with the buffer protocol or DLPack in host
 The datatype follows from the array's. Where a destination may be None it is allocated and returned. All arguments
 are checked before anything is sent. Every operation has an `_async` form that returns a `Request`.
 
-Options of every operation, by keyword: `algorithm` (a name from `unisono algorithms`, default automatic), `timeout`
-(deadline in seconds, default the communicator's), `wait_for` (requests that must complete first), `count` (elements,
-where it is not to follow from the buffers; docs/model.md says of what), `wire_datatype` ("fp16" or "bf16": float32
-elements travel rounded to it, and all ranks get equal results; docs/compressed.md), and of `_async` forms `start`
-(False only checks and prepares the call; `Request.start` starts it, as often as it is wanted).
+Every operation takes the `Options`, by keyword.
 
 Arrays of `empty` and `zeros` are in memory that the ranks of a machine share, which makes large calls faster; a
 destination that is made for a source there is there too.
@@ -35,6 +31,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._arrays import Array, allocated_array, datatype_of, empty_beside, readable, writable
+from ._signatures import options_by_name
 from ._spec import Capability, Collective, Datatype, Func
 from .errors import (
     InvalidArgumentError,
@@ -63,7 +60,17 @@ IN_PLACE: Final = InPlace.IN_PLACE
 
 
 class Options(TypedDict, total=False):
-    """Rarely used arguments of an operation; see the module's text."""
+    """Options of every operation of a `Communicator`, as keyword arguments.
+
+    - `algorithm`: a name from `unisono algorithms`; not given, or None, one is chosen.
+    - `timeout`: deadline in seconds; not given, or None, the communicator's.
+    - `wait_for`: requests that must complete first.
+    - `count`: elements, where it is not to follow from the buffers (docs/model.md says of what).
+    - `wire_datatype`: "fp16" or "bf16"; float32 elements travel rounded to it, and all ranks get equal results
+      (docs/compressed.md).
+    - `start`, of `_async` forms: False only checks and prepares the call; `Request.start` starts it, as often as it is
+      wanted.
+    """
 
     algorithm: str | None
     timeout: float | None
@@ -74,11 +81,12 @@ class Options(TypedDict, total=False):
 
 
 class CommunicatorSettings(TypedDict, total=False):
-    """Wishes for a communicator that is made, as keyword arguments; they act at its creation.
+    """Settings of a communicator that is made, as keyword arguments; what is not given is the context's.
 
-    `group_size`: ranks of a group for two-level algorithms, equal on all members; 0 means one level. `eager_limit`:
-    bytes of the largest eager message, and `timeout`: default deadline of a call in seconds; of both, the least that a
-    member wishes. `lanes=False`, on one member: no use of shared memory but for messages.
+    - `group_size`: ranks of a group for two-level algorithms, equal on all members; 0 means one level.
+    - `eager_limit`: bytes of the largest eager message; the least that a member gives.
+    - `timeout`: default deadline of a call in seconds; the least that a member gives.
+    - `lanes`: False, on one member, means no use of shared memory but for messages.
     """
 
     group_size: int
@@ -270,6 +278,7 @@ class CommunicatorState(NamedTuple):
     revoked: bool  #: it has failed
 
 
+@options_by_name
 class Communicator:
     """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
 
@@ -291,7 +300,7 @@ class Communicator:
     def split(self, colour: int | None, key: int = 0, **settings: Unpack[CommunicatorSettings]) -> Communicator | None:
         """Collective. Ranks of equal `colour` (0 and more) get a new communicator, ordered by `key`, then by rank.
 
-        None as colour gets None. Settings: see `CommunicatorSettings`.
+        None as colour gets None.
         """
         colour = None if colour is None else _integer("split", "colour", colour)
         if colour is not None and colour < 0:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._arrays import Array
+from ._signatures import options_by_name
 from .communicator import Communicator
 from .errors import InvalidArgumentError, MismatchedCallError, RevokedError, UnisonoError, WrongProcessError
 
@@ -34,14 +35,19 @@ Determinism = Literal["fast", "run_stable", "size_stable", "placement_stable"]
 class ContextSettings(TypedDict, total=False):
     """Settings of a context, as keyword arguments. What is not given is the default, or stays as it is.
 
-    `eager_limit`: bytes of the largest eager message, `segment_bytes`: of the largest segment, `rx_buffer_count`:
-    receive buffers for each peer, `timeout`: default deadline of a call in seconds; of each, 0 means not given, and
-    communicators use the least of all members' values. `lanes=False` on some rank: all calls go through messages, even
-    where ranks share memory; for tests and comparisons. `offload`: a thread of the context makes progress on calls in
-    flight while the program computes (docs/offload.md); not given, as UNISONO_OFFLOAD says. Alike on all ranks are
-    `determinism`, what bits of results may depend on (docs/determinism.md), and `algorithms`, which are to be used, as
-    in "allreduce=ring,bcast=binomial:64K-" (docs/tuning.md); not given, or None, as UNISONO_DETERMINISM and
-    UNISONO_ALGORITHM say.
+    - `eager_limit`: bytes of the largest eager message.
+    - `segment_bytes`: bytes of the largest segment.
+    - `rx_buffer_count`: receive buffers for each peer.
+    - `timeout`: default deadline of a call in seconds. Of these four, 0 means not given, and communicators use the
+      least of all members' values.
+    - `lanes`: False on some rank means that all calls go through messages, even where ranks share memory; for tests and
+      comparisons.
+    - `offload`: a thread of the context makes progress on calls in flight while the program computes (docs/offload.md);
+      not given, as UNISONO_OFFLOAD says.
+    - `determinism`: what bits of results may depend on (docs/determinism.md), alike on all ranks; not given, or None,
+      as UNISONO_DETERMINISM says.
+    - `algorithms`: those to use, as in "allreduce=ring,bcast=binomial:64K-" (docs/tuning.md), alike on all ranks; not
+      given, or None, as UNISONO_ALGORITHM says.
     """
 
     eager_limit: int
@@ -101,6 +107,7 @@ def _settings(given: ContextSettings) -> tuple[int, int, int, float, int, int, i
     return sizes[0], sizes[1], sizes[2], float(seconds), switches[0], switches[1], mode, algorithms
 
 
+@options_by_name
 class Context:
     """One endpoint of a job. Use it as a context manager, or call `close`.
 
@@ -201,14 +208,16 @@ def _close_all() -> None:
 os.register_at_fork(after_in_child=_core.forget_threads)
 
 
+@options_by_name
 def init(**settings: Unpack[ContextSettings]) -> Context:
     """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
 
-    Settings: see `ContextSettings`. Raises `BootstrapError` saying who has not come.
+    Raises `BootstrapError` saying who has not come.
     """
     return Context(_core.init(*_settings(settings)))
 
 
+@options_by_name
 class ThreadJob(Generic[T]):
     """A job whose ranks are threads of this process: for tests, and to try things out."""
 

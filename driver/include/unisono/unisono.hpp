@@ -16,6 +16,11 @@
 #ifndef UNISONO_UNISONO_HPP
 #define UNISONO_UNISONO_HPP
 
+#if !defined(__cplusplus) || __cplusplus <= 201703L
+#error "unisono.hpp needs C++20: compile with -std=c++20 or newer, or include unisono.h, the interface in C."
+#include "unisono.hpp ends here."  // this is fatal, so that what follows from the error above is not reported
+#endif
+
 #include <complex>
 #include <cstddef>
 #include <cstdint>

@@ -109,3 +109,59 @@ def test_uninstall_leaves_what_is_not_its_own(tmp_path: Path) -> None:
     command(ROOT / "tools" / "install", "--remove", tmp_path, DESTDIR="")
     assert [file for file in tmp_path.rglob("*") if not file.is_dir()] == [other]
     assert not list(tmp_path.rglob("unisono"))
+
+
+HELLO = """
+#include <cstdio>
+#include <unisono/unisono.hpp>
+
+int main() {
+  unisono::Context context;
+  unisono::Communicator world = context.world();
+  unisono::Buffer<float> mine(4), total(4);
+  mine[0] = 1 + world.rank();
+  world.allreduce(mine, total, unisono::Op::kSum);
+  std::printf("%g\\n", total[0]);
+}
+"""
+
+
+@pytest.mark.parametrize("standard", ["", "set(CMAKE_CXX_STANDARD 17)"])
+def test_cmake_target_asks_for_the_language(prefix: Path, tmp_path: Path, standard: str) -> None:
+    """The two lines of docs/installing.md are enough, whatever the project says of C++."""
+    page = (ROOT / "docs" / "installing.md").read_text()
+    lines = page.split("```cmake\n", 1)[1].split("```", 1)[0]
+    assert len(lines.splitlines()) == 2
+    (tmp_path / "sum.cpp").write_text(HELLO)
+    head = f"cmake_minimum_required(VERSION 3.16)\nproject(sum CXX)\n{standard}\nadd_executable(sum sum.cpp)\n"
+    (tmp_path / "CMakeLists.txt").write_text(head + lines)
+    command("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    command("cmake", "--build", tmp_path / "build")
+    environment = {"PYTHONPATH": str(ROOT / "python")}
+    output = command(sys.executable, "-m", "unisono", "run", "-n", 2, tmp_path / "build" / "sum", **environment)
+    assert output == "3\n" * 2
+
+
+def test_cmake_projects_in_c_alone(prefix: Path, project: Path) -> None:
+    """They are asked for no language of C++, and need no compiler of it."""
+    text = "cmake_minimum_required(VERSION 3.16)\nproject(sum LANGUAGES C)\nfind_package(unisono 0.1 REQUIRED)\n"
+    text += "add_executable(sum_c sum.c)\ntarget_link_libraries(sum_c PRIVATE unisono::unisono)\n"
+    (project / "CMakeLists.txt").write_text(text)
+    command("cmake", "-S", project, "-B", project / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    command("cmake", "--build", project / "build")
+
+
+@pytest.mark.parametrize("standard", [11, 14, 17])
+def test_older_language_is_told_in_one_sentence(prefix: Path, tmp_path: Path, standard: int) -> None:
+    """As by pkg-config, which cannot ask for a language: the first error says it all, and nothing follows from it."""
+    (folder,) = {file.parent for file in prefix.rglob("unisono.pc")}
+    flags = command("pkg-config", "--cflags", "unisono", PKG_CONFIG_PATH=str(folder)).split()
+    (tmp_path / "sum.cpp").write_text(HELLO)
+    done = subprocess.run(
+        ["g++", f"-std=c++{standard}", *flags, "-c", tmp_path / "sum.cpp", "-o", tmp_path / "sum.o"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode != 0
+    first, *rest = [line.split("error: ", 1)[1] for line in done.stderr.splitlines() if "error: " in line]
+    assert first.startswith('#error "unisono.hpp needs C++20: compile with -std=c++20 or newer')
+    assert rest == ["unisono.hpp ends here.: No such file or directory"], done.stderr
