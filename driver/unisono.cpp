@@ -459,6 +459,11 @@ unisono_result unisono_op_free(unisono_op op) {
   return guarded([&] { remove_user_op(op < 0 || op > 255 ? Func::kNone : static_cast<Func>(op)); });
 }
 
+int unisono_op_failed(const char* why) {
+  explain_failure(why == nullptr ? "" : why);
+  return 1;
+}
+
 unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call, unisono_request** request) {
   return guarded([&] {
     unisono_request*& result = output(request, "request");

@@ -91,8 +91,9 @@ struct InFlight {
   Memory dst;
 };
 
-/// The function of an operator, called from inside the engine, on a thread without the GIL. No call of the engine is
-/// made with the GIL held, so that the thread that has it cannot wait for the engine.
+/// The function of an operator, which returns None, or why it has failed; called from inside the engine, on a thread
+/// without the GIL. No call of the engine is made with the GIL held, so that the thread that has it cannot wait for the
+/// engine.
 int call_python(const void* a, const void* b, void* out, std::uint64_t count, unisono_datatype datatype,
                 void* context) {
   const nb::gil_scoped_acquire held;
@@ -102,9 +103,9 @@ int call_python(const void* a, const void* b, void* out, std::uint64_t count, un
       return nb::steal<nb::object>(
           PyMemoryView_FromMemory(static_cast<char*>(const_cast<void*>(data)), static_cast<Py_ssize_t>(bytes), flags));
     };
-    nb::handle(static_cast<PyObject*>(context))(view(a, PyBUF_READ), view(b, PyBUF_READ), view(out, PyBUF_WRITE),
-                                                datatype);
-    return 0;
+    const nb::object failure = nb::handle(static_cast<PyObject*>(context))(view(a, PyBUF_READ), view(b, PyBUF_READ),
+                                                                           view(out, PyBUF_WRITE), datatype);
+    return failure.is_none() ? 0 : unisono_op_failed(nb::cast<std::string>(failure).c_str());
   } catch (nb::python_error& error) {
     error.restore();
     PyErr_WriteUnraisable(static_cast<PyObject*>(context));

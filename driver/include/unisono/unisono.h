@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 2
+#define UNISONO_ABI_MINOR 3
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -372,6 +372,9 @@ UNISONO_API unisono_result unisono_op_create(const char* name, unisono_op_functi
                                              int commutative, unisono_op* op);
 /* No call may be using it, or be started with it afterwards. */
 UNISONO_API unisono_result unisono_op_free(unisono_op op);
+/* For the function of an op, which ends with `return unisono_op_failed(why)`: why it fails. The error of the call says
+ * so on all ranks, with the rank whose function it was. Of a long text the begin is kept. Returns 1. */
+UNISONO_API int unisono_op_failed(const char* why);
 
 /* Starts a call. All arguments are checked before anything is sent. */
 UNISONO_API unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call,
