@@ -14,6 +14,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -123,6 +124,9 @@ struct Communicator {
   std::vector<std::uint32_t> endpoints;      ///< by rank
   std::shared_ptr<cclo::Express> express;    ///< null if calls go through the engine only
   std::atomic<std::uint64_t> timeout_us{0};  ///< default deadline that was agreed or set; 0: the context's
+
+  mutable std::mutex name_mutex;
+  std::string name;  ///< what people call it; empty: nothing
 
   std::atomic<std::uint32_t> open_groups{0};
   std::mutex groups_mutex;
@@ -274,7 +278,12 @@ struct CommunicatorWishes {
   std::uint32_t eager_limit = 0;         ///< bytes; 0, or more than the context's: the context's
   std::chrono::microseconds timeout{0};  ///< default deadline of calls; 0: the context's
   bool lanes = true;
+  std::string name;  ///< empty: none
 };
+
+/// Gives a communicator a name, or takes it away if that is empty. Throws Error.
+void set_name(Communicator& communicator, std::string_view name);
+std::string name_of(const Communicator& communicator);
 
 /// Collective over `parent`; null for a negative colour.
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,

@@ -29,8 +29,20 @@ CallRecorder::CallRecorder(CommunicatorRecord* records, std::uint32_t number, st
   record_->begun.store(0, std::memory_order_relaxed);
   record_->revoked.store(0, std::memory_order_relaxed);
   record_->waiting.store(0, std::memory_order_relaxed);
+  name({});
   record_->place.store(rank | std::uint64_t{size} << 32U, std::memory_order_relaxed);
   record_->identity.store(number | std::uint64_t{epoch} << 32U | std::uint64_t{1} << 48U, std::memory_order_release);
+}
+
+void CallRecorder::name(std::string_view name) {
+  std::array<std::uint64_t, kRecordedName / 8> text{};
+  std::memcpy(text.data(), name.data(), std::min<std::size_t>(name.size(), kRecordedName));
+  for (std::size_t i = 0; i < text.size(); ++i) record_->name[i].store(text[i], std::memory_order_relaxed);
+}
+
+std::string CallRecorder::title() const {
+  const auto number = static_cast<std::uint32_t>(record_->identity.load(std::memory_order_relaxed));
+  return title_of(number, name_in(*record_));
 }
 
 CallRecorder::~CallRecorder() { record_->identity.store(0, std::memory_order_release); }

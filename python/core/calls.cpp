@@ -312,13 +312,34 @@ class Communicator {
   explicit Communicator(unisono_communicator* handle) : handle_(handle) {
     check(unisono_communicator_rank(handle, &rank_));
     check(unisono_communicator_size(handle, &size_));
+    number_ = number();
+  }
+
+  /// The communicator's number; when it has been freed, what that was.
+  std::uint32_t number() const {
+    unisono_communicator_state now{};
+    now.struct_size = sizeof now;
+    unisono_result result = 0;
+    {
+      const WithoutGil released;
+      result = unisono_communicator_describe(handle_, &now);
+    }
+    return result == 0 ? now.number : number_;
+  }
+  std::string name() const {
+    const char* name = nullptr;
+    check(unisono_communicator_name(handle_, &name));
+    return name;
+  }
+  void set_name(const std::string& name) const {
+    without_gil([&] { return unisono_communicator_set_name(handle_, name.c_str()); });
   }
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
 
-  /// Wishes for a communicator that is made: group_size, eager_limit, timeout, lanes.
-  using Wishes = std::tuple<std::uint32_t, std::uint32_t, double, bool>;
+  /// Wishes for a communicator that is made: group_size, eager_limit, timeout, lanes, name.
+  using Wishes = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>>;
 
   std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Wishes& wishes) const {
     return made(wishes, [&](const auto* settings, auto* result) {
@@ -519,8 +540,9 @@ class Communicator {
   /// What `make(settings, &communicator)` makes; none if it makes none.
   template <class Make>
   static std::optional<Communicator> made(const Wishes& wishes, Make&& make) {
-    const auto [group_size, eager_limit, timeout, lanes] = wishes;
-    const unisono_communicator_settings settings{sizeof settings, group_size, eager_limit, timeout, lanes ? 0 : 1};
+    const auto& [group_size, eager_limit, timeout, lanes, name] = wishes;
+    const unisono_communicator_settings settings{sizeof settings, group_size,    eager_limit,
+                                                 timeout,         lanes ? 0 : 1, name ? name->c_str() : nullptr};
     unisono_communicator* result = nullptr;
     interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
@@ -530,6 +552,7 @@ class Communicator {
   unisono_communicator* handle_;
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 0;
+  std::uint32_t number_ = 0;
 };
 
 /// Memory of unisono_allocate as an object with the buffer protocol. Arrays over it hold it; the last one gives it
@@ -713,6 +736,8 @@ void bind_calls(nb::module_& module) {
   nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
+      .def_prop_ro("number", &Communicator::number)
+      .def_prop_rw("name", &Communicator::name, &Communicator::set_name)
       .def("split", &Communicator::split, "colour"_a, "key"_a, "wishes"_a)
       .def("dup", &Communicator::dup, "wishes"_a)
       .def("subset", &Communicator::subset, "ranks"_a, "wishes"_a)

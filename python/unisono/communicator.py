@@ -78,13 +78,15 @@ class CommunicatorSettings(TypedDict, total=False):
 
     `group_size`: ranks of a group for two-level algorithms, equal on all members; 0 means one level. `eager_limit`:
     bytes of the largest eager message, and `timeout`: default deadline of a call in seconds; of both, the least that a
-    member wishes. `lanes=False`, on one member: no use of shared memory but for messages.
+    member wishes. `lanes=False`, on one member: no use of shared memory but for messages. `name`: see
+    `Communicator.name`.
     """
 
     group_size: int
     eager_limit: int
     timeout: float | None
     lanes: bool
+    name: str | None
 
 
 _LONGEST: Final = 10.0 * 365 * 86400  # seconds of a deadline
@@ -144,7 +146,14 @@ def _seconds(operation: str, value: Any) -> float:
     return seconds
 
 
-def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool]:
+def _name(operation: str, given: Any) -> str:
+    """A communicator's name; its length is for the library to look at."""
+    if given is None or (isinstance(given, str) and given.isascii() and "\0" not in given):
+        return given or ""
+    raise InvalidArgumentError(f"{operation}: name is {given!r}; pass a text of ASCII, or None")
+
+
+def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str]:
     """Settings of a communicator as `_core` takes them."""
     if unknown := settings.keys() - CommunicatorSettings.__annotations__.keys():
         raise TypeError(
@@ -163,7 +172,8 @@ def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, f
     lanes: Any = settings.get("lanes", True)
     if not isinstance(lanes, bool):
         raise InvalidArgumentError(f"{operation}: lanes is {lanes!r}; allowed are True and False")
-    return group_size, eager_limit, 0.0 if timeout is None else _seconds(operation, timeout), lanes
+    seconds = 0.0 if timeout is None else _seconds(operation, timeout)
+    return group_size, eager_limit, seconds, lanes, _name(operation, settings.get("name"))
 
 
 def _ranks(operation: str, given: Iterable[int]) -> list[int]:
@@ -284,7 +294,10 @@ class Communicator:
         self.size: Final = core.size
 
     def __repr__(self) -> str:
-        return f"<unisono.Communicator rank {self.rank} of {self.size}>"
+        name = ""
+        with contextlib.suppress(UnisonoError):  # it may have been freed
+            name = f' "{self.name}"' if self.name else ""
+        return f"<unisono.Communicator {self._core.number}{name}, rank {self.rank} of {self.size}>"
 
     # ------------------------------------------------------------------------------------------ the communicator
 
@@ -350,6 +363,19 @@ class Communicator:
     def free(self) -> None:
         """Frees a communicator made by `split`. Calls in flight on it fail."""
         self._core.free()
+
+    @property
+    def name(self) -> str | None:
+        """What people call the communicator: errors and `unisono dump` say it beside the number.
+
+        Can be set, and given to `split`, `dup`, `subset` and `create_group`: up to 32 printable characters of ASCII, or
+        None. Each rank names for itself.
+        """
+        return self._core.name or None
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._core.name = _name("name", name)
 
     @property
     def last_algorithm(self) -> LastAlgorithm:

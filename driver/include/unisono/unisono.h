@@ -244,6 +244,7 @@ typedef struct {
   uint32_t eager_limit;   /* bytes of the largest eager message; the least of all members, and of their contexts */
   double timeout_seconds; /* default deadline of a call; the least of all members that wish one */
   int without_lanes;      /* 1: as in unisono_settings, for this communicator; one member decides for all */
+  const char* name;       /* as of unisono_communicator_set_name, on this rank; null: none */
 } unisono_communicator_settings;
 
 /* As unisono_split, with settings, which may be null. */
@@ -271,6 +272,12 @@ UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* commu
 UNISONO_API unisono_result unisono_communicator_rank(const unisono_communicator* communicator, uint32_t* rank);
 UNISONO_API unisono_result unisono_communicator_size(const unisono_communicator* communicator, uint32_t* size);
 UNISONO_API unisono_result unisono_communicator_set_timeout(unisono_communicator* communicator, double seconds);
+/* What people call the communicator: errors, unisono_dump and unisono_communicator_name tell it beside the number. Of 1
+ * to 32 printable ASCII characters without quotation marks; null or "" takes it away. Each rank names for itself, and
+ * nothing is made of it but words. Not collective. *name is "" where there is none, and valid until the thread's next
+ * call of the function. */
+UNISONO_API unisono_result unisono_communicator_set_name(unisono_communicator* communicator, const char* name);
+UNISONO_API unisono_result unisono_communicator_name(const unisono_communicator* communicator, const char** name);
 /* Fails the communicator on all reachable members: calls in flight and later ones return revoked. Not
  * collective. */
 UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason);

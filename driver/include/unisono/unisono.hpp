@@ -437,6 +437,7 @@ struct CommunicatorSettings {
   std::uint32_t eager_limit = 0;  ///< bytes of the largest eager message; the least of all members
   double timeout_seconds = 0;     ///< default deadline of a call; the least of all members
   bool lanes = true;              ///< false, on one member: no use of shared memory but for messages
+  std::string name = {};          ///< as of Communicator::set_name, on this rank
 };
 
 /// What a collective call ran with.
@@ -485,6 +486,14 @@ class Communicator {
     std::uint32_t value = 0;
     detail::check(unisono_communicator_size(handle_.get(), &value));
     return value;
+  }
+  /// What people call the communicator, which errors and dumps say beside its number; see
+  /// unisono_communicator_set_name. Empty: nothing.
+  void set_name(const std::string& name) { detail::check(unisono_communicator_set_name(handle_.get(), name.c_str())); }
+  std::string name() const {
+    const char* name = nullptr;
+    detail::check(unisono_communicator_name(handle_.get(), &name));
+    return name;
   }
   /// Default deadline of operations, in seconds.
   void set_timeout(double seconds) { detail::check(unisono_communicator_set_timeout(handle_.get(), seconds)); }
@@ -1092,8 +1101,12 @@ class Communicator {
 
  private:
   static unisono_communicator_settings plain(const CommunicatorSettings& settings) {
-    return {sizeof(unisono_communicator_settings), settings.group_size, settings.eager_limit, settings.timeout_seconds,
-            settings.lanes ? 0 : 1};
+    return {sizeof(unisono_communicator_settings),
+            settings.group_size,
+            settings.eager_limit,
+            settings.timeout_seconds,
+            settings.lanes ? 0 : 1,
+            settings.name.c_str()};
   }
 
   /// A call under construction, with the memory its pointers refer to.
