@@ -147,6 +147,7 @@ struct CheckedCall {
   std::vector<std::uint64_t> params;   ///< of a neighbour exchange
   std::vector<std::int64_t> bytes[4];  ///< of an exchange with a datatype for each pair: its layout in bytes
   VectorArguments vectors;
+  std::uint64_t element_bytes = 1;               ///< of the elements that the user counts
   std::vector<std::shared_ptr<Request>> before;  ///< requests that must complete first
   std::vector<CallId> wait_for;                  ///< of these, what is in flight, when the call is submitted
 };
@@ -310,12 +311,18 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
 /// ranks anew; collective over these. Throws Error(kPeerDead) if a rank has died or left.
 std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world);
 
-/// Runs a call on the communicator to its end. Throws its error.
-void run_to_end(const Communicator& communicator, const CallRequest& request);
+/// Runs a call on the communicator to its end. Throws its error. Returns the bytes that a recv has received.
+std::uint64_t run_to_end(const Communicator& communicator, const CallRequest& request);
+
+/// Elements in a message of so many bytes that came. Throws Error(kMismatchedCall) if they are not whole.
+std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes);
 
 /// Checks every argument before anything is sent; throws Error that says what was given and what is
 /// allowed. `checked` must stay where it is until the request has been submitted.
 void check_call(const Communicator& communicator, const unisono_call& call, CheckedCall& checked);
+/// Checks `element_bytes` of a call, which is not 0. `moves`: the call moves elements and computes nothing. Throws
+/// Error.
+void check_own_elements(const std::string& operation, const unisono_call& given, bool moves);
 /// Finds out which of the calls that must complete before are in flight. Throws Error if one has failed.
 void resolve_before(CheckedCall& checked);
 

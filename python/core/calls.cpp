@@ -446,7 +446,7 @@ class Communicator {
                    const std::optional<std::string>& algorithm, std::uint64_t window_offset,
                    const std::vector<const Request*>& wait_for, double timeout, const Program* program,
                    const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes,
-                   int wire_datatype) const {
+                   int wire_datatype, std::uint64_t element_bytes) const {
     if (!abandoned().empty()) release_completed();
     Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
     made.before.reserve(wait_for.size());
@@ -481,7 +481,47 @@ class Communicator {
     call.program = program == nullptr ? nullptr : program->handle;
     call.graph = ranks ? nullptr : graph->handle;
     call.wire_datatype = wire_datatype;
+    call.element_bytes = element_bytes;
     return made;
+  }
+
+  /// A send and a receive at once; returns the elements that came. They have the datatype, what must complete before,
+  /// the deadline and what travels in common.
+  std::int64_t sendrecv(int datatype, std::uint64_t element_bytes, nb::handle src, std::int64_t count, std::int64_t to,
+                        std::int64_t send_tag, nb::handle dst, std::int64_t source, std::int64_t recv_tag,
+                        const std::vector<const Request*>& wait_for, double timeout, int wire_datatype) const {
+    if (!abandoned().empty()) release_completed();
+    const Memory from(src, "src", false);
+    const Memory into(dst, "dst", true);
+    std::vector<unisono_request*> before;
+    before.reserve(wait_for.size());
+    for (const Request* request : wait_for) before.push_back(request->handle());
+    unisono_call send{};
+    send.struct_size = sizeof send;
+    send.datatype = datatype;
+    send.element_bytes = element_bytes;
+    send.wait_for = before.data();
+    send.wait_for_count = before.size();
+    send.timeout_seconds = timeout;
+    send.wire_datatype = wire_datatype;
+    unisono_call recv = send;
+    send.collective = UNISONO_SEND;
+    send.root = to;
+    send.tag = send_tag;
+    send.count = count;
+    send.src = from.data();
+    send.src_bytes = from.bytes();
+    recv.collective = UNISONO_RECV;
+    recv.root = source;
+    recv.tag = recv_tag;
+    recv.dst = into.data();
+    recv.dst_bytes = into.bytes();
+    const std::uint64_t element =
+        element_bytes != 0 ? element_bytes : std::max<std::uint64_t>(1, bytes_of(static_cast<Datatype>(datatype)));
+    recv.count = static_cast<std::int64_t>(into.bytes() / element);
+    std::int64_t received = 0;
+    interruptibly([&] { return unisono_sendrecv(handle_, &send, &recv, &received); });
+    return received;
   }
 
   void group_begin() const {
@@ -762,18 +802,19 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype, bool starts) {
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
+             std::uint64_t element_bytes, bool starts) {
             return std::make_unique<Request>(self.start(
                 self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                              send_displacements, recv_counts, recv_displacements, algorithm, window_offset, wait_for,
-                             timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype),
+                             timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype, element_bytes),
                 starts));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
-          "starts"_a)
+          "element_bytes"_a, "starts"_a)
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
@@ -781,16 +822,21 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype) {
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
+             std::uint64_t element_bytes) {
             self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype));
+                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype,
+                                  element_bytes));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(),
-          "wire_datatype"_a);
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
+          "element_bytes"_a)
+      .def("sendrecv", &Communicator::sendrecv, "datatype"_a, "element_bytes"_a, "src"_a, "count"_a, "to"_a,
+           "send_tag"_a, "dst"_a, "source"_a, "recv_tag"_a, "wait_for"_a, "timeout"_a, "wire_datatype"_a,
+           "A send and a receive at once; the elements that came.");
 
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&Allocation::fill)}, {0, nullptr}};
   nb::class_<Allocation>(module, "Allocation", nb::type_slots(slots), "Memory that ranks on this machine share.")

@@ -73,6 +73,7 @@ class Communicator:
         send_datatypes: list[int] | None,
         recv_datatypes: list[int] | None,
         wire_datatype: int,
+        element_bytes: int,
         starts: bool,
     ) -> Request: ...
     def run(
@@ -99,7 +100,23 @@ class Communicator:
         send_datatypes: list[int] | None,
         recv_datatypes: list[int] | None,
         wire_datatype: int,
+        element_bytes: int,
     ) -> None: ...
+    def sendrecv(
+        self,
+        datatype: int,
+        element_bytes: int,
+        src: npt.NDArray[Any],
+        count: int,
+        to: int,
+        send_tag: int,
+        dst: npt.NDArray[Any],
+        source: int,
+        recv_tag: int,
+        wait_for: list[Request],
+        timeout: float,
+        wire_datatype: int,
+    ) -> int: ...
 
 class Allocation:
     def __len__(self) -> int: ...

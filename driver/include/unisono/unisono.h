@@ -165,7 +165,11 @@ typedef struct {
  * on copies that are rounded as it begins and widened as it succeeds, so all ranks get equal results, and op works on
  * elements of that datatype. send, recv and all collectives but barrier, programs and exchanges along graphs or with
  * recv_datatypes can be. What must agree among ranks is what travels: a rank may hold fp16 itself
- * (docs/compressed.md). */
+ * (docs/compressed.md).
+ *
+ * With element_bytes a call of UNISONO_BYTE moves elements of the user's own, such as structures, of that many bytes:
+ * all counts and displacements are of these. Calls that compute (combine and the reductions) have no such elements, nor
+ * have programs. Ranks agree on bytes: 2 elements of 4 bytes on one are 1 element of 8 bytes on another. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -193,6 +197,7 @@ typedef struct {
   const unisono_datatype* send_datatypes; /* alltoallv: a datatype for each peer ("alltoallw"); see below */
   const unisono_datatype* recv_datatypes;
   unisono_datatype wire_datatype; /* 0: the datatype's own; see below */
+  uint64_t element_bytes;         /* with UNISONO_BYTE: bytes of an element of the user's own; 0: one. See below */
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);
@@ -398,6 +403,14 @@ UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double
 UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context);
 /* unisono_start, unisono_wait and unisono_request_free in one. */
 UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call);
+/* A send and a receive at once, as two calls that wait for neither one another nor an order: ranks that exchange, or
+ * shift data around a circle, cannot block one another. `send` is a call of UNISONO_SEND and `recv` one of
+ * UNISONO_RECV, with peers, tags, lengths, datatypes and deadlines of their own; their buffers must not overlap. Both
+ * are checked before anything is sent. Returns when both have ended, with the result of the first that failed; the
+ * receive is looked at first. *received, which may be null, is the number of elements that came. Can be given up as
+ * unisono_run can. */
+UNISONO_API unisono_result unisono_sendrecv(unisono_communicator* communicator, const unisono_call* send,
+                                            const unisono_call* recv, int64_t* received);
 /* Several requests of one context at once. Null entries are passed over, so that what is done with can be set to null;
  * calls that have ended already count. They wait up to `seconds` (0: only look; UNISONO_NO_LIMIT: the calls' own
  * deadlines bound it) and make progress on all. A call that failed hides no other one: the function returns the

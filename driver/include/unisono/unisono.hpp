@@ -655,6 +655,27 @@ class Communicator {
     return start(call);
   }
 
+  /// Sends all of src to `to`, and receives at most dst's length from `source`, at once: ranks that exchange, or shift
+  /// data around a circle, cannot block one another. The element types may differ, and the buffers must not overlap.
+  /// Returns the number of elements that came.
+  template <Source S, Destination D>
+  std::int64_t sendrecv(const S& src, std::uint32_t to, D&& dst, std::uint32_t source, std::int64_t tag = 0,
+                        const Options& options = {}) const {
+    return sendrecv(src, to, tag, dst, source, tag, options);
+  }
+  /// The same with a tag for each direction.
+  template <Source S, Destination D>
+  std::int64_t sendrecv(const S& src, std::uint32_t to, std::int64_t send_tag, D&& dst, std::uint32_t source,
+                        std::int64_t recv_tag, const Options& options = {}) const {
+    Prepared send(UNISONO_SEND, options);
+    send.src(src).root(to).tag(send_tag).count(length(src));
+    Prepared recv(UNISONO_RECV, options);
+    recv.dst(dst).root(source).tag(recv_tag).count(length(dst));
+    std::int64_t received = 0;
+    detail::check(unisono_sendrecv(handle_.get(), send.get(), recv.get(), &received));
+    return received;
+  }
+
   /// Writes src into the window of `peer`, `offset` bytes from its begin.
   template <Source S>
   void put(const S& src, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
