@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,7 @@ std::mutex& changes() {
 }
 
 thread_local bool inside = false;
+thread_local std::string failure_text;
 
 }  // namespace
 
@@ -90,6 +93,21 @@ std::string operator_name(Func func) {
 
 bool in_user_op() { return inside; }
 
+void explain_failure(std::string_view why) noexcept {
+  try {
+    std::size_t length = std::min(why.size(), kLongestFailure);
+    // A character of several bytes stays whole.
+    while (length < why.size() && length > 0 && (static_cast<unsigned char>(why[length]) & 0xc0U) == 0x80U) --length;
+    failure_text = why.substr(0, length);
+    for (char& character : failure_text) {
+      if (static_cast<unsigned char>(character) < ' ') character = ' ';
+    }
+    if (length < why.size()) failure_text += " ...";
+  } catch (...) {
+    failure_text.clear();  // there is no memory for words
+  }
+}
+
 bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
                   std::uint64_t count) {
   const UserOp* op = find_user_op(func);
@@ -105,11 +123,13 @@ bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte
     std::memcpy(x.data(), a + done * element, n * element);
     std::memcpy(y.data(), b + done * element, n * element);
     const bool before = std::exchange(inside, true);
+    failure_text.clear();
     const int failure = op->function(x.data(), y.data(), z.data(), n, static_cast<int>(dtype), op->context);
     inside = before;
     if (failure != 0) {
       throw Error(ErrorCode::kInvalidOp,
-                  "the function of op \"" + op->name + "\" failed and returned " + std::to_string(failure));
+                  "the function of op \"" + op->name + "\" failed" +
+                      (failure_text.empty() ? " and returned " + std::to_string(failure) : ": " + failure_text));
     }
     std::memcpy(out + done * element, z.data(), n * element);
     done += n;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/call.hpp"
 
@@ -37,11 +38,15 @@ std::uint32_t identity_of(Func func);
 std::string operator_name(Func func);
 
 /// out[i] = func(a[i], b[i]); arrays need no alignment, and `out` may be `a` or `b`. Returns false if func is not
-/// defined. Throws Error(kInvalidOp) if the function fails.
+/// defined. Throws Error(kInvalidOp) if the function fails, with what `explain_failure` was told.
 bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
                   std::uint64_t count);
 
 /// Whether this thread is inside a function of the user, which must not use Unisono.
 bool in_user_op();
+/// Says, from inside, why the function of the user fails; the error of `combine_user` has it. Of one line, and at most
+/// kLongestFailure bytes; what is more is left out.
+void explain_failure(std::string_view why) noexcept;
+inline constexpr std::size_t kLongestFailure = 200;
 
 }  // namespace unisono

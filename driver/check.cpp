@@ -111,8 +111,8 @@ class Blocks {
  public:
   Blocks(const std::string& operation, const char* side, const std::int64_t* counts, const std::int64_t* displacements,
          std::uint32_t size, std::vector<std::uint64_t>& counts_out, std::vector<std::uint64_t>& displacements_out,
-         bool disjoint)
-      : counts_(counts_out) {
+         std::uint64_t most, bool disjoint)
+      : most_(most), counts_(counts_out) {
     const std::string name = std::string(side) + "_counts";
     if (counts == nullptr) {
       throw Error(ErrorCode::kInvalidArgument, operation + ": " + name +
@@ -129,9 +129,9 @@ class Blocks {
       total_ += counts_out[rank];
       if (counts_out[rank] > 0) extent_ = std::max(extent_, displacements_out[rank] + counts_out[rank]);
     }
-    if (total_ > kMaxCount) {
+    if (total_ > most_) {
       throw Error(ErrorCode::kInvalidCount, operation + ": " + name + " add up to " + std::to_string(total_) +
-                                                " elements; at most " + std::to_string(kMaxCount) + " are allowed");
+                                                " elements; at most " + std::to_string(most_) + " are allowed");
     }
     if (disjoint && displacements != nullptr) check_disjoint(operation, side, displacements_out);
   }
@@ -140,12 +140,12 @@ class Blocks {
   std::uint64_t extent() const { return extent_; }
 
  private:
-  static std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
-                               std::int64_t value) {
-    if (value < 0 || static_cast<std::uint64_t>(value) > kMaxCount) {
+  std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
+                        std::int64_t value) const {
+    if (value < 0 || static_cast<std::uint64_t>(value) > most_) {
       throw Error(ErrorCode::kInvalidCount, operation + ": " + name + "[" + std::to_string(rank) + "] is " +
-                                                std::to_string(value) + "; allowed are 0 to " +
-                                                std::to_string(kMaxCount) + " elements");
+                                                std::to_string(value) + "; allowed are 0 to " + std::to_string(most_) +
+                                                " elements");
     }
     return static_cast<std::uint64_t>(value);
   }
@@ -166,6 +166,7 @@ class Blocks {
     }
   }
 
+  const std::uint64_t most_;  ///< elements
   const std::vector<std::uint64_t>& counts_;
   std::uint64_t total_ = 0;
   std::uint64_t extent_ = 0;
@@ -242,6 +243,15 @@ std::chrono::microseconds duration_of(double seconds, const char* what) {
 
 namespace {
 
+/// Makes bytes of the elements in which the user counts, for that is what the engine does.
+void scale(CheckedCall& checked, std::uint64_t element) {
+  checked.request.call.count *= element;
+  for (auto* const list :
+       {&checked.send_counts, &checked.send_displacements, &checked.recv_counts, &checked.recv_displacements}) {
+    for (std::uint64_t& value : *list) value *= element;
+  }
+}
+
 void check_waits(const Communicator& communicator, const unisono_call& given, const std::string& operation,
                  CheckedCall& checked) {
   CallRequest& request = checked.request;
@@ -264,6 +274,26 @@ void check_waits(const Communicator& communicator, const unisono_call& given, co
   }
 }
 
+}  // namespace
+
+void check_own_elements(const std::string& operation, const unisono_call& given, bool moves) {
+  const std::string what = operation + ": element_bytes is " + std::to_string(given.element_bytes);
+  if (!moves) {
+    throw Error(ErrorCode::kInvalidDatatype,
+                what + "; the operation works on elements of a datatype, and moves none of the user's own. Leave it 0");
+  }
+  if (given.datatype != UNISONO_BYTE) {
+    throw Error(ErrorCode::kInvalidDatatype, what + " and datatype " + std::to_string(given.datatype) +
+                                                 "; elements of the user's own are of datatype byte (" +
+                                                 std::to_string(UNISONO_BYTE) + ")");
+  }
+  if (given.element_bytes > kMaxBytes) {
+    throw Error(ErrorCode::kInvalidDatatype, what + "; allowed are 0 to " + std::to_string(kMaxBytes));
+  }
+}
+
+namespace {
+
 /// The call as one of bytes: counts are of elements of the datatype of each peer, displacements are bytes.
 unisono_call in_bytes(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
   const std::string operation = "alltoallw";
@@ -273,6 +303,7 @@ unisono_call in_bytes(const Communicator& communicator, const unisono_call& give
   unisono_call call = given;
   call.send_datatypes = call.recv_datatypes = nullptr;
   call.datatype = UNISONO_BYTE;
+  call.element_bytes = 0;
   const auto convert = [&](const char* side, const unisono_datatype* types, const std::int64_t*& counts,
                            const std::int64_t*& displacements, std::vector<std::int64_t>& lengths,
                            std::vector<std::int64_t>& places) {
@@ -395,10 +426,13 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
                                               " is negative; allowed are 0 to " + std::to_string(kMaxCount));
   }
-  const std::uint64_t element = bytes_of(call.dtype);
+  if (given.element_bytes != 0) check_own_elements(operation, given, shape.typed && !shape.reduces);
+  const std::uint64_t scaled = shape.typed && given.element_bytes != 0 ? given.element_bytes : 1;
+  const std::uint64_t element = bytes_of(call.dtype) * scaled;
+  checked.element_bytes = std::max<std::uint64_t>(element, 1);
+  const std::uint64_t most_in_all = kMaxCount / scaled;  // elements
   const std::uint32_t blocks_counted = counts_one_block(collective) ? size : 1;
-  const std::uint64_t most =
-      std::min<std::uint64_t>(kMaxCount, kMaxBytes / std::max<std::uint64_t>(element, 1)) / blocks_counted;
+  const std::uint64_t most = std::min(most_in_all, kMaxBytes / checked.element_bytes) / blocks_counted;
   if (static_cast<std::uint64_t>(given.count) > most) {
     throw Error(ErrorCode::kInvalidCount,
                 operation + ": count " + std::to_string(given.count) + " is too large; allowed" +
@@ -412,21 +446,21 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   if (collective == Collective::kGatherv || collective == Collective::kAllgatherv ||
       collective == Collective::kReduceScatterv) {
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
-                          checked.recv_displacements, collective == Collective::kAllgatherv || is_root);
+                          checked.recv_displacements, most_in_all, collective == Collective::kAllgatherv || is_root);
     blocks = {checked.recv_counts[rank], 0, received.extent()};
     call.count = received.total();
     checked.vectors.recv_counts = checked.recv_counts.data();
     checked.vectors.recv_displacements = checked.recv_displacements.data();
   } else if (collective == Collective::kScatterv) {
     const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
-                      checked.send_displacements, false);
+                      checked.send_displacements, most_in_all, false);
     blocks = {checked.send_counts[rank], sent.extent(), 0};
     call.count = sent.total();
     checked.vectors.send_counts = checked.send_counts.data();
     checked.vectors.send_displacements = checked.send_displacements.data();
   } else if (collective == Collective::kAlltoallv) {
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
-                          checked.recv_displacements, true);
+                          checked.recv_displacements, most_in_all, true);
     blocks.recv = received.extent();
     if (call.in_place) {
       call.count = static_cast<std::uint64_t>(given.count);
@@ -440,7 +474,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
       checked.send_displacements = checked.recv_displacements;
     } else {
       const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
-                        checked.send_displacements, false);
+                        checked.send_displacements, most_in_all, false);
       blocks.send = sent.extent();
     }
     checked.vectors = {checked.send_counts.data(), checked.send_displacements.data(), checked.recv_counts.data(),
@@ -496,9 +530,11 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     }
   }
 
+  if (scaled != 1) scale(checked, scaled);
   if (given.wire_datatype != 0) {
     compress(communicator, known(given.wire_datatype, kAllDatatype, "wire_datatype", ErrorCode::kInvalidDatatype),
              checked);
+    checked.element_bytes = bytes_of(call.dtype);
   }
   if (collective != Collective::kProgram) check_algorithm(given, call, operation, request, communicator);
   check_waits(communicator, given, operation, checked);

@@ -1,10 +1,27 @@
 // Communicators of the C interface: how they are made.
 #include "driver/callbacks.hpp"
 #include "driver/interface.hpp"
+#include "network/flight_record.hpp"
 
 namespace unisono::driver {
 
 namespace {
+
+/// A name that can be told in a line of text, and has room in a flight record.
+std::string checked_name(std::string_view name) {
+  for (const char character : name) {
+    if (character >= ' ' && character <= '~' && character != '"') continue;
+    throw Error(ErrorCode::kInvalidArgument, "the name of a communicator has a character of code " +
+                                                 std::to_string(static_cast<unsigned char>(character)) +
+                                                 "; allowed are the printable ones of ASCII, but for quotation marks");
+  }
+  if (name.size() > kRecordedName) {
+    throw Error(ErrorCode::kInvalidArgument, "the name \"" + std::string(name) + "\" of a communicator has " +
+                                                 std::to_string(name.size()) + " characters; allowed are up to " +
+                                                 std::to_string(kRecordedName));
+  }
+  return std::string(name);
+}
 
 CommunicatorWishes wishes_of(const unisono_communicator_settings* given) {
   CommunicatorWishes wishes;
@@ -14,6 +31,7 @@ CommunicatorWishes wishes_of(const unisono_communicator_settings* given) {
   wishes.eager_limit = own.eager_limit;
   wishes.timeout = duration_of(own.timeout_seconds, "timeout_seconds");
   wishes.lanes = own.without_lanes == 0;
+  if (own.name != nullptr) wishes.name = checked_name(own.name);
   return wishes;
 }
 
@@ -36,12 +54,38 @@ unisono_result making(const char* function, unisono_communicator** communicator,
 
 }  // namespace
 
+void set_name(Communicator& communicator, std::string_view name) {
+  const std::string known = checked_name(name);
+  communicator.context->endpoint()->engine->name_communicator(communicator.number, known);
+  const std::lock_guard lock(communicator.name_mutex);
+  communicator.name = known;
+}
+
+std::string name_of(const Communicator& communicator) {
+  const std::lock_guard lock(communicator.name_mutex);
+  return communicator.name;
+}
+
 }  // namespace unisono::driver
 
 using namespace unisono;          // NOLINT(google-build-using-namespace): the functions below are extern "C"
 using namespace unisono::driver;  // NOLINT(google-build-using-namespace)
 
 extern "C" {
+
+unisono_result unisono_communicator_set_name(unisono_communicator* communicator, const char* name) {
+  return guarded([&] { set_name(*communicator_of(communicator), name == nullptr ? "" : name); });
+}
+
+unisono_result unisono_communicator_name(const unisono_communicator* communicator, const char** name) {
+  return guarded([&] {
+    const char*& result = output(name, "name");
+    const auto own = communicator_of(communicator);
+    thread_local std::string kept;
+    kept = name_of(*own);
+    result = kept.c_str();
+  });
+}
 
 unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
                              unisono_communicator** communicator) {

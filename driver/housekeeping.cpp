@@ -159,7 +159,9 @@ unisono_result unisono_reset(unisono_context* context) {
     const auto own = context_of(context);
     const auto before = Communicators::instance().get(own->world_handle, "communicator", ErrorCode::kFreedCommunicator);
     Group::abandon(*before, Error(ErrorCode::kRevoked, "the context was reset before its group ended"));
-    Communicators::instance().replace(own->world_handle, reset(before));
+    const std::shared_ptr<Communicator> made = reset(before);
+    set_name(*made, name_of(*before));
+    Communicators::instance().replace(own->world_handle, made);
   });
 }
 

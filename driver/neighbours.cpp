@@ -230,8 +230,13 @@ namespace {
 /// Counts and places of the blocks of one direction, checked, in params.
 class Side {
  public:
-  Side(const std::string& operation, const char* name, std::uint64_t element)
-      : operation_(operation), name_(name), element_(element) {}
+  /// An element of the user is `scaled` of the datatype, `element` bytes in all.
+  Side(const std::string& operation, const char* name, std::uint64_t element, std::uint64_t scaled)
+      : operation_(operation),
+        name_(name),
+        element_(element),
+        scaled_(scaled),
+        last_(std::min(kMaxBytes / element, kMaxCount / scaled)) {}
 
   /// Blocks of equal length, one behind the other.
   void uniform(std::size_t edges, std::uint64_t count) {
@@ -274,7 +279,7 @@ class Side {
 
   /// Appends the words of params.
   void write(std::vector<std::uint64_t>& words) const {
-    words.insert(words.end(), counts_.begin(), counts_.end());
+    for (const std::uint64_t count : counts_) words.push_back(count * scaled_);
     for (const std::uint64_t begin : begins_) words.push_back(begin * element_);
   }
   std::uint64_t count(std::size_t edge) const { return counts_[edge]; }
@@ -282,17 +287,18 @@ class Side {
 
  private:
   std::uint64_t checked(const char* what, std::size_t edge, std::int64_t value) const {
-    if (value >= 0 && static_cast<std::uint64_t>(value) <= kMaxCount) return static_cast<std::uint64_t>(value);
+    const std::uint64_t most = kMaxCount / scaled_;
+    if (value >= 0 && static_cast<std::uint64_t>(value) <= most) return static_cast<std::uint64_t>(value);
     throw Error(ErrorCode::kInvalidCount, operation_ + ": " + name_ + "_" + what + "[" + std::to_string(edge) +
                                               "] is " + std::to_string(value) + "; allowed are 0 to " +
-                                              std::to_string(kMaxCount) + " elements");
+                                              std::to_string(most) + " elements");
   }
   void add(std::size_t edge, std::uint64_t count, std::uint64_t begin) {
     if (count != 0) extent_ = std::max(extent_, begin + count);
-    if (extent_ > kMaxBytes / element_) {
+    if (extent_ > last_) {
       throw Error(ErrorCode::kInvalidCount, operation_ + ": the block of edge " + std::to_string(edge) +
                                                 " ends at element " + std::to_string(extent_) +
-                                                "; the last allowed is " + std::to_string(kMaxBytes / element_));
+                                                "; the last allowed is " + std::to_string(last_));
     }
     counts_.push_back(count);
     begins_.push_back(begin);
@@ -301,6 +307,8 @@ class Side {
   const std::string& operation_;
   const char* name_;
   std::uint64_t element_;
+  std::uint64_t scaled_;
+  std::uint64_t last_;  ///< element at which a block may end
   std::vector<std::uint64_t> counts_;
   std::vector<std::uint64_t> begins_;
   std::uint64_t extent_ = 0;
@@ -355,14 +363,16 @@ void check_neighbours(const Communicator& communicator, const unisono_call& give
     throw Error(ErrorCode::kInvalidArgument, operation + " has one datatype; none for each edge can be given");
   }
   const auto dtype = static_cast<Datatype>(given.datatype);
-  const std::uint64_t element = bytes_of(dtype);
-  if (given.count < 0 || static_cast<std::uint64_t>(given.count) > kMaxCount) {
+  if (given.element_bytes != 0) check_own_elements(operation, given, true);
+  const std::uint64_t scaled = std::max<std::uint64_t>(given.element_bytes, 1);
+  const std::uint64_t element = bytes_of(dtype) * scaled;
+  if (given.count < 0 || static_cast<std::uint64_t>(given.count) > kMaxCount / scaled) {
     throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
-                                              " was given; allowed are 0 to " + std::to_string(kMaxCount));
+                                              " was given; allowed are 0 to " + std::to_string(kMaxCount / scaled));
   }
   const auto count = static_cast<std::uint64_t>(given.count);
-  Side sends(operation, "send", element);
-  Side receives(operation, "recv", element);
+  Side sends(operation, "send", element, scaled);
+  Side receives(operation, "recv", element, scaled);
   if (gathers) {
     sends.repeated(edges.destinations.size(), count);
   } else if (varies) {

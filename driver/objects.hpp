@@ -14,6 +14,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -129,6 +130,9 @@ struct Communicator {
   std::shared_ptr<cclo::Express> express;    ///< null if calls go through the engine only
   std::atomic<std::uint64_t> timeout_us{0};  ///< default deadline that was agreed or set; 0: the context's
 
+  mutable std::mutex name_mutex;
+  std::string name;  ///< what people call it; empty: nothing
+
   std::atomic<std::uint32_t> open_groups{0};
   std::mutex groups_mutex;
   std::map<std::thread::id, std::shared_ptr<class Group>> groups;  ///< open ones, by thread
@@ -148,6 +152,7 @@ struct CheckedCall {
   std::vector<std::uint64_t> params;   ///< of a neighbour exchange
   std::vector<std::int64_t> bytes[4];  ///< of an exchange with a datatype for each pair: its layout in bytes
   VectorArguments vectors;
+  std::uint64_t element_bytes = 1;               ///< of the elements that the user counts
   std::vector<std::shared_ptr<Request>> before;  ///< requests that must complete first
   std::vector<CallId> wait_for;                  ///< of these, what is in flight, when the call is submitted
 };
@@ -279,7 +284,12 @@ struct CommunicatorWishes {
   std::uint32_t eager_limit = 0;         ///< bytes; 0, or more than the context's: the context's
   std::chrono::microseconds timeout{0};  ///< default deadline of calls; 0: the context's
   bool lanes = true;
+  std::string name;  ///< empty: none
 };
+
+/// Gives a communicator a name, or takes it away if that is empty. Throws Error.
+void set_name(Communicator& communicator, std::string_view name);
+std::string name_of(const Communicator& communicator);
 
 /// Collective over `parent`; null for a negative colour.
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
@@ -306,12 +316,18 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
 /// ranks anew; collective over these. Throws Error(kPeerDead) if a rank has died or left.
 std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world);
 
-/// Runs a call on the communicator to its end. Throws its error.
-void run_to_end(const Communicator& communicator, const CallRequest& request);
+/// Runs a call on the communicator to its end. Throws its error. Returns the bytes that a recv has received.
+std::uint64_t run_to_end(const Communicator& communicator, const CallRequest& request);
+
+/// Elements in a message of so many bytes that came. Throws Error(kMismatchedCall) if they are not whole.
+std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes);
 
 /// Checks every argument before anything is sent; throws Error that says what was given and what is
 /// allowed. `checked` must stay where it is until the request has been submitted.
 void check_call(const Communicator& communicator, const unisono_call& call, CheckedCall& checked);
+/// Checks `element_bytes` of a call, which is not 0. `moves`: the call moves elements and computes nothing. Throws
+/// Error.
+void check_own_elements(const std::string& operation, const unisono_call& given, bool moves);
 /// Finds out which of the calls that must complete before are in flight. Throws Error if one has failed.
 void resolve_before(CheckedCall& checked);
 

@@ -84,7 +84,7 @@ void Flight::when_complete(std::function<void(const CallResult&)> told) {
 Request::Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<CheckedCall> call, bool persistent)
     : communicator_(std::move(communicator)),
       persistent_(persistent),
-      element_bytes_(std::max<std::uint64_t>(1, bytes_of(call->request.call.dtype))),
+      element_bytes_(call->element_bytes),
       receives_(call->request.call.collective == Collective::kRecv),
       call_(std::move(call)) {}
 
@@ -186,25 +186,33 @@ void Request::await_callbacks() {
   called_back_.wait(lock, [&] { return callbacks_ == 0; });
 }
 
+std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes) {
+  if (bytes % element_bytes != 0) {
+    throw Error(ErrorCode::kMismatchedCall,
+                "recv: " + std::to_string(bytes) + " bytes came, which are no whole elements of " +
+                    std::to_string(element_bytes) + " bytes; the sender's elements have another size");
+  }
+  return static_cast<std::int64_t>(bytes / element_bytes);
+}
+
 std::int64_t Request::received() const {
   if (!receives_) throw Error(ErrorCode::kInvalidArgument, "only a recv has a received count");
   const std::optional<CallResult> result = flight()->known();
   if (!result) throw Error(ErrorCode::kInvalidArgument, "the recv has not completed; wait for it first");
   if (result->code != ErrorCode::kOk) throw Error(result->code, result->message);
-  return static_cast<std::int64_t>(result->received_bytes / element_bytes_);
+  return whole_elements(result->received_bytes, element_bytes_);
 }
 
-void run_to_end(const Communicator& communicator, const CallRequest& request) {
+std::uint64_t run_to_end(const Communicator& communicator, const CallRequest& request) {
   const auto endpoint = communicator.context->endpoint();
-  if (!request.hooks || !request.wait_for.empty()) {
-    endpoint->engine->run(request);
-    return;
-  }
+  if (!request.hooks || !request.wait_for.empty()) return endpoint->engine->run(request);
   // It begins now, so its hooks need not run under the engine's lock.
   CallRequest without = request;
   without.hooks.reset();
   request.hooks->before();
-  request.hooks->after(endpoint->engine->run(without));
+  const std::uint64_t received = endpoint->engine->run(without);
+  request.hooks->after(received);
+  return received;
 }
 
 }  // namespace unisono::driver

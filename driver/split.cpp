@@ -213,6 +213,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
               endpoint->engine->set_timeout(made->number, std::chrono::microseconds(timeout_us));
             }
             made->express = endpoint->engine->express(made->number);
+            if (!wishes.name.empty()) set_name(*made, wishes.name);
           } catch (const Error& error) {
             parent->context->release_number(made->number);
             failure_code = error.code();

@@ -145,12 +145,12 @@ std::string read_file(const char* path) {
   return {};
 }
 
-/// Runs a call that was made before, and has no wishes, without the checks that it passed then. False, having done
-/// nothing, for all others.
+}  // namespace
+
 bool run_express(const unisono_communicator* handle, const unisono_call* given) {
   if (handle == nullptr || given == nullptr || given->struct_size != sizeof(unisono_call) ||
       given->algorithm != nullptr || given->wait_for_count != 0 || given->timeout_seconds != 0 ||
-      given->graph != nullptr || given->wire_datatype != 0) {
+      given->graph != nullptr || given->wire_datatype != 0 || given->element_bytes != 0) {
     return false;
   }
   if (Callbacks::running()) return false;  // which is refused, in words
@@ -187,8 +187,6 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given) 
        data ? static_cast<std::uint64_t>(given->count) : 0, src, given->src_bytes, static_cast<std::byte*>(given->dst),
        given->dst_bytes});
 }
-
-}  // namespace
 
 void prepare(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
   check_call(communicator, given, checked);
@@ -465,6 +463,11 @@ unisono_result unisono_op_create(const char* name, unisono_op_function function,
 
 unisono_result unisono_op_free(unisono_op op) {
   return guarded([&] { remove_user_op(op < 0 || op > 255 ? Func::kNone : static_cast<Func>(op)); });
+}
+
+int unisono_op_failed(const char* why) {
+  explain_failure(why == nullptr ? "" : why);
+  return 1;
 }
 
 unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call, unisono_request** request) {

@@ -105,8 +105,8 @@ class Admission {
 
  private:
   [[noreturn]] void refuse(ErrorCode code, const std::string& what) const {
-    throw Error(code, std::string(is_known(call_.collective) ? name_of(call_.collective) : "call") +
-                          " on communicator " + std::to_string(communicator_.number) + ": " + what);
+    throw Error(code, std::string(is_known(call_.collective) ? name_of(call_.collective) : "call") + " on " +
+                          communicator_.title() + ": " + what);
   }
 
   void fields() {

@@ -579,8 +579,8 @@ std::string CallQueue::phase(const CallState& call) const {
 // ------------------------------------------------------------------------------------------------ words
 
 std::string CallQueue::describe(const CallState& call) {
-  std::string text = std::string(name_of(call.call.collective)) + " (communicator " +
-                     std::to_string(call.communicator->number) + ", rank " + std::to_string(call.communicator->rank);
+  std::string text = std::string(name_of(call.call.collective)) + " (" + call.communicator->title() + ", rank " +
+                     std::to_string(call.communicator->rank);
   if (call.space == CallState::Space::kCollective) text += ", sequence " + std::to_string(call.sequence);
   if (call.space == CallState::Space::kPointToPoint) {
     text += ", peer " + std::to_string(call.call.root) + ", tag " + std::to_string(call.tag);
@@ -590,7 +590,7 @@ std::string CallQueue::describe(const CallState& call) {
 }
 
 std::string CallQueue::describe(const Communicator& communicator, const CallDifference& difference) {
-  return difference.call + " (communicator " + std::to_string(communicator.number) + ", rank " +
+  return difference.call + " (" + communicator.title() + ", rank " +
          std::to_string(communicator.rank) + ", sequence " + std::to_string(difference.sequence) +
          "): the ranks' calls differ: " + difference.text;
 }

@@ -24,6 +24,13 @@ bool not_after(std::uint16_t epoch, std::uint16_t other) {
 Communicator::Communicator() = default;
 Communicator::~Communicator() = default;
 
+void Communicator::name(const std::string& name) {
+  own_name = name;
+  if (recorder) recorder->name(name);
+}
+
+std::string Communicator::title() const { return recorder ? recorder->title() : title_of(number, own_name); }
+
 Consensus& Communicators::consensus(Communicator& communicator) {
   if (communicator.consensus == nullptr) communicator.consensus = std::make_unique<Consensus>(blocks_, communicator);
   return *communicator.consensus;
@@ -123,7 +130,7 @@ void Communicators::free(std::uint32_t number) {
   Communicator& communicator = get(number);
   if (communicator.express) communicator.express->close();
   blocks_.calls->fail_all(communicator, ErrorCode::kFreedCommunicator,
-                          "communicator " + std::to_string(number) + " was freed by this rank");
+                          communicator.title() + " was freed by this rank");
   blocks_.rbm->drop(communicator);
   freed_[number] = communicator.epoch;
   blocks_.ledger->count(NativeCounter::kCalls, communicator.recorder->begun());

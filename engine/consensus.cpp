@@ -44,8 +44,8 @@ void Consensus::on_word(std::uint32_t peer, const Header& header, std::span<cons
 
 void Consensus::begin(std::uint32_t purpose, std::uint64_t value, std::uint64_t number) {
   if (running_) {
-    throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(communicator_.number) +
-                                                 ": another thread of this rank is in an agreement on it");
+    throw Error(ErrorCode::kInvalidArgument,
+                communicator_.title() + ": another thread of this rank is in an agreement on it");
   }
   running_ = true;
   purpose_ = purpose;
@@ -102,9 +102,9 @@ bool Consensus::step() {
         if (word.purpose != purpose_) {
           abandon();
           throw Error(ErrorCode::kMismatchedCall,
-                      "rank " + std::to_string(peer) + " has called another operation of agreement on communicator " +
-                          std::to_string(communicator_.number) + " than this rank (" +
-                          std::to_string(communicator_.rank) + "): agree and shrink must be called alike on all ranks");
+                      "rank " + std::to_string(peer) + " has called another operation of agreement on " +
+                          communicator_.title() + " than this rank (" + std::to_string(communicator_.rank) +
+                          "): agree and shrink must be called alike on all ranks");
         }
         join(own_, word.said);
       }

@@ -206,8 +206,7 @@ class NativeEngine::Impl final : public Express::Watch {
     Communicator& communicator = communicators.get(request.communicator);
     rx.drain();  // a revocation may have come
     if (communicator.revoked) {
-      throw Error(ErrorCode::kRevoked,
-                  "communicator " + std::to_string(communicator.number) + " was revoked: " + communicator.reason);
+      throw Error(ErrorCode::kRevoked, communicator.title() + " was revoked: " + communicator.reason);
     }
     for (const CallId id : request.wait_for) {
       if (!calls.known(id)) {
@@ -290,8 +289,7 @@ class NativeEngine::Impl final : public Express::Watch {
     }
     if (blocking.registered != 0) return calls.in_flight(blocking.registered);
     if (communicator->revoked) {  // since the call has begun
-      throw Error(communicator->revoked_with,
-                  "communicator " + std::to_string(communicator->number) + " was revoked: " + communicator->reason);
+      throw Error(communicator->revoked_with, communicator->title() + " was revoked: " + communicator->reason);
     }
     CallState& call = calls.create();
     call.communicator = communicator;
@@ -608,6 +606,11 @@ void NativeEngine::free_communicator(std::uint32_t number) {
   const Turn turn(*impl_);
   impl_->communicators.free(number);
   impl_->wake_waiting();
+}
+
+void NativeEngine::name_communicator(std::uint32_t communicator, const std::string& name) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->communicators.get(communicator).name(name);
 }
 
 void NativeEngine::set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) {

@@ -148,6 +148,8 @@ class Engine {
   virtual void conclude(std::uint32_t /*number*/) {}
   /// Frees it. Calls in flight on it fail with kFreedCommunicator. Throws Error if there is none.
   virtual void free_communicator(std::uint32_t number) = 0;
+  /// What people call a communicator, in errors and in its flight record, where the engine has one; empty: nothing.
+  virtual void name_communicator(std::uint32_t communicator, const std::string& name) = 0;
   /// Default deadline of calls on a communicator.
   virtual void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) = 0;
   virtual std::uint32_t rank(std::uint32_t communicator) const = 0;
@@ -228,6 +230,7 @@ class NativeEngine final : public Engine {
                            const Agreement& agreed, std::uint32_t group_size = 0) override;
   void conclude(std::uint32_t number) override;
   void free_communicator(std::uint32_t number) override;
+  void name_communicator(std::uint32_t communicator, const std::string& name) override;
   void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
   std::uint32_t rank(std::uint32_t communicator) const override;
   std::uint32_t size(std::uint32_t communicator) const override;

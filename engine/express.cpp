@@ -260,8 +260,7 @@ void Express::await_verdict(Blocking& blocking) {
     watch_.look(*this, blocking);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  throw Error(ErrorCode::kRevoked,
-              "communicator " + std::to_string(number_) + ": another rank has ended the call and has not said why");
+  throw Error(ErrorCode::kRevoked, recorder_->title() + ": another rank has ended the call and has not said why");
 }
 
 const Algorithm* Express::last_algorithm() const {
@@ -497,8 +496,8 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   }
   if (blocking.registered != 0) watch_.completed(*this, blocking);
   if (op.code != ErrorCode::kOk) {
-    throw Error(op.code, std::string(op.sends ? "send" : "recv") + " (communicator " + std::to_string(number_) +
-                             ", rank " + std::to_string(rank_) + ", peer " + std::to_string(op.peer) + ", tag " +
+    throw Error(op.code, std::string(op.sends ? "send" : "recv") + " (" + recorder_->title() + ", rank " +
+                             std::to_string(rank_) + ", peer " + std::to_string(op.peer) + ", tag " +
                              std::to_string(op.tag) + "): " + op.text);
   }
   recorded.outcome = RecordedState::kEnded;

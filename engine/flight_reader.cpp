@@ -54,6 +54,7 @@ std::optional<SeenCommunicator> read(const CommunicatorRecord& record) {
   }
   seen.number = static_cast<std::uint32_t>(identity);
   seen.epoch = static_cast<std::uint16_t>(identity >> 32U);
+  seen.name = name_in(record);
   const std::uint64_t place = record.place.load(std::memory_order_relaxed);
   seen.rank = static_cast<std::uint32_t>(place);
   seen.size = static_cast<std::uint32_t>(place >> 32U);

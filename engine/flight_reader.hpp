@@ -34,6 +34,7 @@ struct SeenCall {
 struct SeenCommunicator {
   std::uint32_t number = 0;
   std::uint16_t epoch = 0;
+  std::string name;  ///< of its user
   std::uint32_t rank = 0, size = 0;
   bool revoked = false;
   /// What the endpoint had called when it gave the communicator up; nothing while it has not.

@@ -142,6 +142,21 @@ std::string disagreement(const std::map<std::uint32_t, Member>& members) {
   return {};
 }
 
+/// A communicator with the name that the first of its members has given it, if any has.
+std::string title_of(std::uint32_t number, const std::map<std::uint32_t, Member>& members) {
+  for (const auto& [rank, member] : members) {
+    if (!member.seen.name.empty()) return unisono::title_of(number, member.seen.name);
+  }
+  return unisono::title_of(number, "");
+}
+
+/// Where a rank waits that is part of a circle: "pid 7 sits in allreduce #4 of communicator 2, as rank 1 of it".
+std::string seat_of(const ObservedEndpoint& endpoint, const SeenCommunicator& seen, const std::string& title) {
+  const SeenCall* call = present_call(seen);
+  return endpoint.name + " sits in " + (call == nullptr ? "a call" : name_of(*call)) + " of " + title + ", as rank " +
+         std::to_string(seen.rank) + " of it";
+}
+
 }  // namespace
 
 std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDetail detail,
@@ -160,11 +175,13 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
   std::string text;
   std::map<std::size_t, std::size_t> waits;  // endpoint to endpoint, one each
   std::map<std::size_t, std::string> who;    // endpoint to "rank r of communicator c"
+  std::map<std::size_t, std::string> seats;  // endpoint to where it waits
   for (const auto& entry : communicators) {
     const Identity identity = entry.first;
     const std::map<std::uint32_t, Member>& members = entry.second;
     const std::uint32_t size = members.begin()->second.seen.size;
-    text += "communicator " + std::to_string(identity.first);
+    const std::string title = title_of(identity.first, members);
+    text += title;
     if (identity.second != 0) text += ", epoch " + std::to_string(identity.second);
     text += ", " + std::to_string(size) + (size == 1 ? " rank\n" : " ranks\n");
     for (const auto& [rank, member] : members) {
@@ -181,9 +198,9 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
         const auto peer = members.find(awaited);
         if (!member.seen.waiting || peer == members.end()) continue;
         waits.try_emplace(member.endpoint, peer->second.endpoint);
+        seats.try_emplace(member.endpoint, seat_of(endpoint, member.seen, title));
         const auto label = [&](std::uint32_t of) {
-          return "rank " + std::to_string(of) +
-                 (identity.first == 0 ? "" : " of communicator " + std::to_string(identity.first));
+          return "rank " + std::to_string(of) + (identity.first == 0 ? "" : " of " + title);
         };
         who.try_emplace(member.endpoint, label(rank));
         who.try_emplace(peer->second.endpoint, label(awaited));
@@ -223,6 +240,7 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
       text += (i == 1 ? " waits for " : ", which waits for ") + who[circle[i % circle.size()]];
     }
     text += ": a circle, in which nobody can go on\n";
+    for (const std::size_t endpoint : circle) text += "   " + who[endpoint] + ": " + seats[endpoint] + "\n";
   }
   return text.empty() ? "no communicators\n" : text;
 }
@@ -266,7 +284,7 @@ std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chron
       calls += endpoint.records[i].begun.load(std::memory_order_relaxed);
       if (seen->calls.empty() || (present_call(*seen) == nullptr && doing != "has called nothing yet")) continue;
       doing = now_in(*seen, now);
-      if (seen->number != 0) doing += " (communicator " + std::to_string(seen->number) + ")";
+      if (seen->number != 0 || !seen->name.empty()) doing += " (" + unisono::title_of(seen->number, seen->name) + ")";
     }
     text += endpoint.name + "\t" + endpoint.condition + "\t" + std::to_string(communicators) + "\t" +
             std::to_string(calls) + "\t" + doing + "\n";
@@ -334,8 +352,8 @@ std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communi
              : last != nullptr  ? "is in no call of it; its last was " + name_of(*last)
                                 : "has called nothing on it";
     } else if (seen->waiting && elsewhere.empty()) {
-      elsewhere = ", but in communicator " + std::to_string(seen->number) + " (as rank " + std::to_string(seen->rank) +
-                  ") it is " + now_in(*seen, now);
+      elsewhere = ", but in " + unisono::title_of(seen->number, seen->name) + " (as rank " +
+                  std::to_string(seen->rank) + ") it is " + now_in(*seen, now);
     }
   }
   if (!text.empty()) text += "; ";

@@ -33,6 +33,7 @@ CallRecorder::CallRecorder(CommunicatorRecord* records, std::uint32_t number, st
   record_->begun.store(0, std::memory_order_relaxed);
   record_->revoked.store(0, std::memory_order_relaxed);
   record_->waiting.store(0, std::memory_order_relaxed);
+  name({});
   record_->place.store(rank | std::uint64_t{size} << 32U, std::memory_order_relaxed);
   record_->identity.store(number | std::uint64_t{epoch} << 32U | kRecordInUse << 48U, std::memory_order_release);
 }
@@ -46,6 +47,17 @@ void CallRecorder::leave(std::uint32_t calls, std::uint32_t digest) {
   record_->left.store(calls | std::uint64_t{digest} << 32U, std::memory_order_relaxed);
   const std::uint64_t identity = record_->identity.load(std::memory_order_relaxed);
   record_->identity.store((identity & ~(~std::uint64_t{0} << 48U)) | kRecordLeft << 48U, std::memory_order_seq_cst);
+}
+
+void CallRecorder::name(std::string_view name) {
+  std::array<std::uint64_t, kRecordedName / 8> text{};
+  std::memcpy(text.data(), name.data(), std::min<std::size_t>(name.size(), kRecordedName));
+  for (std::size_t i = 0; i < text.size(); ++i) record_->name[i].store(text[i], std::memory_order_relaxed);
+}
+
+std::string CallRecorder::title() const {
+  const auto number = static_cast<std::uint32_t>(record_->identity.load(std::memory_order_relaxed));
+  return title_of(number, name_in(*record_));
 }
 
 void CallRecorder::wait(const RecordMark& mark, std::chrono::steady_clock::time_point since, const char* phase,

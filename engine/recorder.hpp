@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "core/call.hpp"
 #include "core/error.hpp"
@@ -72,6 +74,10 @@ class CallRecorder {
             std::span<const std::uint32_t> awaited);
   /// It does no longer.
   void waits_no_more(const RecordMark& mark);
+  /// What people call the communicator, kRecordedName characters at most; empty: nothing.
+  void name(std::string_view name);
+  /// The communicator in errors, with its name where it has one. Thread-safe.
+  std::string title() const;
   /// Calls begun so far.
   std::uint64_t begun() const { return record_->begun.load(std::memory_order_relaxed); }
   /// This rank makes no further call: `calls` and `digest` as of CallOrder. What it has called stays in sight.

@@ -292,6 +292,12 @@ struct Communicator {
   std::shared_ptr<LastNumber> last = std::make_shared<LastNumber>();
   std::shared_ptr<CallRecorder> recorder;
   std::unique_ptr<Consensus> consensus;  ///< made when it is first needed
+  std::string own_name;                  ///< what people call it, where there is no recorder to keep that
+
+  /// Gives it a name, or takes it away if that is empty.
+  void name(const std::string& name);
+  /// The communicator in errors, with its name where it has one.
+  std::string title() const;
 
   Communicator();
   ~Communicator();

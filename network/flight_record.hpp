@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace unisono {
 
@@ -16,6 +17,8 @@ namespace unisono {
 inline constexpr std::uint32_t kRecordedCalls = 32;
 /// Communicators of an endpoint that have a record; those made while all are taken have none.
 inline constexpr std::uint32_t kRecordedCommunicators = 256;
+/// Characters of a communicator's name, at most.
+inline constexpr std::uint32_t kRecordedName = 32;
 /// Ranks that can be named as waited for; those beyond are not.
 inline constexpr std::uint32_t kRecordedRanks = 256;
 
@@ -52,6 +55,8 @@ struct alignas(64) CommunicatorRecord {
   std::atomic<std::uint64_t> begun;     ///< calls ever begun; call n stands at n % kRecordedCalls
   std::atomic<std::uint64_t> revoked;   ///< 1: it has failed
   std::atomic<std::uint64_t> left;      ///< of kRecordLeft: collective calls made (32 bits), their digest
+  /// What its user calls the communicator: text, padded with zeros.
+  std::array<std::atomic<std::uint64_t>, kRecordedName / 8> name;
 
   /// Of a call that has waited for a while.
   alignas(64) std::atomic<std::uint64_t> waiting;     ///< which one, plus one; 0: none
@@ -60,5 +65,24 @@ struct alignas(64) CommunicatorRecord {
   std::array<std::atomic<std::uint64_t>, 10> phase;   ///< what it waits for: text, padded with zeros
   std::array<CallRecord, kRecordedCalls> calls;
 };
+
+/// The name in a record; what cannot be told in a line of text is replaced.
+inline std::string name_in(const CommunicatorRecord& record) {
+  std::string name;
+  for (const std::atomic<std::uint64_t>& word : record.name) {
+    const std::uint64_t text = word.load(std::memory_order_relaxed);
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+      const char character = static_cast<char>(text >> shift & 0xffU);
+      if (character == 0) return name;
+      name += character < ' ' || character > '~' ? '?' : character;
+    }
+  }
+  return name;
+}
+
+/// A communicator as people are told of it.
+inline std::string title_of(std::uint32_t number, const std::string& name) {
+  return "communicator " + std::to_string(number) + (name.empty() ? "" : " \"" + name + "\"");
+}
 
 }  // namespace unisono

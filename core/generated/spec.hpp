@@ -686,16 +686,16 @@ constexpr const char* meaning_of(ErrorCode code) {
 constexpr const char* advice_for(ErrorCode code) {
   switch (code) {
     case ErrorCode::kOk: return "";
-    case ErrorCode::kInvalidArgument: return "The message says what was given and what is allowed.";
+    case ErrorCode::kInvalidArgument: return "";
     case ErrorCode::kInvalidCount: return "Pass a count between 0 and the limit the message names.";
     case ErrorCode::kInvalidDatatype: return "`unisono algorithms` and the datatype table list what is accepted.";
-    case ErrorCode::kInvalidOp: return "The message names the operators of the datatype.";
+    case ErrorCode::kInvalidOp: return "";
     case ErrorCode::kInvalidRoot: return "Ranks count from 0 to size-1.";
-    case ErrorCode::kBufferTooSmall: return "The message names the buffer and the elements needed.";
+    case ErrorCode::kBufferTooSmall: return "";
     case ErrorCode::kReadOnlyBuffer: return "Pass a writable array.";
     case ErrorCode::kOverlappingBuffers: return "Pass disjoint buffers, or ask for the in-place form.";
     case ErrorCode::kUnknownAlgorithm: return "`unisono algorithms` lists the names.";
-    case ErrorCode::kUnsupported: return "The message names the restriction; leave the algorithm to automatic choice, or change the call.";
+    case ErrorCode::kUnsupported: return "Leave the algorithm to automatic choice, or change the call.";
     case ErrorCode::kMalformedProgram: return "Run `unisono check` on it: the report names rank and move.";
     case ErrorCode::kFreedCommunicator: return "Use a live communicator.";
     case ErrorCode::kRevoked: return "Read the first rank's error; create a new communicator.";
@@ -707,7 +707,7 @@ constexpr const char* advice_for(ErrorCode code) {
     case ErrorCode::kOutOfMemory: return "Use smaller buffers, or raise the limit.";
     case ErrorCode::kBootstrap: return "Start the program with `unisono run`, or check UNISONO_* in the environment.";
     case ErrorCode::kWrongProcess: return "Create a context in this process.";
-    case ErrorCode::kCapacity: return "The message names the limit and its setting.";
+    case ErrorCode::kCapacity: return "";
     case ErrorCode::kInternal: return "Please report it with the message.";
     case ErrorCode::kDeviceLost: return "Look for the message of the simulated cluster or the driver of the card; start the job again.";
   }

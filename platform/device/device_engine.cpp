@@ -570,8 +570,7 @@ class DeviceEngine::Impl {
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
-      throw Error(ErrorCode::kRevoked,
-                  "communicator " + std::to_string(request.communicator) + " was revoked: " + on.state.reason);
+      throw Error(ErrorCode::kRevoked, on.state.title() + " was revoked: " + on.state.reason);
     }
     for (const CallId id : request.wait_for) {
       if (id == 0 || id > last_id) {
@@ -1232,6 +1231,11 @@ void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch
 void DeviceEngine::free_communicator(std::uint32_t number) {
   const Turn turn(*impl_);
   impl_->free(number);
+}
+
+void DeviceEngine::name_communicator(std::uint32_t communicator, const std::string& name) {
+  const std::lock_guard lock(impl_->turns);
+  impl_->group(communicator).state.name(name);
 }
 
 void DeviceEngine::set_timeout(std::uint32_t communicator, microseconds timeout) {

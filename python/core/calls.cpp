@@ -91,8 +91,9 @@ struct InFlight {
   Memory dst;
 };
 
-/// The function of an operator, called from inside the engine, on a thread without the GIL. No call of the engine is
-/// made with the GIL held, so that the thread that has it cannot wait for the engine.
+/// The function of an operator, which returns None, or why it has failed; called from inside the engine, on a thread
+/// without the GIL. No call of the engine is made with the GIL held, so that the thread that has it cannot wait for the
+/// engine.
 int call_python(const void* a, const void* b, void* out, std::uint64_t count, unisono_datatype datatype,
                 void* context) {
   const nb::gil_scoped_acquire held;
@@ -102,9 +103,9 @@ int call_python(const void* a, const void* b, void* out, std::uint64_t count, un
       return nb::steal<nb::object>(
           PyMemoryView_FromMemory(static_cast<char*>(const_cast<void*>(data)), static_cast<Py_ssize_t>(bytes), flags));
     };
-    nb::handle(static_cast<PyObject*>(context))(view(a, PyBUF_READ), view(b, PyBUF_READ), view(out, PyBUF_WRITE),
-                                                datatype);
-    return 0;
+    const nb::object failure = nb::handle(static_cast<PyObject*>(context))(view(a, PyBUF_READ), view(b, PyBUF_READ),
+                                                                           view(out, PyBUF_WRITE), datatype);
+    return failure.is_none() ? 0 : unisono_op_failed(nb::cast<std::string>(failure).c_str());
   } catch (nb::python_error& error) {
     error.restore();
     PyErr_WriteUnraisable(static_cast<PyObject*>(context));
@@ -311,13 +312,34 @@ class Communicator {
   explicit Communicator(unisono_communicator* handle) : handle_(handle) {
     check(unisono_communicator_rank(handle, &rank_));
     check(unisono_communicator_size(handle, &size_));
+    number_ = number();
+  }
+
+  /// The communicator's number; when it has been freed, what that was.
+  std::uint32_t number() const {
+    unisono_communicator_state now{};
+    now.struct_size = sizeof now;
+    unisono_result result = 0;
+    {
+      const WithoutGil released;
+      result = unisono_communicator_describe(handle_, &now);
+    }
+    return result == 0 ? now.number : number_;
+  }
+  std::string name() const {
+    const char* name = nullptr;
+    check(unisono_communicator_name(handle_, &name));
+    return name;
+  }
+  void set_name(const std::string& name) const {
+    without_gil([&] { return unisono_communicator_set_name(handle_, name.c_str()); });
   }
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
 
-  /// Wishes for a communicator that is made: group_size, eager_limit, timeout, lanes.
-  using Wishes = std::tuple<std::uint32_t, std::uint32_t, double, bool>;
+  /// Wishes for a communicator that is made: group_size, eager_limit, timeout, lanes, name.
+  using Wishes = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>>;
 
   std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Wishes& wishes) const {
     return made(wishes, [&](const auto* settings, auto* result) {
@@ -424,7 +446,7 @@ class Communicator {
                    const std::optional<std::string>& algorithm, std::uint64_t window_offset,
                    const std::vector<const Request*>& wait_for, double timeout, const Program* program,
                    const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes,
-                   int wire_datatype) const {
+                   int wire_datatype, std::uint64_t element_bytes) const {
     if (!abandoned().empty()) release_completed();
     Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
     made.before.reserve(wait_for.size());
@@ -459,7 +481,47 @@ class Communicator {
     call.program = program == nullptr ? nullptr : program->handle;
     call.graph = ranks ? nullptr : graph->handle;
     call.wire_datatype = wire_datatype;
+    call.element_bytes = element_bytes;
     return made;
+  }
+
+  /// A send and a receive at once; returns the elements that came. They have the datatype, what must complete before,
+  /// the deadline and what travels in common.
+  std::int64_t sendrecv(int datatype, std::uint64_t element_bytes, nb::handle src, std::int64_t count, std::int64_t to,
+                        std::int64_t send_tag, nb::handle dst, std::int64_t source, std::int64_t recv_tag,
+                        const std::vector<const Request*>& wait_for, double timeout, int wire_datatype) const {
+    if (!abandoned().empty()) release_completed();
+    const Memory from(src, "src", false);
+    const Memory into(dst, "dst", true);
+    std::vector<unisono_request*> before;
+    before.reserve(wait_for.size());
+    for (const Request* request : wait_for) before.push_back(request->handle());
+    unisono_call send{};
+    send.struct_size = sizeof send;
+    send.datatype = datatype;
+    send.element_bytes = element_bytes;
+    send.wait_for = before.data();
+    send.wait_for_count = before.size();
+    send.timeout_seconds = timeout;
+    send.wire_datatype = wire_datatype;
+    unisono_call recv = send;
+    send.collective = UNISONO_SEND;
+    send.root = to;
+    send.tag = send_tag;
+    send.count = count;
+    send.src = from.data();
+    send.src_bytes = from.bytes();
+    recv.collective = UNISONO_RECV;
+    recv.root = source;
+    recv.tag = recv_tag;
+    recv.dst = into.data();
+    recv.dst_bytes = into.bytes();
+    const std::uint64_t element =
+        element_bytes != 0 ? element_bytes : std::max<std::uint64_t>(1, bytes_of(static_cast<Datatype>(datatype)));
+    recv.count = static_cast<std::int64_t>(into.bytes() / element);
+    std::int64_t received = 0;
+    interruptibly([&] { return unisono_sendrecv(handle_, &send, &recv, &received); });
+    return received;
   }
 
   void group_begin() const {
@@ -518,8 +580,9 @@ class Communicator {
   /// What `make(settings, &communicator)` makes; none if it makes none.
   template <class Make>
   static std::optional<Communicator> made(const Wishes& wishes, Make&& make) {
-    const auto [group_size, eager_limit, timeout, lanes] = wishes;
-    const unisono_communicator_settings settings{sizeof settings, group_size, eager_limit, timeout, lanes ? 0 : 1};
+    const auto& [group_size, eager_limit, timeout, lanes, name] = wishes;
+    const unisono_communicator_settings settings{sizeof settings, group_size,    eager_limit,
+                                                 timeout,         lanes ? 0 : 1, name ? name->c_str() : nullptr};
     unisono_communicator* result = nullptr;
     interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
@@ -529,6 +592,7 @@ class Communicator {
   unisono_communicator* handle_;
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 0;
+  std::uint32_t number_ = 0;
 };
 
 /// Memory of unisono_allocate as an object with the buffer protocol. Arrays over it hold it; the last one gives it
@@ -712,6 +776,8 @@ void bind_calls(nb::module_& module) {
   nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
+      .def_prop_ro("number", &Communicator::number)
+      .def_prop_rw("name", &Communicator::name, &Communicator::set_name)
       .def("split", &Communicator::split, "colour"_a, "key"_a, "wishes"_a)
       .def("dup", &Communicator::dup, "wishes"_a)
       .def("subset", &Communicator::subset, "ranks"_a, "wishes"_a)
@@ -736,18 +802,19 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype, bool starts) {
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
+             std::uint64_t element_bytes, bool starts) {
             return std::make_unique<Request>(self.start(
                 self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                              send_displacements, recv_counts, recv_displacements, algorithm, window_offset, wait_for,
-                             timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype),
+                             timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype, element_bytes),
                 starts));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
-          "starts"_a)
+          "element_bytes"_a, "starts"_a)
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,
@@ -755,16 +822,21 @@ void bind_calls(nb::module_& module) {
              const Counts& send_displacements, const Counts& recv_counts, const Counts& recv_displacements,
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
-             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype) {
+             const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
+             std::uint64_t element_bytes) {
             self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
-                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype));
+                                  wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype,
+                                  element_bytes));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
-          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(),
-          "wire_datatype"_a);
+          "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
+          "element_bytes"_a)
+      .def("sendrecv", &Communicator::sendrecv, "datatype"_a, "element_bytes"_a, "src"_a, "count"_a, "to"_a,
+           "send_tag"_a, "dst"_a, "source"_a, "recv_tag"_a, "wait_for"_a, "timeout"_a, "wire_datatype"_a,
+           "A send and a receive at once; the elements that came.");
 
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&Allocation::fill)}, {0, nullptr}};
   nb::class_<Allocation>(module, "Allocation", nb::type_slots(slots), "Memory that ranks on this machine share.")

@@ -21,9 +21,10 @@ class Memory {
     if (object.is_none()) return;
     if (acquire(object, writable)) return;
     PyErr_Clear();
-    // NumPy offers no buffer for element types that the struct module does not know, such as bfloat16.
-    if (nb::hasattr(object, "view")) {
-      const nb::object raw = object.attr("view")("u1");
+    // NumPy offers no buffer for element types that the struct module does not know, such as bfloat16 and times. Of
+    // arrays without axes, views of other types must have elements of the same size.
+    if (nb::hasattr(object, "view") && nb::hasattr(object, "reshape")) {
+      const nb::object raw = object.attr("reshape")(-1).attr("view")("u1");
       if (acquire(raw, writable)) return;
       PyErr_Clear();
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import ml_dtypes
 import numpy as np
@@ -72,21 +72,52 @@ def _pair(dtype: np.dtype[Any]) -> Datatype | None:
     return None
 
 
-def datatype_of(operation: str, name: str, array: Array) -> Datatype:
-    """The datatype of an array's elements."""
-    found = _DATATYPES.get(array.dtype) or _pair(array.dtype)
+class Elements(NamedTuple):
+    """What a call takes the elements of an array for."""
+
+    datatype: Datatype
+    own_bytes: int  #: bytes of an element that travels as bytes, which are the datatype then; 0: it is the datatype's
+
+
+def elements_of(operation: str, name: str, dtype: np.dtype[Any], *, computes: bool) -> Elements:
+    """The elements of an array of `dtype`. Those that have no datatype can be moved, but not computed with."""
+    found = _DATATYPES.get(dtype) or _pair(dtype)
     if found is not None:
-        return found
-    native = array.dtype.newbyteorder("=")
-    if native in _DATATYPES:
+        return Elements(found, 0)
+    if dtype.hasobject:
         raise InvalidDatatypeError(
-            f"{operation}: {name} has dtype {array.dtype.str}, which is not in this machine's byte order; "
-            f"pass array.astype('{native}')"
+            f"{operation}: {name} has dtype {dtype}; its elements are references to Python objects, which mean nothing "
+            "in another process. Pass numbers, as array.astype('float64'), or the bytes of pickle.dumps(...), as "
+            "np.frombuffer(..., 'u1')"
+        )
+    if dtype.itemsize == 0:
+        raise InvalidDatatypeError(f"{operation}: {name} has dtype {dtype}, whose elements have no bytes")
+    if not computes:
+        return Elements(Datatype.BYTE, dtype.itemsize)
+    if dtype.newbyteorder("=") in _DATATYPES:
+        raise InvalidDatatypeError(
+            f"{operation}: {name} has dtype {dtype.str}, which is not in this machine's byte order; "
+            f"pass array.astype('{dtype.newbyteorder('=')}')"
         )
     raise InvalidDatatypeError(
-        f"{operation}: {name} has dtype {array.dtype}; allowed are {_ALLOWED}. "
-        "To move other elements, pass array.view('u1')"
+        f"{operation} of {dtype}: it computes, and {name} has elements that can only be moved; {_instead(dtype)}. "
+        f"Computed are {_ALLOWED}"
     )
+
+
+def _instead(dtype: np.dtype[Any]) -> str:
+    """What to compute with in place of elements that can only be moved."""
+    if dtype.kind in "mM":
+        return "pass array.view('int64'), in which NaT is the least number"
+    if dtype.kind in "SU":
+        return "bring the texts together with allgather or gather, and combine them there"
+    if dtype.names:
+        return f"pass its fields one by one, as np.ascontiguousarray(array[{dtype.names[0]!r}])"
+    if dtype.kind == "c":
+        return "pass array.astype('complex128')"
+    if dtype.type is np.void:
+        return "pass a view of numbers, as array.view('u1')"
+    return "pass array.astype('float64')"
 
 
 def dtype_for(datatype: Datatype) -> np.dtype[Any]:

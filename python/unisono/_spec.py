@@ -586,18 +586,16 @@ _MEANING: Final[dict[ErrorCode, str]] = {
 
 _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.OK: "",
-    ErrorCode.INVALID_ARGUMENT: "The message says what was given and what is allowed.",
+    ErrorCode.INVALID_ARGUMENT: "",
     ErrorCode.INVALID_COUNT: "Pass a count between 0 and the limit the message names.",
     ErrorCode.INVALID_DATATYPE: "`unisono algorithms` and the datatype table list what is accepted.",
-    ErrorCode.INVALID_OP: "The message names the operators of the datatype.",
+    ErrorCode.INVALID_OP: "",
     ErrorCode.INVALID_ROOT: "Ranks count from 0 to size-1.",
-    ErrorCode.BUFFER_TOO_SMALL: "The message names the buffer and the elements needed.",
+    ErrorCode.BUFFER_TOO_SMALL: "",
     ErrorCode.READ_ONLY_BUFFER: "Pass a writable array.",
     ErrorCode.OVERLAPPING_BUFFERS: "Pass disjoint buffers, or ask for the in-place form.",
     ErrorCode.UNKNOWN_ALGORITHM: "`unisono algorithms` lists the names.",
-    ErrorCode.UNSUPPORTED: (
-        "The message names the restriction; leave the algorithm to automatic choice, or change the call."
-    ),
+    ErrorCode.UNSUPPORTED: "Leave the algorithm to automatic choice, or change the call.",
     ErrorCode.MALFORMED_PROGRAM: "Run `unisono check` on it: the report names rank and move.",
     ErrorCode.FREED_COMMUNICATOR: "Use a live communicator.",
     ErrorCode.REVOKED: "Read the first rank's error; create a new communicator.",
@@ -609,7 +607,7 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.OUT_OF_MEMORY: "Use smaller buffers, or raise the limit.",
     ErrorCode.BOOTSTRAP: "Start the program with `unisono run`, or check UNISONO_* in the environment.",
     ErrorCode.WRONG_PROCESS: "Create a context in this process.",
-    ErrorCode.CAPACITY: "The message names the limit and its setting.",
+    ErrorCode.CAPACITY: "",
     ErrorCode.INTERNAL: "Please report it with the message.",
     ErrorCode.DEVICE_LOST: (
         "Look for the message of the simulated cluster or the driver of the card; start the job again."

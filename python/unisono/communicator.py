@@ -1,8 +1,9 @@
 """Communicators: primitives and collectives on NumPy arrays and other buffers.
 
 Buffers are NumPy arrays, or anything with the buffer protocol or DLPack in host memory; they must be contiguous.
-The datatype follows from the array's. Where a destination may be None it is allocated and returned. All arguments
-are checked before anything is sent. Every operation has an `_async` form that returns a `Request`.
+The datatype follows from the array's; elements that have none, such as structures, texts and times, travel as bytes, in
+all calls that do not compute. Where a destination may be None it is allocated and returned. All arguments are checked
+before anything is sent. Every operation has an `_async` form that returns a `Request`.
 
 Every operation takes the `Options`, by keyword.
 
@@ -30,7 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._arrays import Array, allocated_array, datatype_of, empty_beside, readable, writable
+from ._announce import Block, announced
+from ._arrays import Array, allocated_array, allocation_of, elements_of, empty_beside, readable, writable
 from ._signatures import options_by_name
 from ._spec import Capability, Collective, Datatype, Func
 from .errors import (
@@ -38,7 +40,10 @@ from .errors import (
     InvalidCountError,
     InvalidDatatypeError,
     InvalidOpError,
+    MismatchedCallError,
+    NoMemoryError,
     UnisonoError,
+    UnknownAlgorithmError,
 )
 from .graph import Graph
 from .operator import Operator
@@ -87,12 +92,14 @@ class CommunicatorSettings(TypedDict, total=False):
     - `eager_limit`: bytes of the largest eager message; the least that a member gives.
     - `timeout`: default deadline of a call in seconds; the least that a member gives.
     - `lanes`: False, on one member, means no use of shared memory but for messages.
+    - `name`: see `Communicator.name`.
     """
 
     group_size: int
     eager_limit: int
     timeout: float | None
     lanes: bool
+    name: str | None
 
 
 _LONGEST: Final = 10.0 * 365 * 86400  # seconds of a deadline
@@ -152,7 +159,14 @@ def _seconds(operation: str, value: Any) -> float:
     return seconds
 
 
-def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool]:
+def _name(operation: str, given: Any) -> str:
+    """A communicator's name; its length is for the library to look at."""
+    if given is None or (isinstance(given, str) and given.isascii() and "\0" not in given):
+        return given or ""
+    raise InvalidArgumentError(f"{operation}: name is {given!r}; pass a text of ASCII, or None")
+
+
+def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str]:
     """Settings of a communicator as `_core` takes them."""
     if unknown := settings.keys() - CommunicatorSettings.__annotations__.keys():
         raise TypeError(
@@ -171,7 +185,8 @@ def _wishes(operation: str, settings: CommunicatorSettings) -> tuple[int, int, f
     lanes: Any = settings.get("lanes", True)
     if not isinstance(lanes, bool):
         raise InvalidArgumentError(f"{operation}: lanes is {lanes!r}; allowed are True and False")
-    return group_size, eager_limit, 0.0 if timeout is None else _seconds(operation, timeout), lanes
+    seconds = 0.0 if timeout is None else _seconds(operation, timeout)
+    return group_size, eager_limit, seconds, lanes, _name(operation, settings.get("name"))
 
 
 def _ranks(operation: str, given: Iterable[int]) -> list[int]:
@@ -204,6 +219,12 @@ def _integers(operation: str, name: str, values: Sequence[int] | Array | None) -
         ) from None
 
 
+def _as_bytes(name: str, array: Array) -> Array:
+    """The memory of an array of an alltoallw."""
+    elements_of("alltoallw", name, array.dtype, computes=False)
+    return array.reshape(-1).view(np.uint8)
+
+
 class _Layout(NamedTuple):
     counts: list[int] | None = None
     displacements: list[int] | None = None
@@ -220,27 +241,28 @@ _NO_LAYOUT = _Layout()
 
 
 class _Buffers:
-    """The arrays of one call, with its datatype."""
+    """The arrays of one call, with its datatype. `computes`: the call needs one that has arithmetic."""
 
-    __slots__ = ("datatype", "dst", "in_place", "operation", "src")
+    __slots__ = ("datatype", "dst", "in_place", "operation", "own_bytes", "src")
 
-    def __init__(self, operation: str, src: Any, dst: Any, *, in_place: bool = False) -> None:
+    def __init__(self, operation: str, src: Any, dst: Any, *, in_place: bool = False, computes: bool = False) -> None:
         self.operation = operation
         self.in_place = in_place or src is IN_PLACE or dst is IN_PLACE or (src is dst and src is not None)
         self.src: Array | None = None
         self.dst: Array | None = None
         self.datatype = Datatype.NONE
+        self.own_bytes = 0
         if dst is not None and dst is not IN_PLACE:
             self.dst = writable(operation, "dst", dst)
-            self.datatype = datatype_of(operation, "dst", self.dst)
+            self.datatype, self.own_bytes = elements_of(operation, "dst", self.dst.dtype, computes=computes)
         if src is not None and src is not IN_PLACE and src is not dst:
             self.src = readable(operation, "src", src)
-            datatype = datatype_of(operation, "src", self.src)
+            elements = elements_of(operation, "src", self.src.dtype, computes=computes)
             if self.dst is not None and self.src.dtype != self.dst.dtype:
                 raise InvalidDatatypeError(
                     f"{operation}: src has dtype {self.src.dtype} and dst {self.dst.dtype}; they must be equal"
                 )
-            self.datatype = datatype
+            self.datatype, self.own_bytes = elements
 
     def need(self, name: str, why: str = "") -> Array:
         """The buffer of that name, which the call cannot do without."""
@@ -293,7 +315,10 @@ class Communicator:
         self.size: Final = core.size
 
     def __repr__(self) -> str:
-        return f"<unisono.Communicator rank {self.rank} of {self.size}>"
+        name = ""
+        with contextlib.suppress(UnisonoError):  # it may have been freed
+            name = f' "{self.name}"' if self.name else ""
+        return f"<unisono.Communicator {self._core.number}{name}, rank {self.rank} of {self.size}>"
 
     # ------------------------------------------------------------------------------------------ the communicator
 
@@ -359,6 +384,19 @@ class Communicator:
     def free(self) -> None:
         """Frees a communicator made by `split`. Calls in flight on it fail."""
         self._core.free()
+
+    @property
+    def name(self) -> str | None:
+        """What people call the communicator: errors and `unisono dump` say it beside the number.
+
+        Can be set, and given to `split`, `dup`, `subset` and `create_group`: up to 32 printable characters of ASCII, or
+        None. Each rank names for itself.
+        """
+        return self._core.name or None
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._core.name = _name("name", name)
 
     @property
     def last_algorithm(self) -> LastAlgorithm:
@@ -481,6 +519,50 @@ class Communicator:
     def recv_async(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
         """As `recv`; `Request.received` gives the number of elements."""
         return self._start(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
+
+    def sendrecv(
+        self,
+        src: Any,
+        to: int,
+        dst: Any = None,
+        source: int | None = None,
+        tag: int = 0,
+        recv_tag: int | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """Sends src to `to` and receives into dst from `source` (None: from `to`), at once; returns as `recv` does.
+
+        Ranks that exchange, or shift data around a circle, cannot block one another. Both messages have `tag`, or what
+        is received has `recv_tag`. dst is allocated like src; it must not overlap it. `count` is that of what is sent.
+        Two calls in flight, `recv_async` and `send_async`, are what takes the place of an `_async` form.
+        """
+        if src is not None and src is dst:
+            raise InvalidArgumentError("sendrecv has no in-place form; pass two buffers")
+        buffers = _Buffers("sendrecv", src, dst)
+        given = buffers.need("src")
+        buffers.allocate(given.shape)
+        call = self._call(Collective.SEND, buffers, given.size, options, root=to, tag=tag)
+        if call.algorithm is not None:
+            raise UnknownAlgorithmError(
+                f"sendrecv: there is no algorithm {call.algorithm!r}; the operation has none to choose from"
+            )
+        self._blocks_here(call)
+        result = buffers.need("dst")
+        received = self._core.sendrecv(
+            call.datatype,
+            call.own_bytes,
+            given,
+            call.elements,
+            call.root,
+            call.tag,
+            result,
+            call.root if source is None else _integer("sendrecv", "source", source),
+            call.tag if recv_tag is None else _integer("sendrecv", "recv_tag", recv_tag),
+            call.wait_for,
+            call.timeout,
+            call.wire_datatype,
+        )
+        return result if received == result.size else result.reshape(-1)[:received]
 
     def put(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> None:
         """Writes src into the window of `peer`, `offset` bytes from its begin. Returns when it is written."""
@@ -606,12 +688,13 @@ class Communicator:
     def scatter(
         self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
     ) -> Array | None:
-        """Block r of the root's src (size * n) into rank r's dst (n).
+        """Block r of the root's src (size * n) into rank r's dst (n), which it returns.
 
-        Ranks other than the root pass None as src, and must pass dst. In place (dst=IN_PLACE), the root's block
-        stays where it is, and None is returned there.
+        Ranks other than the root pass None as src. All ranks pass dst, or none does: it is then allocated on each, and
+        the root first tells the others the elements and shape of a block, by a small bcast, so that even the start
+        waits for it. In place (dst=IN_PLACE), the root's block stays where it is, and None is returned there.
         """
-        return self._run(self._scatter(src, dst, root, in_place, options))
+        return self._run_scatter(self._scatter(src, dst, root, in_place, options))
 
     def scatter_async(
         self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
@@ -671,9 +754,10 @@ class Communicator:
     ) -> Array | None:
         """Scatters counts[r] elements from displacements[r] of the root's src (packed if None) to rank r.
 
-        Every rank gives all counts; displacements matter on the root.
+        Every rank gives all counts; displacements matter on the root. All ranks pass dst, or none does, as in
+        `scatter`.
         """
-        return self._run(self._scatterv(src, dst, counts, root, displacements, in_place, options))
+        return self._run_scatter(self._scatterv(src, dst, counts, root, displacements, in_place, options))
 
     def scatterv_async(
         self,
@@ -934,7 +1018,7 @@ class Communicator:
 
     def _local(self, collective: Collective, src: Any, dst: Any, op: AnyOp | None, options: Options) -> _Call:
         name = collective.name.lower()
-        buffers = _Buffers(name, src, dst)
+        buffers = _Buffers(name, src, dst, computes=collective == Collective.COMBINE)
         source = buffers.need("src")
         if collective == Collective.COMBINE:
             buffers.need("dst")
@@ -958,7 +1042,7 @@ class Communicator:
 
     def _reduction(self, collective: Collective, src: Any, dst: Any, op: AnyOp, options: Options) -> _Call:
         name = collective.name.lower()
-        buffers = _Buffers(name, src, dst)
+        buffers = _Buffers(name, src, dst, computes=True)
         array = buffers.need("dst" if buffers.in_place else "src")
         if buffers.dst is None and collective == Collective.EXSCAN:
             buffers.dst = empty_beside(array, array.shape)
@@ -968,7 +1052,7 @@ class Communicator:
 
     def _reduce(self, src: Any, dst: Any, op: AnyOp, root: int, in_place: bool, options: Options) -> _Call:
         is_root = self.rank == root
-        buffers = _Buffers("reduce", src, dst if is_root else None, in_place=in_place)
+        buffers = _Buffers("reduce", src, dst if is_root else None, in_place=in_place, computes=True)
         array = buffers.need("dst" if buffers.in_place and is_root else "src")
         if is_root:
             buffers.allocate(array.shape)
@@ -991,7 +1075,7 @@ class Communicator:
         return (array.size // self.size,)
 
     def _reduce_scatter(self, src: Any, dst: Any, op: AnyOp, options: Options) -> _Call:
-        buffers = _Buffers("reduce_scatter", src, dst)
+        buffers = _Buffers("reduce_scatter", src, dst, computes=True)
         name = "dst" if buffers.in_place else "src"
         array = buffers.need(name)
         count = self._blocks("reduce_scatter", name, array)
@@ -1026,11 +1110,42 @@ class Communicator:
         if is_root:
             source = buffers.need("src")
             count = self._blocks("scatter", "src", source)
-            if not buffers.in_place:
+            if dst is None and not buffers.in_place:
                 buffers.allocate(self._block_shape(source))
+                self._announce(buffers, root, options)
         else:
-            count = buffers.need("dst", " for the block of this rank; only the root's can be allocated").size
+            if dst is None and not in_place:
+                buffers = self._of_announced("scatter", root, options)
+            count = buffers.need("dst", " for the block of this rank").size
         return self._call(Collective.SCATTER, buffers, count, options, root=root)
+
+    def _run_scatter(self, call: _Call) -> Array | None:
+        try:
+            return self._run(call)
+        except MismatchedCallError as error:
+            error.add_note("Of a scatter all ranks pass dst, or none does: the root then begins with a bcast.")
+            raise
+
+    def _announce(self, buffers: _Buffers, root: int, options: Options) -> None:
+        """Tells the other ranks of the block of a scatter, for which they have no destination either."""
+        if self.size > 1:
+            self._call(Collective.SCATTER, buffers, 0, options, root=root)  # refuses what is wrong before that
+            block = buffers.need("dst")
+            told = Block(block.dtype, block.shape, allocation_of(block) is not None)
+            announced(self, buffers.operation, root, told, options.get("timeout"))
+
+    def _of_announced(
+        self, operation: str, root: int, options: Options, shape: tuple[int, ...] | None = None
+    ) -> _Buffers:
+        """The destination of a scatter: of the block that the root tells of, or of `shape`."""
+        empty = _Buffers(operation, None, None)
+        self._call(Collective.SCATTER, empty, 0, options, root=root)
+        block = announced(self, operation, root, None, options.get("timeout"))
+        shape = block.shape if shape is None else shape
+        if block.allocated:
+            with contextlib.suppress(NoMemoryError):
+                return _Buffers(operation, None, self.empty(shape, block.dtype))
+        return _Buffers(operation, None, np.empty(shape, block.dtype))
 
     def _alltoall(self, src: Any, dst: Any, options: Options) -> _Call:
         buffers = _Buffers("alltoall", src, dst)
@@ -1075,13 +1190,17 @@ class Communicator:
     ) -> _Call:
         is_root = self.rank == root
         layout = self._layout("scatterv", "", counts, displacements if is_root else None)
+        own = ((layout.counts or [0] * self.size)[self.rank],)
         buffers = _Buffers("scatterv", src if is_root else None, dst, in_place=in_place)
         if is_root:
             buffers.need("src")
-            if not buffers.in_place:
-                buffers.allocate(((layout.counts or [0] * self.size)[self.rank],))
+            if dst is None and not buffers.in_place:
+                buffers.allocate(own)
+                self._announce(buffers, root, options)
         else:
-            buffers.need("dst", " for the block of this rank; only the root's can be allocated")
+            if dst is None and not in_place:
+                buffers = self._of_announced("scatterv", root, options, own)
+            buffers.need("dst", " for the block of this rank")
         return self._call(Collective.SCATTERV, buffers, 0, options, root=root, sends=layout)
 
     def _allgatherv(self, src: Any, dst: Any, counts: Any, displacements: Any, options: Options) -> _Call:
@@ -1097,7 +1216,7 @@ class Communicator:
         self, src: Any, counts: Any, dst: Any, op: AnyOp, displacements: Any, options: Options
     ) -> _Call:
         layout = self._layout("reduce_scatterv", "", counts, displacements)
-        buffers = _Buffers("reduce_scatterv", src, dst)
+        buffers = _Buffers("reduce_scatterv", src, dst, computes=True)
         if not buffers.in_place:
             buffers.need("src")
             buffers.allocate(((layout.counts or [0] * self.size)[self.rank],))
@@ -1141,27 +1260,32 @@ class Communicator:
         sends = self._layout("alltoallw", "send_", send_counts, send_displacements)
         in_place = src is IN_PLACE or (src is not None and src is dst)
         target = writable("alltoallw", "dst", dst)
-        source = IN_PLACE if in_place else readable("alltoallw", "src", src).reshape(-1).view(np.uint8)
+        source = IN_PLACE if in_place else _as_bytes("src", readable("alltoallw", "src", src))
+        sends, send_datatypes = (_NO_LAYOUT, None) if in_place else self._typed("send", sends, send_dtypes)
+        receives, recv_datatypes = self._typed("recv", receives, recv_dtypes)
         call = self._call(
             Collective.ALLTOALLV,
-            _Buffers("alltoallw", source, target.reshape(-1).view(np.uint8)),
+            _Buffers("alltoallw", source, _as_bytes("dst", target)),
             0,
             options,
-            sends=_NO_LAYOUT if in_place else sends,
+            sends=sends,
             receives=receives,
-            datatypes=(
-                None if in_place else self._datatypes("send_dtypes", send_dtypes),
-                self._datatypes("recv_dtypes", recv_dtypes),
-            ),
+            datatypes=(send_datatypes, recv_datatypes),
         )
         return call._replace(dst=target)
 
-    def _datatypes(self, name: str, given: Any) -> list[int]:
+    def _typed(self, side: str, layout: _Layout, given: Any) -> tuple[_Layout, list[int]]:
+        """One side of an alltoallw: what has no datatype is counted in bytes."""
+        name = f"{side}_dtypes"
         try:
             dtypes = [np.dtype(dtype) for dtype in given]
         except TypeError as failure:
             raise InvalidDatatypeError(f"alltoallw: {name} is {given!r}; pass a dtype for each rank") from failure
-        return [int(datatype_of("alltoallw", f"{name}[{i}]", np.empty(0, dtype))) for i, dtype in enumerate(dtypes)]
+        elements = [elements_of("alltoallw", f"{name}[{i}]", dtype, computes=False) for i, dtype in enumerate(dtypes)]
+        counts = layout.counts
+        if counts is not None and len(counts) == len(elements):
+            counts = [count * max(1, element.own_bytes) for count, element in zip(counts, elements, strict=True)]
+        return layout._replace(counts=counts), [int(element.datatype) for element in elements]
 
     def _edges(self, operation: str, graph: Any) -> tuple[int, int]:
         """The numbers of sources and destinations."""
@@ -1234,6 +1358,7 @@ class Communicator:
             )
         loaded = program if isinstance(program, Program) else Program.load(program)
         buffers = _Buffers("program", src, dst)
+        buffers.own_bytes = 0  # a program has no elements, but bytes
         return self._call(Collective.PROGRAM, buffers, 0, options, program=loaded)
 
     def _call(
@@ -1287,6 +1412,7 @@ class Communicator:
             None if graph is None else graph._core,
             *datatypes,
             _wire_datatype(operation, options.get("wire_datatype")),
+            buffers.own_bytes,
             self._starts(operation, options.get("start", True)),
         )
 
@@ -1296,9 +1422,13 @@ class Communicator:
             raise InvalidArgumentError(f"{operation}: start is {given!r}; allowed are True and False")
         return given
 
-    def _run(self, call: _Call) -> Array | None:
+    @staticmethod
+    def _blocks_here(call: _Call) -> None:
         if not call.starts:
             raise InvalidArgumentError("start=False was given for a call that blocks; use its _async form")
+
+    def _run(self, call: _Call) -> Array | None:
+        self._blocks_here(call)
         self._core.run(*call[:-1])
         return call.dst
 
@@ -1339,4 +1469,5 @@ class _Call(NamedTuple):
     send_datatypes: list[int] | None
     recv_datatypes: list[int] | None
     wire_datatype: int
+    own_bytes: int
     starts: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from ._spec import ErrorCode
 
 
@@ -162,6 +164,21 @@ class DeviceLostError(UnisonoError, ConnectionError):
 _CLASSES: dict[int, type[UnisonoError]] = {kind.code: kind for kind in UnisonoError.__subclasses__()}
 
 
+#: What functions of operators have raised lately, with the words for it that the errors of their calls contain.
+_raised: deque[tuple[str, BaseException]] = deque(maxlen=4)
+
+
+def operator_raised(words: str, raised: BaseException) -> None:
+    """Notes an exception of an operator's function, for the error of the call that it fails."""
+    _raised.append((words, raised))
+
+
 def error_for(code: int, text: str) -> UnisonoError:
-    """The exception of an error code."""
-    return _CLASSES.get(code, InternalError)(text)
+    """The exception of an error code. That of a failed operator has what its function raised as its cause."""
+    error = _CLASSES.get(code, InternalError)(text)
+    if code == ErrorCode.INVALID_OP:
+        for words, raised in reversed(_raised):
+            if words in text:
+                error.__cause__ = raised
+                break
+    return error

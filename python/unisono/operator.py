@@ -10,7 +10,9 @@ import numpy as np
 from . import _core
 from ._arrays import Array, dtype_for
 from ._spec import Datatype, Func
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, operator_raised
+
+_LONGEST = 160  # bytes of what an exception says that travel to the other ranks
 
 
 class Operator:
@@ -24,24 +26,29 @@ class Operator:
     It must be associative and give the same bits for the same operands on every rank. It runs inside calls, on any
     thread that makes progress, and must not call Unisono. If it does not commute (`commutative=False`), ranks are
     folded in order. Ranks agree on an operator by its name, which is unique in a process; a process has at most eight
-    operators that commute and eight that do not. If the function raises, the call fails with InvalidOpError and the
-    exception goes to `sys.unraisablehook`.
+    operators that commute and eight that do not. If the function raises, the call fails with InvalidOpError, of which
+    the exception is the cause (`__cause__`); the other ranks get RevokedError, which says whose function raised what.
     """
 
     def __init__(self, name: str, function: Callable[[Array, Array], Any], *, commutative: bool = True) -> None:
         if not callable(function):
             raise InvalidArgumentError(f"Operator: function is {function!r}; pass a function of two arrays")
 
-        def apply(a: memoryview, b: memoryview, out: memoryview, datatype: int) -> None:
+        def apply(a: memoryview, b: memoryview, out: memoryview, datatype: int) -> str | None:
             dtype = dtype_for(Datatype(datatype))
-            target = np.frombuffer(out, dtype)
-            result = np.asarray(function(np.frombuffer(a, dtype), np.frombuffer(b, dtype)))
-            if result.shape != target.shape or not np.can_cast(result.dtype, dtype, "same_kind"):
-                raise ValueError(
-                    f"op {name!r} gave {result.dtype} of shape {result.shape} for two arrays of {dtype}, "
-                    f"shape {target.shape}"
-                )
-            target[...] = result
+            shape = (len(out) // dtype.itemsize,)
+            try:
+                # Copies, for an exception keeps what its function had, and the memory lives no longer than this call.
+                result = np.asarray(function(np.frombuffer(a, dtype).copy(), np.frombuffer(b, dtype).copy()))
+                if result.shape != shape or not np.can_cast(result.dtype, dtype, "same_kind"):
+                    raise ValueError(
+                        f"op {name!r} gave {result.dtype} of shape {result.shape} for two arrays of {dtype}, "
+                        f"shape {shape}"
+                    )
+                np.frombuffer(out, dtype)[...] = result
+            except BaseException as raised:
+                return _failure(raised)
+            return None
 
         self.name = name
         self.commutative = commutative
@@ -62,3 +69,11 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"unisono.Operator({self.name!r}, commutative={self.commutative})"
+
+
+def _failure(raised: BaseException) -> str:
+    """Says what a function raised, and keeps that for the error of the call."""
+    words = " ".join(f"{type(raised).__name__}: {raised}".removesuffix(": ").split())
+    words = words.encode(errors="replace")[:_LONGEST].decode(errors="ignore")
+    operator_raised(words, raised.with_traceback(raised.__traceback__ and raised.__traceback__.tb_next))
+    return words

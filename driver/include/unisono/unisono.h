@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 2
+#define UNISONO_ABI_MINOR 3
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -165,7 +165,11 @@ typedef struct {
  * on copies that are rounded as it begins and widened as it succeeds, so all ranks get equal results, and op works on
  * elements of that datatype. send, recv and all collectives but barrier, programs and exchanges along graphs or with
  * recv_datatypes can be. What must agree among ranks is what travels: a rank may hold fp16 itself
- * (docs/compressed.md). */
+ * (docs/compressed.md).
+ *
+ * With element_bytes a call of UNISONO_BYTE moves elements of the user's own, such as structures, of that many bytes:
+ * all counts and displacements are of these. Calls that compute (combine and the reductions) have no such elements, nor
+ * have programs. Ranks agree on bytes: 2 elements of 4 bytes on one are 1 element of 8 bytes on another. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -193,6 +197,7 @@ typedef struct {
   const unisono_datatype* send_datatypes; /* alltoallv: a datatype for each peer ("alltoallw"); see below */
   const unisono_datatype* recv_datatypes;
   unisono_datatype wire_datatype; /* 0: the datatype's own; see below */
+  uint64_t element_bytes;         /* with UNISONO_BYTE: bytes of an element of the user's own; 0: one. See below */
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);
@@ -245,6 +250,7 @@ typedef struct {
   uint32_t eager_limit;   /* bytes of the largest eager message; the least of all members, and of their contexts */
   double timeout_seconds; /* default deadline of a call; the least of all members that wish one */
   int without_lanes;      /* 1: as in unisono_settings, for this communicator; one member decides for all */
+  const char* name;       /* as of unisono_communicator_set_name, on this rank; null: none */
 } unisono_communicator_settings;
 
 /* As unisono_split, with settings, which may be null. */
@@ -272,6 +278,12 @@ UNISONO_API unisono_result unisono_communicator_free(unisono_communicator* commu
 UNISONO_API unisono_result unisono_communicator_rank(const unisono_communicator* communicator, uint32_t* rank);
 UNISONO_API unisono_result unisono_communicator_size(const unisono_communicator* communicator, uint32_t* size);
 UNISONO_API unisono_result unisono_communicator_set_timeout(unisono_communicator* communicator, double seconds);
+/* What people call the communicator: errors, unisono_dump and unisono_communicator_name tell it beside the number. Of 1
+ * to 32 printable ASCII characters without quotation marks; null or "" takes it away. Each rank names for itself, and
+ * nothing is made of it but words. Not collective. *name is "" where there is none, and valid until the thread's next
+ * call of the function. */
+UNISONO_API unisono_result unisono_communicator_set_name(unisono_communicator* communicator, const char* name);
+UNISONO_API unisono_result unisono_communicator_name(const unisono_communicator* communicator, const char** name);
 /* Fails the communicator on all reachable members: calls in flight and later ones return revoked. Not
  * collective. */
 UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason);
@@ -373,6 +385,9 @@ UNISONO_API unisono_result unisono_op_create(const char* name, unisono_op_functi
                                              int commutative, unisono_op* op);
 /* No call may be using it, or be started with it afterwards. */
 UNISONO_API unisono_result unisono_op_free(unisono_op op);
+/* For the function of an op, which ends with `return unisono_op_failed(why)`: why it fails. The error of the call says
+ * so on all ranks, with the rank whose function it was. Of a long text the begin is kept. Returns 1. */
+UNISONO_API int unisono_op_failed(const char* why);
 
 /* Starts a call. All arguments are checked before anything is sent. */
 UNISONO_API unisono_result unisono_start(unisono_communicator* communicator, const unisono_call* call,
@@ -389,6 +404,14 @@ UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double
 UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context);
 /* unisono_start, unisono_wait and unisono_request_free in one. */
 UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call);
+/* A send and a receive at once, as two calls that wait for neither one another nor an order: ranks that exchange, or
+ * shift data around a circle, cannot block one another. `send` is a call of UNISONO_SEND and `recv` one of
+ * UNISONO_RECV, with peers, tags, lengths, datatypes and deadlines of their own; their buffers must not overlap. Both
+ * are checked before anything is sent. Returns when both have ended, with the result of the first that failed; the
+ * receive is looked at first. *received, which may be null, is the number of elements that came. Can be given up as
+ * unisono_run can. */
+UNISONO_API unisono_result unisono_sendrecv(unisono_communicator* communicator, const unisono_call* send,
+                                            const unisono_call* recv, int64_t* received);
 /* Several requests of one context at once. Null entries are passed over, so that what is done with can be set to null;
  * calls that have ended already count. They wait up to `seconds` (0: only look; UNISONO_NO_LIMIT: the calls' own
  * deadlines bound it) and make progress on all. A call that failed hides no other one: the function returns the

@@ -443,6 +443,7 @@ struct CommunicatorSettings {
   std::uint32_t eager_limit = 0;  ///< bytes of the largest eager message; the least of all members
   double timeout_seconds = 0;     ///< default deadline of a call; the least of all members
   bool lanes = true;              ///< false, on one member: no use of shared memory but for messages
+  std::string name = {};          ///< as of Communicator::set_name, on this rank
 };
 
 /// What a collective call ran with.
@@ -491,6 +492,14 @@ class Communicator {
     std::uint32_t value = 0;
     detail::check(unisono_communicator_size(handle_.get(), &value));
     return value;
+  }
+  /// What people call the communicator, which errors and dumps say beside its number; see
+  /// unisono_communicator_set_name. Empty: nothing.
+  void set_name(const std::string& name) { detail::check(unisono_communicator_set_name(handle_.get(), name.c_str())); }
+  std::string name() const {
+    const char* name = nullptr;
+    detail::check(unisono_communicator_name(handle_.get(), &name));
+    return name;
   }
   /// Default deadline of operations, in seconds.
   void set_timeout(double seconds) { detail::check(unisono_communicator_set_timeout(handle_.get(), seconds)); }
@@ -650,6 +659,27 @@ class Communicator {
     Prepared call(UNISONO_RECV, options);
     call.dst(dst).root(peer).tag(tag).count(length(dst));
     return start(call);
+  }
+
+  /// Sends all of src to `to`, and receives at most dst's length from `source`, at once: ranks that exchange, or shift
+  /// data around a circle, cannot block one another. The element types may differ, and the buffers must not overlap.
+  /// Returns the number of elements that came.
+  template <Source S, Destination D>
+  std::int64_t sendrecv(const S& src, std::uint32_t to, D&& dst, std::uint32_t source, std::int64_t tag = 0,
+                        const Options& options = {}) const {
+    return sendrecv(src, to, tag, dst, source, tag, options);
+  }
+  /// The same with a tag for each direction.
+  template <Source S, Destination D>
+  std::int64_t sendrecv(const S& src, std::uint32_t to, std::int64_t send_tag, D&& dst, std::uint32_t source,
+                        std::int64_t recv_tag, const Options& options = {}) const {
+    Prepared send(UNISONO_SEND, options);
+    send.src(src).root(to).tag(send_tag).count(length(src));
+    Prepared recv(UNISONO_RECV, options);
+    recv.dst(dst).root(source).tag(recv_tag).count(length(dst));
+    std::int64_t received = 0;
+    detail::check(unisono_sendrecv(handle_.get(), send.get(), recv.get(), &received));
+    return received;
   }
 
   /// Writes src into the window of `peer`, `offset` bytes from its begin.
@@ -1098,8 +1128,12 @@ class Communicator {
 
  private:
   static unisono_communicator_settings plain(const CommunicatorSettings& settings) {
-    return {sizeof(unisono_communicator_settings), settings.group_size, settings.eager_limit, settings.timeout_seconds,
-            settings.lanes ? 0 : 1};
+    return {sizeof(unisono_communicator_settings),
+            settings.group_size,
+            settings.eager_limit,
+            settings.timeout_seconds,
+            settings.lanes ? 0 : 1,
+            settings.name.c_str()};
   }
 
   /// A call under construction, with the memory its pointers refer to.

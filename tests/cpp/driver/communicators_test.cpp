@@ -68,6 +68,31 @@ TEST(Dup, HasTheSameRanksAndCallsOfItsOwn) {
   });
 }
 
+TEST(Names, AreToldBesideTheNumber) {
+  on_ranks(2, [](Communicator world) {
+    EXPECT_EQ(world.name(), "");
+    world.set_name("everybody");
+    const Communicator twin = world.dup({.name = "the twin"});
+    const std::string title = "communicator " + std::to_string(twin.state().number) + " \"the twin\"";
+    EXPECT_EQ(twin.name(), "the twin");
+    EXPECT_EQ(world.name(), "everybody");
+    std::vector<std::int64_t> data(1);
+    if (world.rank() == 0) {
+      EXPECT_THAT(error_of([&] { twin.recv(data, 1, 0, {.timeout_seconds = 0.05}); }, ErrorCode::kTimeout),
+                  HasSubstr("recv (" + title + ", rank 0"));
+    }
+    world.barrier();
+    // What is told of it later, in other ways.
+    EXPECT_THAT(error_of([&] { twin.recv(data, 1 - world.rank()); }, ErrorCode::kRevoked), HasSubstr(title));
+    EXPECT_THROW(world.set_name(std::string(33, 'n')), Error);
+    EXPECT_THROW(world.set_name("a\tb"), Error);
+    EXPECT_THROW(static_cast<void>(world.dup({.name = "\"quoted\""})), Error);
+    world.set_name("");
+    EXPECT_EQ(world.name(), "");
+    world.barrier();
+  });
+}
+
 TEST(Subset, IsInTheOrderOfTheList) {
   on_ranks(4, [](const Communicator& world) {
     const std::uint32_t r = world.rank();

@@ -83,6 +83,26 @@ TEST(UserOps, AFailureFailsTheCallAndNamesTheOperator) {
   });
 }
 
+TEST(UserOps, AFunctionCanSayWhyItFails) {
+  const UserOp op("explains", [](const void*, const void*, void*, std::uint64_t, int, void*) {
+    return unisono_op_failed("no such\nsum, in words that end here");
+  });
+  const UserOp wordy("wordy", [](const void*, const void*, void*, std::uint64_t, int, void*) {
+    return unisono_op_failed((std::string(199, 'x') + "\xc3\xa4 and more").c_str());
+  });
+  run([&](std::uint32_t rank, unisono_communicator* world) {
+    std::vector<double> src(10, rank);
+    std::vector<double> dst(10);
+    unisono_call call = allreduce(src, dst, static_cast<int>(Op(wordy)));
+    call.collective = UNISONO_COMBINE;
+    EXPECT_NE(unisono_run(world, &call), 0);
+    EXPECT_THAT(unisono_last_error(), testing::EndsWith(": " + std::string(199, 'x') + " ..."));
+    call = allreduce(src, dst, static_cast<int>(Op(op)));
+    EXPECT_NE(unisono_run(world, &call), 0);
+    EXPECT_THAT(unisono_last_error(), testing::HasSubstr("\"explains\" failed: no such sum, in words that end here"));
+  });
+}
+
 TEST(UserOps, ArgumentsAreChecked) {
   unisono_op op = 0;
   EXPECT_NE(unisono_op_create(nullptr, &last, nullptr, 1, &op), 0);

@@ -110,6 +110,50 @@ TEST_P(Flight, FindsCirclesAndCallsThatDiffer) {
   });
 }
 
+TEST_P(Flight, ACircleSaysInWhichCommunicatorEachRankSits) {
+  std::atomic<int> seen{0};
+  run_ranks(3, settings(), [&](Rank& self) {
+    const std::vector<std::uint32_t> pair{2, 1};  // in another order
+    if (self.rank != 0) {
+      self.engine.create_communicator(5, 0, pair, self.agreed);
+      self.engine.name_communicator(5, "the pair");
+    }
+    // Rank 0 waits for rank 1, which waits for rank 2 in the pair, where that is rank 0, and that for rank 0.
+    std::vector<std::int32_t> data(4);
+    CallRequest r = request<std::int32_t>(Collective::kRecv, 4, self.rank == 0 ? 1 : 0, Func::kNone);
+    if (self.rank == 1) r.communicator = 5;
+    r.tag = self.rank;
+    r.dst = bind(data);
+    const CallId id = self.engine.submit(r);
+    const auto end = std::chrono::steady_clock::now() + seconds(10);
+    std::string text;
+    while (!has(text, "circle") && std::chrono::steady_clock::now() < end) {
+      self.engine.wait(id, milliseconds(5));
+      text = flight_report(self.poe, ReportDetail::kNow);
+    }
+    ++seen;
+    while (seen < 3 && std::chrono::steady_clock::now() < end) self.engine.wait(id, milliseconds(5));
+    for (const char* part :
+         {"communicator 5 \"the pair\", 2 ranks", "a circle, in which nobody can go on\n", "rank 0: endpoint 0 (pid ",
+          "sits in recv from rank 1 (tag 0) of communicator 0, as rank 0 of it",
+          "sits in recv from rank 0 (tag 1) of communicator 5 \"the pair\", as rank 1 of it",
+          "sits in recv from rank 0 (tag 2) of communicator 0, as rank 2 of it"}) {
+      EXPECT_TRUE(has(text, part)) << part << " is not in\n" << text;
+    }
+    std::vector<std::int32_t> given(4, static_cast<std::int32_t>(self.rank));
+    CallRequest s = request<std::int32_t>(Collective::kSend, 4, self.rank == 0 ? 2 : 0, Func::kNone);
+    if (self.rank == 2) {
+      s.communicator = 5;
+      s.call.root = 1;
+    }
+    s.tag = (self.rank + 2) % 3;
+    s.src = bind(given);
+    self.run(s);
+    self.finish(id);
+    EXPECT_EQ(data[0], static_cast<std::int32_t>((self.rank + 1) % 3));
+  });
+}
+
 TEST_P(Flight, ATimeoutTellsWhatTheMissingDoInstead) {
   run_ranks(3, settings(), [&](Rank& self) {
     std::vector<std::uint32_t> pair{0, 1};

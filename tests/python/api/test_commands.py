@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import unisono
-from unisono import _core
+from unisono import ErrorCode, _core
 from unisono.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,6 +28,15 @@ def test_algorithms_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_algorithms_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["algorithms", "alreduce"]) == 2
     assert "there are" in capsys.readouterr().err
+
+
+def test_errors_end_with_what_the_message_does_not_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "allreduce/ring:3", "--ranks", "4"]) == 2
+    assert capsys.readouterr().err == (
+        'invalid_argument: allreduce: the algorithm "ring" has no radix; ":3" was given behind its name\n'
+    )
+    for code in ErrorCode:
+        assert "The message" not in code.advice
 
 
 def test_check_proves(capsys: pytest.CaptureFixture[str]) -> None:

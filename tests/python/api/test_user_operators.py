@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import traceback
+from collections.abc import Callable, Iterator
 
 import ml_dtypes
 import numpy as np
@@ -131,17 +133,103 @@ def test_ranks_agree_on_the_name(composition: Operator, largest: Operator) -> No
         ThreadJob(2, timeout=10).run(member)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_function_that_raises_fails_the_call() -> None:
+#: How a call that a function fails is made, and waited for.
+FORMS = {
+    "blocking": lambda comm, op: comm.allreduce(np.arange(4) + comm.rank, op=op),
+    "in messages": lambda comm, op: comm.allreduce(np.arange(90_000) + comm.rank, op=op, algorithm="reduce_bcast"),
+    "in flight": lambda comm, op: comm.allreduce_async(np.arange(4) + comm.rank, op=op).wait(),
+    "several": lambda comm, op: unisono.wait_all([comm.allreduce_async(np.arange(4) + comm.rank, op=op)]),
+    "here": lambda comm, op: comm.combine(np.arange(4), np.arange(4) + comm.rank, op=op),
+}
+
+
+@pytest.mark.parametrize("call", FORMS.values(), ids=FORMS.keys())
+@pytest.mark.parametrize("lanes", [True, False])
+def test_what_a_function_raises_reaches_its_user(call: Callable[[Communicator, Operator], object], lanes: bool) -> None:
     def broken(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        raise ArithmeticError("no such sum")
+        raise ArithmeticError(f"no such sum,\nof {a[0]} and {b[0]}")
+
+    op = Operator("broken", broken)
+    outcomes: list[unisono.UnisonoError | None] = [None] * 3
+
+    def member(comm: Communicator) -> None:
+        try:
+            call(comm, op)
+        except unisono.UnisonoError as error:
+            outcomes[comm.rank] = error
+
+    try:
+        ThreadJob(3, timeout=10, lanes=lanes).run(member)
+    finally:
+        op.free()
+    failed = [error for error in outcomes if isinstance(error, unisono.InvalidOpError)]
+    told = [error for error in outcomes if isinstance(error, unisono.RevokedError)]
+    assert failed
+    assert len(failed) + len(told) == 3
+    for error in failed:
+        assert 'op "broken" failed: ArithmeticError: no such sum, of ' in str(error)
+        assert isinstance(error.__cause__, ArithmeticError)
+        assert str(error.__cause__).startswith("no such sum,\nof ")
+        frames = traceback.extract_tb(error.__cause__.__traceback__)
+        assert [frame.name for frame in frames] == ["broken"]
+    for error in told:
+        assert re.search(r"rank \d", str(error)), error
+        assert 'op "broken" failed: ArithmeticError: no such sum, of ' in str(error)
+
+
+def test_a_rank_alone_that_fails_is_named_to_the_others() -> None:
+    def member(comm: Communicator) -> str:
+        try:
+            comm.reduce(np.arange(4) + comm.rank, op=op, root=2, algorithm="linear")
+            comm.barrier()
+        except unisono.UnisonoError as error:
+            return f"{type(error).__name__}: {error}"
+        return "nothing"
+
+    def raises(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        raise KeyError("only here")
+
+    op = Operator("raises", raises)
+    try:
+        texts = ThreadJob(3, timeout=10).run(member)
+    finally:
+        op.free()
+    assert texts[2].startswith("InvalidOpError")
+    for text in texts[:2]:
+        assert text.startswith("RevokedError")
+        assert "rank 2" in text
+        assert "KeyError: 'only here'" in text
+
+
+@pytest.mark.parametrize("raised", [ValueError(), ValueError("ä" * 500), ValueError("\udc80 half a pair")], ids=ascii)
+def test_any_words_will_do(raised: Exception) -> None:
+    def broken(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        raise raised
 
     op = Operator("broken", broken)
     try:
-        with pytest.raises(unisono.UnisonoError, match='op "broken" failed'):
-            ThreadJob(2, timeout=10).run(lambda comm: comm.allreduce(np.arange(4), op=op))
+        with pytest.raises(unisono.InvalidOpError, match='op "broken" failed: ValueError') as failure:
+            ThreadJob(1).run(lambda comm: comm.combine(np.arange(4), np.arange(4), op=op))
+        assert failure.value.__cause__ is raised
+        assert len(str(failure.value)) < 400
     finally:
         op.free()
+
+
+def test_what_a_function_kept_can_be_looked_at_later() -> None:
+    def broken(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        raise LookupError(a, b)
+
+    op = Operator("broken", broken)
+    try:
+        with pytest.raises(unisono.InvalidOpError) as failure:
+            ThreadJob(1).run(lambda comm: comm.combine(np.arange(300), np.arange(300) + 5, op=op))
+    finally:
+        op.free()
+    assert failure.value.__cause__ is not None
+    a, b = failure.value.__cause__.args
+    np.testing.assert_array_equal(a, np.arange(300))
+    np.testing.assert_array_equal(b, np.arange(300) + 5)
 
 
 def test_a_function_must_not_call_unisono() -> None:

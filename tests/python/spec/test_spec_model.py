@@ -102,9 +102,9 @@ CONTRADICTIONS = {
     "two registers of one name": ("exchange.yaml", "name: error_call", "name: error", "error appears twice"),
     "an error without advice": (
         "errors.yaml",
-        'advice: "Use a live communicator."',
-        'advice: ""',
-        "does not say what to do",
+        ', advice: "Use a live communicator."',
+        "",
+        "freed_communicator has no advice",
     ),
     "two errors of one code": ("errors.yaml", "timeout: {value: 14", "timeout: {value: 15", "both have value 15"),
     "a limit beyond 64 bits": (
