@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from .. import _core
 from ..errors import InvalidArgumentError
 from ..machine.jobs import chosen, counters
+from .counters import counter_table
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,7 +42,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     reset.set_defaults(execute=_reset)
     for parser in (count, configure, reset):
-        parser.add_argument("pid", type=int, nargs="?", help="a process of the job; not needed if there is one job")
+        parser.add_argument(
+            "pid",
+            type=int,
+            nargs="?",
+            metavar="JOB|PID",
+            help="the job's number, as `unisono ps` has it, or a process of it; not needed if there is one job",
+        )
 
 
 def _counters(options: argparse.Namespace) -> int:
@@ -54,15 +57,11 @@ def _counters(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(jobs, indent=2))
         return 0
-    console = Console(highlight=False)
     for values in jobs:
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
-        table.add_column("counter")
-        for rank in range(len(next(iter(values.values()), []))):
-            table.add_column(f"rank {rank}", justify="right")
-        for name, of_ranks in values.items():
-            table.add_row(name, *("-" if value is None else f"{value:,}" for value in of_ranks))
-        console.print(table)
+        ranks = range(len(next(iter(values.values()), [])))
+        print(
+            counter_table([{name: of_ranks[rank] for name, of_ranks in values.items()} for rank in ranks], zeros=True)
+        )
     return 0
 
 
