@@ -76,7 +76,8 @@ class Launcher:
         self._output = Output(self._told, self._lost)
         self._memory = JobMemory() if counters else None
         self._news: int | None = None  #: a pipe to the loop, for the threads of the output
-        self._fault: tuple[int, OSError] | None = None  #: why standard output takes nothing more
+        self._fault: OSError | None = None  #: why standard output takes nothing more
+        self._ended_by_fault = False
         self._abandoned = False  #: nobody waits for the output any more
         self._first_failure: Rank | None = None
         self._kill_at: float | None = None
@@ -223,7 +224,7 @@ class Launcher:
     def _lost(self, target: int, failure: OSError) -> None:
         """A stream of ours takes nothing more; from the threads of the output."""
         if target == 1:
-            self._fault = (target, failure)
+            self._fault = failure
             self._told()
 
     def _hear(self, news: int) -> None:
@@ -231,11 +232,15 @@ class Launcher:
             os.read(news, 512)
         if self._fault is not None and self._kill_at is None and not all(rank.ended for rank in self._ranks):
             # As a signal would end who writes into a pipe that nobody reads.
+            self._ended_by_fault = True
             self._end()
 
     def _await_output(self) -> None:
-        """Until all that the ranks have written is where it belongs; a signal ends the wait."""
-        while not self._output.ended() and not self._abandoned:
+        """Until all that the ranks have written is where it belongs. A signal ends the wait; if it was one that has
+        ended the job, nobody who does not read is waited for either.
+        """
+        limit = None if self._received is None else time.monotonic() + GRACE
+        while not self._output.ended() and not self._abandoned and (limit is None or time.monotonic() < limit):
             for key, _ in self._selector.select(0.1):
                 action: Callable[[], None] = key.data
                 action()
@@ -366,13 +371,13 @@ class Launcher:
             self._output.say(self._memory.table())
         if self._cluster is not None and self._cluster.fault is not None:
             self._say(self._cluster.fault)
-        if self._fault is not None:
-            _, failure = self._fault
-            if failure.errno == errno.EPIPE:
-                return READER_GONE
-            self._say(f"standard output cannot be written: {failure.strerror}; all ranks were ended")
-            return 1
         failed = self._first_failure
+        if self._fault is not None and self._fault.errno != errno.EPIPE:
+            self._say(f"standard output cannot be written: {self._fault.strerror}")
+            if self._ended_by_fault:
+                return 1
+        elif self._fault is not None and (self._ended_by_fault or failed is None):
+            return READER_GONE
         killed = f"; {self._killed} had to be killed {GRACE:g} s later" if self._killed else ""
         if self._timed_out:
             self._say(f"the job has not ended within {self._timeout:g} s; all ranks were ended{killed}")

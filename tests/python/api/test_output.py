@@ -368,6 +368,29 @@ def test_a_reader_that_goes_ends_the_job(script) -> None:
     assert done.stderr == ""
 
 
+def test_a_reader_that_does_not_read_holds_up_no_deadline(script) -> None:
+    program = script("while True: print('line', rank)\n")
+    with subprocess.Popen(
+        [*RUN, "-n", "2", "--timeout", "2", str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=ENVIRONMENT,
+    ) as job:  # fmt: skip
+        assert job.stdout is not None
+        assert job.stderr is not None
+        children = Path(f"/proc/{job.pid}/task/{job.pid}/children")
+        deadline = time.monotonic() + 30
+        while len(children.read_text().split()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        while children.read_text().split() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert children.read_text() == ""
+        # All that has been written comes when it is read, and then the launcher ends.
+        lines = job.stdout.read().splitlines()
+        assert set(lines[:-2]) <= {"line 0", "line 1"}
+        assert len(lines) > 1000
+        assert "has not ended within 2 s" in job.stderr.read()
+    assert job.returncode == 124
+
+
 def test_a_full_disk_is_named(script) -> None:
     program = script("while True: print('line', rank)\n")
     done = shell(f"$RUN -n 2 {program} >/dev/full")
