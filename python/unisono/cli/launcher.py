@@ -31,7 +31,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signa
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PR_SET_PDEATHSIG = 1
 DESCRIPTORS = 3  # for each rank: its two streams, and its process
-DESCRIPTORS_BESIDES = 64
+DESCRIPTORS_BESIDES = 32
 
 
 class LauncherError(Exception):
@@ -75,7 +75,7 @@ class Launcher:
         self._selector = selectors.DefaultSelector()
         self._output = Output(self._told, self._lost)
         self._memory = JobMemory() if counters else None
-        self._news: int | None = None  #: a pipe to the loop, for the threads of the output
+        self._wake: int | None = None  #: a pipe to the loop, for signals and for the threads of the output
         self._fault: OSError | None = None  #: why standard output takes nothing more
         self._ended_by_fault = False
         self._abandoned = False  #: nobody waits for the output any more
@@ -88,20 +88,28 @@ class Launcher:
     def run(self) -> int:
         """Runs the job and returns its exit status."""
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        news_read, self._news = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake = wake_write
         before = signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         # A pidfd tells which rank ended first. SIGCHLD does for ranks without.
         handled = (*FORWARDED, signal.SIGTSTP, signal.SIGCHLD)
         handlers = {number: signal.signal(number, lambda *_: None) for number in handled}
         try:
             self._selector.register(wake_read, selectors.EVENT_READ, lambda: self._signals(wake_read))
-            self._selector.register(news_read, selectors.EVENT_READ, lambda: self._hear(news_read))
             if self._memory is not None:
                 self._selector.register(self._memory, selectors.EVENT_READ, self._memory.take)
             deadline = None if self._timeout is None else time.monotonic() + self._timeout
             try:
-                self._start()
-                self._output.start()
+                try:
+                    self._start()
+                    self._output.start()
+                except OSError as failure:
+                    if failure.errno != errno.EMFILE:
+                        raise
+                    needed = DESCRIPTORS * self._size + DESCRIPTORS_BESIDES
+                    raise LauncherError(
+                        f"the launcher of {self._size} ranks needs some {needed} open files, and "
+                        f"{resource.getrlimit(resource.RLIMIT_NOFILE)[1]} are allowed; raise the limit (ulimit -n)"
+                    ) from failure
                 self._loop(deadline)
             finally:
                 self._sweep()
@@ -116,9 +124,9 @@ class Launcher:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(before)
-            news_write, self._news = self._news, None
-            for descriptor in (wake_read, wake_write, news_read, news_write):
-                os.close(descriptor)
+            self._wake = None
+            os.close(wake_read)
+            os.close(wake_write)
 
     def _start(self) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -182,16 +190,15 @@ class Launcher:
             self._selector.register(0, selectors.EVENT_READ, self._input)
 
     def _make_room(self) -> tuple[int, int]:
-        """As many open files as a large job takes; returns the limits as they were, which are the ranks'."""
+        """As many open files as a large job takes, if they may be had; returns the limits as they were, which are the
+        ranks'.
+        """
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         needed = DESCRIPTORS * self._size + DESCRIPTORS_BESIDES
         soft, hard = limits
         if soft != resource.RLIM_INFINITY and soft < needed:
-            if hard != resource.RLIM_INFINITY and hard < needed:
-                raise LauncherError(
-                    f"{self._size} ranks need {needed} open files, and {hard} are allowed; raise the limit (ulimit -n)"
-                )
-            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+            allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
         return limits
 
     def _label(self, rank: int, colour: int | None) -> bytes:
@@ -217,9 +224,9 @@ class Launcher:
 
     def _told(self) -> None:
         """Wakes the loop; from the threads of the output."""
-        if self._news is not None:
+        if self._wake is not None:
             with contextlib.suppress(BlockingIOError):
-                os.write(self._news, b"n")
+                os.write(self._wake, b"\0")  # no signal has this number
 
     def _lost(self, target: int, failure: OSError) -> None:
         """A stream of ours takes nothing more; from the threads of the output."""
@@ -227,9 +234,8 @@ class Launcher:
             self._fault = failure
             self._told()
 
-    def _hear(self, news: int) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.read(news, 512)
+    def _look_at_output(self) -> None:
+        """Ends the job if nobody takes its output."""
         if self._fault is not None and self._kill_at is None and not all(rank.ended for rank in self._ranks):
             # As a signal would end who writes into a pipe that nobody reads.
             self._ended_by_fault = True
@@ -351,6 +357,7 @@ class Launcher:
                     self._received = number
                 if number in ENDING or again:
                     self._kill_at = self._kill_at or time.monotonic() + GRACE
+        self._look_at_output()
         # After the signals that came with it: a rank that one of them ended has not failed by itself.
         if ended:
             self._reap()

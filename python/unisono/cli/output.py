@@ -19,7 +19,7 @@ from .tracebacks import MOST, START, grouped, heading, spans
 PIECE = 1 << 16  # bytes that are read at once from one rank, so that none starves the others
 LONGEST = 1 << 18  # bytes of a line that are kept until its end comes; a longer one goes out in pieces
 PATIENCE = 1.0  # seconds that lines of others wait for the end of one that stands there unfinished
-STALL = 0.5  # seconds of a write that nobody reads; they do not count as waiting for the end of a line
+STALL = 0.5  # seconds of a write after which nobody seems to read, which is not the fault of who writes the line
 PROMPT = 0.2  # seconds after which what rank 0 has begun to write, and somebody may have to answer, is shown
 SILENT = 0.3  # seconds without a further line after which a traceback is complete
 TOGETHER = 0.5  # seconds that a complete one waits for equal ones of other ranks
@@ -63,6 +63,7 @@ class Place(threading.Thread):
         self._streams: list[Stream] = []
         self._waiting: list[Stream] = []  #: have lines to pass on, but another one's stands there unfinished
         self._waiting_since = 0.0
+        self._stalled = False  #: since then; once, this does not count
         self._inside: Stream | None = None  #: whose line stands there unfinished
         self._at_begin = True
         self._last: int | None = None  #: what was written to last
@@ -185,7 +186,9 @@ class Place(threading.Thread):
         owner = self._inside
         if owner is not None and owner is not stream and not owner.ended:
             if stream not in self._waiting:
-                self._waiting_since = self._waiting_since if self._waiting else now
+                if not self._waiting:
+                    self._waiting_since = now
+                    self._stalled = False
                 self._waiting.append(stream)
             return
         self._put(stream, end)
@@ -325,7 +328,8 @@ class Place(threading.Thread):
         self._at_begin = data.endswith(b"\n")
         self._last = target
         elapsed = time.monotonic() - begin
-        if elapsed > STALL:
+        if elapsed > STALL and not self._stalled:
+            self._stalled = True
             self._waiting_since += elapsed
         if self._closing is not None:
             self._closing += elapsed

@@ -161,7 +161,8 @@ def test_the_limit_of_open_files(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "unisono run: 40 ranks need 184 open files, and 100 are allowed; raise the limit (ulimit -n)\n"
+        "unisono run: the launcher of 40 ranks needs some 152 open files, and 100 are allowed; raise the limit "
+        "(ulimit -n)\n"
     )
 
 
