@@ -154,6 +154,7 @@ EngineSettings default_settings(Platform platform) {
 
 std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings) {
   const JobEnvironment environment = JobEnvironment::from_environment();
+  if (environment.lines) write_stdout_by_lines();
   if (platform == Platform::kRtl) return simulated_context(environment, settings);
   const bool native = platform == Platform::kNative;
   JoinedJob job = join_job(environment, native ? pack_offer(NativeEngine::offer_of(settings))

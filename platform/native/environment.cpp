@@ -1,6 +1,7 @@
 // Reads a job's description from the environment.
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -65,6 +66,17 @@ std::chrono::milliseconds timeout_from(const char* name, std::chrono::millisecon
 JobEnvironment JobEnvironment::from_environment() {
   JobEnvironment environment;
   environment.timeout = timeout_from("UNISONO_JOIN_TIMEOUT_S", environment.timeout);
+  environment.observer = variable("UNISONO_OBSERVER").value_or("");
+  if (environment.observer.size() > rendezvous::kMaxName || !is_printable(environment.observer)) {
+    refuse("UNISONO_OBSERVER", environment.observer,
+           "the name of an abstract Unix socket, at most " + std::to_string(rendezvous::kMaxName) +
+               " printable characters (`unisono run --counters` sets it)");
+  }
+  const auto way = variable("UNISONO_STDOUT");
+  if (way && *way != "lines" && *way != "blocks") {
+    refuse("UNISONO_STDOUT", way, "lines (`unisono run` sets it) or blocks, which leaves C's stdout as it is");
+  }
+  environment.lines = way == "lines";
   const bool described = variable("UNISONO_RANK") || variable("UNISONO_SIZE") || variable("UNISONO_RENDEZVOUS") ||
                          variable("UNISONO_SECRET");
   if (!described) return environment;
@@ -95,6 +107,12 @@ JobEnvironment JobEnvironment::from_environment() {
   }
   environment.secret = *secret;
   return environment;
+}
+
+void write_stdout_by_lines() {
+  // In this order: what is written out leaves a buffer that is line by line.
+  static_cast<void>(std::setvbuf(stdout, nullptr, _IOLBF, 0));
+  static_cast<void>(std::fflush(stdout));
 }
 
 }  // namespace unisono

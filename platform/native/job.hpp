@@ -20,6 +20,8 @@ struct JobEnvironment {
   std::string rendezvous;                     ///< UNISONO_RENDEZVOUS: name of an abstract Unix socket rank 0 listens on
   std::string secret;                         ///< UNISONO_SECRET: hexadecimal; whoever does not know it cannot join
   std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
+  std::string observer;                       ///< UNISONO_OBSERVER: abstract Unix socket of one who looks at the job
+  bool lines = false;                         ///< UNISONO_STDOUT=lines: C's stdout is to be written line by line
 
   /// Reads the environment; without UNISONO_* a job of one rank. Throws Error(kBootstrap) naming the
   /// variable, what it holds and what it should.
@@ -35,6 +37,10 @@ struct JoinedJob {
 /// Joins as a process: rank 0 makes one sealed, nameless memfd and hands it to the others over the
 /// rendezvous socket. Collective over the job. Throws Error(kBootstrap) that says who has not come.
 JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer);
+
+/// Has C's stdout, which is written in blocks if it leads into a pipe, written line by line, beginning with what it
+/// holds. So a program that hangs or is killed has shown its lines.
+void write_stdout_by_lines();
 
 /// A job whose endpoints are threads of this process: same segment layout, same code.
 class ThreadJob {

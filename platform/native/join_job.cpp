@@ -119,6 +119,20 @@ std::shared_ptr<shm::Segment> make_segment(std::uint32_t endpoints) {
   }
 }
 
+/// Hands the job's memory to who has asked to look at it (UNISONO_OBSERVER), if he is there and of this user. What he
+/// does with it, or that he has gone, is nothing to the job.
+void show(const JobEnvironment& environment, const shm::Segment& segment) {
+  if (environment.observer.empty()) return;
+  try {
+    const Descriptor connection = try_connect(environment.observer);
+    if (!connection.valid()) return;
+    const auto observer = credentials_of(connection);
+    if (!observer || observer->uid != geteuid()) return;
+    send_frame(connection, FrameKind::kWelcome, {}, Clock::now() + kGrace, segment.descriptor());
+  } catch (const Error&) {  // the system refuses a socket
+  }
+}
+
 /// Rank 0. One thread and one poll loop, so no connection can hold up another.
 class Host {
  public:
@@ -136,6 +150,7 @@ class Host {
       gather();
       auto segment = make_segment(environment_.size);
       auto poe = std::make_unique<shm::ShmPoe>(segment, 0);
+      show(environment_, *segment);
       invite(*segment);
       await_ready();
       poe->watch_peers();
@@ -441,6 +456,7 @@ JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte>
   check_request(environment, offer);
   if (environment.size == 1) {
     auto segment = make_segment(1);
+    show(environment, *segment);
     return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
   }
   return environment.rank == 0 ? Host(environment, offer).run() : Visitor(environment, offer).run();

@@ -1,5 +1,6 @@
 // unisono-cluster: N Verilated engines, a network between them, and a socket to each one's host.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +28,7 @@ using unisono::ErrorCode;
 constexpr const char* kUsage =
     "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
     "                       [--threads N] [--firmware FILE] [--wave FILE] [--trace FILE] [--counters FILE]\n"
-    "                       [--native NODE,... [--native-delay CYCLES]]\n"
+    "                       [--native NODE,... [--native-delay CYCLES]] [--ready FD]\n"
     "\n"
     "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
     "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
@@ -42,7 +43,8 @@ constexpr const char* kUsage =
     "  --trace     a timeline of the moves of all engines, for Perfetto (Trace Event Format)\n"
     "  --counters  the engines' counters at the end, as JSON\n"
     "  --native    nodes whose engine is the native one, in C++, on the same network; it takes no time, but for\n"
-    "  --native-delay  cycles that pass before a message of such an engine leaves; default 0\n";
+    "  --native-delay  cycles that pass before a message of such an engine leaves; default 0\n"
+    "  --ready     inherited descriptor: a byte is written to it when all options are good and hosts may come\n";
 
 constexpr std::uint64_t kMostNodes = 64;
 
@@ -51,6 +53,7 @@ struct Options {
   unisono::sim::PlatformModel platform;
   std::vector<int> sockets;
   std::string trace, counters;  ///< files; empty: none
+  int ready = -1;               ///< is told when hosts may come; negative: nobody
 };
 
 std::uint64_t number_of(std::string_view option, std::string_view text) {
@@ -171,6 +174,8 @@ Options parse(int count, char** arguments) {
       native = numbers_of(option, value);
     } else if (option == "--native-delay") {
       cluster.native_delay = number_of(option, value);
+    } else if (option == "--ready") {
+      options.ready = static_cast<int>(number_of(option, value));
     } else if (option == "--fd") {
       for (const std::uint64_t number : numbers_of(option, value)) options.sockets.push_back(static_cast<int>(number));
     } else {
@@ -213,6 +218,11 @@ int main(int count, char** arguments) {
     const Options options = parse(count, arguments);
     unisono::sim::Cluster cluster(options.cluster);
     unisono::sim::Server server(cluster, options.platform, options.sockets);
+    if (options.ready >= 0) {
+      // Who has started this waits for the byte, or for the end without one.
+      [[maybe_unused]] const auto told = ::write(options.ready, "r", 1);
+      ::close(options.ready);
+    }
     server.run();
     if (!options.trace.empty()) {
       std::ofstream stream = written("--trace", options.trace);

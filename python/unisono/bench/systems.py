@@ -60,6 +60,12 @@ def programs() -> Path:
     given = os.environ.get("UNISONO_BENCH_DIR")
     folder = Path(given) if given else PACKAGE.parents[1] / "build" / "release" / "bench"
     if not (folder / "bench_unisono").is_file():
+        if not given and not (PACKAGE.parents[1] / "CMakeLists.txt").is_file():
+            raise InvalidArgumentError(
+                "unisono bench needs programs that measure, which an installed package does not have: in a checkout of "
+                "Unisono run `make build` (`make peers` for Open MPI and MPICH too), then `.venv/bin/unisono bench` "
+                "there; or set UNISONO_BENCH_DIR to that checkout's build/release/bench"
+            )
         raise InvalidArgumentError(
             f"there is no {folder / 'bench_unisono'}; `make build` in a checkout builds it, and UNISONO_BENCH_DIR "
             "names another folder"

@@ -12,6 +12,7 @@ from rich.console import Console
 from ..errors import UnisonoError
 from ..version import __version__
 from . import algorithms, bench, calibrate, check, doctor, dump, explain, housekeeping, ps, run, show
+from .output import fill_standard_streams
 
 COMMANDS = (run, ps, dump, housekeeping, algorithms, show, check, explain, bench, calibrate, doctor)
 
@@ -28,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns the exit status; 2 for what the command line got wrong."""
+    fill_standard_streams()
     options = parser().parse_args(arguments)
     try:
         status: int = options.execute(options)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from .counters import counter_table
 
 NAME = "unisono-cluster"
 WITH_WAVES = "unisono-cluster-wave"
@@ -23,6 +24,7 @@ MOST_NODES = 64
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
 LAST_WORDS = 30.0  # seconds for a cluster whose ranks have all ended: it writes its closing line, and its wave file
+READY = 120.0  # seconds until it has read its options and made its nodes
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 
@@ -44,14 +46,13 @@ class ClusterOptions:
     native_delay: int | None = None  #: cycles that pass before what these send leaves
 
     def given(self) -> list[str]:
-        """The options of `unisono run` that were used."""
+        """The options of `unisono run` that were used, and that no other platform has."""
         names = {
             "--network": self.network,
             "--seed": self.seed,
             "--platform-model": self.memory,
             "--wave": self.wave,
             "--trace": self.trace,
-            "--counters": self.counters or None,
             "--native": self.native,
             "--native-delay": self.native_delay,
         }
@@ -133,10 +134,17 @@ class Cluster:
         self.fault: str | None = None  #: what went wrong with it, once it has ended
         self._ends: list[socket.socket | None] = []
         self._process: subprocess.Popen[bytes] | None = None
-        self._echo: threading.Thread | None = None
+        self.counted = ""  #: what the engines have counted, as a table, once it has ended
+
+    @property
+    def output(self) -> IO[bytes]:
+        """What it writes."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return self._process.stdout
 
     def start(self, in_child: Callable[[], None]) -> None:
-        """Starts the process. What it writes goes to standard error, line by line."""
+        """Starts the process, and waits until hosts may come. What it finds wrong is a `ClusterError` before that."""
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(self._nodes)]
         inner = [pair[1].fileno() for pair in pairs]
         command = [self._program, "-n", str(self._nodes), *self._options.arguments()]
@@ -145,25 +153,42 @@ class Cluster:
             os.close(handle)
             self._counters = Path(name)
             command += ["--counters", name]
+        ready, tell = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [*command, "--fd", ",".join(map(str, inner))],
+                [*command, "--ready", str(tell), "--fd", ",".join(map(str, inner))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=inner,
+                pass_fds=[*inner, tell],
                 preexec_fn=in_child,
                 process_group=0,
             )
         except OSError as failure:
             raise ClusterError(f"{self._program} cannot be run: {failure.strerror}") from failure
         finally:
+            os.close(tell)
+            if self._process is None:
+                os.close(ready)
             for pair in pairs:
                 pair[1].close()
         self._ends = [pair[0] for pair in pairs]
-        assert self._process.stdout is not None
-        self._echo = threading.Thread(target=_echo, args=(self._process.stdout,), name="cluster", daemon=True)
-        self._echo.start()
+        try:
+            self._await_ready(ready)
+        finally:
+            os.close(ready)
+
+    def _await_ready(self, ready: int) -> None:
+        """Until it has said so, or ended: then its last words say why."""
+        text, how = "", f"is not ready after {READY:g} s"
+        if select.select([ready], [], [], READY)[0]:
+            if os.read(ready, 1):
+                return
+            text, how = self.output.read().decode(errors="replace"), "did not start"
+        sentences = [line.partition(": ")[2] for line in text.splitlines() if line.startswith(f"{NAME}: ")]
+        if sentences:
+            raise ClusterError(sentences[-1])
+        raise ClusterError(f"the simulated cluster {how}: {(text.strip().splitlines() or ['it has said nothing'])[-1]}")
 
     def descriptor(self, rank: int) -> int:
         """The file descriptor that the rank inherits."""
@@ -194,8 +219,6 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 self._signal(signal.SIGKILL)
                 self._process.wait()
-        if self._echo is not None:
-            self._echo.join(GRACE)
         status = self._process.returncode
         if ended_late is not None:
             self.fault = f"{ended_late}, and was ended"
@@ -207,8 +230,7 @@ class Cluster:
                     how = f"was ended by {signal.Signals(-status).name}"
             self.fault = f"the simulated cluster {how}; the ranks' devices went with it"
         elif self._counters is not None:
-            sys.stderr.write(counter_table(json.loads(self._counters.read_text())["nodes"]))
-            sys.stderr.flush()
+            self.counted = counter_table(json.loads(self._counters.read_text())["nodes"])
         if self._counters is not None:
             self._counters.unlink(missing_ok=True)
 
@@ -216,35 +238,3 @@ class Cluster:
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
-
-
-def counter_table(ranks: list[dict[str, int]]) -> str:
-    """The engines' counters, a column for each rank; those that are 0 everywhere are left out.
-
-    The native engine in the place of a node counts none of them; its column is empty.
-    """
-    known = next(filter(None, ranks), {})
-    names = [name for name in known if any(rank.get(name) for rank in ranks)]
-    left = max(map(len, names), default=0)
-    columns = [
-        [f"rank {number}", *(f"{rank[name]:,}" if rank else "native" for name in names)]
-        for number, rank in enumerate(ranks)
-    ]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  ".join(
-            [name.ljust(left), *(column[row].rjust(width) for column, width in zip(columns, widths, strict=True))]
-        )
-        for row, name in enumerate(["", *names])
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _echo(source: IO[bytes]) -> None:
-    """Passes on what the cluster writes, whole lines at a time, so that it does not mix with the ranks' output."""
-    for line in source:
-        text = line.decode(errors="replace").rstrip("\n")
-        with contextlib.suppress(BrokenPipeError):
-            sys.stderr.write(f"[cluster] {text}\n")
-            sys.stderr.flush()
-    source.close()

@@ -16,7 +16,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "communicator what every rank is in and what it waits for, calls that differ, and who waits for whom. The "
         "ranks need not answer.",
     )
-    parser.add_argument("pid", type=int, nargs="?", help="a process of the job; not needed if there is one job only")
+    parser.add_argument(
+        "pid",
+        type=int,
+        nargs="?",
+        metavar="JOB|PID",
+        help="the job's number, as `unisono ps` has it, or a process of it; not needed if there is one job only",
+    )
     parser.add_argument("--history", action="store_true", help="the last calls of each rank as well")
     parser.set_defaults(execute=execute)
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-
-from rich.console import Console
-from rich.table import Table
 
 from .. import _core
 from ..errors import InvalidArgumentError
 from ..machine.jobs import chosen, counters
-from . import table as tables
+from .counters import counter_table
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,7 +42,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     reset.set_defaults(execute=_reset)
     for parser in (count, configure, reset):
-        parser.add_argument("pid", type=int, nargs="?", help="a process of the job; not needed if there is one job")
+        parser.add_argument(
+            "pid",
+            type=int,
+            nargs="?",
+            metavar="JOB|PID",
+            help="the job's number, as `unisono ps` has it, or a process of it; not needed if there is one job",
+        )
 
 
 def _counters(options: argparse.Namespace) -> int:
@@ -55,33 +57,12 @@ def _counters(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(jobs, indent=2))
         return 0
-    console = Console(highlight=False)
     for values in jobs:
-        begin = 0
-        while begin < len(next(iter(values.values()), [])):
-            begin = _print_ranks(console, values, begin)
-            console.print()
+        ranks = range(len(next(iter(values.values()), [])))
+        print(
+            counter_table([{name: of_ranks[rank] for name, of_ranks in values.items()} for rank in ranks], zeros=True)
+        )
     return 0
-
-
-def _print_ranks(console: Console, values: Mapping[str, Sequence[int | None]], begin: int) -> int:
-    """Prints the counters of the ranks from `begin` on, as many as have room; the rank after them."""
-    ranks = len(next(iter(values.values())))
-
-    def table(end: int) -> Table:
-        made = tables.plain()
-        made.add_column("counter", no_wrap=True)
-        for rank in range(begin, end):
-            made.add_column(f"rank {rank}", justify="right", no_wrap=True)
-        for name, of_ranks in values.items():
-            made.add_row(name, *("-" if value is None else f"{value:,}" for value in of_ranks[begin:end]))
-        return made
-
-    end = begin + 1
-    while end < ranks and tables.fits(console, table(end + 1)):
-        end += 1
-    console.print(table(end))
-    return end
 
 
 def _configure(options: argparse.Namespace) -> int:

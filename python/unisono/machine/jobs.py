@@ -12,6 +12,8 @@ from ..errors import InvalidArgumentError, UnisonoError
 
 MEMORY = "/memfd:unisono (deleted)"  #: what the descriptor of a job's memory links to
 
+GONE = ("has left", "has died")  #: conditions of a rank that comes to nothing any more
+
 NOW, HISTORY, TABLE, COUNTERS = range(4)  # of the C interface: UNISONO_DUMP_...
 
 
@@ -28,11 +30,15 @@ class RankSeen:
 
 @dataclass
 class Job:
-    """A job with at least one process alive."""
+    """A job with at least one rank alive."""
 
     number: int  #: inode of its memory: unlike that of any other job on this machine now
-    pids: list[int] = field(default_factory=list)
+    pids: list[int] = field(default_factory=list)  #: processes that have its memory open, ranks first
     ranks: list[RankSeen] = field(default_factory=list)
+
+    def lives(self) -> bool:
+        """Whether a rank of it is there. Its memory may be open in a child of one, or in who counts, for longer."""
+        return not self.ranks or any(rank.condition not in GONE for rank in self.ranks)
 
 
 def processes() -> list[int]:
@@ -58,7 +64,10 @@ def memories(pid: int) -> set[int]:
 
 
 def jobs() -> list[Job]:
-    """All jobs of this user's that run, oldest process first. Raises `InvalidArgumentError` if they cannot be seen."""
+    """All jobs of this user's that run, oldest process first. Raises `InvalidArgumentError` if they cannot be seen.
+
+    Those whose ranks have all ended are none, whoever still has their memory open.
+    """
     found: dict[int, Job] = {}
     for pid in processes():
         for number in memories(pid):
@@ -72,19 +81,32 @@ def jobs() -> list[Job]:
                     mine = int(fields[1]) == job.number
                 elif mine:
                     job.ranks.append(RankSeen(fields[0], fields[1], int(fields[2]), int(fields[3]), fields[4]))
-    return list(found.values())
+        names = {rank.name.partition(" (")[0] for rank in job.ranks}
+        job.pids.sort(key=lambda pid: f"pid {pid}" not in names)
+    return [job for job in found.values() if job.lives()]
 
 
 def chosen(pid: int | None) -> int:
-    """A process of the job that is meant: the given one, or one of the only job. Raises `InvalidArgumentError`."""
+    """A process of the job that is meant: given by its own number or the job's, or one of the only job.
+
+    Raises `InvalidArgumentError`.
+    """
     if pid is None:
         found = jobs()
         if len(found) != 1:
             number = f"there are {len(found)} jobs" if found else "there is no job of yours"
-            raise InvalidArgumentError(f"{number} on this machine; name a process (`unisono ps` lists them)")
+            raise InvalidArgumentError(
+                f"{number} on this machine; name one, or a process of it (`unisono ps` lists them)"
+            )
         return found[0].pids[0]
     if pid <= 0 or pid >= 1 << 32:
         raise InvalidArgumentError(f"pid is {pid}; pass the number of a process")
+    if memories(pid):
+        return pid
+    with contextlib.suppress(InvalidArgumentError):
+        for job in jobs():
+            if job.number == pid:
+                return job.pids[0]
     return pid
 
 

@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Variables = std::map<std::string, std::string>;
 
-const char* const kNames[] = {"UNISONO_RANK", "UNISONO_SIZE", "UNISONO_RENDEZVOUS", "UNISONO_SECRET",
-                              "UNISONO_JOIN_TIMEOUT_S"};
+const char* const kNames[] = {"UNISONO_RANK",           "UNISONO_SIZE",     "UNISONO_RENDEZVOUS", "UNISONO_SECRET",
+                              "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER", "UNISONO_STDOUT"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
                          {"UNISONO_RENDEZVOUS", "job-7"},
@@ -85,6 +85,16 @@ TEST(Environment, ErrorsNameVariableValueAndWhatIsAllowed) {
   for (const std::string& name : {std::string(), std::string(101, 'a'), std::string("a b"), std::string("a\nb")}) {
     EXPECT_THAT(refusal({{"UNISONO_RENDEZVOUS", name}}), HasSubstr("UNISONO_RENDEZVOUS is \"")) << name;
   }
+}
+
+TEST(Environment, SaysWhoLooksAndHowStdoutIsWritten) {
+  EXPECT_EQ(read({}).observer, "");
+  EXPECT_FALSE(read({}).lines);
+  EXPECT_EQ(read({{"UNISONO_OBSERVER", "eye-7"}}).observer, "eye-7");
+  EXPECT_TRUE(read({{"UNISONO_STDOUT", "lines"}}).lines);
+  EXPECT_FALSE(read({{"UNISONO_STDOUT", "blocks"}}).lines);
+  EXPECT_THAT(refusal({{"UNISONO_STDOUT", "words"}}), HasSubstr("UNISONO_STDOUT is \"words\", but should be lines"));
+  EXPECT_THAT(refusal({{"UNISONO_OBSERVER", std::string(101, 'a')}}), HasSubstr("at most 100 printable characters"));
 }
 
 TEST(Environment, ErrorsDoNotShowTheSecret) {

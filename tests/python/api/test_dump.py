@@ -83,7 +83,45 @@ def test_a_stopped_rank_is_seen(stuck: tuple[subprocess.Popen[str], int]) -> Non
     assert job["ranks"][1]["condition"] == "stopped by a signal"
     assert [rank["calls"] for rank in job["ranks"]] == [2, 1, 2]
     assert "stuck.py" in job["command"]
-    assert "stuck.py" in unisono("ps").stdout
+    shown = unisono("ps").stdout
+    assert "stuck.py" in shown
+
+    # The number that `ps` prints is as good as that of a process.
+    assert f"job {job['number']}," in shown
+    assert (
+        f"=> rank 0 and rank 2 wait for rank 1 (pid {pid}, stopped by a signal)"
+        in unisono("dump", job["number"]).stdout
+    )
+    assert json.loads(unisono("counters", job["number"], "--json").stdout)[0]["calls"] == [2, 1, 2]
+    assert unisono("configure", job["number"], "--timeout", 40).returncode == 0
+    assert unisono("reset", job["number"]).returncode == 0
+
+
+def test_a_job_whose_ranks_have_ended_is_none(tmp_path: Path) -> None:
+    """Even while a process that one of them has left behind holds its memory."""
+    script = tmp_path / "leaves.py"
+    script.write_text(
+        "import os, time\nimport unisono\n"
+        "context = unisono.init()\ncontext.world.barrier()\n"
+        "if context.world.rank == 1 and os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    null = os.open(os.devnull, os.O_RDWR)\n"
+        "    for number in range(3): os.dup2(null, number)\n"
+        f"    open('{tmp_path}/child', 'w').write(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+        f"while not os.path.exists('{tmp_path}/child') or not open('{tmp_path}/child').read(): time.sleep(0.01)\n"
+        "context.world.barrier()\n"
+    )
+    result = unisono("run", "-n", 2, script)
+    child = int((tmp_path / "child").read_text())
+    try:
+        assert result.returncode == 0, result.stderr
+        links = [os.readlink(path) for path in Path(f"/proc/{child}/fd").iterdir()]
+        assert "/memfd:unisono (deleted)" in links, "nothing holds the memory; the test shows nothing"
+        assert [job for job in json.loads(unisono("ps", "--json").stdout) if child in job["pids"]] == []
+        assert "leaves.py" not in unisono("ps").stdout
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_sigquit_says_what_the_ranks_do(stuck: tuple[subprocess.Popen[str], int]) -> None:

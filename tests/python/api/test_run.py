@@ -123,6 +123,49 @@ def test_a_shell_script(tmp_path: Path) -> None:
     assert f"{script} cannot be run: Exec format error" in done.stderr
 
 
+def test_a_module(tmp_path: Path) -> None:
+    """As `python -m` finds it: from the working directory."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text(
+        "import os, sys\nprint(__name__, os.environ['UNISONO_RANK'], sys.argv[1:], sys.path[0])\n"
+    )
+    done = subprocess.run(
+        [*RUN, "-n", "2", "--prefix", "-m", "package.part", "-n", "7", "--prefix", "x"],
+        capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [
+        f"[{rank}] __main__ {rank} ['-n', '7', '--prefix', 'x'] {tmp_path}" for rank in range(2)
+    ]
+
+
+def test_a_package_that_brings_a_module(tmp_path: Path) -> None:
+    done = run("-n", 2, "-m", "this", "--", "-v")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Beautiful is better than ugly.") == 2
+
+
+def test_the_limit_of_open_files(tmp_path: Path) -> None:
+    """The launcher takes what it may have, and the ranks have the limit that was theirs."""
+    words = " ".join([*RUN, "-n", "40", "sh", "-c"])
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -Sn 100; {words} 'ulimit -Sn'"], capture_output=True, text=True, timeout=SECONDS,
+        env=ENVIRONMENT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["100"] * 40
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -n 100; {words} true"], capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "unisono run: the launcher of 40 ranks needs some 152 open files, and 100 are allowed; raise the limit "
+        "(ulimit -n)\n"
+    )
+
+
 def test_the_first_failing_rank_gives_the_status() -> None:
     begin = time.monotonic()
     done = run("-n", 3, "sh", "-c", "[ $UNISONO_RANK != 1 ] && exec sleep 60; exit 7")
@@ -240,6 +283,11 @@ def test_input_goes_to_rank_0() -> None:
         (["-n", 2, ROOT / "LICENSE"], 126, "is not executable"),
         (["-n", 2, "--timeout", 0, "true"], 2, "no number of seconds"),
         (["true"], 2, "-n"),
+        (["-n", 4], 2, "no program was given; name the one to run on 4 ranks: `unisono run -n 4 hello.py`"),
+        (["-n", 1, "--"], 2, "no program was given; name the one to run on 1 rank:"),
+        (["-n", 4, "-m"], 2, "-m: name a module, such as"),
+        (["-n", 4, "-m", "no_such.module"], 127, "there is no module no_such.module"),
+        (["-n", 2, "--trace", "t", "true"], 2, "--trace: the native engine writes no trace yet; a later release will."),
     ],
 )
 def test_command_line_errors(arguments: list[object], status: int, text: str) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from unisono.bench import systems
 from unisono.bench.machine import placement
 from unisono.bench.systems import Outcome, System, SystemFailedError, peer_is_there, programs
 from unisono.cli import main
@@ -273,6 +274,17 @@ def test_without_the_benchmark_processes(
     monkeypatch.setenv("UNISONO_BENCH_DIR", str(tmp_path))
     assert main(["bench", "--peers", "none"]) == 2
     assert "make build" in capsys.readouterr().err
+
+
+def test_an_installed_package_says_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("UNISONO_BENCH_DIR", raising=False)
+    monkeypatch.setattr(systems, "PACKAGE", tmp_path / "site-packages" / "unisono")
+    assert main(["bench", "--quick"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "needs programs that measure, which an installed package does not have: in a checkout of Unisono" in said
+    assert "site-packages" not in said
 
 
 def test_a_long_temporary_folder_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,6 +64,30 @@ def test_cmake_project(prefix: Path, project: Path) -> None:
     command("cmake", "--build", build)
     check(build / "sum_c", prefix)
     check(build / "sum_cpp", prefix)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_a_shell_starts_it(prefix: Path, project: Path, ranks: int) -> None:
+    """The launcher of docs/installing.md, with no Python about."""
+    (folder,) = {file.parent for file in prefix.rglob("unisono.pc")}
+    command("make", "-C", project, PKG_CONFIG_PATH=str(folder))
+    page = (ROOT / "docs" / "installing.md").read_text()
+    found = re.search(r'^```sh title="launch"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
+    assert found
+    launch = project / "launch"
+    launch.write_text(found[1])
+    launch.chmod(0o755)
+    bare = {"PATH": "/usr/bin:/bin"}
+    for program in ("sum_c", "sum_cpp"):
+        done = subprocess.run(
+            [launch, str(ranks), project / program], env=bare, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        assert sorted(line.partition(":")[0] for line in done.stdout.splitlines()) == [
+            f"rank {rank} of {ranks}, ABI 1" for rank in range(ranks)
+        ]
+    failing = [launch, str(ranks), "sh", "-c", f"exit $((UNISONO_RANK == {ranks - 1} ? 7 : 0))"]
+    assert subprocess.run(failing, env=bare, timeout=60).returncode == 7
 
 
 def test_cmake_refuses_another_version(prefix: Path, project: Path) -> None:

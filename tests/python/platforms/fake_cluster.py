@@ -25,7 +25,17 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, required=True)
     parser.add_argument("--fd", required=True)
-    for name in ("--config", "--seed", "--memory", "--wave", "--trace", "--counters", "--native", "--native-delay"):
+    for name in (
+        "--config",
+        "--seed",
+        "--memory",
+        "--wave",
+        "--trace",
+        "--counters",
+        "--native",
+        "--native-delay",
+        "--ready",
+    ):
         parser.add_argument(name)
     options = parser.parse_args()
     how = os.environ.get("MISBEHAVIOUR", "")
@@ -36,6 +46,11 @@ def main() -> int:
                 file.write(text)
     if options.native is not None:
         print(f"native: {options.native} {options.native_delay}", flush=True)
+    if how == "refuses":
+        print(f"unisono-cluster: {options.config}:1: there is no key 'colour'\nusage: ...", flush=True)
+        return 1
+    os.write(int(options.ready), b"r")
+    os.close(int(options.ready))
     ends = [socket.socket(fileno=int(text)) for text in options.fd.split(",")]
     assert len(ends) == options.n
     if how == "exits at once":

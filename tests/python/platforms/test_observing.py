@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,10 +99,67 @@ def test_what_the_cluster_counted_is_printed(tmp_path: Path) -> None:
     assert trace.read_text() == "a trace"
 
 
+def test_the_table_fits_80_columns() -> None:
+    ranks = [{"bytes": 10**9 + rank, "calls": rank, "none": 0} for rank in range(13)]
+    lines = counter_table(ranks).splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if "rank" in line]
+    assert len(heads) > 1
+    assert re.findall(r"rank (\d+)", " ".join(heads)) == [str(rank) for rank in range(13)]
+    values = [line.split()[1:] for line in lines if line.startswith("bytes")]
+    assert [value for row in values for value in row] == [f"{10**9 + rank:,}" for rank in range(13)]
+    assert "none" not in counter_table(ranks)
+    assert "none" in counter_table(ranks, zeros=True)
+
+
 def test_options_go_with_a_cluster(tmp_path: Path) -> None:
     done = run("-n", 1, "--counters", "--trace", tmp_path / "t", "true")
     assert done.returncode == 2
-    assert "--trace and --counters" in done.stderr
+    assert "--trace: the native engine writes no trace yet" in done.stderr
+    done = run("-n", 1, "--trace", tmp_path / "t", "--seed", 5, "true")
+    assert "--seed and --trace goes with --platform rtl" in done.stderr
+
+
+COUNTED = """
+import os, sys, time
+import numpy as np
+import unisono
+with unisono.init(lanes=False) as context:
+    world = context.world
+    world.send(np.zeros(1000 * (world.rank + 1), np.uint8), (world.rank + 1) % world.size)
+    world.recv(np.empty(1000 * ((world.rank - 1) % world.size + 1), np.uint8), (world.rank - 1) % world.size)
+    world.barrier()
+    if sys.argv[1] == "exit":
+        os._exit(3)
+    if sys.argv[1] == "hang":
+        time.sleep(600)
+"""
+
+
+def counted(text: str) -> dict[str, list[str]]:
+    return {line.split()[0]: line.split()[1:] for line in text.splitlines() if re.match(r"[a-z_]+ +[\d,]", line)}
+
+
+@pytest.mark.parametrize("platform", ["native", "functional"])
+@pytest.mark.parametrize(("end", "status"), [("well", 0), ("exit", 3), ("hang", 124)])
+def test_the_native_counters_at_the_end(tmp_path: Path, platform: str, end: str, status: int) -> None:
+    """However the job ends: what was counted stands in its memory, which the launcher holds."""
+    limit = ["--timeout", 5] if end == "hang" else []
+    program = script(tmp_path, COUNTED)
+    done = run("-n", 3, "--platform", platform, "--counters", *limit, program, end)
+    assert done.returncode == status, done.stderr
+    table = counted(done.stderr)
+    sent = [int(value.replace(",", "")) for value in table["bytes_sent"]]
+    assert all(value >= 1000 * (rank + 1) for rank, value in enumerate(sent))
+    assert all(int(value) >= 3 for value in table["calls_queued"])
+    assert not any(set(values) == {"0"} for values in table.values())
+    assert max(len(line) for line in done.stderr.splitlines() if line.split()[:1] == ["calls_queued"]) <= 80
+
+
+def test_counters_of_a_program_without_a_job() -> None:
+    done = run("-n", 2, "--counters", "true")
+    assert done.returncode == 0
+    assert done.stderr == "no counters: the ranks have formed no job (they count from unisono.init() on)\n"
 
 
 def test_how_to_build_the_cluster_with_waveforms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -351,6 +351,25 @@ def test_native_ranks_that_cannot_be(fake: Path, firmware: Path, options: tuple[
     assert words in done.stderr
 
 
+def test_a_bad_network_is_one_sentence(tmp_path: Path, fake: Path, firmware: Path) -> None:
+    """Whatever the cluster finds wrong with its options, no rank is started."""
+    network, started = tmp_path / "network", tmp_path / "started"
+    network.write_text("colour = red\n")
+    done = run(
+        "-n", 4, "--platform", "rtl", "--network", network, "touch", started,
+        UNISONO_CLUSTER=fake, UNISONO_FIRMWARE=firmware, MISBEHAVIOUR="refuses",
+    )  # fmt: skip
+    assert done.returncode == 127
+    assert done.stderr == f"unisono run: {network}:1: there is no key 'colour'\n"
+    assert not started.exists()
+
+
+def test_a_cluster_that_is_none(tmp_path: Path, firmware: Path) -> None:
+    done = run("-n", 2, "--platform", "rtl", "true", UNISONO_CLUSTER="/bin/false", UNISONO_FIRMWARE=firmware)
+    assert done.returncode == 127
+    assert done.stderr == "unisono run: the simulated cluster did not start: it has said nothing\n"
+
+
 def test_native_ranks_without_a_cluster() -> None:
     done = run("-n", 2, "--native", "1", "true")
     assert done.returncode == 2
