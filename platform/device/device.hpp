@@ -45,6 +45,17 @@ class Device {
   /// device that has no such way.
   virtual std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own);
 
+  /// A way between this device and another on which something is missing; what was sent behind it does not arrive.
+  struct Broken {
+    std::uint32_t source = 0, destination = 0;  ///< nodes, one of them this one
+    bool control = false;                       ///< of the control channel: credits and grants, not data
+    std::uint64_t missing = 0;                  ///< number of the first frame that has not come
+    std::uint64_t until = 0;                    ///< of the one behind the gap
+    bool nothing_came = false;                  ///< nor has that one
+  };
+  /// What has broken since the last call. Empty for a device whose transport loses nothing.
+  virtual std::vector<Broken> broken() { return {}; }
+
   /// The transport's address of this device, and the session that leads from here to another.
   virtual std::uint32_t node() const = 0;
 };

@@ -15,6 +15,7 @@
 #include "engine/program_cache.hpp"
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"
+#include "platform/device/broken_ways.hpp"
 #include "platform/device/hosts.hpp"
 #include "platform/device/registers.hpp"
 
@@ -90,6 +91,9 @@ class TurnLock {
   std::uint64_t next_ = 0;
   std::uint64_t serving_ = 0;
 };
+
+/// Whether an error concerns all ranks of a communicator as it is, rather than as that of another rank.
+bool tells_itself(ErrorCode code) { return code == ErrorCode::kPeerDead || code == ErrorCode::kFramesLost; }
 
 /// Whether a rank's dst has to be on the device before the call: it is read, or not all of it is written.
 bool reads_dst(const Call& call) {
@@ -974,7 +978,7 @@ class DeviceEngine::Impl {
     Group& of = *work.group;
     end(work, code, message);
     if (!shared) return;
-    const bool known_there = code == ErrorCode::kPeerDead;
+    const bool known_there = tells_itself(code);
     revoke(of, known_there ? code : ErrorCode::kRevoked, message, true);
   }
 
@@ -1038,7 +1042,7 @@ class DeviceEngine::Impl {
     }
     for (const Hosts::Revocation& word : words) {
       const auto found = groups.find(word.communicator);
-      const ErrorCode code = word.code == ErrorCode::kPeerDead ? word.code : ErrorCode::kRevoked;
+      const ErrorCode code = tells_itself(word.code) ? word.code : ErrorCode::kRevoked;
       const std::string reason = "the rank at " + hosts->describe(word.endpoint) + " reported: " + word.reason;
       if (found != groups.end() && found->second->state.epoch == word.epoch) {
         revoke(*found->second, code, reason, false);
@@ -1048,9 +1052,11 @@ class DeviceEngine::Impl {
     }
   }
 
-  /// Deadlines, and hosts that have gone.
+  /// Frames that were lost, deadlines, and hosts that have gone.
   void look() {
+    use([&] { broken_ways.note(device->broken(), options.nodes, device->node()); });
     if (!lost_because.empty()) return;
+    look_for_broken();
     const nanoseconds now = device->now();
     std::vector<Work*> late;
     for (auto& [id, work] : works) {
@@ -1070,6 +1076,22 @@ class DeviceEngine::Impl {
     next_look = wall + kLookInterval;
     for (auto& [number, work] : std::map<std::uint32_t, Work*>(running)) {
       if (work->state != Work::State::kEnded) look_for_gone(*work, now);
+    }
+  }
+
+  /// A call that needs a way on which something is missing does not end by itself.
+  void look_for_broken() {
+    if (broken_ways.none()) return;
+    std::vector<std::pair<Work*, std::uint32_t>> stuck;
+    for (auto& [id, work] : works) {
+      if (work->state == Work::State::kEnded) continue;
+      if (const auto rank = broken_ways.member_of(*work->call)) stuck.emplace_back(work.get(), *rank);
+    }
+    std::sort(stuck.begin(), stuck.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
+    for (const auto& [work, rank] : stuck) {
+      const std::uint32_t endpoint = work->group->state.peers[rank].endpoint;
+      const std::string peer = hosts ? hosts->describe(endpoint) : "endpoint " + std::to_string(endpoint);
+      fail(*work, ErrorCode::kFramesLost, broken_ways.words(*work->call, rank, peer));
     }
   }
 
@@ -1132,6 +1154,7 @@ class DeviceEngine::Impl {
 
   cclo::RuleBook rules;
 
+  BrokenWays broken_ways;
   std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
   Clock::time_point next_look{};
   mutable TurnLock turns;

@@ -32,6 +32,7 @@ class SimulatedDevice final : public Device {
   bool wait(std::chrono::microseconds at_most) override;
   std::chrono::nanoseconds now() override { return std::chrono::nanoseconds(time_); }
   std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own) override;
+  std::vector<Broken> broken() override;
   std::uint32_t node() const override { return greeting_.node; }
   const device::Greeting& greeting() const { return greeting_; }
 
@@ -56,6 +57,7 @@ class SimulatedDevice final : public Device {
   device::Greeting greeting_{};
   std::uint64_t time_ = 0;  ///< nanoseconds, at the last reply
   bool waiting_ = false;    ///< a kWait is under way
+  bool breaks_ = false;     ///< the cluster has sessions to tell of that have broken
   Clock::time_point asked_{};
   std::string lost_because_;
 };

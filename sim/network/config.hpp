@@ -74,8 +74,9 @@ struct NetworkConfig {
   LinkConfig link;                    ///< every link
   std::vector<LinkSetting> settings;  ///< some links, applied in order
 
-  std::string source = "network";                           ///< how the text is called in messages
-  std::map<std::string, std::uint32_t, std::less<>> lines;  ///< of the text: where a key stands that is not of some links
+  std::string source = "network";  ///< how the text is called in messages
+  std::map<std::string, std::uint32_t, std::less<>>
+      lines;  ///< of the text: where a key stands that is not of some links
 };
 
 /// Reads lines of `key = value` and `key@links = value`; `#` begins a comment. Throws Error(kInvalidArgument) that

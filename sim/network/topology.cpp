@@ -177,10 +177,10 @@ class Builder {
         found = true;
       }
       if (!found)
-        throw Error(ErrorCode::kInvalidArgument,
-                    config_.source + ", line " + std::to_string(setting.line) + ": " + setting.key + "@" +
-                        setting.pattern + ": no link has such a name; there is, for instance, " +
-                        built_.links.front().name);
+        throw Error(ErrorCode::kInvalidArgument, config_.source + ", line " + std::to_string(setting.line) + ": " +
+                                                     setting.key + "@" + setting.pattern +
+                                                     ": no link has such a name; there is, for instance, " +
+                                                     built_.links.front().name);
     }
     for (LinkPlan& plan : built_.links) {
       if (plan.local) {

@@ -139,8 +139,8 @@ TEST(Config, LinesThatDoNothingAreRefused) {
   using testing::AllOf;
   using testing::HasSubstr;
   const auto says = [](const char* text, const char* line, const char* key, const char* why) {
-    EXPECT_THAT(refusal(text), AllOf(HasSubstr(line), HasSubstr(std::string(key) + " does nothing here: "),
-                                     HasSubstr(why)))
+    EXPECT_THAT(refusal(text),
+                AllOf(HasSubstr(line), HasSubstr(std::string(key) + " does nothing here: "), HasSubstr(why)))
         << text;
   };
   says("topology = ring\nnodes = 4\ngbps@node* = 40", "net.conf, line 3", "gbps@node*",
@@ -155,7 +155,8 @@ TEST(Config, LinesThatDoNothingAreRefused) {
   says("reorder_cycles = 30", "line 1", "reorder_cycles", "`reorder` says how often");
   says("\nreorder_cycles@node0>* = 30", "line 2", "reorder_cycles@node0>*", "`reorder` says how often");
   says("buffer_bytes@node* = 20000", "line 1", "buffer_bytes@node*", "node0>switch0 has no buffer; switch0>node0 has");
-  says("policy = pause\nbuffer_bytes@switch0>node* = 20000", "line 2", "buffer_bytes@switch0>node*", "node0>switch0 has");
+  says("policy = pause\nbuffer_bytes@switch0>node* = 20000", "line 2", "buffer_bytes@switch0>node*",
+       "node0>switch0 has");
   says("topology = point_to_point\nbuffer_bytes = 20000", "line 2", "buffer_bytes", "has no buffer");
   for (const char* text :
        {"topology = ring\nnodes = 4\ngbps@* = 40", "topology = ring\nnodes = 4\ngbps = 40\nloss = 0.1",

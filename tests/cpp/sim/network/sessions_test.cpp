@@ -92,9 +92,9 @@ TEST(Sessions, WhatComesTwiceIsPassedOnce) {
 }
 
 TEST(Sessions, NothingPassesBehindAGap) {
-  for (const char* faults :
-       {"loss = 0.003", "reorder = 0.003", "corrupt = 0.003", "down@node1>switch0 = 900-1000", "buffer_bytes = 9000\ngbps@switch0>node2 = 40",
-        "loss = 0.01\nduplicate = 0.1\nreorder = 0.01\ncorrupt = 0.01\nreceive = whole"}) {
+  for (const char* faults : {"loss = 0.003", "reorder = 0.003", "corrupt = 0.003", "down@node1>switch0 = 900-1000",
+                             "buffer_bytes = 9000\ngbps@switch0>node2 = 40",
+                             "loss = 0.01\nduplicate = 0.1\nreorder = 0.01\ncorrupt = 0.01\nreceive = whole"}) {
     std::size_t broken = 0;
     for (std::uint64_t seed = 1; seed < 9; ++seed) broken += expect_beginnings(faults, seed);
     EXPECT_GT(broken, 4U) << faults;
