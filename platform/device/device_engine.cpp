@@ -16,6 +16,7 @@
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"
 #include "platform/device/broken_ways.hpp"
+#include "platform/device/flight.hpp"
 #include "platform/device/hosts.hpp"
 #include "platform/device/registers.hpp"
 
@@ -31,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 constexpr microseconds kSlice{100};
 /// Of this machine's time: how often a waiting host looks after the others.
 constexpr std::chrono::milliseconds kLookInterval{20};
+/// Of this machine's time: how long a call must have taken before its flight record says what it waits for.
+constexpr std::chrono::milliseconds kRecordPatience{50};
 /// Of the device's time: how long what a host has left behind in its device may take to arrive. A host that left in
 /// good order has seen the end of its own calls, but others may still be passing on what it sent.
 constexpr nanoseconds kAfterDeath{200'000};
@@ -152,7 +155,10 @@ class Turn {
 class DeviceEngine::Impl {
  public:
   Impl(std::unique_ptr<Device> given, DeviceOptions with)
-      : device(std::move(given)), options(std::move(with)), memory(device->memory_address(), device->memory_bytes()) {
+      : device(std::move(given)),
+        options(std::move(with)),
+        flight(options.job, options.records),
+        memory(device->memory_address(), device->memory_bytes()) {
     if (options.hosts != nullptr) hosts.emplace(*options.hosts);
   }
 
@@ -203,6 +209,7 @@ class DeviceEngine::Impl {
     std::shared_ptr<CallHooks> hooks;
     microseconds timeout{0};
     nanoseconds submitted{0};
+    Clock::time_point began;  ///< on this machine
     std::shared_ptr<Image> src, dst, scratch, params;
     std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
     CallResult result;
@@ -367,6 +374,7 @@ class DeviceEngine::Impl {
     }
     made->position = static_cast<std::uint32_t>(place - taken.begin());
     made->changes = changes[made->position];
+    flight.open(state);
     use([&] { write_tables(*made, nodes); });
     check_alive();
     Group& here = *(groups[number] = std::move(made));
@@ -396,6 +404,7 @@ class DeviceEngine::Impl {
     if (of.state.revoked) return;
     of.state.revoked = true;
     of.state.reason = reason;
+    DeviceFlight::revoked(of.state);
     end_all(of, code, (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + reason);
     unmarked.insert(of.state.number);
     if (!waiting) mark_revoked();
@@ -526,6 +535,7 @@ class DeviceEngine::Impl {
     for (auto& [number, of] : groups) {
       of->state.revoked = true;
       of->state.reason = why;
+      DeviceFlight::revoked(of->state);
     }
   }
 
@@ -559,6 +569,7 @@ class DeviceEngine::Impl {
     while (!done()) {
       if (waiting) {
         listen();
+        tell_of_waits();
       } else {
         advance();
       }
@@ -570,7 +581,12 @@ class DeviceEngine::Impl {
 
   Work& submit(const CallRequest& request) {
     check_alive();
-    if (request.reserved_tag) throw Error(ErrorCode::kUnsupported, "a device carries out calls with tags of the user");
+    if (request.reserved_tag) {
+      throw Error(ErrorCode::kUnsupported,
+                  "create_group on communicator " + std::to_string(request.communicator) +
+                      ": its members would exchange messages with tags of the library, which devices do not carry; use "
+                      "`split` or `subset`, which all ranks of the communicator call, or platform native");
+    }
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
@@ -600,6 +616,7 @@ class DeviceEngine::Impl {
     made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
     made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
     made->submitted = device->now();
+    made->began = Clock::now();
     Work& work = *made;
     works.emplace(work.id, std::move(made));
     queue.push_back(&work);
@@ -607,6 +624,7 @@ class DeviceEngine::Impl {
       work.call->sequence = on.state.next_sequence->fetch_add(1);
       on.last = {work.call->algorithm, work.automatic};
     }
+    DeviceFlight::begin(*work.call);
     return work;
   }
 
@@ -952,8 +970,8 @@ class DeviceEngine::Impl {
   std::string reason_of(const Work& work, ErrorCode code) const {
     switch (code) {
       case ErrorCode::kTimeout:
-        return "timed out after " + in_words(work.timeout) +
-               " of the device's time; a device does not tell which rank has not arrived";
+        return "timed out after " + in_words(work.timeout) + " of the device's time; the device does not tell who " +
+               "keeps it waiting" + flight.absent(*work.call);
       case ErrorCode::kRevoked:
         return "the communicator was revoked after an error of another rank; see that rank's message";
       default:
@@ -988,6 +1006,7 @@ class DeviceEngine::Impl {
     work.result.complete = true;
     work.result.code = code;
     work.result.message = std::move(message);
+    DeviceFlight::end(*work.call, code == ErrorCode::kOk);
     for (Listener& listener : work.listeners) due.emplace_back(std::move(listener), work.result);
     work.listeners.clear();
     settle(work);
@@ -1068,14 +1087,29 @@ class DeviceEngine::Impl {
            work->state == Work::State::kQueued
                ? after + " before it began: what it follows, or calls that fill the device, have not ended"
                : after + ", and the device has not said so within " + in_words(options.margin) +
-                     " more: it may be stuck, then a new job is needed");
+                     " more: it may be stuck, then a new job is needed" + flight.absent(*work->call));
     }
+    tell_of_waits();
     if (!hosts) return;
     const auto wall = Clock::now();
     if (wall < next_look) return;
     next_look = wall + kLookInterval;
     for (auto& [number, work] : std::map<std::uint32_t, Work*>(running)) {
       if (work->state != Work::State::kEnded) look_for_gone(*work, now);
+    }
+  }
+
+  /// Writes into the flight records which calls do not end, and what for.
+  void tell_of_waits() {
+    const auto now = Clock::now();
+    if (!options.records || now < next_record) return;
+    next_record = now + kRecordPatience;
+    std::map<CallId, const Work*> slow;  // the first of a communicator is told
+    for (const auto& [id, work] : works) {
+      if (work->state != Work::State::kEnded && now - work->began >= kRecordPatience) slow.emplace(id, work.get());
+    }
+    for (const auto& [id, work] : slow) {
+      flight.waits(*work->call, work->state == Work::State::kRunning, waiting, work->began);
     }
   }
 
@@ -1126,6 +1160,7 @@ class DeviceEngine::Impl {
 
   std::unique_ptr<Device> device;
   DeviceOptions options;
+  DeviceFlight flight;
   std::optional<Hosts> hosts;
   std::uint64_t capability = 0;
   std::string lost_because;
@@ -1155,6 +1190,7 @@ class DeviceEngine::Impl {
   cclo::RuleBook rules;
 
   BrokenWays broken_ways;
+  Clock::time_point next_record{};
   std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
   Clock::time_point next_look{};
   mutable TurnLock turns;
