@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,10 @@ class Device {
   };
   /// What has broken since the last call. Empty for a device whose transport loses nothing.
   virtual std::vector<Broken> broken() { return {}; }
+
+  /// `action` is called from time to time, of this machine's, while any use of the device takes long. It must not use
+  /// the device itself.
+  virtual void meanwhile(std::function<void()> /*action*/) {}
 
   /// The transport's address of this device, and the session that leads from here to another.
   virtual std::uint32_t node() const = 0;

@@ -224,6 +224,7 @@ class DeviceEngine::Impl {
 
   void bring_up() {
     capability = capability_of(*device);
+    device->meanwhile([this] { tell_of_waits(true); });
     device->write(exchange::kControl, registers::kControlReset);
     for (int i = 0; (device->read(exchange::kControl) & registers::kControlReset) != 0; ++i) {
       if (i == kPatience) lost("its soft reset does not end");
@@ -569,7 +570,7 @@ class DeviceEngine::Impl {
     while (!done()) {
       if (waiting) {
         listen();
-        tell_of_waits();
+        tell_of_waits(true);
       } else {
         advance();
       }
@@ -1089,7 +1090,7 @@ class DeviceEngine::Impl {
                : after + ", and the device has not said so within " + in_words(options.margin) +
                      " more: it may be stuck, then a new job is needed" + flight.absent(*work->call));
     }
-    tell_of_waits();
+    tell_of_waits(false);
     if (!hosts) return;
     const auto wall = Clock::now();
     if (wall < next_look) return;
@@ -1099,8 +1100,9 @@ class DeviceEngine::Impl {
     }
   }
 
-  /// Writes into the flight records which calls do not end, and what for.
-  void tell_of_waits() {
+  /// Writes into the flight records which calls do not end, and what for. `stands_still`: the device does not answer,
+  /// in whose place somebody else may be computing.
+  void tell_of_waits(bool stands_still) {
     const auto now = Clock::now();
     if (!options.records || now < next_record) return;
     next_record = now + kRecordPatience;
@@ -1109,7 +1111,7 @@ class DeviceEngine::Impl {
       if (work->state != Work::State::kEnded && now - work->began >= kRecordPatience) slow.emplace(id, work.get());
     }
     for (const auto& [id, work] : slow) {
-      flight.waits(*work->call, work->state == Work::State::kRunning, waiting, work->began);
+      flight.waits(*work->call, work->state == Work::State::kRunning, stands_still, work->began);
     }
   }
 

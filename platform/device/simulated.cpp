@@ -98,7 +98,7 @@ void SimulatedDevice::receive(std::span<std::byte> bytes, Clock::time_point end)
            ". Simulated time stands still while a rank computes; if one takes longer than this, set "
            "UNISONO_DEVICE_TIMEOUT_S");
     }
-    readable(left);
+    if (!readable(std::min(left, kLook)) && meanwhile_) meanwhile_();
   }
 }
 

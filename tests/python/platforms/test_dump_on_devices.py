@@ -83,6 +83,30 @@ def test_a_hung_job_is_seen(stuck: tuple[subprocess.Popen[str], int]) -> None:
     assert f"=> rank 0 and rank 2 wait for rank 1 (pid {pid}, stopped by a signal)" in errors
 
 
+def test_hosts_that_wait_for_one_that_computes_are_seen(tmp_path: Path) -> None:
+    """Simulated time stands still meanwhile, at whatever the others are with their devices."""
+    script = tmp_path / "computes.py"
+    script.write_text(
+        "import os, time\nimport numpy as np, unisono\n"
+        "with unisono.init() as c:\n    w = c.world\n    w.allreduce(np.full(3, 1.0 + w.rank))\n"
+        "    if w.rank == 1:\n        print(os.getpid(), flush=True)\n        time.sleep(90)\n"
+        "    w.allreduce(np.full(30, 1.0 + w.rank), op='max')\n"
+    )
+    job = subprocess.Popen(
+        native_cluster.command(3, script), stdout=subprocess.PIPE, text=True, env=native_cluster.environment()
+    )
+    assert job.stdout is not None
+    try:
+        pid = int(job.stdout.readline())
+        deadline = time.monotonic() + 20
+        while "=> rank 0 and rank 2" not in (text := unisono("dump", pid)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert f"=> rank 0 and rank 2 wait for rank 1 (pid {pid})" in text, text
+    finally:
+        job.kill()
+        job.communicate(timeout=60)
+
+
 @pytest.mark.parametrize("platform", ["functional", "rtl"])
 def test_a_deadline_says_who_has_not_arrived(tmp_path: Path, platform: str) -> None:
     script = tmp_path / "late.py"
