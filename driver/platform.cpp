@@ -97,6 +97,7 @@ std::shared_ptr<Context> functional_context(std::unique_ptr<Poe> poe, const Engi
   options.settings = settings;
   options.margin = kFunctionalMargin;
   options.nodes = nodes_of(offers);
+  options.job = poe.get();  // of which the engine behind the registers writes this endpoint's records
   auto engine = std::make_unique<DeviceEngine>(std::make_unique<FunctionalDevice>(*poe), std::move(options));
   return std::make_shared<Context>(std::move(poe), std::move(engine), agree_on(offers));
 }
@@ -121,6 +122,8 @@ std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, co
   agree_on(job.offers);
   options.nodes = nodes_of(job.offers);
   options.hosts = job.poe.get();
+  options.job = job.poe.get();
+  options.records = true;
   auto engine = std::make_unique<DeviceEngine>(std::move(device), std::move(options));
   DeviceEngine& own = *engine;
   const auto offers = own.exchange(pack_offer(own.offer(), Platform::kRtl, node), environment.timeout);

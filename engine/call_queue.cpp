@@ -87,7 +87,7 @@ void CallQueue::submit(CallState& call) {
   enter(call);
   blocks_.ledger->count(NativeCounter::kCallsQueued);
   if (call.space != CallState::Space::kCollective) {
-    begin_record(call, call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint : kRecordedLocal);
+    begin_record(call);
     return;
   }
   std::uint32_t digest = 0;
@@ -99,16 +99,19 @@ void CallQueue::submit(CallState& call) {
     call.sequence = place.sequence;
     digest = place.digest;
   }
-  begin_record(call, 0);
+  begin_record(call);
   // Messages show that all calls before were the same, too. Engines in hardware know the call alone.
   if (!call.lane && !communicator.hardware_peers) call.signature = digest;
   communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
-void CallQueue::begin_record(CallState& call, std::uint64_t flags) {
+void CallQueue::begin_record(CallState& call) {
   CallRecorder& recorder = *call.communicator->recorder;
   const bool collective = call.space == CallState::Space::kCollective;
+  const std::uint64_t flags = collective                                      ? 0
+                              : call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint
+                                                                              : kRecordedLocal;
   call.mark = recorder.begin(RecordEntry::of(call.call, collective ? call.signature : call.tag, flags), call.sequence);
   recorder.set_algorithm(call.mark, LastNumber::of(call.algorithm, false));
 }
@@ -590,9 +593,8 @@ std::string CallQueue::describe(const CallState& call) {
 }
 
 std::string CallQueue::describe(const Communicator& communicator, const CallDifference& difference) {
-  return difference.call + " (" + communicator.title() + ", rank " +
-         std::to_string(communicator.rank) + ", sequence " + std::to_string(difference.sequence) +
-         "): the ranks' calls differ: " + difference.text;
+  return difference.call + " (" + communicator.title() + ", rank " + std::to_string(communicator.rank) + ", sequence " +
+         std::to_string(difference.sequence) + "): the ranks' calls differ: " + difference.text;
 }
 
 std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm) {

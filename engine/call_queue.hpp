@@ -28,6 +28,8 @@ class CallQueue {
   void abandon(CallState& call);
   /// Enters the call. Collective calls take their sequence number here; point-to-point ones when they start.
   void submit(CallState& call);
+  /// Enters a call in its communicator's flight record; of a collective, sequence and signature are known.
+  static void begin_record(CallState& call);
   /// Takes note of a blocking call that runs on the lanes in a thread of its own: its deadline and its peers are
   /// watched from now on. It has its sequence number already.
   void watch(CallState& call);
@@ -120,7 +122,6 @@ class CallQueue {
   bool compare(CallState& call, std::uint32_t peer);
   bool compare_all(CallState& call);
   bool compare_awaited(CallState& call, Clock::time_point now);
-  static void begin_record(CallState& call, std::uint64_t flags);
   static void record_wait(const CallState& call, Clock::time_point now);
   std::string phase(const CallState& call) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }

@@ -360,4 +360,26 @@ std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communi
   return text + here + elsewhere;
 }
 
+bool has_begun(const Poe& poe, std::uint32_t endpoint, std::uint32_t communicator, std::uint16_t epoch,
+               std::uint32_t sequence) {
+  const CommunicatorRecord* records = poe.records(endpoint);
+  for (std::uint32_t i = 0; records != nullptr && i < kRecordedCommunicators; ++i) {
+    const auto seen = read(records[i]);
+    if (!seen || seen->number != communicator || seen->epoch != epoch) continue;
+    const SeenCall* last = last_collective(*seen);
+    // Sequences wrap around.
+    return last != nullptr && static_cast<std::int32_t>(last->sequence - sequence) >= 0;
+  }
+  return records == nullptr;
+}
+
+bool is_in_call(const Poe& poe, std::uint32_t endpoint) {
+  const CommunicatorRecord* records = poe.records(endpoint);
+  for (std::uint32_t i = 0; records != nullptr && i < kRecordedCommunicators; ++i) {
+    const auto seen = read(records[i]);
+    if (seen && present_call(*seen) != nullptr) return true;
+  }
+  return records == nullptr;
+}
+
 }  // namespace unisono::cclo

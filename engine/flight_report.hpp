@@ -55,4 +55,11 @@ void report_failure(const Poe& poe, const std::string& failure);
 /// stopped by a signal; is in allreduce #4 of communicator 2, where it waits for rank 1". Empty if it is out of sight.
 std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communicator, std::uint16_t epoch);
 
+/// Whether an endpoint has begun a communicator's collective call of this number, as far as that can be seen: out of
+/// sight counts as begun.
+bool has_begun(const Poe& poe, std::uint32_t endpoint, std::uint32_t communicator, std::uint16_t epoch,
+               std::uint32_t sequence);
+/// Whether an endpoint is in a call of any communicator; likewise.
+bool is_in_call(const Poe& poe, std::uint32_t endpoint);
+
 }  // namespace unisono::cclo

@@ -616,6 +616,7 @@ enum class ErrorCode : std::uint16_t {
   kCapacity = 22,  ///< a fixed limit was reached
   kInternal = 23,  ///< an invariant of Unisono does not hold
   kDeviceLost = 24,  ///< the device of this rank does not answer any more
+  kFramesLost = 25,  ///< the network lost messages or delivered them out of order, and its transport repeats none
 };
 
 /// Name of an error code.
@@ -646,6 +647,7 @@ constexpr const char* name_of(ErrorCode code) {
     case ErrorCode::kCapacity: return "capacity";
     case ErrorCode::kInternal: return "internal";
     case ErrorCode::kDeviceLost: return "device_lost";
+    case ErrorCode::kFramesLost: return "frames_lost";
   }
   return "?";
 }
@@ -678,6 +680,7 @@ constexpr const char* meaning_of(ErrorCode code) {
     case ErrorCode::kCapacity: return "a fixed limit was reached";
     case ErrorCode::kInternal: return "an invariant of Unisono does not hold";
     case ErrorCode::kDeviceLost: return "the device of this rank does not answer any more";
+    case ErrorCode::kFramesLost: return "the network lost messages or delivered them out of order, and its transport repeats none";
   }
   return "?";
 }
@@ -710,6 +713,7 @@ constexpr const char* advice_for(ErrorCode code) {
     case ErrorCode::kCapacity: return "";
     case ErrorCode::kInternal: return "Please report it with the message.";
     case ErrorCode::kDeviceLost: return "Look for the message of the simulated cluster or the driver of the card; start the job again.";
+    case ErrorCode::kFramesLost: return "Run on a network without `loss`, `reorder`, `corrupt` and `down`, and with room in its buffers (`policy = pause`), or over a transport that repeats; then start the job again.";
   }
   return "?";
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,21 @@ class Device {
   /// Tells the hosts of all devices something, and returns when all have: what each has told, by node. Empty for a
   /// device that has no such way.
   virtual std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own);
+
+  /// A way between this device and another on which something is missing; what was sent behind it does not arrive.
+  struct Broken {
+    std::uint32_t source = 0, destination = 0;  ///< nodes, one of them this one
+    bool control = false;                       ///< of the control channel: credits and grants, not data
+    std::uint64_t missing = 0;                  ///< number of the first frame that has not come
+    std::uint64_t until = 0;                    ///< of the one behind the gap
+    bool nothing_came = false;                  ///< nor has that one
+  };
+  /// What has broken since the last call. Empty for a device whose transport loses nothing.
+  virtual std::vector<Broken> broken() { return {}; }
+
+  /// `action` is called from time to time, of this machine's, while any use of the device takes long. It must not use
+  /// the device itself.
+  virtual void meanwhile(std::function<void()> /*action*/) {}
 
   /// The transport's address of this device, and the session that leads from here to another.
   virtual std::uint32_t node() const = 0;

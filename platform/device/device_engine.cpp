@@ -15,6 +15,8 @@
 #include "engine/program_cache.hpp"
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"
+#include "platform/device/broken_ways.hpp"
+#include "platform/device/flight.hpp"
 #include "platform/device/hosts.hpp"
 #include "platform/device/registers.hpp"
 
@@ -30,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 constexpr microseconds kSlice{100};
 /// Of this machine's time: how often a waiting host looks after the others.
 constexpr std::chrono::milliseconds kLookInterval{20};
+/// Of this machine's time: how long a call must have taken before its flight record says what it waits for.
+constexpr std::chrono::milliseconds kRecordPatience{50};
 /// Of the device's time: how long what a host has left behind in its device may take to arrive. A host that left in
 /// good order has seen the end of its own calls, but others may still be passing on what it sent.
 constexpr nanoseconds kAfterDeath{200'000};
@@ -91,6 +95,9 @@ class TurnLock {
   std::uint64_t serving_ = 0;
 };
 
+/// Whether an error concerns all ranks of a communicator as it is, rather than as that of another rank.
+bool tells_itself(ErrorCode code) { return code == ErrorCode::kPeerDead || code == ErrorCode::kFramesLost; }
+
 /// Whether a rank's dst has to be on the device before the call: it is read, or not all of it is written.
 bool reads_dst(const Call& call) {
   switch (call.collective) {
@@ -148,7 +155,10 @@ class Turn {
 class DeviceEngine::Impl {
  public:
   Impl(std::unique_ptr<Device> given, DeviceOptions with)
-      : device(std::move(given)), options(std::move(with)), memory(device->memory_address(), device->memory_bytes()) {
+      : device(std::move(given)),
+        options(std::move(with)),
+        flight(options.job, options.records),
+        memory(device->memory_address(), device->memory_bytes()) {
     if (options.hosts != nullptr) hosts.emplace(*options.hosts);
   }
 
@@ -199,6 +209,7 @@ class DeviceEngine::Impl {
     std::shared_ptr<CallHooks> hooks;
     microseconds timeout{0};
     nanoseconds submitted{0};
+    Clock::time_point began;  ///< on this machine
     std::shared_ptr<Image> src, dst, scratch, params;
     std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
     CallResult result;
@@ -213,6 +224,7 @@ class DeviceEngine::Impl {
 
   void bring_up() {
     capability = capability_of(*device);
+    device->meanwhile([this] { tell_of_waits(true); });
     device->write(exchange::kControl, registers::kControlReset);
     for (int i = 0; (device->read(exchange::kControl) & registers::kControlReset) != 0; ++i) {
       if (i == kPatience) lost("its soft reset does not end");
@@ -363,6 +375,7 @@ class DeviceEngine::Impl {
     }
     made->position = static_cast<std::uint32_t>(place - taken.begin());
     made->changes = changes[made->position];
+    flight.open(state);
     use([&] { write_tables(*made, nodes); });
     check_alive();
     Group& here = *(groups[number] = std::move(made));
@@ -392,6 +405,7 @@ class DeviceEngine::Impl {
     if (of.state.revoked) return;
     of.state.revoked = true;
     of.state.reason = reason;
+    DeviceFlight::revoked(of.state);
     end_all(of, code, (code == ErrorCode::kRevoked ? "the communicator was revoked: " : "") + reason);
     unmarked.insert(of.state.number);
     if (!waiting) mark_revoked();
@@ -522,6 +536,7 @@ class DeviceEngine::Impl {
     for (auto& [number, of] : groups) {
       of->state.revoked = true;
       of->state.reason = why;
+      DeviceFlight::revoked(of->state);
     }
   }
 
@@ -555,6 +570,7 @@ class DeviceEngine::Impl {
     while (!done()) {
       if (waiting) {
         listen();
+        tell_of_waits(true);
       } else {
         advance();
       }
@@ -566,7 +582,12 @@ class DeviceEngine::Impl {
 
   Work& submit(const CallRequest& request) {
     check_alive();
-    if (request.reserved_tag) throw Error(ErrorCode::kUnsupported, "a device carries out calls with tags of the user");
+    if (request.reserved_tag) {
+      throw Error(ErrorCode::kUnsupported,
+                  "create_group on communicator " + std::to_string(request.communicator) +
+                      ": its members would exchange messages with tags of the library, which devices do not carry; use "
+                      "`split` or `subset`, which all ranks of the communicator call, or platform native");
+    }
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
@@ -595,6 +616,7 @@ class DeviceEngine::Impl {
     made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
     made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
     made->submitted = device->now();
+    made->began = Clock::now();
     Work& work = *made;
     works.emplace(work.id, std::move(made));
     queue.push_back(&work);
@@ -602,6 +624,7 @@ class DeviceEngine::Impl {
       work.call->sequence = on.state.order->enter(work.call->signature).sequence;
       on.last = {work.call->algorithm, work.automatic};
     }
+    DeviceFlight::begin(*work.call);
     return work;
   }
 
@@ -947,8 +970,8 @@ class DeviceEngine::Impl {
   std::string reason_of(const Work& work, ErrorCode code) const {
     switch (code) {
       case ErrorCode::kTimeout:
-        return "timed out after " + in_words(work.timeout) +
-               " of the device's time; a device does not tell which rank has not arrived";
+        return "timed out after " + in_words(work.timeout) + " of the device's time; the device does not tell who " +
+               "keeps it waiting" + flight.absent(*work.call);
       case ErrorCode::kRevoked:
         return "the communicator was revoked after an error of another rank; see that rank's message";
       default:
@@ -973,7 +996,7 @@ class DeviceEngine::Impl {
     Group& of = *work.group;
     end(work, code, message);
     if (!shared) return;
-    const bool known_there = code == ErrorCode::kPeerDead;
+    const bool known_there = tells_itself(code);
     revoke(of, known_there ? code : ErrorCode::kRevoked, message, true);
   }
 
@@ -983,6 +1006,7 @@ class DeviceEngine::Impl {
     work.result.complete = true;
     work.result.code = code;
     work.result.message = std::move(message);
+    DeviceFlight::end(*work.call, code == ErrorCode::kOk);
     for (Listener& listener : work.listeners) due.emplace_back(std::move(listener), work.result);
     work.listeners.clear();
     settle(work);
@@ -1037,7 +1061,7 @@ class DeviceEngine::Impl {
     }
     for (const Hosts::Revocation& word : words) {
       const auto found = groups.find(word.communicator);
-      const ErrorCode code = word.code == ErrorCode::kPeerDead ? word.code : ErrorCode::kRevoked;
+      const ErrorCode code = tells_itself(word.code) ? word.code : ErrorCode::kRevoked;
       const std::string reason = "the rank at " + hosts->describe(word.endpoint) + " reported: " + word.reason;
       if (found != groups.end() && found->second->state.epoch == word.epoch) {
         revoke(*found->second, code, reason, false);
@@ -1047,9 +1071,11 @@ class DeviceEngine::Impl {
     }
   }
 
-  /// Deadlines, and hosts that have gone.
+  /// Frames that were lost, deadlines, and hosts that have gone.
   void look() {
+    use([&] { broken_ways.note(device->broken(), options.nodes, device->node()); });
     if (!lost_because.empty()) return;
+    look_for_broken();
     const nanoseconds now = device->now();
     std::vector<Work*> late;
     for (auto& [id, work] : works) {
@@ -1061,14 +1087,46 @@ class DeviceEngine::Impl {
            work->state == Work::State::kQueued
                ? after + " before it began: what it follows, or calls that fill the device, have not ended"
                : after + ", and the device has not said so within " + in_words(options.margin) +
-                     " more: it may be stuck, then a new job is needed");
+                     " more: it may be stuck, then a new job is needed" + flight.absent(*work->call));
     }
+    tell_of_waits(false);
     if (!hosts) return;
     const auto wall = Clock::now();
     if (wall < next_look) return;
     next_look = wall + kLookInterval;
     for (auto& [number, work] : std::map<std::uint32_t, Work*>(running)) {
       if (work->state != Work::State::kEnded) look_for_gone(*work, now);
+    }
+  }
+
+  /// Writes into the flight records which calls do not end, and what for. `stands_still`: the device does not answer,
+  /// in whose place somebody else may be computing.
+  void tell_of_waits(bool stands_still) {
+    const auto now = Clock::now();
+    if (!options.records || now < next_record) return;
+    next_record = now + kRecordPatience;
+    std::map<CallId, const Work*> slow;  // the first of a communicator is told
+    for (const auto& [id, work] : works) {
+      if (work->state != Work::State::kEnded && now - work->began >= kRecordPatience) slow.emplace(id, work.get());
+    }
+    for (const auto& [id, work] : slow) {
+      flight.waits(*work->call, work->state == Work::State::kRunning, stands_still, work->began);
+    }
+  }
+
+  /// A call that needs a way on which something is missing does not end by itself.
+  void look_for_broken() {
+    if (broken_ways.none()) return;
+    std::vector<std::pair<Work*, std::uint32_t>> stuck;
+    for (auto& [id, work] : works) {
+      if (work->state == Work::State::kEnded) continue;
+      if (const auto rank = broken_ways.member_of(*work->call)) stuck.emplace_back(work.get(), *rank);
+    }
+    std::sort(stuck.begin(), stuck.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
+    for (const auto& [work, rank] : stuck) {
+      const std::uint32_t endpoint = work->group->state.peers[rank].endpoint;
+      const std::string peer = hosts ? hosts->describe(endpoint) : "endpoint " + std::to_string(endpoint);
+      fail(*work, ErrorCode::kFramesLost, broken_ways.words(*work->call, rank, peer));
     }
   }
 
@@ -1103,6 +1161,7 @@ class DeviceEngine::Impl {
 
   std::unique_ptr<Device> device;
   DeviceOptions options;
+  DeviceFlight flight;
   std::optional<Hosts> hosts;
   std::uint64_t capability = 0;
   std::string lost_because;
@@ -1131,6 +1190,8 @@ class DeviceEngine::Impl {
 
   cclo::RuleBook rules;
 
+  BrokenWays broken_ways;
+  Clock::time_point next_record{};
   std::map<std::uint32_t, nanoseconds> gone;  ///< by endpoint: when it was first seen to have gone
   Clock::time_point next_look{};
   mutable TurnLock turns;

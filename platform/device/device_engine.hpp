@@ -41,6 +41,11 @@ struct DeviceOptions {
   /// A network among the hosts, by which they learn of each other's end and failures; null if the device's own does
   /// that. Must outlive the engine.
   Poe* hosts = nullptr;
+  /// The network by which the job was joined, to look at flight records; null if there is none. Must outlive the
+  /// engine.
+  const Poe* job = nullptr;
+  /// The device writes no flight records itself, so its host does.
+  bool records = false;
 };
 
 /// Carries out calls on a device. Caller-driven like the native engine: it looks at the device inside `submit`, `test`,

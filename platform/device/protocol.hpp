@@ -13,14 +13,16 @@ inline constexpr std::uint32_t kProtocolMagic = 0x554e4344;  // "DCNU" in memory
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
 enum class RequestKind : std::uint32_t {
-  kHello = 0,  ///< reply: bytes of payload are a Greeting
-  kRead = 1,   ///< argument: offset; reply: value
-  kWrite = 2,  ///< argument: offset of the first; payload: 32-bit words for consecutive registers
-  kStore = 3,  ///< argument: device address; payload: the bytes
-  kLoad = 4,   ///< argument: device address, length: bytes; reply: the bytes
-  kWait = 5,   ///< argument: nanoseconds at most; reply when a completion waits, or then; value: the status register
-  kMeet = 6,   ///< payload: what to tell the others; replies, in one cycle, when all that are attached have asked:
-               ///< of each node 32 bits with a length, and so many bytes of its own
+  kHello = 0,   ///< reply: bytes of payload are a Greeting
+  kRead = 1,    ///< argument: offset; reply: value
+  kWrite = 2,   ///< argument: offset of the first; payload: 32-bit words for consecutive registers
+  kStore = 3,   ///< argument: device address; payload: the bytes
+  kLoad = 4,    ///< argument: device address, length: bytes; reply: the bytes
+  kWait = 5,    ///< argument: nanoseconds at most; reply when a completion waits, or then; value: the status register,
+                ///< and kHasBroken
+  kMeet = 6,    ///< payload: what to tell the others; replies, in one cycle, when all that are attached have asked:
+                ///< of each node 32 bits with a length, and so many bytes of its own
+  kBroken = 7,  ///< reply: a BrokenSession for each session of this node that has broken since the last kBroken
 };
 
 /// Followed by `length` bytes of payload for kWrite, kStore and kMeet.
@@ -41,6 +43,20 @@ struct Reply {
   std::uint64_t length = 0;
 };
 static_assert(sizeof(Reply) == 32);
+
+/// In the value of a reply to kWait: a session of this node has broken, kBroken says which.
+inline constexpr std::uint64_t kHasBroken = std::uint64_t{1} << 32U;
+
+/// A way from node to node on which a frame is missing. Nothing that was sent behind it arrives.
+struct BrokenSession {
+  std::uint32_t source = 0;
+  std::uint32_t destination = 0;
+  std::uint32_t control = 0;       ///< 1: of the control channel
+  std::uint32_t missing = 0;       ///< number of the first frame that has not come
+  std::uint32_t until = 0;         ///< of the next one after the gap
+  std::uint32_t nothing_came = 0;  ///< 1: nor has anything else of it
+};
+static_assert(sizeof(BrokenSession) == 24);
 
 /// The microcontroller's image is in place.
 inline constexpr std::uint64_t kHasFirmware = 1;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -97,7 +98,7 @@ void SimulatedDevice::receive(std::span<std::byte> bytes, Clock::time_point end)
            ". Simulated time stands still while a rank computes; if one takes longer than this, set "
            "UNISONO_DEVICE_TIMEOUT_S");
     }
-    readable(left);
+    if (!readable(std::min(left, kLook)) && meanwhile_) meanwhile_();
   }
 }
 
@@ -117,9 +118,9 @@ void SimulatedDevice::begin(RequestKind kind, std::uint64_t argument, std::uint6
 Reply SimulatedDevice::head(Clock::time_point end) {
   Reply reply;
   receive(std::as_writable_bytes(std::span(&reply, 1)), end);
-  waiting_ = false;
   if (reply.magic != kProtocolMagic) lose("what it sent is no reply of the protocol");
   time_ = reply.nanoseconds;
+  if (std::exchange(waiting_, false)) breaks_ = breaks_ || (reply.value & kHasBroken) != 0;
   return reply;
 }
 
@@ -166,6 +167,24 @@ std::vector<std::vector<std::byte>> SimulatedDevice::meet(std::span<const std::b
     const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
     all.emplace_back(first, first + length);
     at += length;
+  }
+  return all;
+}
+
+std::vector<Device::Broken> SimulatedDevice::broken() {
+  if (!breaks_) return {};
+  begin(RequestKind::kBroken, 0, 0, {});
+  breaks_ = false;
+  const auto end = asked_ + patience_;
+  const Reply reply = head(end);
+  if (reply.code != 0 || reply.length > kMostPayload || reply.length % sizeof(BrokenSession) != 0) {
+    lose("what it tells of broken sessions is not what the protocol has");
+  }
+  std::vector<BrokenSession> told(reply.length / sizeof(BrokenSession));
+  receive(std::as_writable_bytes(std::span(told)), end);
+  std::vector<Broken> all;
+  for (const BrokenSession& one : told) {
+    all.push_back({one.source, one.destination, one.control != 0, one.missing, one.until, one.nothing_came != 0});
   }
   return all;
 }

@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "platform/device/device.hpp"
@@ -32,6 +35,8 @@ class SimulatedDevice final : public Device {
   bool wait(std::chrono::microseconds at_most) override;
   std::chrono::nanoseconds now() override { return std::chrono::nanoseconds(time_); }
   std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own) override;
+  std::vector<Broken> broken() override;
+  void meanwhile(std::function<void()> action) override { meanwhile_ = std::move(action); }
   std::uint32_t node() const override { return greeting_.node; }
   const device::Greeting& greeting() const { return greeting_; }
 
@@ -56,8 +61,10 @@ class SimulatedDevice final : public Device {
   device::Greeting greeting_{};
   std::uint64_t time_ = 0;  ///< nanoseconds, at the last reply
   bool waiting_ = false;    ///< a kWait is under way
+  bool breaks_ = false;     ///< the cluster has sessions to tell of that have broken
   Clock::time_point asked_{};
   std::string lost_because_;
+  std::function<void()> meanwhile_;
 };
 
 }  // namespace unisono

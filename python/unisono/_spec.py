@@ -543,6 +543,8 @@ class ErrorCode(IntEnum):
     INTERNAL = 23
     #: the device of this rank does not answer any more
     DEVICE_LOST = 24
+    #: the network lost messages or delivered them out of order, and its transport repeats none
+    FRAMES_LOST = 25
 
     @property
     def meaning(self) -> str:
@@ -581,6 +583,7 @@ _MEANING: Final[dict[ErrorCode, str]] = {
     ErrorCode.CAPACITY: "a fixed limit was reached",
     ErrorCode.INTERNAL: "an invariant of Unisono does not hold",
     ErrorCode.DEVICE_LOST: "the device of this rank does not answer any more",
+    ErrorCode.FRAMES_LOST: "the network lost messages or delivered them out of order, and its transport repeats none",
 }
 
 
@@ -611,6 +614,10 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.INTERNAL: "Please report it with the message.",
     ErrorCode.DEVICE_LOST: (
         "Look for the message of the simulated cluster or the driver of the card; start the job again."
+    ),
+    ErrorCode.FRAMES_LOST: (
+        "Run on a network without `loss`, `reorder`, `corrupt` and `down`, and with room in its buffers (`policy = "
+        "pause`), or over a transport that repeats; then start the job again."
     ),
 }
 

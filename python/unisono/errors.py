@@ -161,6 +161,12 @@ class DeviceLostError(UnisonoError, ConnectionError):
     code = ErrorCode.DEVICE_LOST
 
 
+class FramesLostError(UnisonoError, ConnectionError):
+    """The network lost messages or delivered them out of order, and its transport repeats none."""
+
+    code = ErrorCode.FRAMES_LOST
+
+
 _CLASSES: dict[int, type[UnisonoError]] = {kind.code: kind for kind in UnisonoError.__subclasses__()}
 
 

@@ -607,7 +607,9 @@ package unisono_spec_pkg;
     // an invariant of Unisono does not hold
     ErrorCodeInternal = 16'd23,
     // the device of this rank does not answer any more
-    ErrorCodeDeviceLost = 16'd24
+    ErrorCodeDeviceLost = 16'd24,
+    // the network lost messages or delivered them out of order, and its transport repeats none
+    ErrorCodeFramesLost = 16'd25
   } error_code_e;
 
   // Numbers every engine agrees on.

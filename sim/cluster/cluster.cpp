@@ -6,11 +6,20 @@
 #include "sim/native/native_node.hpp"
 
 namespace unisono::sim {
+namespace {
+
+/// Engines take what comes for what was sent, in the order in which it was.
+NetworkConfig with_sessions(NetworkConfig config) {
+  config.sessions = true;
+  return config;
+}
+
+}  // namespace
 
 Cluster::Cluster(const ClusterConfig& config)
     : clock_khz_(config.network.clock_khz),
       has_firmware_(!config.firmware.empty()),
-      network_(config.network),
+      network_(with_sessions(config.network)),
       team_(config.engines == 0 ? config.network.nodes : config.engines, config.threads,
             [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
   const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;

@@ -56,6 +56,27 @@ TlbConfig ClusterFile::tlb(TlbConfig usual) const {
   return usual;
 }
 
+NetworkConfig ClusterFile::network_of(std::uint32_t nodes, std::optional<std::uint64_t> seed) const {
+  NetworkConfig config = network;
+  const auto refuse_line = [&](const char* key, const std::string& value, const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument,
+                network.source + ", line " + std::to_string(network.lines.at(key)) + ": " + key + " = " + value + why);
+  };
+  if (network.lines.contains("nodes") && network.nodes != nodes) {
+    const std::string given = std::to_string(network.nodes);
+    refuse_line("nodes", given,
+                ", but the job has " + std::to_string(nodes) + (nodes == 1 ? " rank" : " ranks") +
+                    ": each rank has a node. Leave the line out, or start " + given + " ranks");
+  }
+  if (network.lines.contains("seed") && seed && *seed != network.seed) {
+    refuse_line("seed", std::to_string(network.seed),
+                " does nothing, for the option --seed says " + std::to_string(*seed) + ". Leave one of them out");
+  }
+  config.nodes = nodes;
+  config.seed = seed.value_or(network.seed);
+  return config;
+}
+
 ClusterFile parse_cluster(std::string_view text, const std::string& source) {
   ClusterFile file;
   // The network's own reader gets an empty line for each of ours, so that it counts the same lines.

@@ -1,6 +1,7 @@
 // The configuration file of a cluster: that of its network, and keys of what stands around the engines.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct ClusterFile {
   bool has_tlb() const { return tlb_entries || tlb_miss_cycles || tlb_page; }
   /// `usual` with what the file says.
   TlbConfig tlb(TlbConfig usual) const;
+  /// The network of a cluster of so many nodes. `seed`: what was given beside the file. Throws
+  /// Error(kInvalidArgument) for lines that say something else.
+  NetworkConfig network_of(std::uint32_t nodes, std::optional<std::uint64_t> seed) const;
 };
 
 /// Throws Error(kInvalidArgument) that names `source`, line and key.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "sim/cluster/config.hpp"
 #include "sim/cluster/server.hpp"
 #include "sim/cluster/trace.hpp"
+#include "sim/network/settings.hpp"
 
 namespace {
 
@@ -29,6 +31,7 @@ constexpr const char* kUsage =
     "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
     "                       [--threads N] [--firmware FILE] [--wave FILE] [--trace FILE] [--counters FILE]\n"
     "                       [--native NODE,... [--native-delay CYCLES]] [--ready FD]\n"
+    "       unisono-cluster -n NODES --check [OPTIONS]\n"
     "\n"
     "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
     "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
@@ -44,7 +47,8 @@ constexpr const char* kUsage =
     "  --counters  the engines' counters at the end, as JSON\n"
     "  --native    nodes whose engine is the native one, in C++, on the same network; it takes no time, but for\n"
     "  --native-delay  cycles that pass before a message of such an engine leaves; default 0\n"
-    "  --ready     inherited descriptor: a byte is written to it when all options are good and hosts may come\n";
+    "  --ready     inherited descriptor: a byte is written to it when all options are good and hosts may come\n"
+    "  --check     says what is wrong with the other options, and ends: status 0 if nothing is\n";
 
 constexpr std::uint64_t kMostNodes = 64;
 
@@ -54,6 +58,7 @@ struct Options {
   std::vector<int> sockets;
   std::string trace, counters;  ///< files; empty: none
   int ready = -1;               ///< is told when hosts may come; negative: nobody
+  bool check = false;           ///< nothing is to be run
 };
 
 std::uint64_t number_of(std::string_view option, std::string_view text) {
@@ -120,7 +125,6 @@ unisono::sim::PlatformModel platform_of(std::string_view name) {
 Options parse(int count, char** arguments) {
   Options options;
   auto& cluster = options.cluster;
-  cluster.network.policy = unisono::sim::Policy::kPause;
   cluster.memory.read_latency = 50;  // cycles: HBM behind its switch
   cluster.memory.write_latency = 30;
   cluster.memory.one_memory = true;
@@ -129,6 +133,8 @@ Options parse(int count, char** arguments) {
   std::uint64_t nodes = 0;
   bool unified = false;
   unisono::sim::ClusterFile file;
+  file.network.policy = unisono::sim::Policy::kPause;
+  std::optional<std::uint64_t> seed;
   std::vector<std::uint64_t> native;
   for (int i = 1; i < count; ++i) {
     const std::string option = arguments[i];
@@ -136,18 +142,21 @@ Options parse(int count, char** arguments) {
       std::fputs(kUsage, stdout);
       std::exit(0);
     }
+    if (option == "--check") {
+      options.check = true;
+      continue;
+    }
     if (i + 1 == count) throw Error(ErrorCode::kInvalidArgument, option + " needs a value\n" + kUsage);
     const std::string value = arguments[++i];
     if (option == "-n") {
       nodes = number_of(option, value);
     } else if (option == "--config") {
       file = unisono::sim::parse_cluster(text_of(value), value);
-      cluster.network = file.network;
     } else if (option == "--memory") {
       options.platform = platform_of(value);
       unified = value == "unified";
     } else if (option == "--seed") {
-      cluster.seed = number_of(option, value);
+      seed = number_of(option, value);
     } else if (option == "--threads") {
       const std::uint64_t threads = number_of(option, value);
       if (threads < 1 || threads > kMostNodes) {
@@ -185,7 +194,7 @@ Options parse(int count, char** arguments) {
   if (nodes < 1 || nodes > kMostNodes) {
     throw Error(ErrorCode::kInvalidArgument, "-n: a cluster has 1 to 64 nodes\n" + std::string(kUsage));
   }
-  if (options.sockets.size() != nodes) {
+  if (!options.check && options.sockets.size() != nodes) {
     throw Error(ErrorCode::kInvalidArgument, "--fd names " + std::to_string(options.sockets.size()) + " sockets for " +
                                                  std::to_string(nodes) + " nodes");
   }
@@ -198,8 +207,8 @@ Options parse(int count, char** arguments) {
                                                  ", and --native names it: it has no signals");
   }
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
-  cluster.network.nodes = static_cast<std::uint32_t>(nodes);
-  cluster.network.seed = cluster.seed;
+  cluster.network = file.network_of(static_cast<std::uint32_t>(nodes), seed);
+  cluster.seed = cluster.network.seed;
   cluster.memory.channels = unisono::sim::Node::kMemoryPorts;
   if (unified) {
     cluster.memory.tlb = file.tlb(kUnifiedTlb);
@@ -209,6 +218,40 @@ Options parse(int count, char** arguments) {
   return options;
 }
 
+/// Says what the network of this configuration does to frames that nobody repeats.
+void warn_of_faults(const unisono::sim::Network& network) {
+  const std::vector<std::string> faults = unisono::sim::faults_of(network.topology());
+  if (faults.empty()) return;
+  std::string names;
+  for (const std::string& fault : faults) names += (names.empty() ? "" : ", ") + fault;
+  std::fprintf(
+      stderr,
+      "unisono-cluster: warning: this network has faults (%s), and its transport repeats no frame: a call that "
+      "misses one ends with frames_lost (frames that come twice are dropped)\n",
+      names.c_str());
+}
+
+/// What became of frames that were not passed on, if there were any.
+void tell_of_faults(const unisono::sim::Network& network) {
+  using unisono::sim::Drop;
+  std::uint64_t lost = 0, behind = 0, twice = 0, late = 0;
+  for (std::uint32_t link = 0; link < network.links(); ++link) {
+    const unisono::sim::LinkCounters counters = network.counters(link);
+    for (const std::uint64_t dropped : counters.dropped) lost += dropped;
+    lost -= counters.lost(Drop::kSession);
+    behind += counters.lost(Drop::kSession);
+    twice += counters.duplicated;
+    late += counters.reordered;
+  }
+  if (lost + behind + twice + late == 0) return;
+  std::fprintf(
+      stderr,
+      "unisono-cluster: frames lost: %llu, come twice: %llu, come late: %llu; dropped because they had come, or "
+      "behind a gap: %llu\n",
+      static_cast<unsigned long long>(lost), static_cast<unsigned long long>(twice),
+      static_cast<unsigned long long>(late), static_cast<unsigned long long>(behind));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -216,7 +259,12 @@ int main(int count, char** arguments) {
   std::signal(SIGINT, SIG_IGN);  // the hosts get it too, and when they have gone this ends
   try {
     const Options options = parse(count, arguments);
+    if (options.check) {
+      const unisono::sim::Network network(options.cluster.network);
+      return 0;
+    }
     unisono::sim::Cluster cluster(options.cluster);
+    warn_of_faults(cluster.network());
     unisono::sim::Server server(cluster, options.platform, options.sockets);
     if (options.ready >= 0) {
       // Who has started this waits for the byte, or for the end without one.
@@ -232,6 +280,7 @@ int main(int count, char** arguments) {
       std::ofstream stream = written("--counters", options.counters);
       unisono::sim::write_counters(stream, cluster);
     }
+    tell_of_faults(cluster.network());
     // Of a job that ended at once there are no cycles, and no seconds, to divide by.
     const double cycles = static_cast<double>(std::max<std::uint64_t>(cluster.cycle(), 1));
     const double seconds = std::max(server.seconds(), 1e-6);

@@ -54,7 +54,8 @@ Node::Node(const NodeConfig& config, Network& network)
       node_(config.node),
       network_(network),
       memory_(config.memory),
-      trace_(config.trace) {
+      trace_(config.trace),
+      log_(config.node) {
   context_->randReset(2);
   context_->randSeed(static_cast<int>((config.seed * 1024 + config.node + 1) & 0x7fffffffU));
   const std::string plus = "+firmware=" + config.firmware;
@@ -98,6 +99,7 @@ void Node::begin(const RegisterAccess& access) {
   Vunisono_cclo& top = *top_;
   access_ = access;
   busy_ = true;
+  if (trace_ && access.write) log_.write(access.offset, access.value);
   if (access.write) {
     top.s_axi_awaddr = static_cast<std::uint16_t>(access.offset);
     top.s_axi_wdata = access.value;
@@ -219,6 +221,11 @@ void Node::evaluate() {
   for (unsigned port = 0; port < kMemoryPorts; ++port) memory_.tick(port, pins_.sample(port));
 
   const bool call_taken = beats_left_ != 0 && top.call_valid_i != 0 && top.call_ready_o != 0;
+  if (trace_ && top.call_valid_i != 0 && top.call_ready_o != 0) {
+    const bool last = top.call_last_i != 0;
+    std::memcpy(&kernel_call_[last ? kernel_call_.size() / 2 : 0], &top.call_data_i[0], kWordBytes);
+    if (last) log_.call(kernel_call_);
+  }
   if (top.answer_valid_o != 0) {
     answers_.push_back({static_cast<std::uint32_t>(top.answer_data_o),
                         static_cast<std::uint16_t>(top.answer_data_o >> 32U), network_.cycle()});

@@ -11,6 +11,7 @@
 
 #include "core/generated/spec.hpp"
 #include "sim/cluster/any_node.hpp"
+#include "sim/cluster/call_log.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/memory/axi_memory.hpp"
 #include "sim/memory/axi_pins.hpp"
@@ -73,6 +74,8 @@ class Node final : public AnyNode {
   std::uint64_t events() const { return events_; }
   /// Of the moves that have retired, in that order, if the node keeps them.
   const std::vector<MoveRecord>& records() const { return records_; }
+  /// The calls that it was given, if it keeps records.
+  const CallLog& calls() const { return log_; }
 
   void store(std::uint64_t address, std::span<const std::byte> bytes) override;
   void load(std::uint64_t address, std::span<std::byte> bytes) const override;
@@ -104,6 +107,8 @@ class Node final : public AnyNode {
   std::uint64_t first_sent_ = 0, events_ = 0;
   const bool trace_;
   std::vector<MoveRecord> records_;
+  CallLog log_;
+  std::array<std::uint64_t, kCallDescriptorWords> kernel_call_{};  ///< of a kernel, as its beats come
   bool busy_ = false, accepted_ = false;
   std::uint32_t value_ = 0;
 };

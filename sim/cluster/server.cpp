@@ -11,9 +11,11 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
+#include "platform/device/registers.hpp"
 
 namespace unisono::sim {
 
@@ -46,6 +48,8 @@ class Server::Attached {
   bool meets() const { return waits() && begun_ && request_.kind == RequestKind::kMeet; }
   const std::vector<std::byte>& told() const { return payload_; }
   void meet(std::span<const std::byte> all) { reply(0, all); }
+  /// Notes sessions of this node that have broken.
+  void hear_of_broken();
   /// A host that waits may have ended meanwhile.
   void look_whether_gone();
 
@@ -73,6 +77,8 @@ class Server::Attached {
   std::vector<std::byte> input_;  ///< received and not used
   std::vector<std::byte> payload_;
   std::deque<RegisterAccess> accesses_;
+  std::vector<device::BrokenSession> broken_;  ///< not told yet
+  std::size_t heard_ = 0;                      ///< of the network's
   bool in_access_ = false, refused_ = false;
   std::uint64_t due_ = 0;  ///< cycle before which the reply does not go, or in which a wait ends
 };
@@ -156,6 +162,12 @@ void Server::Attached::take_request() {
     case RequestKind::kLoad:
       copy();
       break;
+    case RequestKind::kBroken: {
+      hear_of_broken();
+      const std::vector<device::BrokenSession> told = std::exchange(broken_, {});
+      reply(0, std::as_bytes(std::span(told)));
+      break;
+    }
     case RequestKind::kWrite:
       if (request_.length == 0 || request_.length % 4 != 0) reply(0, {}, ErrorCode::kInvalidArgument);
       break;
@@ -235,13 +247,26 @@ void Server::Attached::advance() {
     case RequestKind::kMeet:
       break;  // the server answers all
     case RequestKind::kWait:
-      if (node.interrupt() || cluster_.cycle() >= due_) reply(node.interrupt() ? 8 : 0);
+      hear_of_broken();
+      if (node.interrupt() || !broken_.empty() || cluster_.cycle() >= due_) {
+        reply((node.interrupt() ? registers::kStatusCompletion : 0) | (broken_.empty() ? 0 : device::kHasBroken));
+      }
       break;
     default:
       if (cluster_.cycle() >= due_) {
         reply(0, request_.kind == RequestKind::kLoad ? std::span<const std::byte>(payload_)
                                                      : std::span<const std::byte>());
       }
+  }
+}
+
+void Server::Attached::hear_of_broken() {
+  const std::vector<BrokenSession>& all = cluster_.network().broken_sessions();
+  for (; heard_ < all.size(); ++heard_) {
+    const BrokenSession& one = all[heard_];
+    if (one.source != node_ && one.destination != node_) continue;
+    broken_.push_back(
+        {one.source, one.destination, one.port != 0 ? 1U : 0U, one.missing, one.until, one.nothing_came ? 1U : 0U});
   }
 }
 

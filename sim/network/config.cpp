@@ -212,6 +212,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 NetworkConfig parse_network(std::string_view text, const std::string& source) {
   NetworkConfig config;
+  config.source = source;
   std::uint32_t number = 0;
   while (!text.empty()) {
     ++number;
@@ -232,7 +233,9 @@ NetworkConfig parse_network(std::string_view text, const std::string& source) {
         LinkConfig sample;
         apply(sample, key, value);  // so that what is wrong is said with its line
         config.settings.push_back({std::string(key), std::string(pattern), std::string(value), number});
-      } else if (!apply_known(config, key, value)) {
+      } else if (apply_known(config, key, value)) {
+        config.lines[std::string(key)] = number;
+      } else {
         throw Error(ErrorCode::kInvalidArgument, std::string(key) + ": is no key; these are: " + kNetworkKeys +
                                                      "; of links, also as key@link: " + kLinkKeys);
       }

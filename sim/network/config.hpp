@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,9 +69,14 @@ struct NetworkConfig {
   std::uint64_t receive_bytes = 65536;  ///< what a node has not popped yet
   Receive receive = Receive::kCutThrough;
   bool frame_check = true;  ///< off: corrupted frames are delivered, with one bit flipped
+  bool sessions = false;    ///< nodes get the frames of a session in order and once, or not at all (sessions.hpp)
   std::uint64_t seed = 1;
   LinkConfig link;                    ///< every link
   std::vector<LinkSetting> settings;  ///< some links, applied in order
+
+  std::string source = "network";  ///< how the text is called in messages
+  std::map<std::string, std::uint32_t, std::less<>>
+      lines;  ///< of the text: where a key stands that is not of some links
 };
 
 /// Reads lines of `key = value` and `key@links = value`; `#` begins a comment. Throws Error(kInvalidArgument) that

@@ -13,8 +13,9 @@ enum class Drop : std::uint8_t {
   kOverflow,  ///< no room in the switch queue that feeds this link
   kReceiver,  ///< the node at the end of this link had not popped enough
   kCheck,     ///< damaged on its way (on this or another link): the frame check of the node at the end of this link
+  kSession,   ///< by the session's end in the node at the end of this link: it came twice, or behind a gap
 };
-inline constexpr std::size_t kDrops = 5;
+inline constexpr std::size_t kDrops = 6;
 const char* name_of(Drop cause);
 
 /// Of one link, that is, of one output port and of the input port at its end. Every frame that a link has begun to

@@ -15,6 +15,7 @@ inline constexpr std::uint32_t kWordBytes = 64;
 struct Frame {
   std::uint32_t source = 0, destination = 0, bytes = 0, words = 0;
   std::uint16_t port = 0;
+  std::uint32_t number = 0;      ///< in its session, if the network counts
   bool damaged = false;          ///< fails the frame check
   std::uint32_t flip = kNoFlip;  ///< without a frame check: the bit that is wrong when it is delivered
   std::unique_ptr<std::byte[]> data;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "sim/network/settings.hpp"
 
 namespace unisono::sim {
 
@@ -17,6 +18,7 @@ struct Network::Entry {
   std::uint32_t arrived = 0, sent = 0;  ///< words
   std::uint8_t lane = 0;                ///< by which it came
   bool whole = false;                   ///< must have arrived as a whole before it goes on
+  bool judged = false;                  ///< its session has taken it
 };
 
 struct Network::Queue {
@@ -140,7 +142,7 @@ void for_each(const std::vector<std::uint64_t>& bits, F&& visit) {
 }  // namespace
 
 const char* name_of(Drop cause) {
-  constexpr std::array<const char*, kDrops> kNames = {"loss", "down", "overflow", "receiver", "check"};
+  constexpr std::array<const char*, kDrops> kNames = {"loss", "down", "overflow", "receiver", "check", "session"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 
@@ -153,6 +155,7 @@ const char* name_of(Pushed result) {
 
 Network::Network(const NetworkConfig& config)
     : config_(config), topology_(make_topology(config)), pool_(config.mtu), nodes_(config.nodes) {
+  refuse_idle_settings(config, topology_);
   const std::size_t count = topology_.links.size();
   std::vector<std::uint32_t> inputs(topology_.switches);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -233,6 +236,7 @@ Pushed Network::push(std::uint32_t node, const SentWord& word) {
     frame->bytes = word.frame_bytes;
     frame->words = (word.frame_bytes + kWordBytes - 1) / kWordBytes;
     frame->port = word.port;
+    if (config_.sessions) frame->number = sessions_.send(node, word.destination, word.port);
     at.pushing = frame;
     at.word = 0;
   } else if (word.bytes != frame->word_bytes(at.word) || word.last != (at.word + 1 == frame->words)) {
@@ -250,15 +254,29 @@ Pushed Network::push(std::uint32_t node, const SentWord& word) {
   return Pushed::kTaken;
 }
 
+std::optional<Drop> Network::refusal_of(Entry& entry) {
+  if (entry.sent != 0) return std::nullopt;
+  const Frame& frame = *entry.frame;
+  if (frame.damaged) {  // since it began to arrive
+    if (entry.judged) sessions_.damaged(frame.source, frame.destination, frame.port, frame.number, now_);
+    return Drop::kCheck;
+  }
+  if (!config_.sessions || entry.judged) return std::nullopt;
+  entry.judged = true;
+  const auto verdict = sessions_.receive(frame.source, frame.destination, frame.port, frame.number, now_);
+  return verdict == Sessions::Verdict::kPass ? std::nullopt : std::optional(Drop::kSession);
+}
+
 const ReceivedWord* Network::front(std::uint32_t node) {
   Node& at = nodes_[node];
   if (at.may_pop > now_) return nullptr;
   Entry* head = at.received->head;
-  // Damaged since it began to arrive, and nothing of it has been seen yet.
-  while (head != nullptr && head->frame->damaged && head->sent == 0) {
+  while (head != nullptr) {
+    const std::optional<Drop> refusal = refusal_of(*head);
+    if (!refusal) break;
     at.received->take();
     at.received_bytes -= head->frame->bytes;
-    ++at.down->dropped(Drop::kCheck);
+    ++at.down->dropped(*refusal);
     if (head->arrived == head->frame->words)
       discard(*at.down, head->frame, head->lane);
     else
@@ -294,8 +312,12 @@ void Network::pop(std::uint32_t node) {
   at.may_pop = now_ + 1;
   if (++head->sent < head->frame->words) return;
   at.received->take();
-  at.received_bytes -= head->frame->bytes;
-  ++(head->frame->damaged ? at.down->dropped(Drop::kCheck) : at.delivered);
+  const Frame& frame = *head->frame;
+  at.received_bytes -= frame.bytes;
+  ++(frame.damaged ? at.down->dropped(Drop::kCheck) : at.delivered);
+  if (config_.sessions && frame.damaged) {
+    sessions_.damaged(frame.source, frame.destination, frame.port, frame.number, now_);
+  }
   discard(*at.down, head->frame, head->lane);
   free_entry(head);
   quiet_until_ = 0;
@@ -435,6 +457,7 @@ void Network::arrive(Channel& channel) {
     copy->bytes = frame->bytes;
     copy->words = frame->words;
     copy->port = frame->port;
+    copy->number = frame->number;
     copy->damaged = frame->damaged;
     copy->flip = frame->flip;
     std::memcpy(copy->data.get(), frame->data.get(), frame->bytes);
@@ -534,6 +557,7 @@ void Network::change_state(Channel& channel) {
 }
 
 void Network::tick() {
+  if (pool_.used() == 0) sessions_.settle(now_);
   if (now_ < quiet_until_) {
     ++now_;
     return;

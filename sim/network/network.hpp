@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <span>
 #include <string>
@@ -28,6 +29,7 @@
 #include "sim/network/random.hpp"
 #include "sim/network/rate.hpp"
 #include "sim/network/ring.hpp"
+#include "sim/network/sessions.hpp"
 #include "sim/network/topology.hpp"
 
 namespace unisono::sim {
@@ -116,6 +118,8 @@ class Network {
   std::uint64_t pushed(std::uint32_t node) const { return nodes_[node].pushed; }
   std::uint64_t delivered(std::uint32_t node) const { return nodes_[node].delivered; }
   const Topology& topology() const { return topology_; }
+  /// Sessions that have broken, in the order in which that was noticed; with `sessions` in the configuration only.
+  const std::vector<BrokenSession>& broken_sessions() const { return sessions_.broken(); }
 
   /// Called for every frame on every link, when its last word is begun. Empty: none.
   void capture(std::function<void(const Captured&)> hook) { hook_ = std::move(hook); }
@@ -154,6 +158,8 @@ class Network {
   Entry* enter(Channel& channel, Frame* frame, std::uint8_t lane);
   void enter_whole(Channel& channel, Frame* frame, std::uint8_t lane);
   void discard(Channel& channel, Frame* frame, std::uint8_t lane);
+  /// Why the node does not get a frame of which it has seen nothing.
+  std::optional<Drop> refusal_of(Entry& entry);
   void return_room(Channel& channel, std::uint8_t lane, std::uint32_t bytes);
   void change_state(Channel& channel);
   std::uint64_t next_work() const;
@@ -162,6 +168,7 @@ class Network {
 
   NetworkConfig config_;
   Topology topology_;
+  Sessions sessions_;
   FramePool pool_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<Node> nodes_;

@@ -8,8 +8,6 @@
 namespace unisono::sim {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kInvalidArgument, "network: " + what); }
-
 class Builder {
  public:
   explicit Builder(const NetworkConfig& config) : config_(config) {
@@ -41,6 +39,9 @@ class Builder {
   }
 
  private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorCode::kInvalidArgument, config_.source + ": " + what);
+  }
   static Place node(std::uint32_t index) { return {true, index}; }
   static Place at_switch(std::uint32_t index) { return {false, index}; }
 
@@ -176,8 +177,10 @@ class Builder {
         found = true;
       }
       if (!found)
-        refuse("line " + std::to_string(setting.line) + ", " + setting.key + "@" + setting.pattern +
-               ": no link has such a name; there is, for instance, " + built_.links.front().name);
+        throw Error(ErrorCode::kInvalidArgument, config_.source + ", line " + std::to_string(setting.line) + ": " +
+                                                     setting.key + "@" + setting.pattern +
+                                                     ": no link has such a name; there is, for instance, " +
+                                                     built_.links.front().name);
     }
     for (LinkPlan& plan : built_.links) {
       if (plan.local) {

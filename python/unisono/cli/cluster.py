@@ -26,6 +26,7 @@ ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
 LAST_WORDS = 30.0  # seconds for a cluster whose ranks have all ended: it writes its closing line, and its wave file
 READY = 120.0  # seconds until it has read its options and made its nodes
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+CHECK = 20.0  # seconds in which a cluster says whether it takes its options
 
 
 class ClusterError(Exception):
@@ -111,6 +112,26 @@ def named_firmware() -> dict[str, str]:
     return {"UNISONO_FIRMWARE": named}
 
 
+def check_options(program: str, nodes: int, options: ClusterOptions) -> None:
+    """Lets the cluster look at the configuration of its network, without running it. Raises `ClusterError`."""
+    if options.network is None:
+        return
+    seed = [] if options.seed is None else ["--seed", str(options.seed)]
+    memory = [] if options.memory is None else ["--memory", options.memory]
+    command = [program, "-n", str(nodes), "--check", "--config", options.network, *seed, *memory]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK, text=True, errors="replace"
+        )
+    except OSError as failure:
+        raise ClusterError(f"{program} cannot be run: {failure.strerror}") from failure
+    except subprocess.TimeoutExpired as failure:
+        raise ClusterError(f"{program} has not looked at {options.network} within {CHECK:g} s") from failure
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().split("\n")[0].removeprefix(f"{NAME}: ")
+        raise ClusterError(f"--network: {said or f'{program} exited with status {done.returncode}'}")
+
+
 class Cluster:
     """One run of the cluster. Each rank has an end of a socket that leads to its node."""
 
@@ -129,6 +150,7 @@ class Cluster:
         self._nodes = nodes
         self._options = options
         self._program = find_cluster(NAME if options.wave is None else WITH_WAVES)
+        check_options(self._program, nodes, options)
         self._counters: Path | None = None  #: where the cluster writes them
         self.environment = named_firmware()
         self.fault: str | None = None  #: what went wrong with it, once it has ended

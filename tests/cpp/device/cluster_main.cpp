@@ -12,6 +12,7 @@ int main(int count, char** arguments) {
   std::vector<int> descriptors;
   int ready = -1;
   for (int i = 1; i + 1 < count; ++i) {
+    if (std::string_view(arguments[i]) == "--check") return 0;
     if (std::string_view(arguments[i]) == "--ready") ready = std::atoi(arguments[i + 1]);
     if (std::string_view(arguments[i]) != "--fd") continue;
     char* end = arguments[i + 1];

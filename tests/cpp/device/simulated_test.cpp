@@ -190,6 +190,43 @@ TEST(SimulatedDevice, AWaitGivesTheCallerTimeAndGoesOn) {
   EXPECT_EQ(requests, 2);
 }
 
+TEST(SimulatedDevice, AsksWhichSessionsHaveBrokenWhenAWaitSaysSo) {
+  for (const bool another : {false, true}) {
+    Other other([&](int end) {
+      greet(end);
+      EXPECT_EQ(hear(end).kind, device::RequestKind::kWait);
+      device::Reply reply;
+      reply.value = device::kHasBroken;
+      say(end, reply);
+      if (another) {
+        EXPECT_EQ(hear(end).kind, device::RequestKind::kRead);
+        say(end, {});
+      }
+      EXPECT_EQ(hear(end).kind, device::RequestKind::kBroken);
+      const device::BrokenSession broken{5, 3, 1, 17, 19, 0};
+      device::Reply told;
+      told.length = sizeof broken;
+      say(end, told);
+      send(end, &broken, sizeof broken, MSG_NOSIGNAL);
+      until_closed(end);
+    });
+    SimulatedDevice device(other.host);
+    EXPECT_TRUE(device.broken().empty()) << "nothing is asked before";
+    while (!device.wait(std::chrono::microseconds(7))) {
+    }
+    if (another) device.read(0);
+    const auto broken = device.broken();
+    ASSERT_EQ(broken.size(), 1U);
+    EXPECT_EQ(broken[0].source, 5U);
+    EXPECT_EQ(broken[0].destination, 3U);
+    EXPECT_TRUE(broken[0].control);
+    EXPECT_EQ(broken[0].missing, 17U);
+    EXPECT_EQ(broken[0].until, 19U);
+    EXPECT_FALSE(broken[0].nothing_came);
+    EXPECT_TRUE(device.broken().empty()) << "nor again";
+  }
+}
+
 TEST(SimulatedDevice, ARefusedAccessLeavesItUsable) {
   Other other([](int end) {
     greet(end);

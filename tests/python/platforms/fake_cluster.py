@@ -24,7 +24,8 @@ def main() -> int:
     """Entry point."""
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, required=True)
-    parser.add_argument("--fd", required=True)
+    parser.add_argument("--fd")
+    parser.add_argument("--check", action="store_true")
     for name in (
         "--config",
         "--seed",
@@ -38,6 +39,8 @@ def main() -> int:
     ):
         parser.add_argument(name)
     options = parser.parse_args()
+    if options.check:
+        return 0
     how = os.environ.get("MISBEHAVIOUR", "")
     print(f"options: {options.config} {options.seed} {options.memory} {options.wave}", flush=True)
     for name, text in ((options.trace, "a trace"), (options.counters, COUNTERS)):

@@ -191,6 +191,8 @@ def test_the_trace_of_a_ring(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     counted = {line.split()[0]: line.split()[1:] for line in done.stderr.splitlines() if line.strip()}
     trace = json.loads(file.read_text())
+    calls = [event["name"] for event in trace["traceEvents"] if "count" in event.get("args", {})]
+    assert calls == ["allreduce ring"] * RANKS
     names = {event["pid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
     assert names == {rank: f"rank {rank}" for rank in range(RANKS)}
     by_rank = []
@@ -215,6 +217,18 @@ def test_the_trace_of_a_ring(tmp_path: Path) -> None:
         for send, arrival in zip(sent, arrived, strict=True):
             assert send["bytes"] == arrival["bytes"]
             assert send["began"] + 200 < arrival["began"], "two links and a switch"
+    arrows: dict[str, dict[int, dict[str, Any]]] = {"s": {}, "f": {}}
+    for event in trace["traceEvents"]:
+        if event["ph"] in arrows:
+            arrows[event["ph"]][event["id"]] = event
+    assert len(arrows["s"]) == len(arrows["f"]) == RANKS * 2 * (RANKS - 1)
+    for number, start in arrows["s"].items():
+        end = arrows["f"][number]
+        assert end["pid"] == (start["pid"] + 1) % RANKS
+        assert end["ts"] > start["ts"]
+        for event in (start, end):
+            bars = [bar for bar in spans(trace, event["pid"]) if bar["tid"] == event["tid"]]
+            assert any(bar["ts"] <= event["ts"] <= bar["ts"] + bar["dur"] for bar in bars)
 
 
 @on_engines

@@ -136,6 +136,20 @@ def test_windows_of_functional_devices(ranks: int) -> None:
     all_right(run("-n", ranks, "--platform", "functional", Path(__file__).with_name("windows.py")), ranks)
 
 
+def test_create_group_says_what_to_do_instead(tmp_path: Path) -> None:
+    script = tmp_path / "group.py"
+    script.write_text(
+        "import unisono\nwith unisono.init() as context:\n    world = context.world\n"
+        "    try:\n        world.create_group([0, 1])\n"
+        "    except unisono.UnsupportedError as error:\n        print(error)\n"
+        "    assert world.subset([0, 1]).size == 2\n    world.barrier()\n"
+    )
+    done = run("-n", 2, "--platform", "functional", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("create_group on communicator 0") == 2
+    assert done.stdout.count("use `split` or `subset`, which all ranks of the communicator call") == 2
+
+
 def test_the_environment_says_the_same(program: Path) -> None:
     all_right(run("-n", 3, program, UNISONO_PLATFORM="functional"), 3)
 

@@ -179,7 +179,9 @@ TEST(Observe, ARingAllReduceLeavesARecordOfEachMove) {
   std::ostringstream text;
   sim::write_trace(text, cluster);
   EXPECT_NE(text.str().find("\"recv 3, sum\""), std::string::npos) << "of rank 0";
-  EXPECT_NE(text.str().find("\"call 41\""), std::string::npos);
+  EXPECT_NE(text.str().find("\"name\": \"allreduce"), std::string::npos);
+  EXPECT_NE(text.str().find("\"call\": 41, \"sequence\""), std::string::npos);
+  EXPECT_NE(text.str().find("\"ph\": \"f\""), std::string::npos) << "arrows";
 }
 
 TEST(Observe, TellsWhomAReceiveWaitsFor) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -40,6 +41,30 @@ TEST(ClusterConfig, NamesLineAndKey) {
   EXPECT_THAT(said("tlb_entries = -1"), testing::HasSubstr("tlb_entries"));
   EXPECT_THAT(said("tlb_enties = 4"), testing::HasSubstr("tlb_miss_cycles")) << "says which there are";
   EXPECT_THAT(said("tlb_entries = 4\n\nspeed = 3\n"), testing::HasSubstr("f.conf, line 3")) << "the network's own";
+}
+
+TEST(ClusterConfig, NodesAreThoseOfTheJob) {
+  const auto said = [](const std::string& text, std::uint32_t nodes, std::optional<std::uint64_t> seed = {}) {
+    try {
+      parse_cluster(text, "f.conf").network_of(nodes, seed);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("\nnodes = 8", 4),
+            "f.conf, line 2: nodes = 8, but the job has 4 ranks: each rank has a node. Leave the line out, or start 8 "
+            "ranks");
+  EXPECT_THAT(said("nodes = 2", 1), testing::HasSubstr("the job has 1 rank:"));
+  EXPECT_EQ(said("nodes = 8", 8), "");
+  EXPECT_EQ(said("gbps = 40", 5), "");
+  EXPECT_EQ(said("seed = 3\nnodes = 2", 2, 4),
+            "f.conf, line 1: seed = 3 does nothing, for the option --seed says 4. Leave one of them out");
+  EXPECT_EQ(said("seed = 3", 2, 3), "");
+  EXPECT_EQ(parse_cluster("seed = 3", "f").network_of(2, std::nullopt).seed, 3U) << "of the file, without the option";
+  EXPECT_EQ(parse_cluster("", "f").network_of(2, 9).seed, 9U);
+  EXPECT_EQ(parse_cluster("", "f").network_of(5, std::nullopt).nodes, 5U);
 }
 
 }  // namespace

@@ -44,8 +44,9 @@ inline std::byte byte_of(std::uint32_t source, std::uint32_t port, std::uint32_t
 
 class Cluster {
  public:
-  explicit Cluster(const std::string& text)
-      : network(parse_network(text)), received(network.nodes()), asleep(network.nodes()), nodes_(network.nodes()) {}
+  explicit Cluster(const std::string& text) : Cluster(parse_network(text)) {}
+  explicit Cluster(const NetworkConfig& config)
+      : network(config), received(network.nodes()), asleep(network.nodes()), nodes_(network.nodes()) {}
 
   void send(std::uint32_t source, Order order) { nodes_[source].orders.push_back(order); }
   /// Numbers the frames of a source by itself.

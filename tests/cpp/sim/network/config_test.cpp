@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "sim/network/network.hpp"
+#include "sim/network/settings.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -124,14 +125,54 @@ TEST(Config, ErrorsNameLineAndKey) {
   says("gbps@node0>* = fast", "line 1", "gbps: 'fast'");
   says("gbps@nobody = 10", "line 1", "nobody");
   says("seed = 18446744073709551616", "line 1", "seed");
-  says("topology = point_to_point\nnodes = 3", "network", "nodes");
-  says("topology = torus\nnodes = 12\ncolumns = 5", "network", "columns, rows");
-  says("topology = leaf_spine\nnodes = 12\nleaves = 5\nspines = 1", "network", "leaves");
-  says("topology = leaf_spine\nnodes = 12\nleaves = 4", "network", "spines");
-  says("buffer_bytes = 100", "network", "buffer_bytes of node0>switch0");
-  says("receive_bytes = 100", "network", "receive_bytes");
+  says("topology = point_to_point\nnodes = 3", "net.conf", "nodes");
+  says("topology = torus\nnodes = 12\ncolumns = 5", "net.conf", "columns, rows");
+  says("topology = leaf_spine\nnodes = 12\nleaves = 5\nspines = 1", "net.conf", "leaves");
+  says("topology = leaf_spine\nnodes = 12\nleaves = 4", "net.conf", "spines");
+  says("buffer_bytes = 100", "net.conf", "buffer_bytes of node0>switch0");
+  says("receive_bytes = 100", "net.conf", "receive_bytes");
   EXPECT_EQ(refusal("nodes = 4"), "taken");
   EXPECT_EQ(refusal(""), "taken");
+}
+
+TEST(Config, LinesThatDoNothingAreRefused) {
+  using testing::AllOf;
+  using testing::HasSubstr;
+  const auto says = [](const char* text, const char* line, const char* key, const char* why) {
+    EXPECT_THAT(refusal(text),
+                AllOf(HasSubstr(line), HasSubstr(std::string(key) + " does nothing here: "), HasSubstr(why)))
+        << text;
+  };
+  says("topology = ring\nnodes = 4\ngbps@node* = 40", "net.conf, line 3", "gbps@node*",
+       "node0>router0 is within a card and has nothing of a cable; router0>router1 has, for instance");
+  says("topology = torus\nnodes = 9\nloss@router3>node3 = 0.1", "line 3", "loss@router3>node3", "within a card");
+  says("topology = ring\nnodes = 4\nrows = 2", "line 3", "rows", "topology = torus; the topology is ring");
+  says("columns = 1", "line 1", "columns", "the topology is switch");
+  says("spines = 2", "line 1", "spines", "leaf_spine");
+  says("topology = torus\nnodes = 4\nleaves = 2", "line 3", "leaves", "leaf_spine");
+  says("topology = point_to_point\nswitch_latency = 3", "line 2", "switch_latency", "no switch");
+  says("policy = pause\nqueue_share = 3", "line 2", "queue_share", "the policy is pause");
+  says("reorder_cycles = 30", "line 1", "reorder_cycles", "`reorder` says how often");
+  says("\nreorder_cycles@node0>* = 30", "line 2", "reorder_cycles@node0>*", "`reorder` says how often");
+  says("buffer_bytes@node* = 20000", "line 1", "buffer_bytes@node*", "node0>switch0 has no buffer; switch0>node0 has");
+  says("policy = pause\nbuffer_bytes@switch0>node* = 20000", "line 2", "buffer_bytes@switch0>node*",
+       "node0>switch0 has");
+  says("topology = point_to_point\nbuffer_bytes = 20000", "line 2", "buffer_bytes", "has no buffer");
+  for (const char* text :
+       {"topology = ring\nnodes = 4\ngbps@* = 40", "topology = ring\nnodes = 4\ngbps = 40\nloss = 0.1",
+        "topology = ring\nnodes = 4\nbuffer_bytes@node* = 20000", "reorder@node0>* = 0\nreorder_cycles = 30",
+        "buffer_bytes@switch* = 20000", "policy = pause\nbuffer_bytes@node* = 20000", "loss = 0\nframe_check = off",
+        "topology = torus\nnodes = 4\ncolumns = 2\nrows = 2"}) {
+    EXPECT_EQ(refusal(text), "taken") << text;
+  }
+}
+
+TEST(Config, FaultsAreNamed) {
+  const auto faults = [](const char* text) { return faults_of(make_topology(parse_network(text))); };
+  EXPECT_EQ(faults("loss = 0\nreorder = 0"), std::vector<std::string>{});
+  EXPECT_EQ(faults("corrupt@node1>* = 1e-9"), std::vector<std::string>{"corrupt"});
+  EXPECT_EQ(faults("down@node1>* = 3-4\nreorder = 0.5\nduplicate = 1\nloss = 0.1\nloss@* = 0"),
+            (std::vector<std::string>{"duplicate", "reorder", "down"}));
 }
 
 }  // namespace

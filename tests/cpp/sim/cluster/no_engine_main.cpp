@@ -1,0 +1,33 @@
+// In the place of sim/cluster/node.cpp where nothing was compiled by Verilator: there are native nodes only.
+#include "core/error.hpp"
+#include "sim/cluster/node.hpp"
+
+class VerilatedContext {};
+class Vunisono_cclo {};
+
+namespace unisono::sim {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorCode::kUnsupported,
+              "this cluster was built without Verilated engines: all its nodes must be native");
+}
+
+}  // namespace
+
+class Node::Wave {};
+
+Node::Node(const NodeConfig& config, Network& network)
+    : node_(config.node), network_(network), memory_(config.memory), trace_(config.trace), log_(config.node) {
+  refuse();
+}
+Node::~Node() = default;
+void Node::look() { refuse(); }
+void Node::evaluate() { refuse(); }
+void Node::commit() { refuse(); }
+void Node::begin(const RegisterAccess& /*access*/) { refuse(); }
+bool Node::interrupt() const { refuse(); }
+void Node::store(std::uint64_t /*address*/, std::span<const std::byte> /*bytes*/) { refuse(); }
+void Node::load(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) const { refuse(); }
+
+}  // namespace unisono::sim
