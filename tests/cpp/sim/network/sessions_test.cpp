@@ -27,7 +27,7 @@ struct Seen {
     for (std::uint32_t i = 0; i < kFrames; ++i) {
       for (std::uint32_t n = 0; n < kNodes; ++n) {
         for (const std::uint32_t to : {(n + 1) % kNodes, (n + 2) % kNodes}) {
-          for (const std::uint16_t port : {0, 1}) cluster->send(n, {to, kLeast + i, port, 0, 0, 0});
+          for (std::uint16_t port = 0; port < 2; ++port) cluster->send(n, {to, kLeast + i, port, 0, 0, 0});
         }
       }
     }
@@ -55,7 +55,7 @@ std::size_t expect_beginnings(const std::string& faults, std::uint64_t seed) {
   const Seen run(faults, seed);
   for (std::uint32_t source = 0; source < kNodes; ++source) {
     for (std::uint32_t destination = 0; destination < kNodes; ++destination) {
-      for (const std::uint16_t port : {0, 1}) {
+      for (std::uint16_t port = 0; port < 2; ++port) {
         if (source == destination) continue;
         const Name name{source, destination, port};
         const auto found = run.came.find(name);
