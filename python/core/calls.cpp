@@ -5,7 +5,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +20,7 @@
 #include "core/generated/spec.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
+#include "python/core/quick.hpp"
 #include "python/core/without_gil.hpp"
 #include "unisono/unisono.h"
 
@@ -546,6 +546,13 @@ class Communicator {
     return made;
   }
 
+  /// Runs a plain call (quick.hpp); false, having done nothing, if it must go the long way.
+  bool quick(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root) const {
+    const std::optional<unisono_call> call = quick_call({collective, src, dst, op, root}, rank_, size_);
+    if (!call) return false;
+    interruptibly([&] { return unisono_run(handle_, &*call); });
+    return true;
+  }
   void run(Prepared given) const {
     interruptibly([&] { return unisono_run(handle_, &given.call); });
   }
@@ -555,7 +562,7 @@ class Communicator {
   /// for them. A signal whose handler raises ends it, and with it the communicator, but for agreements.
   template <class Call>
   static void interruptibly(Call&& call) {
-    const bool asks = gettid() == getpid();
+    const bool asks = is_first_thread();
     bool raised = false;
     Outcome outcome;
     {
@@ -815,6 +822,8 @@ void bind_calls(nb::module_& module) {
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
           "element_bytes"_a, "starts"_a)
+      .def("quick", &Communicator::quick, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
+           "root"_a.none())
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,

@@ -76,6 +76,7 @@ class Communicator:
         element_bytes: int,
         starts: bool,
     ) -> Request: ...
+    def quick(self, collective: int, src: object, dst: object, op: object, root: object) -> bool: ...
     def run(
         self,
         collective: int,

@@ -64,6 +64,20 @@ class InPlace(enum.Enum):
 IN_PLACE: Final = InPlace.IN_PLACE
 
 
+# What `_core.Communicator.quick` takes: plain ints, so that a call compares no enumerators.
+_BARRIER = int(Collective.BARRIER)
+_BCAST = int(Collective.BCAST)
+_ALLREDUCE = int(Collective.ALLREDUCE)
+_SCAN = int(Collective.SCAN)
+_EXSCAN = int(Collective.EXSCAN)
+_REDUCE = int(Collective.REDUCE)
+_REDUCE_SCATTER = int(Collective.REDUCE_SCATTER)
+_ALLGATHER = int(Collective.ALLGATHER)
+_GATHER = int(Collective.GATHER)
+_SCATTER = int(Collective.SCATTER)
+_ALLTOALL = int(Collective.ALLTOALL)
+
+
 class Options(TypedDict, total=False):
     """Options of every operation of a `Communicator`, as keyword arguments.
 
@@ -584,6 +598,8 @@ class Communicator:
 
     def barrier(self, **options: Unpack[Options]) -> None:
         """No rank returns before every rank has called."""
+        if not options and self._core.quick(_BARRIER, None, None, None, None):
+            return
         self._run(self._call(Collective.BARRIER, _Buffers("barrier", None, None), 0, options))
 
     def barrier_async(self, **options: Unpack[Options]) -> Request:
@@ -592,6 +608,8 @@ class Communicator:
 
     def bcast(self, buffer: Any, root: int = 0, **options: Unpack[Options]) -> Array:
         """The root's buffer to every rank's buffer, which it returns."""
+        if not options and self._core.quick(_BCAST, None, buffer, None, root):
+            return buffer  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._bcast(buffer, root, options))
 
     def bcast_async(self, buffer: Any, root: int = 0, **options: Unpack[Options]) -> Request:
@@ -600,6 +618,8 @@ class Communicator:
 
     def allreduce(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over all ranks' src, into every rank's dst. All have the same number of elements."""
+        if dst is not None and not options and self._core.quick(_ALLREDUCE, src, dst, op, None):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
 
     def allreduce_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
@@ -608,6 +628,8 @@ class Communicator:
 
     def scan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over src of ranks 0 .. rank, into dst."""
+        if dst is not None and not options and self._core.quick(_SCAN, src, dst, op, None):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduction(Collective.SCAN, src, dst, op, options))
 
     def scan_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
@@ -616,6 +638,8 @@ class Communicator:
 
     def exscan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over src of ranks 0 .. rank-1, into dst; rank 0's dst stays as it is (zeros if allocated here)."""
+        if dst is not None and not options and self._core.quick(_EXSCAN, src, dst, op, None):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduction(Collective.EXSCAN, src, dst, op, options))
 
     def exscan_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
@@ -633,6 +657,8 @@ class Communicator:
         **options: Unpack[Options],
     ) -> Array | None:
         """`op` over all ranks' src, into the root's dst; returns None on the other ranks."""
+        if not in_place and not options and self._core.quick(_REDUCE, src, dst, op, root):
+            return dst if root == self.rank else None
         return self._run(self._reduce(src, dst, op, root, in_place, options))
 
     def reduce_async(
@@ -653,6 +679,8 @@ class Communicator:
 
         In place, dst has `size` blocks and receives the result at its begin.
         """
+        if dst is not None and not options and self._core.quick(_REDUCE_SCATTER, src, dst, op, None):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduce_scatter(src, dst, op, options))
 
     def reduce_scatter_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
@@ -664,6 +692,8 @@ class Communicator:
 
         In place, the input is block `rank` of dst.
         """
+        if dst is not None and not options and self._core.quick(_ALLGATHER, src, dst, None, None):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._allgather(src, dst, options))
 
     def allgather_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
@@ -677,6 +707,8 @@ class Communicator:
 
         In place, the root's input is its own block of dst.
         """
+        if not in_place and not options and self._core.quick(_GATHER, src, dst, None, root):
+            return dst if root == self.rank else None
         return self._run(self._gather(src, dst, root, in_place, options))
 
     def gather_async(
@@ -694,6 +726,8 @@ class Communicator:
         the root first tells the others the elements and shape of a block, by a small bcast, so that even the start
         waits for it. In place (dst=IN_PLACE), the root's block stays where it is, and None is returned there.
         """
+        if dst is not None and not in_place and not options and self._core.quick(_SCATTER, src, dst, None, root):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._run_scatter(self._scatter(src, dst, root, in_place, options))
 
     def scatter_async(
@@ -704,6 +738,8 @@ class Communicator:
 
     def alltoall(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
         """Block j of rank i's src into block i of rank j's dst; both have `size` blocks."""
+        if dst is not None and not options and self._core.quick(_ALLTOALL, src, dst, None, None):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._alltoall(src, dst, options))
 
     def alltoall_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:

@@ -182,8 +182,8 @@ class Context:
     ) -> None:
         # A child of fork may leave the block that it did not enter, by sys.exit for instance: this is not its context.
         # Nor is what is found in leaving told in place of what has ended the block.
-        suppressed = WrongProcessError if kind is None else (WrongProcessError, MismatchedCallError)
-        with contextlib.suppress(suppressed):
+        suppressed = (WrongProcessError,) if kind is None else (WrongProcessError, MismatchedCallError)
+        with contextlib.suppress(*suppressed):
             self.close()
 
 
