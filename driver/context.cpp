@@ -197,7 +197,7 @@ void give_up(Engine& engine, std::uint32_t communicator) {
   engine.free_communicator(communicator);
 }
 
-void Context::close() {
+void Context::close(Leaving how) {
   std::shared_ptr<Endpoint> leaving = endpoint();
   std::set<std::uint32_t> numbers;
   std::unique_ptr<Offload> thread;
@@ -211,7 +211,11 @@ void Context::close() {
   std::optional<Error> mismatch;
   for (const std::uint32_t number : numbers) {
     try {
-      give_up(*leaving->engine, number);
+      if (how == Leaving::kCompared) {
+        give_up(*leaving->engine, number);
+      } else {
+        leaving->engine->free_communicator(number);
+      }
     } catch (const Error& error) {
       // Others say that it was claimed by a split that has not created it.
       if (error.code() == ErrorCode::kMismatchedCall && !mismatch) mismatch = error;

@@ -63,8 +63,10 @@ class Context {
   /// The engine and network; throws Error(kWrongProcess) after `close`.
   std::shared_ptr<Endpoint> endpoint() const;
   /// Leaves the job: cancels what is in flight. Later uses fail; a second close does too. Throws
-  /// Error(kMismatchedCall), having left, if ranks are found to have called differently.
-  void close();
+  /// Error(kMismatchedCall), having left, if ranks are found to have called differently; `how`: not after an error of
+  /// the user's, whose rank has called less.
+  enum class Leaving : std::uint8_t { kCompared, kAfterError };
+  void close(Leaving how = Leaving::kCompared);
 
   /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one.
   std::uint32_t propose_number(std::uint32_t reserve);

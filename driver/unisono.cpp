@@ -261,9 +261,11 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
   });
 }
 
-unisono_result unisono_finalize(unisono_context* context) {
+namespace {
+
+unisono_result leave(unisono_context* context, const char* function, Context::Leaving how) {
   return guarded([&] {
-    Callbacks::refuse("unisono_finalize");
+    Callbacks::refuse(function);
     const auto leaving = Contexts::instance().take(number_of(context), "context", ErrorCode::kWrongProcess);
     const auto forget_world = [&] {
       const auto world =
@@ -271,13 +273,23 @@ unisono_result unisono_finalize(unisono_context* context) {
       Group::abandon(*world, Error(ErrorCode::kWrongProcess, "the context was closed before its group ended"));
     };
     try {
-      leaving->close();
+      leaving->close(how);
     } catch (...) {
       forget_world();
       throw;
     }
     forget_world();
   });
+}
+
+}  // namespace
+
+unisono_result unisono_finalize(unisono_context* context) {
+  return leave(context, "unisono_finalize", Context::Leaving::kCompared);
+}
+
+unisono_result unisono_abandon(unisono_context* context) {
+  return leave(context, "unisono_abandon", Context::Leaving::kAfterError);
 }
 
 unisono_result unisono_world(unisono_context* context, unisono_communicator** communicator) {

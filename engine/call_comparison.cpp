@@ -24,6 +24,7 @@ bool has_root(Collective collective) {
 /// `own`: a call of this process, which alone knows what its numbers of operators stand for.
 std::string words(const SeenCall& call, bool with_algorithm, bool own) {
   std::string text = name_of(call.collective);
+  if (call.dtype == Datatype::kNone) return text;
   text += "(" + std::to_string(call.count) + " " + name_of(call.dtype);
   if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : std::string(name_of(call.func)));
   if (has_root(call.collective)) text += ", root " + std::to_string(call.peer);

@@ -681,11 +681,12 @@ class Context {
   void reset() const {
     without_gil([&] { return unisono_reset(handle_); });
   }
-  void close() const {
+  /// `compares`: what the ranks have called.
+  void close(bool compares) const {
     Outcome outcome;
     {
       const WithoutGil released;
-      outcome.code = unisono_finalize(handle_);
+      outcome.code = compares ? unisono_finalize(handle_) : unisono_abandon(handle_);
       if (outcome.code != 0) outcome.text = unisono_last_error();
     }
     release_completed();
@@ -859,7 +860,7 @@ void bind_calls(nb::module_& module) {
            "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none())
       .def("settings", &Context::settings)
       .def("reset", &Context::reset)
-      .def("close", &Context::close);
+      .def("close", &Context::close, "compares"_a);
   module.def(
       "dump_process",
       [](std::uint32_t pid, int what) {

@@ -102,7 +102,7 @@ bool numpy_is_there() {
 
 /// What a collective is given: how many of src's and dst's elements there are for each of its count.
 struct Shape {
-  bool src = true, dst = true;       ///< this rank has them
+  bool src = true, dst = true;           ///< this rank has them
   std::uint32_t src_of = 1, dst_of = 1;  ///< elements for each of count
   bool reduces = false;
 };

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import sys
 import threading
 import time
 import traceback
@@ -20,7 +21,7 @@ from . import _core
 from ._arrays import Array
 from ._signatures import options_by_name
 from .communicator import Communicator
-from .errors import InvalidArgumentError, MismatchedCallError, RevokedError, UnisonoError, WrongProcessError
+from .errors import InvalidArgumentError, RevokedError, UnisonoError, WrongProcessError
 
 T = TypeVar("T")
 
@@ -169,10 +170,13 @@ class Context:
         Raises `MismatchedCallError`, having left, if the ranks are found to have made different collective calls: the
         last one to leave has seen those of all.
         """
+        self._leave(compares=True)
+
+    def _leave(self, *, compares: bool) -> None:
         core, self._core = self._core, None
         _open.discard(self)
         if core is not None:
-            core.close()
+            core.close(compares)
 
     def __enter__(self) -> Context:
         return self
@@ -181,17 +185,17 @@ class Context:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         # A child of fork may leave the block that it did not enter, by sys.exit for instance: this is not its context.
-        # Nor is what is found in leaving told in place of what has ended the block.
-        suppressed = (WrongProcessError,) if kind is None else (WrongProcessError, MismatchedCallError)
-        with contextlib.suppress(*suppressed):
-            self.close()
+        # A rank whose block ends in an error has made fewer calls than the others, which is no mismatch to tell of.
+        well = kind is None or (isinstance(value, SystemExit) and not value.code)
+        with contextlib.suppress(WrongProcessError):
+            self._leave(compares=well)
 
 
 @atexit.register
 def _close_all() -> None:
     for context in list(_open):
         try:
-            context.close()
+            context._leave(compares=not hasattr(sys, "last_value"))  # which is what ends this process
         except WrongProcessError:
             continue  # of the process that forked this one
         except UnisonoError as error:

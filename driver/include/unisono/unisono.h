@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 3
+#define UNISONO_ABI_MINOR 4
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -218,6 +218,9 @@ UNISONO_API unisono_result unisono_thread_context(unisono_thread_job* job, uint3
  * still in flight are cancelled, and waits for them return an error. Returns mismatched_call, having left, if the ranks
  * are found to have made different collective calls on a communicator: the last one to leave has seen those of all. */
 UNISONO_API unisono_result unisono_finalize(unisono_context* context);
+/* The same after an error of the caller's own, which keeps it from making all calls: nothing is compared, and the other
+ * ranks are told that this one has left. */
+UNISONO_API unisono_result unisono_abandon(unisono_context* context);
 
 /* The communicator of all ranks; owned by the context. */
 UNISONO_API unisono_result unisono_world(unisono_context* context, unisono_communicator** communicator);

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
@@ -1363,10 +1364,12 @@ class Context {
   }
   Context(Context&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Context& operator=(Context&&) = delete;
-  /// Leaves as `finalize` does; that ranks have called differently is then written to standard error.
+  /// Leaves as `finalize` does; that ranks have called differently is then written to standard error. While an
+  /// exception passes, nothing is compared.
   ~Context() {
     if (handle_ == nullptr) return;
-    const std::string_view result = unisono_result_name(unisono_finalize(handle_));
+    const bool fails = std::uncaught_exceptions() != 0;
+    const std::string_view result = unisono_result_name(fails ? unisono_abandon(handle_) : unisono_finalize(handle_));
     if (result == "mismatched_call") std::fprintf(stderr, "unisono: error: %s\n", unisono_last_error());
   }
   /// Leaves the job. Throws Error, having left: mismatched_call if the ranks are found to have made different

@@ -231,16 +231,33 @@ def test_the_job_ends_with_an_error_however_it_is_left(tmp_path: Path, left: str
     assert "Exception ignored" not in done.stderr
 
 
-def test_the_error_that_ends_a_block_is_the_one_that_is_told(tmp_path: Path) -> None:
-    done = run(
-        tmp_path,
-        """
-        with unisono.init() as context:
-            comm = context.world
-            comm.bcast(np.zeros(0), root=comm.rank)
+@pytest.mark.parametrize("left", ["with", "atexit"])
+def test_a_rank_that_fails_is_no_mismatch(tmp_path: Path, left: str) -> None:
+    body = """
+        comm = context.world
+        comm.barrier()
+        if comm.rank == 1:
             raise KeyError("my own error")
-        """,
-        2,
-    )
+        comm.barrier()
+        """
+    if left == "with":
+        program = "with unisono.init() as context:\n" + textwrap.indent(textwrap.dedent(body), "    ")
+    else:
+        program = "context = unisono.init()\n" + textwrap.dedent(body)
+    done = run(tmp_path, program, 3)
     assert done.returncode != 0
     assert "my own error" in done.stderr
+    assert "MismatchedCallError" not in done.stderr
+
+
+def test_leaving_by_exit_is_checked_as_leaving_well_is(tmp_path: Path) -> None:
+    program = """
+        import sys
+        with unisono.init() as context:
+            comm = context.world
+            comm.bcast(np.zeros(3), root=comm.rank)
+            sys.exit(0)
+        """
+    done = run(tmp_path, program, 2)
+    assert done.returncode != 0
+    assert "MismatchedCallError" in done.stderr

@@ -1,0 +1,86 @@
+// Leaving a job whose ranks have called differently.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ranks.hpp"
+
+namespace unisono::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint32_t kRanks = 2;
+
+/// Runs `body` with a context of each rank.
+template <class Body>
+void in_contexts(Body&& body) {
+  const ThreadJob job(kRanks);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] { body(std::make_unique<Context>(job, rank)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// A broadcast of which every rank thinks that it is the root: all of them end.
+void call_differently(const Context& context) {
+  std::vector<double> data(3, context.world().rank());
+  context.world().bcast(data, context.world().rank());
+}
+
+TEST(Leaving, FinalizeSaysThatRanksHaveCalledDifferently) {
+  std::atomic<int> found = 0;
+  in_contexts([&](std::unique_ptr<Context> context) {
+    call_differently(*context);
+    try {
+      context->finalize();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.name(), "mismatched_call");
+      EXPECT_THAT(error.what(), HasSubstr("bcast(3 fp64, root 0)"));
+      EXPECT_THAT(error.what(), HasSubstr("bcast(3 fp64, root 1)"));
+      ++found;
+    }
+    EXPECT_THROW(context->world(), Error);  // it has left all the same
+  });
+  EXPECT_GE(found, 1);  // the last one to leave sees both; the first may
+}
+
+TEST(Leaving, ADestructorWritesIt) {
+  testing::internal::CaptureStderr();
+  in_contexts([](std::unique_ptr<Context> context) { call_differently(*context); });
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("unisono: error: bcast (communicator 0"));
+}
+
+TEST(Leaving, AfterAnErrorNothingIsCompared) {
+  testing::internal::CaptureStderr();
+  in_contexts([](std::unique_ptr<Context> context) {
+    try {
+      const std::unique_ptr<Context> own = std::move(context);
+      call_differently(*own);
+      throw std::runtime_error("of the program's own");
+    } catch (const std::runtime_error&) {
+      return;
+    }
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Leaving, EqualCallsLeaveInSilence) {
+  testing::internal::CaptureStderr();
+  in_contexts([](std::unique_ptr<Context> context) {
+    std::vector<double> data(3, context->world().rank());
+    for (std::uint32_t root = 0; root < kRanks; ++root) context->world().bcast(data, root);
+    context->finalize();
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace unisono::test
