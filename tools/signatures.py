@@ -24,7 +24,9 @@ class NamedOptions(UnpackTypedDictExtension):
 
     def on_attribute(self, *, attr: Attribute, **kwargs: Any) -> None:
         """Finds the description of an attribute that was read."""
-        if attr.docstring is None and attr.lineno is not None and isinstance(attr.filepath, Path):
+        # Of a compiled module there are no lines, only those of its stub.
+        readable = isinstance(attr.filepath, Path) and attr.filepath in attr.lines_collection
+        if attr.docstring is None and attr.lineno is not None and readable:
             lines = attr.lines_collection[attr.filepath]
             own = "\n".join(lines[attr.lineno - 1 : attr.endlineno])
             found = re.search(r"#: (.*)", own) or re.match(r"\s*#: (.*)", lines[attr.lineno - 2])

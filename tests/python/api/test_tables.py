@@ -116,7 +116,7 @@ def test_counters(ranks: int, capsys: pytest.CaptureFixture[str], monkeypatch: p
     seen: dict[tuple[str, int], str] = {}
     shown: list[int] = []
     for line in lines:
-        if line.startswith("counter"):
+        if "rank " in line:
             shown = [int(number) for number in re.findall(r"rank (\d+)", line)]
         for name in values:
             if line.startswith(name):
