@@ -148,9 +148,12 @@ std::string read_file(const char* path) {
 }  // namespace
 
 bool run_express(const unisono_communicator* handle, const unisono_call* given) {
-  if (handle == nullptr || given == nullptr || given->struct_size != sizeof(unisono_call) ||
-      given->algorithm != nullptr || given->wait_for_count != 0 || given->timeout_seconds != 0 ||
-      given->graph != nullptr || given->wire_datatype != 0 || given->element_bytes != 0) {
+  // Programs that were compiled when the structure ended earlier go this way as well.
+  constexpr std::size_t kEarlier = offsetof(unisono_call, element_bytes);
+  if (handle == nullptr || given == nullptr ||
+      (given->struct_size != sizeof(unisono_call) && given->struct_size != kEarlier) || given->algorithm != nullptr ||
+      given->wait_for_count != 0 || given->timeout_seconds != 0 || given->graph != nullptr ||
+      given->wire_datatype != 0 || (given->struct_size != kEarlier && given->element_bytes != 0)) {
     return false;
   }
   if (Callbacks::running()) return false;  // which is refused, in words
