@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage fuzz generate clean distclean
+.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -70,6 +70,10 @@ soak: package ## random calls whose ranks are killed and stopped, ten minutes
 
 peers: packages-peers environment-dev package ## installs Open MPI and MPICH, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers
+
+instructions: packages-test package ## instructions of small calls, counted, against those on record
+	$(STEP) bench "benchmark" cmake --build --preset release --target bench_overhead
+	@tools/instructions --check
 
 lint: build ## formatting, clang-tidy, ruff, mypy
 	$(STEP) clang-format "clang-format" tools/clang-format --check

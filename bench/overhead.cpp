@@ -8,6 +8,8 @@
 //   bench_overhead --calls N --started
 //                                  the same from one thread that starts both ranks' calls and then waits for both:
 //                                  no instruction of it is spent on polling for another thread
+//   bench_overhead --calls N --alone barrier|allgather
+//                                  N blocking calls of a job of one rank: with no move, or with one that copies 4 bytes.
 #include <pthread.h>
 #include <sched.h>
 #include <unisono/unisono.h>
@@ -237,23 +239,54 @@ int repeat(std::uint64_t count, bool started) {
   return 0;
 }
 
+/// Blocking calls of a job of one rank, which wait for nobody.
+int repeat_alone(std::uint64_t count, bool moves) {
+  unisono_thread_job* job = nullptr;
+  check(unisono_thread_job_create(1, &job));
+  Rank self;
+  self.join(job, 0);
+  self.call.collective = moves ? UNISONO_ALLGATHER : UNISONO_BARRIER;
+  self.call.op = 0;
+  if (!moves) {
+    self.call.count = 0;
+    self.call.datatype = 0;
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    self.mine = static_cast<std::int32_t>(3 * i + 1);
+    check(unisono_run(self.world, &self.call));
+    if (moves) self.expect(i);
+  }
+  check(unisono_finalize(self.context));
+  unisono_thread_job_free(job);
+  std::printf("%llu calls of one rank, all right\n", static_cast<unsigned long long>(count));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::uint64_t count = 0;
   bool started = false;
+  std::string_view alone;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--started") {
       started = true;
+    } else if (argument == "--alone" && i + 1 < argc) {
+      alone = argv[++i];
     } else if (argument == "--calls" && i + 1 < argc) {
       count = std::strtoull(argv[++i], nullptr, 10);
     } else {
       count = 0;
       i = argc;
-      std::fprintf(stderr, "usage: bench_overhead [--calls N [--started]]\n");
+      std::fprintf(stderr, "usage: bench_overhead [--calls N [--started | --alone barrier|allgather]]\n");
       return 2;
     }
+  }
+  if (alone == "barrier" || alone == "allgather") return repeat_alone(count, alone == "allgather");
+  if (!alone.empty()) {
+    std::fprintf(stderr, "bench_overhead: --alone is barrier or allgather\n");
+    return 2;
   }
   if (started && count == 0) {
     std::fprintf(stderr, "bench_overhead: --started goes with --calls N, N at least 1\n");
