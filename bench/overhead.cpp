@@ -9,7 +9,8 @@
 //                                  the same from one thread that starts both ranks' calls and then waits for both:
 //                                  no instruction of it is spent on polling for another thread
 //   bench_overhead --calls N --alone barrier|allgather
-//                                  N blocking calls of a job of one rank: with no move, or with one that copies 4 bytes.
+//                                  N blocking calls of a job of one rank: with no move, or with one that copies 4
+//                                  bytes.
 #include <pthread.h>
 #include <sched.h>
 #include <unisono/unisono.h>

@@ -32,7 +32,14 @@ class Case:
 CASES = (
     Case("blocking barrier, 1 rank", ("--alone", "barrier"), 1000, 3000),
     Case("blocking all-gather of 4 B, 1 rank", ("--alone", "allgather"), 1000, 3000),
-    Case("started all-reduce of 4 B, 2 ranks, each", ("--started",), 1000, 3000, ("unisono_start", "unisono_test"), ranks=2),
+    Case(
+        "started all-reduce of 4 B, 2 ranks, each",
+        ("--started",),
+        1000,
+        3000,
+        ("unisono_start", "unisono_test"),
+        ranks=2,
+    ),
     Case("first blocking all-gather of 4 B", ("--alone", "allgather"), 0, 1),
 )
 

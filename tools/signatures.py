@@ -24,10 +24,11 @@ class NamedOptions(UnpackTypedDictExtension):
 
     def on_attribute(self, *, attr: Attribute, **kwargs: Any) -> None:
         """Finds the description of an attribute that was read."""
-        # Of a compiled module there are no lines, only those of its stub.
-        readable = isinstance(attr.filepath, Path) and attr.filepath in attr.lines_collection
-        if attr.docstring is None and attr.lineno is not None and readable:
-            lines = attr.lines_collection[attr.filepath]
+        path = attr.filepath
+        if not isinstance(path, Path) or path not in attr.lines_collection:
+            return  # a compiled module has no lines but those of its stub
+        if attr.docstring is None and attr.lineno is not None:
+            lines = attr.lines_collection[path]
             own = "\n".join(lines[attr.lineno - 1 : attr.endlineno])
             found = re.search(r"#: (.*)", own) or re.match(r"\s*#: (.*)", lines[attr.lineno - 2])
             if found is not None:
