@@ -33,6 +33,7 @@ import numpy.typing as npt
 from . import _core
 from ._announce import Block, announced
 from ._arrays import Array, allocated_array, allocation_of, elements_of, empty_beside, readable, writable
+from ._objects import ObjectCalls
 from ._signatures import options_by_name
 from ._spec import Capability, Collective, Datatype, Func
 from .errors import (
@@ -315,7 +316,7 @@ class CommunicatorState(NamedTuple):
 
 
 @options_by_name
-class Communicator:
+class Communicator(ObjectCalls):
     """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
 
     def __init__(self, core: _core.Communicator, context: _core.Context) -> None:
