@@ -88,7 +88,7 @@ def elements_of(operation: str, name: str, dtype: np.dtype[Any], *, computes: bo
         raise InvalidDatatypeError(
             f"{operation}: {name} has dtype {dtype}; its elements are references to Python objects, which mean nothing "
             "in another process. Pass numbers, as array.astype('float64'), or the bytes of pickle.dumps(...), as "
-            "np.frombuffer(..., 'u1')"
+            "np.frombuffer(..., 'u1'); bcast_object and its like move objects"
         )
     if dtype.itemsize == 0:
         raise InvalidDatatypeError(f"{operation}: {name} has dtype {dtype}, whose elements have no bytes")
