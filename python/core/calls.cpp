@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/generated/spec.hpp"
+#include "python/core/array_memory.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
 #include "python/core/quick.hpp"
@@ -681,6 +682,8 @@ class Context {
   void reset() const {
     without_gil([&] { return unisono_reset(handle_); });
   }
+  /// NumPy takes the memory of new arrays from here; returns what it took it from before.
+  nb::object take_array_memory() const { return python::take_array_memory(handle_); }
   /// `compares`: what the ranks have called.
   void close(bool compares) const {
     Outcome outcome;
@@ -778,6 +781,8 @@ void bind_calls(nb::module_& module) {
 
   module.def(
       "threads_inside", [] { return threads_inside().load(); }, "Threads that are in the library without the GIL.");
+  module.def("restore_array_memory", &restore_array_memory, "before"_a,
+             "NumPy takes the memory of new arrays from where it did before.");
   module.def(
       "forget_threads", [] { threads_inside().store(0); }, "In a child of fork: its parent's threads are not here.");
 
@@ -860,6 +865,7 @@ void bind_calls(nb::module_& module) {
            "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none())
       .def("settings", &Context::settings)
       .def("reset", &Context::reset)
+      .def("take_array_memory", &Context::take_array_memory)
       .def("close", &Context::close, "compares"_a);
   module.def(
       "dump_process",

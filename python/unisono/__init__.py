@@ -13,7 +13,7 @@ from ._arrays import pair_dtype
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator, CommunicatorSettings, CommunicatorState, LastAlgorithm, Options
-from .context import Context, ContextSettings, Settings, ThreadJob, init
+from .context import Context, ContextSettings, Settings, ThreadJob, allocating, init
 from .errors import (
     BootstrapError,
     BufferTooSmallError,
@@ -98,6 +98,7 @@ __all__ = [
     "WrongProcessError",
     "__version__",
     "algorithms",
+    "allocating",
     "init",
     "pair_dtype",
     "test_all",

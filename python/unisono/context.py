@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, get_args
 
@@ -191,6 +191,30 @@ class Context:
             self._leave(compares=well)
 
 
+@contextlib.contextmanager
+def allocating(context: Context | None = None) -> Iterator[None]:
+    """Inside, NumPy makes arrays in memory that the ranks of this machine share, as `Context.empty` does.
+
+    Whatever makes an array there, `np.ones`, `a + b` or a library that uses NumPy, makes it so that large calls on it
+    copy nothing through buffers in between. Arrays of less than 4 KB, and those for which there is no room, are
+    ordinary. Arrays stay what they are after the block, and may outlive the context. The setting is that of the present
+    thread, or of the present task of asyncio. `context` may be left out if this process has joined one job.
+    """
+    if context is None:
+        living = list(_open)
+        if len(living) != 1:
+            raise InvalidArgumentError(
+                f"allocating: this process has {len(living)} contexts; "
+                + ("call unisono.init() first" if not living else "pass the one whose memory is to be used")
+            )
+        context = living[0]
+    before = context._living("allocating").take_array_memory()
+    try:
+        yield
+    finally:
+        _core.restore_array_memory(before)
+
+
 @atexit.register
 def _close_all() -> None:
     for context in list(_open):
@@ -267,4 +291,4 @@ class ThreadJob(Generic[T]):
         return results  # type: ignore[return-value]  # no rank raised, so every entry was set
 
 
-__all__ = ["Context", "ContextSettings", "Settings", "ThreadJob", "init"]
+__all__ = ["Context", "ContextSettings", "Settings", "ThreadJob", "allocating", "init"]
