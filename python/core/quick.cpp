@@ -158,6 +158,9 @@ std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t ran
     if (func == Func::kNone) return std::nullopt;
     call.op = static_cast<int>(func);
   }
+  // One array as both means in place.
+  const bool in_place = shape->src && shape->dst && given.src.is(given.dst);
+  if (in_place && (shape->src_of != 1 || shape->dst_of != 1)) return std::nullopt;
   Elements src, dst;
   if (shape->src) {
     src = elements_of(given.src, false);
@@ -178,6 +181,11 @@ std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t ran
   call.src = src.data;
   call.src_bytes = src.count * bytes_of(dtype);
   call.dst = dst.data;
+  if (in_place) {
+    call.in_place = 1;
+    call.src = nullptr;
+    call.src_bytes = 0;
+  }
   call.dst_bytes = dst.count * bytes_of(dtype);
   return call;
 }

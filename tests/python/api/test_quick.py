@@ -63,6 +63,9 @@ def calls(comm: Communicator, dtype: str, count: int, **options: Any) -> list[Ar
     note(comm.exscan(one, np.zeros(count, dtype), op, **options))
     note(comm.reduce(one, np.zeros(count, dtype), op, 1, **options))
     note(comm.reduce_scatter(all_of_them, np.zeros(count, dtype), op, **options))
+    for call in (comm.allreduce, comm.scan, comm.exscan, comm.alltoall):
+        both = mine(dtype, count * size, rank)
+        note(call(both, both, **options) if call == comm.alltoall else call(both, both, op, **options))
     comm.barrier(**options)
     return results
 
@@ -120,6 +123,7 @@ def test_what_goes_the_short_way() -> None:
     assert answers(lambda comm, src, dst: comm.bcast(dst, 0), plain, plain.copy())
     assert not answers(lambda comm, src, dst: comm.bcast(dst, np.int64(0)), plain, plain.copy())
     assert answers(lambda comm, src, dst: comm.barrier(), plain, plain)
+    assert answers(lambda comm, src, dst: comm.allreduce(dst, dst), plain, plain.copy())
 
 
 WRONG: list[tuple[str, Callable[[Communicator], Any], type[Exception], str]] = [
