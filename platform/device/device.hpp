@@ -59,7 +59,7 @@ class Device {
 
   /// `action` is called from time to time, of this machine's, while any use of the device takes long. It must not use
   /// the device itself.
-  virtual void meanwhile(std::function<void()> /*action*/) {}
+  virtual void meanwhile(const std::function<void()>& /*action*/) {}
 
   /// The transport's address of this device, and the session that leads from here to another.
   virtual std::uint32_t node() const = 0;

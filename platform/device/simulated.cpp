@@ -183,6 +183,7 @@ std::vector<Device::Broken> SimulatedDevice::broken() {
   std::vector<BrokenSession> told(reply.length / sizeof(BrokenSession));
   receive(std::as_writable_bytes(std::span(told)), end);
   std::vector<Broken> all;
+  all.reserve(told.size());
   for (const BrokenSession& one : told) {
     all.push_back({one.source, one.destination, one.control != 0, one.missing, one.until, one.nothing_came != 0});
   }

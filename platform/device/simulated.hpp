@@ -36,7 +36,7 @@ class SimulatedDevice final : public Device {
   std::chrono::nanoseconds now() override { return std::chrono::nanoseconds(time_); }
   std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own) override;
   std::vector<Broken> broken() override;
-  void meanwhile(std::function<void()> action) override { meanwhile_ = std::move(action); }
+  void meanwhile(const std::function<void()>& action) override { meanwhile_ = action; }
   std::uint32_t node() const override { return greeting_.node; }
   const device::Greeting& greeting() const { return greeting_; }
 

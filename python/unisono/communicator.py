@@ -65,6 +65,8 @@ class InPlace(enum.Enum):
 IN_PLACE: Final = InPlace.IN_PLACE
 
 
+_SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
+
 # What `_core.Communicator.quick` takes: plain ints, so that a call compares no enumerators.
 _BARRIER = int(Collective.BARRIER)
 _BCAST = int(Collective.BCAST)
@@ -727,8 +729,12 @@ class Communicator(ObjectCalls):
         the root first tells the others the elements and shape of a block, by a small bcast, so that even the start
         waits for it. In place (dst=IN_PLACE), the root's block stays where it is, and None is returned there.
         """
-        if dst is not None and not in_place and not options and self._core.quick(_SCATTER, src, dst, None, root):
-            return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
+        try:
+            if dst is not None and not in_place and not options and self._core.quick(_SCATTER, src, dst, None, root):
+                return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
+        except MismatchedCallError as error:
+            error.add_note(_SCATTER_NOTE)
+            raise
         return self._run_scatter(self._scatter(src, dst, root, in_place, options))
 
     def scatter_async(
@@ -1160,7 +1166,7 @@ class Communicator(ObjectCalls):
         try:
             return self._run(call)
         except MismatchedCallError as error:
-            error.add_note("Of a scatter all ranks pass dst, or none does: the root then begins with a bcast.")
+            error.add_note(_SCATTER_NOTE)
             raise
 
     def _announce(self, buffers: _Buffers, root: int, options: Options) -> None:

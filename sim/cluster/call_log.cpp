@@ -39,7 +39,7 @@ void CallLog::call(std::span<const std::uint64_t, kCallDescriptorWords> descript
 }
 
 std::string name_of(const CallDescriptor& call) {
-  const std::string operation = unisono::name_of(call.collective);
+  std::string operation = unisono::name_of(call.collective);
   // In a nop the number has another meaning.
   if (call.collective == Collective::kNop || call.algorithm == 0 || call.algorithm > algorithms().size()) {
     return operation;
