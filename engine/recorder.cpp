@@ -51,7 +51,7 @@ void CallRecorder::leave(std::uint32_t calls, std::uint32_t digest) {
 
 void CallRecorder::name(std::string_view name) {
   std::array<std::uint64_t, kRecordedName / 8> text{};
-  std::memcpy(text.data(), name.data(), std::min<std::size_t>(name.size(), kRecordedName));
+  std::copy_n(name.data(), std::min<std::size_t>(name.size(), kRecordedName), reinterpret_cast<char*>(text.data()));
   for (std::size_t i = 0; i < text.size(); ++i) record_->name[i].store(text[i], std::memory_order_relaxed);
 }
 
