@@ -7,27 +7,13 @@
 namespace unisono::cclo {
 namespace {
 
-bool has_root(Collective collective) {
-  switch (collective) {
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// `own`: a call of this process, which alone knows what its numbers of operators stand for.
 std::string words(const SeenCall& call, bool with_algorithm, bool own) {
   std::string text = name_of(call.collective);
   if (call.dtype == Datatype::kNone) return text;
   text += "(" + std::to_string(call.count) + " " + name_of(call.dtype);
   if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : std::string(name_of(call.func)));
-  if (has_root(call.collective)) text += ", root " + std::to_string(call.peer);
+  if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
   if (with_algorithm && call.algorithm != nullptr) text += std::string(", ") + call.algorithm->name;
   return text + ")";

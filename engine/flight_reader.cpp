@@ -6,6 +6,20 @@
 
 namespace unisono::cclo {
 
+bool SeenCall::has_root() const {
+  switch (collective) {
+    case Collective::kBcast:
+    case Collective::kReduce:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<SeenCall> read(const CallRecord& record, std::uint64_t position) {
   const std::uint64_t head = record.head.load(std::memory_order_acquire);
   const std::uint64_t count = record.count.load(std::memory_order_acquire);

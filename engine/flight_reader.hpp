@@ -28,6 +28,7 @@ struct SeenCall {
   const Algorithm* algorithm = nullptr;  ///< null: none is known
 
   bool collective_of_all() const { return !point_to_point && !local; }
+  bool has_root() const;
 };
 
 /// What an endpoint tells of one of its communicators.

@@ -32,10 +32,7 @@ std::string arguments_of(const SeenCall& call) {
     text += " of " + std::to_string(call.count) + " " + unisono::name_of(call.dtype);
   }
   if (call.func != Func::kNone) text += std::string(" by ") + unisono::name_of(call.func);
-  const bool rooted = call.collective == Collective::kBcast || call.collective == Collective::kReduce ||
-                      call.collective == Collective::kGather || call.collective == Collective::kScatter ||
-                      call.collective == Collective::kGatherv || call.collective == Collective::kScatterv;
-  if (rooted) text += ", root " + std::to_string(call.peer);
+  if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
   return text;
 }

@@ -7,7 +7,7 @@ An object travels as one array of bytes:
 
 and is opened where it has come: its arrays are parts of that memory, are writable, and keep it alive.
 
-Whoever unpickles runs what the pickle says. The ranks of a job trust one another; they hold its secret.
+A rank that unpickles runs what the pickle says. The ranks of a job trust one another: they hold its secret.
 """
 
 from __future__ import annotations

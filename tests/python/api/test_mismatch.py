@@ -204,7 +204,7 @@ def test_a_deadline_says_who_waits_for_whom() -> None:
     def member(comm: Communicator) -> None:
         comm.recv(np.zeros(1), (comm.rank + 1) % comm.size, timeout=0.5)
 
-    # Whoever is late finds that the others have ended.
+    # A late rank finds that the others have ended.
     told = [str(error) for error in errors_of(3, member) if isinstance(error, unisono.DeadlineError)]
     assert any("a circle, in which nobody can go on" in text for text in told), told
 
