@@ -19,7 +19,7 @@ using fuzz::claim;
 namespace {
 
 constexpr std::uint32_t kSize = 3;
-constexpr std::uint32_t kSignature = 77;
+constexpr std::uint32_t kDigest = 77;
 
 /// The program of rank 0 for some call that lanes carry, with memory of exactly the length it has.
 struct Run {
@@ -83,7 +83,7 @@ class Scene {
     cclo::Frame frame;
     frame.regions = {src.get(), dst.get(), scratch.get(), nullptr, nullptr};
     frame.program = &program;
-    frame.signature = kSignature;
+    frame.digest = kDigest;
     cclo::WindowedRun run;
     run.start(ports_, frame);
     for (int act = 0; act < 300; ++act) {
@@ -126,7 +126,7 @@ class Scene {
       const std::uint64_t rest = move.bytes % segment;
       head = cclo::LanePorts::head((kind & 8U) != 0 || move.bytes < segment ? rest : segment, move.tag_in);
     }
-    to.publish(head, (kind & 48U) != 0 ? kSignature : static_cast<std::uint32_t>(head >> 32U));
+    to.publish(head, (kind & 48U) != 0 ? kDigest : static_cast<std::uint32_t>(head >> 32U));
   }
 
   fuzz::Input& input_;
