@@ -36,7 +36,8 @@ class Scene {
       claim(sets_[self]->open(), "lanes are there");
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
-    mail_ = std::make_unique<cclo::Mail>(*sets_[0], segment_, false, 0, 2, limits[input.up_to(3)]);
+    const cclo::LaneTraffic traffic(segment_->ledger(0));
+    mail_ = std::make_unique<cclo::Mail>(*sets_[0], segment_, traffic, false, 0, 2, limits[input.up_to(3)]);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
       lines_[i] = sets_[1]->sender(kSpaces[i], 0);
       read_[i] = sets_[1]->receiver(kSpaces[i], 0);
@@ -176,7 +177,7 @@ class Scene {
     if ((kind & 3U) == 0) head[0] = input_.take<std::uint64_t>();
     ++to.sent;
     line.head = head[0];
-    std::uint64_t flag = static_cast<std::uint32_t>(to.sent) | head[1] & ~std::uint64_t{0xffffffff};
+    std::uint64_t flag = static_cast<std::uint32_t>(to.sent) | (head[1] & ~std::uint64_t{0xffffffff});
     if ((kind & 28U) == 0) flag = input_.take<std::uint64_t>();
     line.flag = flag;
   }
