@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/copy_class.hpp"
 #include "platform/device/device_engine.hpp"
 #include "platform/device/functional.hpp"
 #include "platform/device/simulated.hpp"
@@ -160,8 +161,11 @@ std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings
   if (environment.lines) write_stdout_by_lines();
   if (platform == Platform::kRtl) return simulated_context(environment, settings);
   const bool native = platform == Platform::kNative;
-  JoinedJob job = join_job(environment, native ? pack_offer(NativeEngine::offer_of(settings))
-                                               : functional_offer(settings, environment.rank));
+  FindCopyFrom find;
+  if (native) find = [] { return cclo::copy_class().from; };
+  JoinedJob job = join_job(
+      environment, native ? pack_offer(NativeEngine::offer_of(settings)) : functional_offer(settings, environment.rank),
+      find);
   if (!native) return functional_context(std::move(job.poe), settings, job.offers);
   return std::make_shared<Context>(std::move(job.poe), settings, job.offers);
 }

@@ -136,6 +136,10 @@ void CallQueue::lane_fault(CallState& call, const LaneFault& fault) {
     mismatch(call, fault.peer);
     return;
   }
+  if (!fault.refused.empty()) {
+    fail(call, ErrorCode::kUnsupported, fault.refused);
+    return;
+  }
   fail(call, ErrorCode::kCorruptMessage,
        "what rank " + std::to_string(fault.peer) + " put into shared memory is no message of this call");
 }

@@ -12,18 +12,21 @@
 #include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
+#include "engine/copy_class.hpp"
 #include "engine/state.hpp"
 #include "engine/validate.hpp"
 
 namespace unisono::cclo {
 namespace {
 
-/// What a rank shows instead of an address that its peers cannot reach.
-constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
+using shm::Reach;
+
+/// Addresses as they travel: src, dst, and whether the rank copies.
+using AddressWords = std::array<std::uint64_t, 3>;
 
 std::uint64_t address_head() {
   HeaderLine line;
-  line.bytes = 2 * sizeof(std::uint64_t);
+  line.bytes = sizeof(AddressWords);
   line.type = MessageType::kRequest;
   return encode(line)[0];
 }
@@ -49,10 +52,12 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       reachable_(size_) {}
 
 Error Express::unreachable(const LanePlan& plan) {
-  return {ErrorCode::kUnsupported,
-          std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
-              " needs every rank's buffers to be memory of unisono_allocate; on some rank they are not. Allocate them "
-              "so on all ranks, or leave the choice of the algorithm to Unisono"};
+  return {
+      ErrorCode::kUnsupported,
+      std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
+          " needs buffers that every rank can reach: memory of unisono_allocate, or any where the kernel lets ranks "
+          "copy from each other (`unisono doctor`). On some rank they are neither. Allocate them so on all ranks, or "
+          "leave the choice of the algorithm to Unisono"};
 }
 
 bool Express::carries(Collective collective) {
@@ -136,6 +141,8 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
   }
   if (made->direct.algorithm != nullptr) {
     made->shows_addresses = size_ > 1 && call.count != 0;
+    made->may_copy = made->must_be_direct ||
+                     call.count * element_bytes(call) >= copied_from(call.collective, segment_->geometry().copy_from);
     for (std::uint32_t peer = 0; peer < size_; ++peer) {
       Call of_peer = call;
       of_peer.rank = peer;
@@ -236,15 +243,14 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     if (blocking_.registered != 0) watch_.completed(*this, blocking_);
     throw unreachable(plan);
   } catch (const LaneFault& fault) {
-    shield(dst, plan.dst_bytes);
-    watch_.fault(*this, blocking_, fault);
+    fail_shielded(dst, plan.dst_bytes, [&] { watch_.fault(*this, blocking_, fault); });
   } catch (const AccessBanned&) {
-    shield(dst, plan.dst_bytes);
-    await_verdict(blocking_);
+    fail_shielded(dst, plan.dst_bytes, [&] { await_verdict(blocking_); });
   } catch (const Error& error) {
-    shield(dst, plan.dst_bytes);
-    watch_.failed(*this, error);
-    throw;
+    fail_shielded(dst, plan.dst_bytes, [&] {
+      watch_.failed(*this, error);
+      throw Error(error);
+    });
   }
   if (blocking_.registered != 0) [[unlikely]]
     watch_.completed(*this, blocking_);
@@ -268,24 +274,44 @@ const Algorithm* Express::last_algorithm() const {
   return position == 0 ? nullptr : &algorithms()[position - 1];
 }
 
-void Express::shield(std::byte* dst, std::uint64_t bytes) {
+/// Shields a buffer, then ends the call by `end`, which throws Error.
+template <class End>
+void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
+  const std::string note = shield(dst, bytes);
+  try {
+    end();
+  } catch (const Error& error) {
+    if (note.empty()) throw;
+    throw Error(error.code(), error.what() + note);
+  }
+}
+
+std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
   close();
-  if (!opened_.load(std::memory_order_acquire)) return;
+  if (!opened_.load(std::memory_order_acquire)) return {};
   const shm::TouchGuard& guard = ports_.guard;
   guard.ban();
   constexpr std::chrono::seconds kPatience{1};
   const auto until = shm::Parking::Clock::now() + kPatience;
-  bool all_left = true;
+  std::string staying;
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
     while (peer != rank_ && guard.touches(peer) && network_.liveness(endpoints_[peer]) == Poe::Liveness::kAlive) {
       if (shm::Parking::Clock::now() >= until) {
-        all_left = false;
+        staying += (staying.empty() ? "rank " : ", rank ") + std::to_string(peer);
         break;
       }
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   }
-  if (!all_left && bytes != 0) segment_->detach(dst, bytes);
+  if (staying.empty() || bytes == 0) return {};
+  if (one_process_ || segment_->offset_of(dst, bytes) != 0) {
+    segment_->detach(dst, bytes);
+    return {};
+  }
+  // Ordinary memory cannot be taken from under a system call of another process.
+  return " (" + staying +
+         " was stopped while copying: if it goes on, it may still write to this call's buffer, which "
+         "must not be used for anything else before that process has ended)";
 }
 
 /// Takes the lanes into use if rank 0 has made them. By whoever has claimed.
@@ -293,9 +319,10 @@ bool Express::try_open() {
   if (opened_.load(std::memory_order_relaxed)) return true;
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
-  ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_);
+  ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
   const std::lock_guard lock(early_mutex_);
-  mail_ = std::make_unique<Mail>(lanes_, segment_, traffic_, one_process_, rank_, size_, eager_limit_);
+  mail_ = std::make_unique<Mail>(
+      MailWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_}, size_);
   for (MailOp* op : early_) mail_->post(*op);
   early_.clear();
   opened_.store(true, std::memory_order_release);
@@ -486,13 +513,13 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
         [&](auto&& use) { use(op.peer); }, blocking);
   } catch (const AccessBanned&) {
     if (posted) mail_->withdraw(op);
-    shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
-    await_verdict(blocking);
+    fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] { await_verdict(blocking); });
   } catch (const Error& error) {
     if (posted) mail_->withdraw(op);
-    shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
-    watch_.failed(*this, error);
-    throw;
+    fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] {
+      watch_.failed(*this, error);
+      throw Error(error);
+    });
   }
   if (blocking.registered != 0) watch_.completed(*this, blocking);
   if (op.code != ErrorCode::kOk) {
@@ -534,26 +561,48 @@ void Express::withdraw_mail(MailOp& op) {
 
 // --------------------------------------------------------------------------------------------- addresses
 
-std::uint64_t Express::address_of(const std::byte* region, std::uint64_t bytes) const {
-  if (bytes == 0) return 0;
-  if (one_process_) return reinterpret_cast<std::uintptr_t>(region);
-  const std::uint64_t offset = segment_->offset_of(region, bytes);
-  return offset == 0 ? kUnreachable : offset;
+/// Whether this rank copies from and to ordinary memory of every other member. Tried by the first call that asks.
+bool Express::copies_all() {
+  if (copies_) return *copies_;
+  bool all = true;
+  for (std::uint32_t peer = 0; peer < size_ && all; ++peer) {
+    all = peer == rank_ || network_.kernel_copy().reaches(endpoints_[peer]);
+  }
+  copies_ = all;
+  return all;
+}
+
+/// Where this rank's regions are, for its peers.
+Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* dst) {
+  Shown own;
+  own.copies = !one_process_ && plan.may_copy && copies_all();
+  const auto word = [&](const std::byte* region, std::uint64_t bytes) {
+    if (bytes == 0) return std::uint64_t{0};
+    if (one_process_) return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(region));
+    const std::uint64_t offset = segment_->offset_of(region, bytes);
+    if (offset != 0) return offset;
+    return own.copies ? Reach::copied(region) : Reach::kNone;
+  };
+  own.src = word(src, plan.src_bytes);
+  own.dst = word(dst, plan.dst_bytes);
+  own.note(own.src);
+  own.note(own.dst);
+  return own;
 }
 
 /// Tells one peer where this rank's regions are; false if there is no room for it now.
-bool Express::show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst) {
+bool Express::show_address(std::uint32_t peer, const Shown& own) {
   shm::LaneSender& lane = ports_.send[peer];
   if (!lane.has_line()) return false;
-  std::memcpy(lane.next().payload.data(), &src, sizeof src);
-  std::memcpy(lane.next().payload.data() + sizeof src, &dst, sizeof dst);
+  const AddressWords words{own.src, own.dst, own.copies ? 1U : 0U};
+  std::memcpy(lane.next().payload.data(), words.data(), sizeof words);
   lane.publish(address_head(), frame_.digest);
   shm::wake_if_parked(*lane.peer);
   return true;
 }
 
-/// Learns where a peer's regions are; false if it has not said so yet. Clears `reachable` if they are not.
-bool Express::see_address(std::uint32_t peer, const LanePlan& plan, bool& reachable) {
+/// Learns where a peer's regions are; false if it has not said so yet. Adds what it says to what is known of `all`.
+bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) {
   shm::LaneReceiver& lane = ports_.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
@@ -561,23 +610,27 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, bool& reacha
   if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
   if (flag != awaited) throw LaneFault{peer, true};
   if (line.head != address_head()) throw LaneFault{peer, false};
-  std::array<std::uint64_t, 2> shown{};
+  AddressWords shown{};
   std::memcpy(shown.data(), line.payload.data(), sizeof shown);
   if (lane.release()) shm::wake_if_parked(*lane.peer);
-  std::array<std::byte*, 2> found{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::uint64_t bytes = plan.peer_bytes[peer][i];
-    if (bytes == 0) continue;
-    if (shown[i] == kUnreachable) {
-      reachable = false;
-    } else if (one_process_) {
-      found[i] = reinterpret_cast<std::byte*>(shown[i]);  // NOLINT(performance-no-int-to-ptr): a thread's own address
+  const auto found = [&](std::uint64_t word, std::uint64_t bytes) {
+    FarRegion region;
+    if (bytes == 0) return region;
+    all.note(word);
+    if (word == Reach::kNone) return region;
+    if (one_process_) {
+      region.mapped = reinterpret_cast<std::byte*>(word);  // NOLINT(performance-no-int-to-ptr): a thread's own address
+    } else if (Reach::by_copy(word)) {
+      region.address = Reach::address(word);
+      if (region.address == 0) throw LaneFault{peer, false};
     } else {
-      found[i] = segment_->at(shown[i], bytes);
-      if (found[i] == nullptr) throw LaneFault{peer, false};
+      region.mapped = segment_->at(word, bytes);
+      if (region.mapped == nullptr) throw LaneFault{peer, false};
     }
-  }
-  reachable_[peer] = {found[0], found[1]};
+    return region;
+  };
+  all.copies = all.copies && shown[2] != 0;
+  reachable_[peer] = {found(shown[0], plan.peer_bytes[peer][0]), found(shown[1], plan.peer_bytes[peer][1])};
   return true;
 }
 
@@ -586,26 +639,26 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, bool& reacha
 bool Express::exchange_addresses(const LanePlan& plan) {
   std::byte* src_region = frame_.regions[static_cast<std::size_t>(Region::kSrc)];
   std::byte* dst_region = frame_.regions[static_cast<std::size_t>(Region::kDst)];
-  const std::uint64_t src = address_of(src_region, plan.src_bytes);
-  const std::uint64_t dst = address_of(dst_region, plan.dst_bytes);
-  bool reachable = src != kUnreachable && dst != kUnreachable;
+  const Shown own = own_addresses(plan, src_region, dst_region);
+  Shown all = own;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
-    if (!show_address(peer, src, dst)) {
+    if (!show_address(peer, own)) {
       await_line(ports_.send[peer], peer);
-      show_address(peer, src, dst);
+      show_address(peer, own);
     }
   }
   blocking_.phase = "waits to hear where its buffers are";
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + size_ - distance) % size_;
-    if (!see_address(peer, plan, reachable)) {
-      await([&] { return see_address(peer, plan, reachable); }, peer);
+    if (!see_address(peer, plan, all)) {
+      await([&] { return see_address(peer, plan, all); }, peer);
     }
   }
-  reachable_[rank_] = {src_region, dst_region};
+  reachable_[rank_] = {{src_region, 0}, {dst_region, 0}};
   frame_.peers = reachable_.data();
-  return reachable;
+  frame_.copies = all.ordinary;
+  return all.reachable();
 }
 
 // ------------------------------------------------------------------------------------ calls in the queue
@@ -648,6 +701,7 @@ bool Express::step(LaneCall& call) {
     if (!try_open()) return false;
     call.shown.assign(size_, false);
     call.seen.assign(size_, false);
+    if (plan.shows_addresses) call.own = call.all = own_addresses(plan, call.src.data, call.dst.data);
     call.phase = LaneCall::Phase::kAddresses;
     any = true;
   }
@@ -659,24 +713,19 @@ bool Express::step(LaneCall& call) {
     bool complete = true;
     bool reachable = plan.shows_addresses;
     if (plan.shows_addresses) {
-      const std::uint64_t src = address_of(call.src.data, plan.src_bytes);
-      const std::uint64_t dst = address_of(call.dst.data, plan.dst_bytes);
-      reachable_[rank_] = {call.src.data, call.dst.data};
-      if (src == kUnreachable || dst == kUnreachable) reachable_[rank_] = {};
-      call.unreachable = call.unreachable || src == kUnreachable || dst == kUnreachable;
+      reachable_[rank_] = {{call.src.data, 0}, {call.dst.data, 0}};
       for (std::uint32_t peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
-        if (!call.shown[peer]) call.shown[peer] = show_address(peer, src, dst);
-        bool peer_reachable = true;
-        if (!call.seen[peer] && see_address(peer, plan, peer_reachable)) {
+        if (!call.shown[peer]) call.shown[peer] = show_address(peer, call.own);
+        if (!call.seen[peer] && see_address(peer, plan, call.all)) {
           call.seen[peer] = true;
-          call.unreachable = call.unreachable || !peer_reachable;
           any = true;
         }
         complete = complete && call.shown[peer] && call.seen[peer];
       }
-      reachable = !call.unreachable;
+      reachable = call.all.reachable();
       frame_.peers = reachable_.data();
+      frame_.copies = call.all.ordinary;
     }
     if (!complete) return any;
     if (plan.must_be_direct && plan.shows_addresses && !reachable) {

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -52,6 +53,7 @@ struct LanePlan {
   LaneProgram direct;            ///< algorithm null: there is none
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
+  bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
   std::uint32_t signature = 0;
   RecordEntry record;
   std::uint64_t src_bytes = 0;
@@ -63,6 +65,22 @@ struct LanePlan {
 /// ranks find this alike, and nothing of the call is left on the lanes.
 struct Unreachable {};
 
+/// Where the regions of a rank's call are, as it shows them to its peers; or what is known of those of all ranks.
+struct Shown {
+  std::uint64_t src = 0;  ///< as shm::Reach has it; 0: no bytes of it are used
+  std::uint64_t dst = 0;
+  bool copies = true;     ///< the rank reaches ordinary memory of every member by kernel copy
+  bool ordinary = false;  ///< some region is ordinary memory, shown for kernel copy
+  bool nowhere = false;   ///< some region cannot be reached at all
+
+  void note(std::uint64_t word) {
+    nowhere = nowhere || word == shm::Reach::kNone;
+    ordinary = ordinary || shm::Reach::by_copy(word);
+  }
+  /// Whether all regions can be reached by all ranks.
+  bool reachable() const { return !nowhere && (!ordinary || copies); }
+};
+
 /// A call on the lanes that may be advanced bit by bit.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
@@ -71,7 +89,7 @@ struct LaneCall {
   Phase phase = Phase::kWaiting;
   std::uint32_t sequence = 0;
   std::uint32_t digest = 0;       ///< of this call and all before it
-  bool unreachable = false;       ///< some region is out of reach of the peers
+  Shown own, all;                 ///< where the regions are
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
   std::vector<std::byte> scratch;
   WindowedRun run;
@@ -199,8 +217,9 @@ class Express {
   const Algorithm* last_algorithm() const;
   /// Before buffers are given back after an error: closes, forbids every access to the memory of others on all ranks,
   /// and waits until nobody is at it. A rank that does not let go (because it was stopped) is waited for a second; then
-  /// `dst` gets pages of its own, so that what that rank may still write ends nowhere.
-  void shield(std::byte* dst, std::uint64_t bytes);
+  /// `dst` gets pages of its own, so that what that rank may still write ends nowhere. Where it cannot get them, being
+  /// ordinary memory that the kernel copies to, returns a sentence about it for the error.
+  std::string shield(std::byte* dst, std::uint64_t bytes);
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  private:
@@ -240,14 +259,17 @@ class Express {
   void take_inline(const Action& action);
   void finish(const Action& action);
   bool exchange_addresses(const LanePlan& plan);
+  bool copies_all();
 
+  template <class End>
+  void fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end);
   [[noreturn]] void await_verdict(Blocking& blocking);
   bool try_open();
   bool claim_and_open();
   void open(Blocking& blocking);
-  std::uint64_t address_of(const std::byte* region, std::uint64_t bytes) const;
-  bool show_address(std::uint32_t peer, std::uint64_t src, std::uint64_t dst);
-  bool see_address(std::uint32_t peer, const LanePlan& plan, bool& reachable);
+  Shown own_addresses(const LanePlan& plan, std::byte* src, std::byte* dst);
+  bool show_address(std::uint32_t peer, const Shown& own);
+  bool see_address(std::uint32_t peer, const LanePlan& plan, Shown& all);
 
   template <class Ready>
   void await(Ready&& ready, std::uint32_t peer);
@@ -301,6 +323,7 @@ class Express {
 
   // Of the blocking call in progress.
   Frame frame_;
+  std::optional<bool> copies_;  ///< every member's ordinary memory can be copied; empty: not tried yet
   Blocking blocking_;
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;

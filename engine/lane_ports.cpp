@@ -3,10 +3,40 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 
 namespace unisono::cclo {
+namespace {
 
-void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size) {
+/// Does an action on operands that are all mapped here.
+void compute(const Action& action, const std::byte* const* sources, std::uint32_t inputs, std::byte* const* outputs,
+             std::uint32_t results, std::uint64_t bytes, bool streaming) {
+  if (action.mean != nullptr) {
+    for (std::uint32_t i = 0; i < results; ++i) {
+      action.mean(sources[0], outputs[i], bytes / bytes_of(action.dtype), action.divisor);
+    }
+  } else if (inputs == 1) {
+    if (results == 1) {
+      if (outputs[0] != sources[0]) copy_bytes(outputs[0], sources[0], bytes, streaming);
+    } else {
+      copy_to_many(sources[0], outputs, results, bytes, streaming);
+    }
+  } else if (inputs == 2 && results == 1 && !streaming) {
+    const std::byte* a = sources[action.swap ? 1 : 0];
+    const std::byte* b = sources[action.swap ? 0 : 1];
+    action.combine(a, b, outputs[0], bytes / bytes_of(action.dtype));
+  } else {
+    action.reduce(sources, inputs, outputs, results, bytes / bytes_of(action.dtype), streaming);
+  }
+}
+
+}  // namespace
+
+void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size,
+                     shm::KernelCopy* copy, std::span<const std::uint32_t> endpoints) {
+  copy_ = copy;
+  endpoints_ = endpoints;
   rank_ = rank;
   segment_bytes_ = shm::segment_bytes_for(lanes.cell_bytes());
   // What does not fit this rank's share of the last cache will not be found there afterwards.
@@ -20,6 +50,10 @@ void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint3
   }
   sources_.resize(std::size_t{2} * size + 2);
   outputs_.resize(std::size_t{2} * size + 1);
+  far_sources_.resize(sources_.size());
+  far_outputs_.resize(outputs_.size());
+  tile_sources_.resize(sources_.size());
+  tile_outputs_.resize(outputs_.size());
 }
 
 bool LanePorts::holds(const LoweredProgram& program) const {
@@ -53,7 +87,7 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
     sources_[inputs++] = in_line ? line.payload.data() : lane.cell(payload);
   }
   for (std::uint32_t i = 0; i < action.reach.count; ++i) {
-    sources_[inputs++] = frame.at(ranks[action.reach.begin + i], action.reach_in) + done;
+    sources_[inputs++] = frame.at(ranks[action.reach.begin + i], action.reach_in, done);
   }
   if (action.other.present) sources_[inputs++] = frame.at(action.other) + done;
 
@@ -67,29 +101,21 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
     outputs_[results++] = place;
   }
   for (std::uint32_t i = 0; i < action.write.count; ++i) {
-    outputs_[results++] = frame.at(ranks[action.write.begin + i], action.reach_out) + done;
+    outputs_[results++] = frame.at(ranks[action.write.begin + i], action.reach_out, done);
   }
 
   const bool touches = action.reach.count != 0 || action.write.count != 0;
   if (touches && !guard.enter()) throw AccessBanned{};
   if (bytes != 0) {
-    const bool streaming = action.bytes > streaming_bytes;
-    if (action.mean != nullptr) {
-      for (std::uint32_t i = 0; i < results; ++i) {
-        action.mean(sources_[0], outputs_[i], bytes / bytes_of(action.dtype), action.divisor);
+    if (touches && frame.copies) {
+      name_far_operands(action, frame, done);
+      const bool complete = compute_by_copy(action, {inputs, results}, bytes);
+      if (!complete) {
+        guard.leave();
+        return false;
       }
-    } else if (inputs == 1) {
-      if (results == 1) {
-        if (outputs_[0] != sources_[0]) copy_bytes(outputs_[0], sources_[0], bytes, streaming);
-      } else {
-        copy_to_many(sources_[0], outputs_.data(), results, bytes, streaming);
-      }
-    } else if (inputs == 2 && results == 1 && !streaming) {
-      const std::byte* a = sources_[action.swap ? 1 : 0];
-      const std::byte* b = sources_[action.swap ? 0 : 1];
-      action.combine(a, b, outputs_[0], bytes / bytes_of(action.dtype));
     } else {
-      action.reduce(sources_.data(), inputs, outputs_.data(), results, bytes / bytes_of(action.dtype), streaming);
+      compute(action, sources_.data(), inputs, outputs_.data(), results, bytes, action.bytes > streaming_bytes);
     }
   }
   if (touches) guard.leave();
@@ -107,6 +133,107 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
   }
   done += std::max<std::uint64_t>(bytes, 1);
   return true;
+}
+
+// ------------------------------------------------------------------------------------ memory of peers, by kernel copy
+
+/// Says of each operand that `advance` has found whether it must be copied from a peer or to it, and where it is there.
+void LanePorts::name_far_operands(const Action& action, const Frame& frame, std::uint64_t done) {
+  const std::uint32_t* ranks = frame.program->ranks.data();
+  const auto name = [&](Copied& place, std::uint32_t rank, const Piece& piece) {
+    const FarRegion& region = frame.far(rank, piece);
+    place = {rank, region.mapped != nullptr ? 0 : region.address + piece.offset + done};
+  };
+  std::uint32_t next = 0;
+  if (action.own.present) far_sources_[next++] = {};
+  for (std::uint32_t i = 0; i < action.from.count; ++i) far_sources_[next++] = {};
+  for (std::uint32_t i = 0; i < action.reach.count; ++i) {
+    name(far_sources_[next++], ranks[action.reach.begin + i], action.reach_in);
+  }
+  if (action.other.present) far_sources_[next++] = {};
+  next = 0;
+  if (action.out.present) far_outputs_[next++] = {};
+  for (std::uint32_t i = 0; i < action.forward.count; ++i) far_outputs_[next++] = {};
+  for (std::uint32_t i = 0; i < action.write.count; ++i) {
+    name(far_outputs_[next++], ranks[action.write.begin + i], action.reach_out);
+  }
+}
+
+/// Does an action of which some operands must be copied, tile by tile: what is fetched is still in the core's own cache
+/// when it is combined, and so is the result when it is stored. False if a peer's process has ended.
+bool LanePorts::compute_by_copy(const Action& action, Operands operands, std::uint64_t bytes) {
+  constexpr std::uint64_t kLeastTile = std::uint64_t{16} << 10U;
+  std::uint32_t tiles = 1;  // the result
+  for (std::uint32_t i = 0; i < operands.inputs; ++i) tiles += far_sources_[i].address != 0 ? 1 : 0;
+  const std::uint64_t element = bytes_of(action.dtype);
+  // What is only copied from one place to one other needs no place in between.
+  const bool plain =
+      operands.inputs == 1 && action.mean == nullptr && (action.out.present || far_sources_[0].address == 0);
+  const std::uint64_t tile = plain ? bytes : std::max(kLeastTile, kAllTiles / tiles) / element * element;
+  if (!plain && tiles_.size() < tile * tiles) tiles_.resize(tile * tiles);
+  for (std::uint64_t offset = 0; offset < bytes; offset += tile) {
+    if (!compute_tile(action, operands, offset, std::min(tile, bytes - offset), tile)) return false;
+  }
+  return true;
+}
+
+bool LanePorts::compute_tile(const Action& action, Operands operands, std::uint64_t offset, std::uint64_t bytes,
+                             std::uint64_t tile) {
+  const bool copies_only = operands.inputs == 1 && action.mean == nullptr;
+  std::byte* const local = action.out.present ? outputs_[0] + offset : nullptr;
+  std::byte* spare = tiles_.data();
+  const auto take_tile = [&] {
+    spare += tile;
+    return spare - tile;
+  };
+
+  for (std::uint32_t i = 0; i < operands.inputs; ++i) {
+    const Copied& from = far_sources_[i];
+    if (from.address == 0) {
+      tile_sources_[i] = sources_[i] + offset;
+      continue;
+    }
+    std::byte* const into = copies_only && local != nullptr ? local : take_tile();
+    if (!copied(copy_->fetch(endpoints_[from.rank], from.address + offset, into, bytes), from.rank, false))
+      return false;
+    tile_sources_[i] = into;
+  }
+
+  // The value is made once: where it is wanted here, or else where a peer's copy of it is taken from.
+  const std::byte* value = copies_only ? tile_sources_[0] : nullptr;
+  std::uint32_t here = 0;
+  for (std::uint32_t i = 0; i < operands.results; ++i) {
+    if (far_outputs_[i].address == 0) tile_outputs_[here++] = outputs_[i] + offset;
+  }
+  if (here == 0 && value == nullptr) tile_outputs_[here++] = take_tile();
+  if (here != 0 && (value == nullptr || tile_outputs_[0] != value || here > 1)) {
+    compute(action, tile_sources_.data(), operands.inputs, tile_outputs_.data(), here, bytes, false);
+  }
+  if (value == nullptr) value = tile_outputs_[0];
+  for (std::uint32_t i = 0; i < operands.results; ++i) {
+    const Copied& to = far_outputs_[i];
+    if (to.address == 0) continue;
+    if (!copied(copy_->store(endpoints_[to.rank], to.address + offset, value, bytes), to.rank, true)) return false;
+  }
+  return true;
+}
+
+/// False if the peer's process has ended; whoever waits for it then finds out. Throws LaneFault if the kernel refuses.
+bool LanePorts::copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores) {
+  if (outcome.done()) return true;
+  if (outcome.kind == shm::CopyOutcome::Kind::kGone) {
+    gone_ = rank;
+    return false;
+  }
+  guard.leave();
+  std::array<char, 2 + 16 + 1> place{};
+  static_cast<void>(
+      std::snprintf(place.data(), place.size(), "0x%llx", static_cast<unsigned long long>(outcome.address)));
+  throw LaneFault{rank, false,
+                  "the kernel does not let this rank " + std::string(stores ? "write to" : "read") + " rank " +
+                      std::to_string(rank) + "'s buffer at " + place.data() + " (" + std::strerror(outcome.error) +
+                      "): it was unmapped, or is memory of a device. Keep buffers mapped until the call has ended; for "
+                      "memory of devices set UNISONO_KERNEL_COPY=off on all ranks"};
 }
 
 }  // namespace unisono::cclo

@@ -6,18 +6,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/lower.hpp"
+#include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/parking.hpp"
 
 namespace unisono::cclo {
 
-/// The regions of one rank's call, as this process addresses them.
+/// A region of a rank's call: mapped here, or an address of the rank's process, for kernel copy.
+struct FarRegion {
+  std::byte* mapped = nullptr;
+  std::uint64_t address = 0;
+};
+
+/// The regions of one rank's call, as this process reaches them.
 struct ReachableRegions {
-  std::byte* src = nullptr;
-  std::byte* dst = nullptr;
+  FarRegion src, dst;
 };
 
 /// What one call binds a lowered program to.
@@ -26,17 +35,24 @@ struct Frame {
   const ReachableRegions* peers = nullptr;  ///< by rank; for programs that touch memory of peers
   const LoweredProgram* program = nullptr;
   std::uint32_t digest = 0;  ///< of the communicator's calls up to this one
+  bool copies = false;       ///< some region of a peer is reached by kernel copy
 
   std::byte* at(const Piece& piece) const { return regions[static_cast<std::size_t>(piece.region)] + piece.offset; }
-  std::byte* at(std::uint32_t rank, const Piece& piece) const {
-    return (piece.region == Region::kSrc ? peers[rank].src : peers[rank].dst) + piece.offset;
+  const FarRegion& far(std::uint32_t rank, const Piece& piece) const {
+    return piece.region == Region::kSrc ? peers[rank].src : peers[rank].dst;
+  }
+  /// Null if it is not mapped here.
+  std::byte* at(std::uint32_t rank, const Piece& piece, std::uint64_t done) const {
+    std::byte* const mapped = far(rank, piece).mapped;
+    return mapped == nullptr ? nullptr : mapped + piece.offset + done;
   }
 };
 
-/// What came over a lane although something else was due.
+/// What came over a lane although something else was due, or memory of a peer that cannot be copied.
 struct LaneFault {
   std::uint32_t peer = 0;
   bool mismatch = false;  ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
+  std::string refused{};  ///< not empty: why the peer's memory cannot be copied
 };
 
 /// Access to the memory of peers has been forbidden, for the communicator has failed.
@@ -48,7 +64,12 @@ struct AccessBanned {};
 /// beyond 48 bytes, cells. The framing is the same for every executor, so each rank may choose its own.
 class LanePorts {
  public:
-  void open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size);
+  /// `endpoints` by rank, for `copy`; both outlive this.
+  void open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size,
+            shm::KernelCopy* copy = nullptr, std::span<const std::uint32_t> endpoints = {});
+
+  /// Makes the room that kernel copy needs, which otherwise the first call that copies does.
+  void prepare_copies() { tiles_.resize(kAllTiles); }
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(send.size()); }
@@ -68,6 +89,10 @@ class LanePorts {
   /// have, who must take some before there is room.
   template <class Use>
   void for_each_awaited(const Action& action, const LoweredProgram& program, Use&& use) const {
+    if (gone_) {
+      use(*gone_);
+      return;
+    }
     bool missing = false;
     for (std::uint32_t i = action.from.begin; i < action.from.begin + action.from.count; ++i) {
       if (receive[program.ranks[i]].has_line()) continue;
@@ -93,8 +118,32 @@ class LanePorts {
  private:
   std::uint32_t rank_ = 0;
   std::uint32_t segment_bytes_ = 0;
+  /// Operands and results of one step, each here or with a peer.
+  struct Operands {
+    std::uint32_t inputs = 0;
+    std::uint32_t results = 0;
+  };
+  /// Memory of a peer that is copied.
+  struct Copied {
+    std::uint32_t rank = 0;
+    std::uint64_t address = 0;  ///< 0: it is mapped
+  };
+  static constexpr std::uint64_t kAllTiles = std::uint64_t{256} << 10U;
+  void name_far_operands(const Action& action, const Frame& frame, std::uint64_t done);
+  bool compute_by_copy(const Action& action, Operands operands, std::uint64_t bytes);
+  bool compute_tile(const Action& action, Operands operands, std::uint64_t offset, std::uint64_t bytes,
+                    std::uint64_t tile);
+  bool copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores);
+
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> outputs_;
+  shm::KernelCopy* copy_ = nullptr;
+  std::span<const std::uint32_t> endpoints_;
+  std::vector<Copied> far_sources_, far_outputs_;  ///< by place in sources_ and outputs_
+  std::vector<const std::byte*> tile_sources_;
+  std::vector<std::byte*> tile_outputs_;
+  std::vector<std::byte> tiles_;       ///< what is copied from peers and to them
+  std::optional<std::uint32_t> gone_;  ///< a rank whose process had ended when its memory was copied
 };
 
 /// As memcpy, for at most kInlineBytes bytes: no call, few branches.

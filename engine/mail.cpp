@@ -13,9 +13,10 @@
 namespace unisono::cclo {
 namespace {
 
-constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
+using shm::Reach;
+
 /// Bytes that are copied between two looks at everything else.
-constexpr std::uint64_t kBlock = std::uint64_t{256} << 10U;
+constexpr std::uint64_t kBlock = shm::KernelCopy::kPiece;
 
 std::uint64_t head_of(MessageType type, std::uint32_t tag, Datatype dtype, std::uint64_t bytes) {
   return bytes | static_cast<std::uint64_t>(dtype) << 20U | static_cast<std::uint64_t>(type) << 26U |
@@ -66,34 +67,44 @@ class Mail::Turn {
   bool alone_;
 };
 
-Mail::Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, LaneTraffic traffic, bool one_process,
-           std::uint32_t rank, std::uint32_t size, std::uint32_t eager_limit)
-    : segment_(std::move(segment)),
-      traffic_(traffic),
-      one_process_(one_process),
-      rank_(rank),
-      short_bytes_(std::min<std::uint64_t>(kShort, eager_limit)),
+Mail::Mail(const MailWays& ways, std::uint32_t size)
+    : segment_(ways.segment),
+      copy_(ways.copy),
+      endpoints_(ways.endpoints),
+      traffic_(ways.traffic),
+      one_process_(ways.one_process),
+      short_bytes_(std::min<std::uint64_t>(kShort, ways.eager_limit)),
       boxes_(size) {
-  guard_ = lanes.touch_guard();
+  guard_ = ways.lanes.touch_guard();
   for (std::uint32_t peer = 0; peer < size; ++peer) {
     Box& box = boxes_[peer];
-    box.send = lanes.sender(shm::LaneSpace::kPointToPoint, peer);
-    box.receive = lanes.receiver(shm::LaneSpace::kPointToPoint, peer);
-    box.answer = lanes.sender(shm::LaneSpace::kAnswers, peer);
-    box.answers = lanes.receiver(shm::LaneSpace::kAnswers, peer);
+    box.peer = peer;
+    box.send = ways.lanes.sender(shm::LaneSpace::kPointToPoint, peer);
+    box.receive = ways.lanes.receiver(shm::LaneSpace::kPointToPoint, peer);
+    box.answer = ways.lanes.sender(shm::LaneSpace::kAnswers, peer);
+    box.answers = ways.lanes.receiver(shm::LaneSpace::kAnswers, peer);
   }
 }
 
-std::uint64_t Mail::address_of(const std::byte* data, std::uint64_t bytes) const {
-  if (one_process_) return reinterpret_cast<std::uintptr_t>(data);
-  const std::uint64_t offset = segment_->offset_of(data, bytes);
-  return offset == 0 ? kUnreachable : offset;
+/// Whether the kernel may copy a message of a peer: it can, and that is faster.
+bool Mail::may_copy(std::uint32_t peer, std::uint64_t bytes) const {
+  return copy_ != nullptr && bytes >= segment_->geometry().copy_from.one_way && copy_->reaches(endpoints_[peer]);
 }
 
-std::byte* Mail::reach(std::uint64_t address, std::uint64_t bytes) const {
-  if (address == kUnreachable) return nullptr;
-  if (one_process_) return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): a thread's own
-  return segment_->at(address, bytes);
+/// The word that says where a buffer is; `by_copy`: the peer may be shown ordinary memory.
+std::uint64_t Mail::address_of(const std::byte* data, std::uint64_t bytes, bool by_copy) const {
+  if (one_process_) return reinterpret_cast<std::uintptr_t>(data);
+  const std::uint64_t offset = segment_->offset_of(data, bytes);
+  if (offset != 0) return offset;
+  return by_copy ? Reach::copied(data) : Reach::kNone;
+}
+
+MailOp::Far Mail::reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) const {
+  if (word == Reach::kNone) return {};
+  if (one_process_)
+    return {reinterpret_cast<std::byte*>(word), 0};  // NOLINT(performance-no-int-to-ptr): a thread's own
+  if (Reach::by_copy(word)) return {nullptr, by_copy ? Reach::address(word) : 0};
+  return {segment_->at(word, bytes), 0};
 }
 
 /// Publishes one line; false if there is no room for it.
@@ -209,7 +220,8 @@ bool Mail::begin_send(Box& box, MailOp& op) {
     end(op);
     return true;
   }
-  const std::array<std::uint64_t, 2> where = {op.bytes, address_of(op.data, op.bytes)};
+  const bool by_copy = may_copy(op.peer, op.bytes);
+  const std::array<std::uint64_t, 3> where = {op.bytes, address_of(op.data, op.bytes, by_copy), by_copy ? 1U : 0U};
   op.id = box.next_id;
   if (!put_line(box.send, MessageType::kRequest, op.tag, op.dtype, op.id,
                 reinterpret_cast<const std::byte*>(where.data()), sizeof where)) {
@@ -242,13 +254,14 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
         letter.dtype = mail.dtype;
         letter.bytes = mail.bytes;
         if (mail.type == MessageType::kRequest) {
-          std::array<std::uint64_t, 2> where{};
+          std::array<std::uint64_t, 3> where{};
           if (mail.bytes != sizeof where) corrupt(peer, "an announcement of another length");
           std::memcpy(where.data(), payload, sizeof where);
           letter.announced = true;
           letter.id = mail.id;
           letter.bytes = where[0];
           letter.address = where[1];
+          letter.may_copy = where[2] != 0;
         }
         const auto receiver =
             std::find_if(box.posted.begin(), box.posted.end(), [&](const MailOp* op) { return op->tag == mail.tag; });
@@ -270,12 +283,23 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
         }
         break;
       }
+      case MessageType::kControl: {
+        std::array<std::uint64_t, 2> part{};
+        if (mail.bytes != sizeof part) corrupt(peer, "a piece announced at another length");
+        std::memcpy(part.data(), payload, sizeof part);
+        MailOp* op = find(box.receiving, mail.id);
+        if (op == nullptr) break;  // its receive was withdrawn
+        if (part[0] > part[1] || part[1] > op->received) corrupt(peer, "a piece beyond the message");
+        op->arriving = {part[0], part[1]};
+        break;
+      }
       case MessageType::kWrite: {
         MailOp* op = find(box.receiving, mail.id);
         if (op == nullptr) break;  // its receive was withdrawn
-        if (op->way != MailOp::Way::kStream || mail.bytes > op->until - op->from) corrupt(peer, "a piece too many");
-        copy_bytes(op->data + op->from, payload, mail.bytes, false);
-        op->from += mail.bytes;
+        MailOp::Part& part = op->arriving;
+        if (mail.bytes > part.until - part.from) corrupt(peer, "a piece too many");
+        copy_bytes(op->data + part.from, payload, mail.bytes, false);
+        part.from += mail.bytes;
         break;
       }
       case MessageType::kDone: {
@@ -330,51 +354,85 @@ void Mail::deliver(Box& box, MailOp& op, Letter&& letter) {
 /// Decides how a long message travels, and tells the sender.
 void Mail::accept_long(Box& box, MailOp& op, const Letter& letter) {
   const std::uint64_t bytes = letter.bytes;
-  const std::uint64_t own = address_of(op.data, bytes);
-  op.remote = reach(letter.address, bytes);
+  const bool by_copy = letter.may_copy && may_copy(box.peer, bytes);
+  const std::uint64_t own = address_of(op.data, bytes, by_copy);
+  op.remote = reach(letter.address, bytes, by_copy);
   op.id = letter.id;
   op.from = 0;
   op.until = bytes;
-  if (op.remote != nullptr) {
-    op.way = MailOp::Way::kRead;
-    if (own != kUnreachable) {
-      // Each end copies one half; whole lines, so that both never write to one.
-      op.from = bytes / 2 / shm::kLineBytes * shm::kLineBytes;
-      answer(box, MessageType::kGrant, op.id, own, op.from);
-    } else {
-      op.peer_done = true;  // has nothing to do
-    }
-  } else if (own != kUnreachable) {
-    op.way = MailOp::Way::kWrite;
-    op.copied = true;
+  op.copies = op.remote.there();
+  if (op.copies && own != Reach::kNone) {
+    // Each end copies one half; whole lines, so that both never write to one.
+    op.from = bytes / 2 / shm::kLineBytes * shm::kLineBytes;
+    answer(box, MessageType::kGrant, op.id, own, op.from);
+  } else if (op.copies) {
+    op.peer_done = true;  // has nothing to do
+  } else if (own != Reach::kNone) {
+    op.own_done = true;
     answer(box, MessageType::kGrant, op.id, own, bytes);
   } else {
-    op.way = MailOp::Way::kStream;
-    op.peer_done = true;  // the last piece says it
-    answer(box, MessageType::kGrant, op.id, kUnreachable, 0);
+    await_stream(box, op);
   }
   box.receiving.push_back(&op);
+}
+
+/// Has the sender stream what this rank does not copy, or cannot.
+void Mail::await_stream(Box& box, MailOp& op) {
+  // Without a part of its own, this rank has nothing to tell the sender afterwards.
+  if (op.from == 0) {
+    op.copies = false;
+    op.peer_done = true;
+  }
+  // All but a whole message is announced by the sender; a part of its own may be on its way meanwhile.
+  if (op.from == 0) op.arriving = {0, op.until};
+  op.remote = {};
+  answer(box, MessageType::kGrant, op.id, Reach::kNone, op.from);
+}
+
+/// Copies the next piece of this rank's part. False if the kernel refuses it.
+bool Mail::copy_piece(Box& box, MailOp& op) {
+  const std::uint64_t bytes = std::min(kBlock, op.until - op.from);
+  if (bytes == 0) return true;
+  if (!guard_.enter()) throw AccessBanned{};
+  bool done = true;
+  std::byte* const own = op.data + op.from;
+  if (op.remote.mapped != nullptr) {
+    if (op.sends) {
+      copy_bytes(op.remote.mapped + op.from, own, bytes, false);
+    } else {
+      copy_bytes(own, op.remote.mapped + op.from, bytes, false);
+    }
+  } else {
+    const std::uint32_t endpoint = endpoints_[box.peer];
+    const std::uint64_t address = op.remote.address + op.from;
+    done =
+        (op.sends ? copy_->store(endpoint, address, own, bytes) : copy_->fetch(endpoint, address, own, bytes)).done();
+  }
+  guard_.leave();
+  if (done) op.from += bytes;
+  return done;
 }
 
 bool Mail::advance_receives(Box& box) {
   bool any = false;
   for (std::size_t i = 0; i < box.receiving.size();) {
     MailOp& op = *box.receiving[i];
-    if (op.way == MailOp::Way::kRead && !op.copied) {
-      const std::uint64_t bytes = std::min(kBlock, op.until - op.from);
-      if (!guard_.enter()) throw AccessBanned{};
-      copy_bytes(op.data + op.from, op.remote + op.from, bytes, false);
-      guard_.leave();
-      op.from += bytes;
-      op.copied = op.from == op.until;
+    if (op.remote.there() && !op.own_done) {
+      if (!copy_piece(box, op)) {
+        await_stream(box, op);
+      } else {
+        op.own_done = op.from == op.until;
+      }
       any = true;
+    } else if (!op.own_done) {
+      // The sender's own part may come as a stream, too; this rank's ends where the message does.
+      op.own_done = op.arriving.from == op.until && op.arriving.until == op.until;
     }
-    if (op.way == MailOp::Way::kStream) op.copied = op.from == op.until;
-    if (op.way == MailOp::Way::kRead && op.copied && !op.answered) {
+    if (op.copies && op.own_done && !op.answered) {
       op.answered = true;
       answer(box, MessageType::kDone, op.id, 0, 0);
     }
-    if (op.copied && op.peer_done) {
+    if (op.own_done && op.peer_done) {
       box.receiving.erase(box.receiving.begin() + static_cast<std::ptrdiff_t>(i));
       end(op);
       any = true;
@@ -420,22 +478,11 @@ bool Mail::take_answers(Box& box, std::uint32_t peer) {
     if (op == nullptr) continue;  // its send was withdrawn
     switch (mail.type) {
       case MessageType::kGrant:
-        op->from = 0;
-        if (words[0] == kUnreachable) {
-          op->way = MailOp::Way::kStream;
-          op->until = op->bytes;
-          op->peer_done = true;  // nothing more comes
-        } else {
-          op->way = MailOp::Way::kWrite;
-          op->until = words[1];
-          op->remote = op->until <= op->bytes ? reach(words[0], op->bytes) : nullptr;
-          if (op->remote == nullptr) corrupt(peer, "a grant of memory that is none");
-          op->peer_done = op->until == op->bytes;  // who writes all need not hear more
-        }
+        take_grant(box, *op, words[0], words[1]);
         break;
       case MessageType::kDone:
         op->peer_done = true;
-        if (op->way == MailOp::Way::kNone) op->copied = true;  // the receiver has read all of it
+        if (!op->copies) op->own_done = true;  // the receiver has read all of it
         break;
       case MessageType::kControl:
         op->code = words[0] == static_cast<std::uint64_t>(ErrorCode::kTruncated) ? ErrorCode::kTruncated
@@ -445,7 +492,8 @@ bool Mail::take_answers(Box& box, std::uint32_t peer) {
                         ? "its receive takes at most " + std::to_string(words[1]) + " bytes, the message has " +
                               std::to_string(op->bytes)
                         : std::string("its receive is of another datatype than ") + name_of(op->dtype));
-        op->copied = op->peer_done = true;
+        op->own_done = op->peer_done = true;
+        op->streams = 0;
         break;
       default:
         corrupt(peer, "its type is not one of an answer");
@@ -454,30 +502,73 @@ bool Mail::take_answers(Box& box, std::uint32_t peer) {
   return any;
 }
 
+/// The receiver wants this rank to write the first `bytes`, or to stream what follows them.
+void Mail::take_grant(Box& box, MailOp& op, std::uint64_t word, std::uint64_t bytes) {
+  if (bytes > op.bytes) corrupt(box.peer, "a grant beyond the message");
+  if (word == Reach::kNone) {
+    if (op.asked) corrupt(box.peer, "a grant too many");
+    op.asked = true;
+    op.parts[op.streams++] = {bytes, op.bytes, bytes == 0, false};
+    if (!op.copies && bytes == 0) op.peer_done = true;  // nothing more comes
+    if (!op.copies) op.own_done = true;
+    return;
+  }
+  if (op.copies || op.streams != 0) corrupt(box.peer, "a second grant of memory");
+  op.remote = reach(word, op.bytes, copy_ != nullptr && copy_->reaches(endpoints_[box.peer]));
+  if (!op.remote.there()) corrupt(box.peer, "a grant of memory that is none");
+  op.copies = true;
+  op.from = 0;
+  op.until = bytes;
+  op.peer_done = bytes == op.bytes;  // who writes all need not hear more
+}
+
+/// Sends the next piece of the first part that goes through cells; true if it did.
+bool Mail::stream(Box& box, MailOp& op) {
+  MailOp::Part& part = op.parts[0];
+  if (!part.announced) {
+    const std::array<std::uint64_t, 2> where = {part.from, part.until};
+    if (!put_line(box.send, MessageType::kControl, 0, op.dtype, op.id, reinterpret_cast<const std::byte*>(where.data()),
+                  sizeof where)) {
+      return false;
+    }
+    part.announced = true;
+  }
+  const std::uint64_t bytes =
+      std::min<std::uint64_t>(shm::segment_bytes_for(box.send.cell_bytes), part.until - part.from);
+  if (bytes != 0) {
+    if (!put_line(box.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + part.from, bytes)) return false;
+    part.from += bytes;
+  }
+  if (part.from != part.until) return true;
+  if (part.own) {
+    if (!put_line(box.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) return false;
+    op.own_done = true;
+  }
+  part = op.parts[1];
+  --op.streams;
+  return true;
+}
+
 bool Mail::advance_sends(Box& box) {
   bool any = false;
   for (std::size_t i = 0; i < box.sending.size();) {
     MailOp& op = *box.sending[i];
-    if (op.way == MailOp::Way::kWrite && !op.copied) {
-      const std::uint64_t bytes = std::min(kBlock, op.until - op.from);
-      if (!guard_.enter()) throw AccessBanned{};
-      copy_bytes(op.remote + op.from, op.data + op.from, bytes, false);
-      guard_.leave();
-      op.from += bytes;
-      any = true;
-      if (op.from == op.until && put_line(box.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) {
-        op.copied = true;
-      }
-    } else if (op.way == MailOp::Way::kStream && !op.copied) {
-      const std::uint64_t bytes =
-          std::min<std::uint64_t>(shm::segment_bytes_for(box.send.cell_bytes), op.until - op.from);
-      if (put_line(box.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + op.from, bytes)) {
-        op.from += bytes;
-        op.copied = op.from == op.until;
+    if (op.remote.there() && !op.own_done) {
+      const std::uint64_t before = op.from;
+      if (!copy_piece(box, op)) {
+        // A grant of the receiver's part may stand there already.
+        op.parts[op.streams++] = {op.from, op.until, false, true};
+        op.remote = {};
+        any = true;
+      } else if (op.from == op.until && put_line(box.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) {
+        op.own_done = true;
         any = true;
       }
+      any = any || op.from != before;
+    } else if (op.streams != 0) {
+      any = stream(box, op) || any;
     }
-    if (op.copied && op.peer_done) {
+    if (op.own_done && op.peer_done && op.streams == 0) {
       box.sending.erase(box.sending.begin() + static_cast<std::ptrdiff_t>(i));
       end(op);
       any = true;

@@ -3,24 +3,28 @@
 // A short message is one line, with cells if need be, and is sent as soon as there is room. A long one is announced by
 // a line that says where it stands. When a receive matches, the receiver decides how it travels: if both ends can be
 // reached, sender and receiver copy one half each; if one end can, whoever reaches the other copies all; else the
-// sender streams it through the cells. Announcements are matched in the order of the lane, so messages of a pair with
-// equal tags never overtake each other.
+// sender streams it through the cells. Memory of arenas is reached by its mapping, ordinary memory by kernel copy, from
+// the length on from which that is faster here. Where the kernel refuses a copy half-way, the rest is streamed.
+// Announcements are matched in the order of the lane, so messages of a pair with equal tags never overtake each other.
 //
 // All state is guarded by one flag that is held for short steps only, never while waiting: one thread may wait for a
 // message while another sends.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
 #include "engine/ledger.hpp"
+#include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/segment.hpp"
 
@@ -40,24 +44,46 @@ struct MailOp {
   std::uint64_t received = 0;  ///< bytes
 
   // Of a long message.
-  enum class Way : std::uint8_t { kNone, kRead, kWrite, kStream };
+  struct Part {  ///< bytes from .. until of it, that the sender streams
+    std::uint64_t from = 0;
+    std::uint64_t until = 0;
+    bool announced = true;  ///< the receiver knows what comes
+    bool own = false;       ///< the sender was to copy it, and could not
+  };
+  struct Far {  ///< the other end's memory
+    std::byte* mapped = nullptr;
+    std::uint64_t address = 0;  ///< if it is not mapped: in the other process, for kernel copy
+    bool there() const { return mapped != nullptr || address != 0; }
+  };
   std::uint32_t id = 0;
-  Way way = Way::kNone;
-  std::byte* remote = nullptr;  ///< the other end, for kRead and kWrite
-  std::uint64_t from = 0;       ///< what this rank copies: from ..
-  std::uint64_t until = 0;      ///< .. until
-  bool copied = false;          ///< this rank has done its part
-  bool peer_done = false;       ///< the other rank has
-  bool answered = false;        ///< the receiver has said so
+  Far remote;
+  std::uint64_t from = 0;   ///< what this rank copies itself: from ..
+  std::uint64_t until = 0;  ///< .. until
+  std::array<Part, 2> parts;
+  std::uint32_t streams = 0;  ///< of the parts, still to be sent
+  bool asked = false;         ///< the receiver has asked for a part through cells
+  Part arriving;              ///< what the receiver awaits through cells
+  bool copies = false;        ///< this rank has a part to copy, or had
+  bool own_done = false;      ///< this rank's part is where it belongs
+  bool peer_done = false;     ///< so is the other's
+  bool answered = false;      ///< the receiver has said so
+};
+
+/// What messages of one communicator travel by.
+struct MailWays {
+  const shm::LaneSet& lanes;  ///< open
+  std::shared_ptr<shm::Segment> segment;
+  shm::KernelCopy* copy = nullptr;             ///< null: there is none. Outlives the messages
+  std::span<const std::uint32_t> endpoints{};  ///< by rank. Outlives the messages
+  LaneTraffic traffic;
+  bool one_process = false;       ///< every address can be reached
+  std::uint32_t eager_limit = 0;  ///< longer messages, or those beyond kShort, are announced
 };
 
 /// The messages of one communicator. Thread-safe.
 class Mail {
  public:
-  /// `lanes` must be open. `one_process`: every address can be reached. Messages of more than `eager_limit` bytes, or
-  /// kShort, are announced.
-  Mail(const shm::LaneSet& lanes, std::shared_ptr<shm::Segment> segment, LaneTraffic traffic, bool one_process,
-       std::uint32_t rank, std::uint32_t size, std::uint32_t eager_limit);
+  Mail(const MailWays& ways, std::uint32_t size);
 
   /// Sends a short message at once; false, having done nothing, if that is not possible now.
   bool try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes);
@@ -90,8 +116,10 @@ class Mail {
     bool announced = false;  ///< a long one: only this much is known of it
     std::uint32_t id = 0;
     std::uint64_t address = 0;
+    bool may_copy = false;  ///< the sender passed its trial of kernel copy with this rank
   };
   struct Box {  ///< everything between this rank and one peer
+    std::uint32_t peer = 0;
     shm::LaneSender send, answer;
     shm::LaneReceiver receive, answers;
     std::deque<MailOp*> outgoing;    ///< sends that are not on the lane
@@ -121,13 +149,19 @@ class Mail {
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
     op.ended.store(true, std::memory_order_release);
   }
-  std::uint64_t address_of(const std::byte* data, std::uint64_t bytes) const;
-  std::byte* reach(std::uint64_t address, std::uint64_t bytes) const;
+  void await_stream(Box& box, MailOp& op);
+  bool stream(Box& box, MailOp& op);
+  void take_grant(Box& box, MailOp& op, std::uint64_t word, std::uint64_t bytes);
+  bool copy_piece(Box& box, MailOp& op);
+  bool may_copy(std::uint32_t peer, std::uint64_t bytes) const;
+  std::uint64_t address_of(const std::byte* data, std::uint64_t bytes, bool by_copy) const;
+  MailOp::Far reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) const;
 
   std::shared_ptr<shm::Segment> segment_;
+  shm::KernelCopy* copy_;
+  std::span<const std::uint32_t> endpoints_;
   LaneTraffic traffic_;
   bool one_process_;
-  std::uint32_t rank_;
   std::uint64_t short_bytes_;
   std::vector<Box> boxes_;  ///< by rank
   shm::TouchGuard guard_;

@@ -32,7 +32,7 @@ namespace unisono::shm {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLanes = 2;
 inline constexpr std::uint64_t kSegmentMagic = 0x544e454d47455355;  ///< "USEGMENT" in memory order
-inline constexpr std::uint32_t kSegmentVersion = 4;
+inline constexpr std::uint32_t kSegmentVersion = 5;
 inline constexpr std::uint32_t kMaxEndpoints = 1024;
 
 /// Position of a lane in the pairs of a cursor line.
@@ -40,6 +40,19 @@ constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane
 
 /// Name of a lane in a message to people.
 constexpr const char* name_of(Lane lane) { return lane == Lane::kData ? "data" : "control"; }
+
+inline constexpr std::uint64_t kNeverCopied = ~std::uint64_t{0};
+
+/// From how many bytes on (of a message; of a vector or block) the kernel copies between ordinary buffers, since that
+/// is faster than cells; kNeverCopied: it never is. What is taken where nobody has measured stands here.
+struct CopyFrom {
+  std::uint64_t one_way = 64 * 1024;       ///< messages, and collectives with a root that only move data
+  std::uint64_t exchange = 64 * 1024;      ///< allgather, alltoall
+  std::uint64_t reduction = kNeverCopied;  ///< reduce, allreduce, reduce_scatter
+  static constexpr CopyFrom never() { return {kNeverCopied, kNeverCopied, kNeverCopied}; }
+  bool ever() const { return one_way != kNeverCopied || exchange != kNeverCopied || reduction != kNeverCopied; }
+  friend bool operator==(const CopyFrom&, const CopyFrom&) = default;
+};
 
 /// Sizes of a segment, in bytes, by lane. A ring is a power of two and holds two of the largest
 /// records (payload and one line of header), so a record always finds a contiguous place.
@@ -51,6 +64,7 @@ struct Geometry {
   std::uint64_t arena_bytes = std::uint64_t{1} << 34U;
   std::uint32_t one_process = 0;  ///< 1: all endpoints are threads of the creator's process
   std::uint32_t reserved = 0;
+  CopyFrom copy_from{};
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
@@ -89,6 +103,8 @@ struct EndpointBlock {
   std::atomic<std::uint64_t> start_time;       ///< of the process, in clock ticks since boot; tells a reused pid
   std::atomic<std::uint32_t> thread;           ///< the one that joined: whose affinity says where the endpoint runs
   std::atomic<std::uint32_t> can_order_peers;  ///< 1: membarrier works here, both ways; see Parking
+  std::atomic<std::uint64_t> nonce_address;    ///< in the process, of what KernelCopy tries; 0: it copies nothing
+  std::atomic<std::uint64_t> nonce[2];         ///< what stands there
 
   /// The word the endpoint sleeps on, and what senders must do about it: bits of `ParkedBit`.
   alignas(2 * kLineBytes) std::atomic<std::uint32_t> parked;

@@ -16,12 +16,13 @@ std::uint32_t checked(std::uint32_t self, const Segment& segment) {
 
 }  // namespace
 
-ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self)
+ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self, bool copies)
     : segment_(std::move(segment)),
       self_(self),
       pid_(static_cast<std::uint32_t>(getpid())),
       fork_generation_(fork_generation()),
-      parking_(*segment_, checked(self, *segment_)) {
+      parking_(*segment_, checked(self, *segment_)),
+      kernel_copy_(segment_, !copies) {
   const Geometry& geometry = segment_->geometry();
   arena_ = std::make_shared<Arena>(segment_, self);
   links_.reserve(geometry.endpoints);
@@ -52,6 +53,7 @@ ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self)
                                            std::to_string(nobody) + "; every rank is joined once");
   }
   block_->start_time.store(start_time_of(pid_), std::memory_order_relaxed);
+  kernel_copy_.show(self);
   parking_.join();
   block_->state.store(EndpointState::kJoined, std::memory_order_release);
 }

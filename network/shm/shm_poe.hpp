@@ -11,6 +11,7 @@
 
 #include "network/poe.hpp"
 #include "network/shm/arena.hpp"
+#include "network/shm/kernel_copy.hpp"
 #include "network/shm/parking.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/ring_receiver.hpp"
@@ -27,8 +28,9 @@ namespace unisono::shm {
 class ShmPoe final : public Poe {
  public:
   /// Joins as endpoint `self`. Throws Error(kBootstrap) if it was taken before, Error(kInvalidArgument)
-  /// if there is no such endpoint.
-  ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self);
+  /// if there is no such endpoint. Without `copies` nobody copies between this endpoint's memory and another's through
+  /// the kernel.
+  ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self, bool copies = true);
   /// Leaves in good order: peers see `Liveness::kLeft`.
   ~ShmPoe() override;
 
@@ -85,6 +87,9 @@ class ShmPoe final : public Poe {
   const std::shared_ptr<Segment>& segment() const { return segment_; }
   /// This endpoint's arena; also usable after the endpoint has left.
   const std::shared_ptr<Arena>& arena() const { return arena_; }
+
+  /// Copies between ordinary memory of this endpoint and of its peers.
+  KernelCopy& kernel_copy() { return kernel_copy_; }
 
   /// Whether there are more endpoints than usable cores, so that whoever waits should make way.
   bool crowded() { return parking_.oversubscribed(); }
@@ -145,6 +150,7 @@ class ShmPoe final : public Poe {
   std::atomic<bool> waiting_{false};      ///< a thread sleeps, or may sleep, on the endpoint's word
   std::atomic<std::uint32_t> claims_{0};  ///< threads in the foreground that have found another one there
   EndpointBlock* block_;
+  KernelCopy kernel_copy_;
   std::vector<Link> links_;
 };
 

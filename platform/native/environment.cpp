@@ -61,6 +61,20 @@ std::chrono::milliseconds timeout_from(const char* name, std::chrono::millisecon
   return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
 
+std::optional<std::uint64_t> kernel_copy_from(const char* name) {
+  const auto value = variable(name);
+  if (!value || *value == "auto") return std::nullopt;
+  if (*value == "off") return 0;
+  std::uint64_t bytes = 0;
+  const char* const end = value->data() + value->size();
+  const auto [stop, fault] = std::from_chars(value->data(), end, bytes);
+  if (fault != std::errc() || stop != end || bytes == 0) {
+    refuse(name, value,
+           "auto (what this machine does faster), off, or the number of bytes from which on the kernel copies");
+  }
+  return bytes;
+}
+
 }  // namespace
 
 JobEnvironment JobEnvironment::from_environment() {
@@ -77,6 +91,7 @@ JobEnvironment JobEnvironment::from_environment() {
     refuse("UNISONO_STDOUT", way, "lines (`unisono run` sets it) or blocks, which leaves C's stdout as it is");
   }
   environment.lines = way == "lines";
+  environment.kernel_copy = kernel_copy_from("UNISONO_KERNEL_COPY");
   const bool described = variable("UNISONO_RANK") || variable("UNISONO_SIZE") || variable("UNISONO_RENDEZVOUS") ||
                          variable("UNISONO_SECRET");
   if (!described) return environment;

@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "network/poe.hpp"
+#include "network/shm/segment.hpp"
 
 namespace unisono {
 
@@ -21,7 +24,9 @@ struct JobEnvironment {
   std::string secret;                         ///< UNISONO_SECRET: hexadecimal; whoever does not know it cannot join
   std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
   std::string observer;                       ///< UNISONO_OBSERVER: abstract Unix socket of one who looks at the job
-  bool lines = false;                         ///< UNISONO_STDOUT=lines: C's stdout is to be written line by line
+  /// UNISONO_KERNEL_COPY: "off" (0), "auto" (nothing: what the machine does faster), or from so many bytes on.
+  std::optional<std::uint64_t> kernel_copy;
+  bool lines = false;  ///< UNISONO_STDOUT=lines: C's stdout is to be written line by line
 
   /// Reads the environment; without UNISONO_* a job of one rank. Throws Error(kBootstrap) naming the
   /// variable, what it holds and what it should.
@@ -34,9 +39,14 @@ struct JoinedJob {
   std::vector<std::vector<std::byte>> offers;  ///< by endpoint
 };
 
+/// From how many bytes on a machine has the kernel copy. Called by the process of rank 0, once all have come and wait.
+using FindCopyFrom = std::function<shm::CopyFrom()>;
+
 /// Joins as a process: rank 0 makes one sealed, nameless memfd and hands it to the others over the
-/// rendezvous socket. Collective over the job. Throws Error(kBootstrap) that says who has not come.
-JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer);
+/// rendezvous socket. Collective over the job. Throws Error(kBootstrap) that says who has not come. Without
+/// `copy_from` what is usual holds, if the environment says nothing.
+JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer,
+                   const FindCopyFrom& copy_from = {});
 
 /// Has C's stdout, which is written in blocks if it leads into a pipe, written line by line, beginning with what it
 /// holds. So a program that hangs or is killed has shown its lines.

@@ -108,15 +108,22 @@ std::vector<std::vector<std::byte>> unpack(std::span<const std::byte> packed, st
 }
 
 /// The job's segment, with as much address space for arenas as this process may have.
-std::shared_ptr<shm::Segment> make_segment(std::uint32_t endpoints) {
+std::shared_ptr<shm::Segment> make_segment(std::uint32_t endpoints, const shm::CopyFrom& copy_from) {
   constexpr std::uint64_t kLeast = std::uint64_t{64} << 20U;
   for (std::uint64_t arena = shm::arena_bytes_for(endpoints);; arena = arena / 4 / kLeast * kLeast) {
     try {
-      return shm::Segment::create({.endpoints = endpoints, .arena_bytes = arena});
+      return shm::Segment::create({.endpoints = endpoints, .arena_bytes = arena, .copy_from = copy_from});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kOutOfMemory || arena / 4 < kLeast) throw;
     }
   }
+}
+
+/// From how many bytes on the job has the kernel copy.
+shm::CopyFrom copy_from_of(const JobEnvironment& environment, const FindCopyFrom& find) {
+  if (environment.kernel_copy == 0) return shm::CopyFrom::never();
+  if (environment.kernel_copy) return {*environment.kernel_copy, *environment.kernel_copy, *environment.kernel_copy};
+  return find ? find() : shm::CopyFrom{};
 }
 
 /// Hands the job's memory to who has asked to look at it (UNISONO_OBSERVER), if he is there and of this user. What he
@@ -136,8 +143,9 @@ void show(const JobEnvironment& environment, const shm::Segment& segment) {
 /// Rank 0. One thread and one poll loop, so no connection can hold up another.
 class Host {
  public:
-  Host(const JobEnvironment& environment, std::span<const std::byte> offer)
+  Host(const JobEnvironment& environment, std::span<const std::byte> offer, const FindCopyFrom& copy_from)
       : environment_(environment),
+        find_copy_from_(copy_from),
         deadline_(Clock::now() + environment.timeout),
         listener_(listen_on(environment.rendezvous)),
         members_(environment.size) {
@@ -148,8 +156,8 @@ class Host {
   JoinedJob run() {
     try {
       gather();
-      auto segment = make_segment(environment_.size);
-      auto poe = std::make_unique<shm::ShmPoe>(segment, 0);
+      auto segment = make_segment(environment_.size, copy_from_of(environment_, find_copy_from_));
+      auto poe = std::make_unique<shm::ShmPoe>(segment, 0, environment_.kernel_copy != 0);
       show(environment_, *segment);
       invite(*segment);
       await_ready();
@@ -349,6 +357,7 @@ class Host {
   }
 
   const JobEnvironment& environment_;
+  const FindCopyFrom& find_copy_from_;
   Deadline deadline_;
   Descriptor listener_;
   std::vector<std::optional<Member>> members_;  ///< by rank; rank 0 is never there
@@ -376,7 +385,7 @@ class Visitor {
       auto segment = shm::Segment::attach(memory.get());
       if (segment->size() != environment_.size) fail("the shared segment is of another size");
       offers = unpack(reader.body(), environment_.size);
-      poe = std::make_unique<shm::ShmPoe>(std::move(segment), environment_.rank);
+      poe = std::make_unique<shm::ShmPoe>(std::move(segment), environment_.rank, environment_.kernel_copy != 0);
     } catch (const Error& error) {
       send_refusal(connection_, error.what());
       throw;
@@ -452,14 +461,14 @@ class Visitor {
 
 }  // namespace
 
-JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer) {
+JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer, const FindCopyFrom& copy_from) {
   check_request(environment, offer);
   if (environment.size == 1) {
-    auto segment = make_segment(1);
+    auto segment = make_segment(1, shm::CopyFrom::never());
     show(environment, *segment);
     return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
   }
-  return environment.rank == 0 ? Host(environment, offer).run() : Visitor(environment, offer).run();
+  return environment.rank == 0 ? Host(environment, offer, copy_from).run() : Visitor(environment, offer).run();
 }
 
 }  // namespace unisono

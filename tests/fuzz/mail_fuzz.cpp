@@ -37,7 +37,8 @@ class Scene {
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
     const cclo::LaneTraffic traffic(segment_->ledger(0));
-    mail_ = std::make_unique<cclo::Mail>(*sets_[0], segment_, traffic, false, 0, 2, limits[input.up_to(3)]);
+    const cclo::MailWays ways{*sets_[0], segment_, nullptr, {}, traffic, false, limits[input.up_to(3)]};
+    mail_ = std::make_unique<cclo::Mail>(ways, 2);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
       lines_[i] = sets_[1]->sender(kSpaces[i], 0);
       read_[i] = sets_[1]->receiver(kSpaces[i], 0);

@@ -10,6 +10,7 @@
 #include "network/shm/shm_poe.hpp"
 #include "reference/expectation.hpp"
 #include "reference/job.hpp"
+#include "tests/cpp/engine/process_jobs.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 #include "tests/cpp/network/processes.hpp"
 
@@ -323,75 +324,9 @@ TEST(ExpressErrors, AnotherThreadFreesTheCommunicator) {
 
 // --------------------------------------------------------------------------------------------- processes
 
-void join_and_run(const JobEnvironment& environment, const std::function<void(Rank&)>& body) {
-  JoinedJob job = join_job(environment, {});
-  NativeEngine engine(*job.poe, quick_settings());
-  const Agreement offer = engine.offer();
-  std::vector<std::uint32_t> endpoints(environment.size);
-  std::iota(endpoints.begin(), endpoints.end(), 0U);
-  engine.create_communicator(0, 0, endpoints, agree({&offer, 1}));
-  Rank self{environment.rank, environment.size, engine, *job.poe, offer};
-  body(self);
-}
-
-std::vector<Child> start(std::uint32_t size, const std::function<void(Rank&)>& body) {
-  static int jobs = 0;
-  JobEnvironment environment;
-  environment.size = size;
-  environment.rendezvous = "express-" + std::to_string(getpid()) + "-" + std::to_string(++jobs);
-  environment.secret = "5eed";
-  environment.timeout = seconds(20);
-  std::vector<Child> children;
-  for (std::uint32_t rank = 0; rank < size; ++rank) {
-    environment.rank = rank;
-    children.emplace_back([&] { join_and_run(environment, body); });
-  }
-  return children;
-}
-
-/// Buffers of a rank, allocated so that peers reach them, or ordinary.
-struct Memory {
-  Memory(const Rank& self, bool allocated, std::uint64_t count) {
-    plain.resize(2 * count);
-    src = plain.data();
-    if (allocated) {
-      arena = self.poe.shared_memory()->arena();
-      src = reinterpret_cast<std::int32_t*>(arena->allocate(8 * count));
-      require(src != nullptr, "the arena has room");
-    }
-    dst = src + count;
-    for (std::uint64_t i = 0; i < count; ++i) src[i] = static_cast<std::int32_t>(i * 3 + self.rank * 1000);
-  }
-  ~Memory() {
-    if (arena) arena->deallocate(src);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  CallRequest sum(std::uint64_t count, const char* algorithm = nullptr) const {
-    CallRequest r = request<std::int32_t>(Collective::kAllreduce, count, 0, Func::kSum);
-    r.src = {reinterpret_cast<std::byte*>(src), 4 * count};
-    r.dst = {reinterpret_cast<std::byte*>(dst), 4 * count};
-    if (algorithm != nullptr) r.algorithm = find_algorithm(Collective::kAllreduce, algorithm);
-    return r;
-  }
-  void check(std::uint32_t size, std::uint64_t count) const {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const auto want = static_cast<std::int32_t>(i * 3 * size + 1000 * (size * (size - 1) / 2));
-      require(dst[i] == want,
-              "element " + std::to_string(i) + " is " + std::to_string(dst[i]) + ", not " + std::to_string(want));
-    }
-  }
-
-  std::vector<std::int32_t> plain;
-  std::shared_ptr<shm::Arena> arena;
-  std::int32_t* src = nullptr;
-  std::int32_t* dst = nullptr;
-};
-
 TEST(ExpressProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
   constexpr std::uint64_t kCount = 50'000;
-  auto children = start(3, [](Rank& self) {
+  auto children = start(3, kNoKernelCopy, [](Rank& self) {
     for (std::uint32_t who = 0; who < 8; ++who) {
       const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
       for (int round = 0; round < 3; ++round) {
@@ -412,7 +347,7 @@ TEST(ExpressProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
 
 TEST(ExpressProcesses, NamedDirectAlgorithmNeedsAllocatedBuffers) {
   constexpr std::uint64_t kCount = 5'000;
-  auto children = start(3, [](Rank& self) {
+  auto children = start(3, kNoKernelCopy, [](Rank& self) {
     for (std::uint32_t who = 0; who < 8; ++who) {
       const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
       for (const bool blocking : {true, false}) {
@@ -462,6 +397,7 @@ struct Victim {
   const char* name;
   std::uint64_t count;
   bool allocated;
+  std::uint64_t copy_from = kNoKernelCopy;
 };
 
 class ExpressVictims : public testing::TestWithParam<Victim> {};
@@ -469,7 +405,7 @@ class ExpressVictims : public testing::TestWithParam<Victim> {};
 TEST_P(ExpressVictims, AKilledRankIsNamedSoon) {
   std::array<int, 2> ready{};
   ASSERT_EQ(pipe(ready.data()), 0);
-  auto children = start(3, [&](Rank& self) {
+  auto children = start(3, GetParam().copy_from, [&](Rank& self) {
     const CallResult result = sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
     require(result.code == ErrorCode::kPeerDead || result.code == ErrorCode::kRevoked, result.message);
     require(result.message.find("rank 1") != std::string::npos, result.message);
@@ -491,7 +427,7 @@ TEST_P(ExpressVictims, AKilledRankIsNamedSoon) {
 TEST_P(ExpressVictims, AStoppedRankIsNamedWhenTimeIsUp) {
   std::array<int, 2> ready{};
   ASSERT_EQ(pipe(ready.data()), 0);
-  auto children = start(3, [&](Rank& self) {
+  auto children = start(3, GetParam().copy_from, [&](Rank& self) {
     self.engine.set_timeout(0, milliseconds(700));
     const CallResult result = sum_until_error(self, GetParam().count, GetParam().allocated, self.rank == 1, ready[1]);
     require(result.code == ErrorCode::kTimeout || result.code == ErrorCode::kRevoked, result.message);
@@ -509,7 +445,8 @@ TEST_P(ExpressVictims, AStoppedRankIsNamedWhenTimeIsUp) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, ExpressVictims,
                          testing::Values(Victim{"Lines", 8, false}, Victim{"Cells", 900, false},
-                                         Victim{"Windowed", 120'000, false}, Victim{"Direct", 120'000, true}),
+                                         Victim{"Windowed", 120'000, false}, Victim{"Direct", 120'000, true},
+                                         Victim{"Copied", 120'000, false, 1}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -1,0 +1,53 @@
+// What a machine does faster with ordinary buffers: one copy through the kernel, or two through cells of shared memory.
+//
+// Which is faster depends on the processor (how fast a line travels between cores), on the kernel (what a system call
+// and the pinning of a page cost) and on the operation (a reduction that fetches through the kernel reads its operand
+// twice). So it is measured once after each start of a machine, by collectives of two processes run both ways on real
+// lanes (copy_probe.hpp), and kept in a file of the user's cache.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/generated/spec.hpp"
+#include "network/shm/segment.hpp"
+
+namespace unisono::cclo {
+
+/// What is known of this machine.
+struct CopyClass {
+  enum class Source : std::uint8_t {
+    kMeasured,  ///< now
+    kKept,      ///< by an earlier job
+    kRefused,   ///< the kernel does not let processes copy
+    kUsual,     ///< nothing could be measured: fewer than two cores, say
+  };
+  shm::CopyFrom from{};
+  Source source = Source::kUsual;
+};
+
+/// What the kept file says or, without one, a measurement, which is kept then. Takes at most 50 ms. Never throws. To be
+/// called by one process of a machine at a time, with two cores idle.
+CopyClass copy_class();
+/// Measures in any case, and keeps the result.
+CopyClass measure_copy_class();
+
+/// Where results are kept: $XDG_CACHE_HOME/unisono/copy, or the same below ~/.cache; empty if there is no such place.
+std::string copy_class_file();
+
+/// From how many bytes on (Call::count elements) a collective has ordinary buffers copied by the kernel.
+constexpr std::uint64_t copied_from(Collective collective, const shm::CopyFrom& from) {
+  switch (collective) {
+    case Collective::kReduce:
+    case Collective::kAllreduce:
+    case Collective::kReduceScatter:
+      return from.reduction;
+    case Collective::kAllgather:
+    case Collective::kAlltoall:
+      return from.exchange;
+    default:
+      return from.one_way;
+  }
+}
+
+}  // namespace unisono::cclo

@@ -1,0 +1,273 @@
+#include "engine/copy_probe.hpp"
+
+#include <sched.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX, not C
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/record.hpp"
+#include "core/error.hpp"
+#include "core/footprint.hpp"
+#include "engine/lane_ports.hpp"
+#include "engine/lower.hpp"
+#include "engine/windowed_run.hpp"
+#include "network/shm/arena.hpp"
+#include "network/shm/kernel_copy.hpp"
+#include "network/shm/lanes.hpp"
+#include "network/shm/parking.hpp"
+#include "network/shm/segment.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kRanks = 2;
+constexpr std::array<std::uint64_t, 4> kLengths = {16384, 65536, 262144, 1048576};
+constexpr std::array<Collective, 3> kCollectives = {Collective::kBcast, Collective::kAllgather, Collective::kAllreduce};
+constexpr std::uint64_t kMost = kLengths.back();
+constexpr std::chrono::microseconds kPerCase{2500};
+constexpr std::chrono::milliseconds kMoves{10};
+constexpr int kTogether = 4;    ///< calls
+constexpr double kNever = 1e9;  ///< microseconds
+constexpr double kApart = 50;   ///< likewise: less than a call of two processes that share a core
+
+/// What the two processes share beside their lanes. Their buffers stand here, at equal addresses in both, and are
+/// ordinary to the lanes. They are two processes: a second thread would, for all its life, cost this process what the C
+/// library spares those of one thread.
+struct Meeting {
+  struct Order {
+    std::uint32_t trial = 0;  ///< position in `trials`
+    bool by_kernel = false;
+    bool ends = false;
+  };
+  Order order;
+  alignas(2 * shm::kLineBytes) std::atomic<std::uint64_t> asked;
+  alignas(2 * shm::kLineBytes) std::atomic<std::uint64_t> answered;
+  alignas(4096) std::array<std::array<std::byte, kMost>, kRanks> src;
+  alignas(4096) std::array<std::array<std::byte, kRanks * kMost>, kRanks> dst;
+};
+
+/// Repeats `turn` until it says that it is done; false if the other process does not come, being stopped or dead.
+template <class Turn>
+bool until(Turn&& turn) {
+  constexpr int kPolls = 20'000;
+  constexpr int kYields = 200'000;
+  for (int round = 0; !turn(); ++round) {
+    if (round > kYields) return false;
+    if (round < kPolls) {
+      shm::pause_core();
+    } else {
+      sched_yield();
+    }
+  }
+  return true;
+}
+
+/// One rank's ends of the lanes, and what it runs. Made before there is a second process: that one allocates nothing.
+class Side {
+ public:
+  Side(const std::shared_ptr<shm::Segment>& segment, Meeting& meeting, std::uint32_t rank)
+      : meeting_(meeting),
+        rank_(rank),
+        lanes_(segment, std::make_shared<shm::Arena>(segment, rank), rank, 0, std::uint16_t{0}, kEndpoints),
+        copy_(segment, false) {
+    for (const std::uint64_t bytes : kLengths) {
+      for (const Collective collective : kCollectives) {
+        Call call;
+        call.collective = collective;
+        call.func = collective == Collective::kAllreduce ? Func::kSum : Func::kNone;
+        call.dtype = Datatype::kFp32;
+        call.rank = rank;
+        call.size = kRanks;
+        call.count = bytes / sizeof(float);
+        programs_[0].push_back(lowered(call));
+        call.direct = true;
+        programs_[1].push_back(lowered(call));
+      }
+    }
+    for (std::uint32_t peer = 0; peer < kRanks; ++peer) {
+      FarRegion& src = peers_[peer].src;
+      FarRegion& dst = peers_[peer].dst;
+      if (peer == rank_) {
+        src.mapped = meeting_.src[peer].data();
+        dst.mapped = meeting_.dst[peer].data();
+      } else {
+        src.address = reinterpret_cast<std::uintptr_t>(meeting_.src[peer].data());
+        dst.address = reinterpret_cast<std::uintptr_t>(meeting_.dst[peer].data());
+      }
+    }
+    scratch_.resize(std::size_t{2} * kMost);
+  }
+
+  bool open() {
+    if (!lanes_.open()) return false;
+    ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, kRanks, &copy_, kEndpoints);
+    ports_.prepare_copies();
+    // The kernel asks the same of a process that copies from itself.
+    copy_.take_for_peers(static_cast<std::uint32_t>(getpid()));
+    return true;
+  }
+  /// In the second process.
+  void moved() { copy_.name_peers(static_cast<std::uint32_t>(getpid())); }
+
+  bool run(const Meeting::Order& order) {
+    const LoweredProgram& program = programs_[order.by_kernel ? 1 : 0][order.trial];
+    Frame frame;
+    frame.regions = {meeting_.src[rank_].data(), meeting_.dst[rank_].data(), scratch_.data(), nullptr, nullptr};
+    frame.peers = peers_.data();
+    frame.program = &program;
+    frame.copies = order.by_kernel;
+    run_.start(ports_, frame);
+    return until([&] {
+      while (!run_.finished() && run_.step()) continue;
+      return run_.finished();
+    });
+  }
+
+  static constexpr std::array<std::uint32_t, kRanks> kEndpoints = {0, 1};
+
+ private:
+  static LoweredProgram lowered(const Call& call) {
+    const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(choose_algorithm(call))];
+    auto result = lower(record(algorithm, call), kRanks);
+    if (!result) throw Error(ErrorCode::kInternal, "a collective that lanes carry cannot be lowered");
+    return std::move(*result);
+  }
+
+  Meeting& meeting_;
+  std::uint32_t rank_;
+  shm::LaneSet lanes_;
+  shm::KernelCopy copy_;
+  LanePorts ports_;
+  WindowedRun run_;
+  std::array<std::vector<LoweredProgram>, 2> programs_;  ///< over lanes, and direct
+  std::array<ReachableRegions, kRanks> peers_;
+  std::vector<std::byte> scratch_;
+};
+
+/// The child, to its end. It calls nothing but what a child of a process with threads may.
+void follow(Meeting& meeting, Side& side) {
+  for (std::uint64_t number = 1;; ++number) {
+    if (!until([&] { return meeting.asked.load(std::memory_order_acquire) >= number; })) return;
+    const Meeting::Order order = meeting.order;
+    if (order.ends || !side.run(order)) return;
+    meeting.answered.store(number, std::memory_order_release);
+  }
+}
+
+/// Microseconds of one call of both; negative if the child does not come.
+double time_call(Meeting& meeting, Side& side, std::uint32_t trial, bool by_kernel) {
+  const std::uint64_t number = meeting.asked.load(std::memory_order_relaxed) + 1;
+  const auto begin = Clock::now();
+  meeting.order = {trial, by_kernel, false};
+  meeting.asked.store(number, std::memory_order_release);
+  if (!side.run(meeting.order)) return -1;
+  if (!until([&] { return meeting.answered.load(std::memory_order_acquire) >= number; })) return -1;
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+std::optional<std::vector<CopyTimes>> time_all(Meeting& meeting, Side& side) {
+  std::vector<CopyTimes> times;
+  // The system has begun the child on this core, and moves it to another one when it sees that both are at work.
+  const auto moved = Clock::now() + kMoves;
+  for (double time = kNever; time > kApart && Clock::now() < moved;) {
+    time = time_call(meeting, side, 0, false);
+    if (time < 0) return std::nullopt;
+  }
+  for (const std::uint64_t bytes : kLengths) {
+    for (const Collective collective : kCollectives) {
+      CopyTimes best{collective, bytes, kNever, kNever};
+      const auto trial = static_cast<std::uint32_t>(times.size());
+      const auto end = Clock::now() + kPerCase;
+      // Both ways in turn, and the best of each counts: what disturbs comes in bursts. A few calls of a way go
+      // together, for each leaves the buffers' lines with other cores, and the first call pays for that.
+      for (int round = 0; round < 2 || Clock::now() < end; ++round) {
+        for (int call = 0; call < 2 * kTogether; ++call) {
+          const bool by_kernel = call < kTogether;
+          const double time = time_call(meeting, side, trial, by_kernel);
+          if (time < 0) return std::nullopt;
+          double& least = by_kernel ? best.kernel_us : best.cells_us;
+          least = std::min(least, time);
+        }
+      }
+      times.push_back(best);
+    }
+  }
+  return times;
+}
+
+/// Memory of both processes, while this lives.
+class Shared {
+ public:
+  Shared() : place_(mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
+  ~Shared() {
+    if (place_ != MAP_FAILED) munmap(place_, sizeof(Meeting));
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  Meeting* meeting() { return place_ == MAP_FAILED ? nullptr : new (place_) Meeting; }
+
+ private:
+  void* place_;
+};
+
+std::optional<std::vector<CopyTimes>> measure() {
+  Shared shared;
+  Meeting* const meeting = shared.meeting();
+  if (meeting == nullptr) return std::nullopt;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    std::memset(meeting->src[rank].data(), 0, kMost);
+    std::memset(meeting->dst[rank].data(), 0, kRanks * kMost);
+  }
+  shm::Geometry geometry;
+  geometry.endpoints = kRanks;
+  geometry.arena_bytes = std::uint64_t{64} << 20U;
+  const auto segment = shm::Segment::create(geometry);
+  std::array<std::unique_ptr<Side>, kRanks> sides;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) sides[rank] = std::make_unique<Side>(segment, *meeting, rank);
+  if (!sides[0]->open() || !sides[1]->open()) return std::nullopt;
+
+  const auto parent = getpid();
+  // As fork, but nobody's handlers run, and its end sends no signal.
+  const long child = syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sides[1]->moved();
+    if (getppid() == parent) follow(*meeting, *sides[1]);
+    for (;;) syscall(SYS_exit_group, 0);
+  }
+  if (child < 0) return std::nullopt;
+  auto times = time_all(*meeting, *sides[0]);
+  meeting->order.ends = true;
+  meeting->asked.store(meeting->asked.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (!times) syscall(SYS_kill, child, SIGKILL);
+  while (waitpid(static_cast<pid_t>(child), nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+  return times;
+}
+
+}  // namespace
+
+std::optional<std::vector<CopyTimes>> probe_copies() {
+  try {
+    return measure();
+  } catch (const std::exception&) {
+    return std::nullopt;  // no memory; a system that gives too little for this gives too little for what follows
+  }
+}
+
+}  // namespace unisono::cclo

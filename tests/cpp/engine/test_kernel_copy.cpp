@@ -1,0 +1,274 @@
+// Ordinary buffers of processes, copied by the kernel: messages and collectives, and what becomes of them when the
+// kernel refuses, at once or later.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "tests/cpp/engine/process_jobs.hpp"
+#include "tests/cpp/network/seccomp.hpp"
+
+namespace unisono::test {
+namespace {
+
+constexpr std::uint64_t kAlways = 1;
+
+CallRequest message(const Memory& memory, bool sends, std::uint32_t peer, std::uint64_t count) {
+  CallRequest made = request<std::int32_t>(sends ? Collective::kSend : Collective::kRecv, count, peer);
+  Binding& binding = sends ? made.src : made.dst;
+  binding = {reinterpret_cast<std::byte*>(sends ? memory.src : memory.dst), 4 * count};
+  return made;
+}
+
+/// Rank 0 sends to rank 1, which checks what has come.
+void pass(Rank& self, const Memory& memory, std::uint64_t count) {
+  if (self.rank == 0) {
+    self.engine.run(message(memory, true, 1, count));
+    return;
+  }
+  std::fill_n(memory.dst, count, -1);
+  self.engine.run(message(memory, false, 0, count));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    require(memory.dst[i] == static_cast<std::int32_t>(i * 3), "element " + std::to_string(i) + " is rank 0's");
+  }
+}
+
+void expect_success(std::vector<Child>& children) {
+  for (Child& child : children) EXPECT_EQ(child.wait(seconds(60)), 0);
+}
+
+/// What both ranks agree on before one of them changes its process.
+void meet(Rank& self) { self.engine.run(request<std::int32_t>(Collective::kBarrier, 0)); }
+
+TEST(KernelCopy, OrdinaryBuffersMakeCallsDirectWhereverTheyStand) {
+  constexpr std::uint64_t kCount = 50'000;
+  auto children = start(3, kAlways, [](Rank& self) {
+    for (std::uint32_t who = 0; who < 8; ++who) {
+      const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
+      for (int round = 0; round < 3; ++round) {
+        std::fill_n(memory.dst, kCount, 0);
+        if (round == 1) {
+          self.run(memory.sum(kCount));
+        } else {
+          self.engine.run(memory.sum(kCount, round == 2 ? "direct" : nullptr));
+        }
+        require(self.engine.express(0)->last_algorithm()->direct, "every buffer can be reached");
+        memory.check(3, kCount);
+      }
+    }
+  });
+  expect_success(children);
+}
+
+TEST(KernelCopy, ShortCallsStayOnTheLanes) {
+  auto children = start(2, 40'000, [](Rank& self) {
+    for (const std::uint64_t count : {9'999U, 10'000U}) {
+      const Memory memory(self, false, count);
+      self.engine.run(memory.sum(count));
+      require(self.engine.express(0)->last_algorithm()->direct == (4 * count >= 40'000), "from there on it copies");
+      memory.check(2, count);
+    }
+  });
+  expect_success(children);
+}
+
+TEST(KernelCopy, MessagesArriveFromAnywhereToAnywhere) {
+  auto children = start(2, kAlways, [](Rank& self) {
+    for (const std::uint64_t count : {2'049U, 16'384U, 65'551U, 700'001U}) {
+      for (std::uint32_t who = 0; who < 4; ++who) {
+        const Memory memory(self, (who >> self.rank & 1U) != 0, count);
+        for (int round = 0; round < 3; ++round) pass(self, memory, count);
+      }
+    }
+  });
+  expect_success(children);
+}
+
+/// Which of the ranks, and which of the system calls, a filter stops, and how.
+struct Refusal {
+  const char* name;
+  std::uint32_t rank;
+  std::array<long, 2> calls;
+  int error;
+};
+
+class KernelCopyRefused : public testing::TestWithParam<Refusal> {
+ protected:
+  static void install() { deny({GetParam().calls[0], GetParam().calls[1]}, GetParam().error); }
+};
+
+TEST_P(KernelCopyRefused, FromTheStartEverythingGoesOtherWays) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    if (self.rank == GetParam().rank) install();
+    meet(self);
+    for (std::uint32_t who = 0; who < 4; ++who) {
+      const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
+      pass(self, memory, kCount);
+      self.engine.run(memory.sum(kCount));
+      require(self.engine.express(0)->last_algorithm()->direct == (who == 3), "direct if all is allocated");
+      memory.check(2, kCount);
+    }
+  });
+  expect_success(children);
+}
+
+TEST_P(KernelCopyRefused, LaterMessagesGoOnThroughCells) {
+  constexpr std::uint64_t kCount = 300'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    const Memory ordinary(self, false, kCount);
+    pass(self, ordinary, kCount);
+    meet(self);
+    if (self.rank == GetParam().rank) install();
+    meet(self);
+    for (int round = 0; round < 3; ++round) {
+      for (std::uint32_t who = 0; who < 4; ++who) {
+        const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
+        pass(self, memory, kCount);
+      }
+    }
+  });
+  expect_success(children);
+}
+
+TEST_P(KernelCopyRefused, InTheMiddleOfAMessageTheRestIsStreamed) {
+  constexpr std::uint64_t kCount = 1'000'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    const Memory memory(self, false, kCount);
+    pass(self, memory, kCount);
+    std::thread filter;
+    if (self.rank == GetParam().rank) {
+      filter = std::thread([] {
+        std::this_thread::sleep_for(milliseconds(3));
+        install();
+      });
+    }
+    for (int round = 0; round < 20; ++round) pass(self, memory, kCount);
+    if (filter.joinable()) filter.join();
+  });
+  expect_success(children);
+}
+
+TEST_P(KernelCopyRefused, LaterACollectiveNamesRankAndAddress) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    const Memory memory(self, false, kCount);
+    self.engine.run(memory.sum(kCount));
+    meet(self);
+    if (self.rank == GetParam().rank) install();
+    meet(self);
+    try {
+      self.engine.run(memory.sum(kCount));
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      const std::string peer = "rank " + std::to_string(1 - GetParam().rank) + "'s buffer at 0x";
+      require(text.find("allreduce") != std::string::npos, text);
+      require(text.find(peer) != std::string::npos, text);
+      require(text.find("UNISONO_KERNEL_COPY=off") != std::string::npos, text);
+      require(error.code() == (self.rank == GetParam().rank ? ErrorCode::kUnsupported : ErrorCode::kRevoked), text);
+      return;
+    }
+    throw std::runtime_error("the call must fail");
+  });
+  expect_success(children);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, KernelCopyRefused,
+    testing::Values(Refusal{"SenderWrites", 0, {SYS_process_vm_writev, SYS_process_vm_writev}, EPERM},
+                    Refusal{"ReceiverReads", 1, {SYS_process_vm_readv, SYS_process_vm_readv}, EPERM},
+                    Refusal{"SenderFaults", 0, {SYS_process_vm_readv, SYS_process_vm_writev}, EFAULT},
+                    Refusal{"ReceiverFaults", 1, {SYS_process_vm_readv, SYS_process_vm_writev}, EFAULT},
+                    Refusal{"Unknown", 1, {SYS_process_vm_readv, SYS_process_vm_writev}, ENOSYS}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(KernelCopy, ARankThatIsOffMakesAllUseCells) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    // As UNISONO_KERNEL_COPY=off on one rank: the other one's trial fails.
+    if (self.rank == 1) self.poe.shared_memory()->segment()->endpoint(1).nonce_address.store(0);
+    meet(self);
+    const Memory memory(self, false, kCount);
+    pass(self, memory, kCount);
+    self.engine.run(memory.sum(kCount));
+    require(!self.engine.express(0)->last_algorithm()->direct, "not all can be reached");
+    memory.check(2, kCount);
+  });
+  expect_success(children);
+}
+
+TEST(KernelCopy, AProcessThatOnlyHasTheNumberIsNotTouched) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    if (self.rank == 1) self.poe.shared_memory()->segment()->endpoint(1).nonce[0].fetch_add(1);
+    meet(self);
+    if (self.rank == 0) require(!self.poe.shared_memory()->kernel_copy().reaches(1), "it does not know the words");
+    const Memory memory(self, false, kCount);
+    pass(self, memory, kCount);
+  });
+  expect_success(children);
+}
+
+TEST(KernelCopy, ABufferThatAStoppedRankMayStillWriteToIsNamed) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    const Memory memory(self, false, kCount);
+    self.engine.run(memory.sum(kCount));
+    const std::array<std::uint32_t, 2> all{0, 1};
+    shm::ShmPoe& network = *self.poe.shared_memory();
+    shm::LaneSet lanes(network.segment(), network.arena(), self.rank, 0, std::uint16_t{0}, all);
+    require(lanes.open(), "the lanes that are in use");
+    if (self.rank == 1) {
+      // As a rank that is stopped between its announcement of an access and the system call.
+      require(lanes.touch_guard().enter(), "nobody has failed yet");
+      std::this_thread::sleep_for(seconds(4));
+      lanes.touch_guard().leave();
+      return;
+    }
+    self.engine.set_timeout(0, milliseconds(300));
+    try {
+      self.engine.run(memory.sum(kCount));
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      require(error.code() == ErrorCode::kTimeout, text);
+      require(text.find("rank 1 was stopped while copying") != std::string::npos, text);
+      return;
+    }
+    throw std::runtime_error("the call must fail");
+  });
+  expect_success(children);
+}
+
+TEST(KernelCopy, AVanishedBufferIsNamed) {
+  constexpr std::uint64_t kCount = 1'000'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    const std::uint64_t bytes = 4 * kCount;
+    void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(place != MAP_FAILED, "memory");
+    auto* const src = static_cast<std::byte*>(place);
+    CallRequest bcast = request<std::int32_t>(Collective::kBcast, kCount, 0);
+    bcast.dst = {src, bytes};
+    self.engine.run(bcast);
+    meet(self);
+    if (self.rank == 1) require(mprotect(src, bytes, PROT_NONE) == 0, "protected");  // a mistake of the program's
+    meet(self);
+    try {
+      self.engine.run(bcast);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      require(text.find("rank 1's buffer at 0x") != std::string::npos ||
+                  text.find("rank 0's buffer at 0x") != std::string::npos,
+              text);
+      require(text.find("Bad address") != std::string::npos, text);
+      return;
+    }
+    throw std::runtime_error("the call must fail");
+  });
+  expect_success(children);
+}
+
+}  // namespace
+}  // namespace unisono::test
