@@ -7,6 +7,7 @@
 #include "cost/in_force.hpp"
 #include "cost/tune.hpp"
 #include "driver/calibrate.hpp"
+#include "engine/copy_class.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/module.hpp"
 #include "python/core/without_gil.hpp"
@@ -51,6 +52,33 @@ nb::dict dict_of(const cost::Machine& machine) {
   entry["near_bytes"] = machine.near_bytes;
   entry["shared_bytes"] = machine.shared_bytes;
   entry["cores"] = machine.cores;
+  return entry;
+}
+
+/// From how many bytes on the kernel copies, by kind of call; None: never.
+nb::dict dict_of(const cclo::CopyClass& found) {
+  const auto bytes = [](std::uint64_t from) {
+    return from == shm::kNeverCopied ? nb::object(nb::none()) : nb::cast(from);
+  };
+  nb::dict entry;
+  entry["one_way"] = bytes(found.from.one_way);
+  entry["exchange"] = bytes(found.from.exchange);
+  entry["reduction"] = bytes(found.from.reduction);
+  switch (found.source) {
+    case cclo::CopyClass::Source::kMeasured:
+      entry["source"] = "measured";
+      break;
+    case cclo::CopyClass::Source::kKept:
+      entry["source"] = "kept";
+      break;
+    case cclo::CopyClass::Source::kRefused:
+      entry["source"] = "refused";
+      break;
+    case cclo::CopyClass::Source::kUsual:
+      entry["source"] = "usual";
+      break;
+  }
+  entry["file"] = cclo::copy_class_file();
   return entry;
 }
 
@@ -194,6 +222,20 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "bytes_of", [](int datatype) { return bytes_of(static_cast<Datatype>(datatype)); }, "datatype"_a,
       "Bytes of an element.");
+  module.def(
+      "copy_class", [] { return dict_of(cclo::copy_class()); },
+      "From how many bytes on the kernel copies ordinary buffers here; measures if that was not done since the start of "
+      "the machine.");
+  module.def(
+      "measure_copy_class", [] { return dict_of(cclo::measure_copy_class()); },
+      "Measures from how many bytes on the kernel copies ordinary buffers here, and keeps it.");
+  module.def(
+      "copied_from",
+      [](int collective) {
+        const std::uint64_t from = cclo::copied_from(static_cast<Collective>(collective), cclo::copy_class().from);
+        return from == shm::kNeverCopied ? nb::object(nb::none()) : nb::cast(from);
+      },
+      "collective"_a, "From how many bytes on the kernel copies ordinary buffers of a collective here; None: never.");
   module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,

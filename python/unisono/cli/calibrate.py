@@ -55,6 +55,7 @@ def execute(options: argparse.Namespace) -> int:
     console = Console(highlight=False)
     with Console(stderr=True).status("measuring"):
         text = _core.calibrate(ranks)
+        _core.measure_copy_class()
     _write(path, text)
     if options.json:
         print(json.dumps({"file": str(path)} | json.loads(text), indent=2))

@@ -24,8 +24,9 @@ def run(tmp_path: Path, program: str, ranks: int = 2) -> str:
     return done.stdout
 
 
-def test_arrays_made_inside_are_reached_by_peers(tmp_path: Path) -> None:
+def test_arrays_made_inside_are_reached_by_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Algorithms of direct access say of ordinary arrays that they cannot reach them."""
+    monkeypatch.setenv("UNISONO_KERNEL_COPY", "off")
     out = run(
         tmp_path,
         """

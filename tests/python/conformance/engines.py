@@ -264,7 +264,9 @@ class Functional(Threads):
                 os.environ["UNISONO_PLATFORM"] = before
 
 
-def in_processes(module: str, ranks: int, task: object, options: Sequence[str] = (), seconds: float = 300) -> list[Any]:
+def in_processes(
+    module: str, ranks: int, task: object, options: Sequence[str] = (), seconds: float = 300, kernel_copy: str = "off"
+) -> list[Any]:
     """Runs a module of this package on ranks started by `unisono run`; what each leaves, by rank."""
     root = Path(__file__).resolve().parents[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -272,27 +274,36 @@ def in_processes(module: str, ranks: int, task: object, options: Sequence[str] =
         command = [sys.executable, "-m", "unisono.cli", "run", "-n", str(ranks), *options, "--"]
         command += [sys.executable, "-m", f"conformance.{module}", folder]
         environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+        environment["UNISONO_KERNEL_COPY"] = kernel_copy
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
         if done.returncode != 0:
             raise AssertionError(f"unisono run exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return [pickle.loads((Path(folder) / f"rank{r}").read_bytes()) for r in range(ranks)]
 
 
-class Processes:
-    """The native engine, ranks as processes started by `unisono run`. `placement` says where the buffers are."""
+def kernel_copies() -> bool:
+    """Whether the system lets processes copy from each other at all: containers may not."""
+    return bool(_core.copy_class()["source"] != "refused")
 
-    def __init__(self, name: str, placement: str, **settings: Any) -> None:
+
+class Processes:
+    """The native engine, ranks as processes started by `unisono run`. `placement` says where the buffers are; with
+    `copied` the kernel copies what is not allocated, however short."""
+
+    def __init__(self, name: str, placement: str, *, copied: bool = False, **settings: Any) -> None:
         self.name = name
         self._placement = placement
+        self._copied = copied
         self._settings = settings
 
     def admits(self, case: Case) -> bool:
-        """Direct algorithms need all buffers to be allocated."""
-        return self._placement == "allocated" or not needs_direct_access(case)
+        """Direct algorithms need all buffers to be within reach."""
+        return self._placement == "allocated" or self._copied or not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
-        by_rank = in_processes("worker", ranks, (list(cases), self._placement, self._settings))
+        task = (list(cases), self._placement, self._settings)
+        by_rank = in_processes("worker", ranks, task, kernel_copy="1" if self._copied else "off")
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 
@@ -402,6 +413,7 @@ ENGINES: dict[str, Engine] = {
         Processes("processes-allocated", "allocated"),
         Processes("processes-mixed", "mixed"),
         Processes("processes-messages", "ordinary", lanes=False),
+        *([Processes("processes-copied", "mixed", copied=True)] if kernel_copies() else []),
         Interpreter("least_permissive"),
         Interpreter("random"),
     )

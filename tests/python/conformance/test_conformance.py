@@ -58,10 +58,12 @@ def test_core(engine: str, collective: str, algorithm: str) -> None:
 #: Numbers of ranks for what takes its time: engines that differ little from another one run less.
 IN_PROCESSES = {
     "processes": (2, 3, 4), "processes-allocated": (2, 3, 4), "processes-mixed": (3,), "processes-messages": (4,),
+    "processes-copied": (2, 3),
 }  # fmt: skip
 AT_EDGES = {
     "threads": (2, 3, 7), "threads-messages": (4,), "threads-rendezvous": (3,), "functional": (3,),
     "processes": (3,), "processes-allocated": (2, 4), "processes-mixed": (3,), "processes-messages": (2,),
+    **({"processes-copied": (4,)} if "processes-copied" in STARTED else {}),
 }  # fmt: skip
 
 
@@ -119,7 +121,7 @@ def test_engines_run_what_they_are_for(engine: str) -> None:
     direct = {name for name in names() if name[1] in ("direct", "direct_replicated")}
     assert len(direct) >= 9
     admitted = {name for name in direct if all(ENGINES[engine].admits(case) for case in core(*name, 3))}
-    assert admitted == (direct if engine in ("threads", "processes-allocated") else set())
+    assert admitted == (direct if engine in ("threads", "processes-allocated", "processes-copied") else set())
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -188,7 +188,7 @@ def test_signs_of_a_container(fake: FakeRoot) -> None:
 @pytest.mark.parametrize(
     ("scope", "closed", "opened", "state", "remedy"),
     [(None, "", "", State.OK, ""),
-     (1, "refused", "", State.IMPROVABLE, "sysctl kernel.yama.ptrace_scope=0"),
+     (1, "refused", "", State.OK, ""),
      (3, "refused", "refused", State.MISSING, "sysctl kernel.yama.ptrace_scope=0"),
      (0, "refused", "refused", State.MISSING, "docker run --cap-add SYS_PTRACE")],
 )  # fmt: skip
