@@ -9,31 +9,38 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from .machine import Placement
+from .machine import Facts, Placement
 from .plan import size_text
 from .session import Measured, Row
 from .targets import Target, find
 
-#: The transport of each system.
-NETWORKS = {"unisono": "shm", "openmpi": "vader", "mpich": "ucx-shm", "limit": None}
+#: The transport of each system; all others are states of Unisono.
+NETWORKS = {"openmpi": "vader", "mpi4py": "vader", "mpich": "ucx-shm", "limit": None}
+
+#: Of the JSON lines. 2: buffers are malloc, registered or allocated; what lines without a schema call registered is
+#: allocated. interface, counts, processor, cache_line_ns and kernel_copies are there.
+SCHEMA = 2
 
 
-def record(measured: Measured) -> dict[str, Any]:
+def record(measured: Measured, facts: Facts) -> dict[str, Any]:
     """One line of the JSON file."""
     cell = measured.cell
     times = measured.kept_times if measured.failure is None else []
     chosen = cell.algorithm if measured.system == "unisono" else None
     return {
+        "schema": SCHEMA,
         "system": measured.system,
+        "interface": "c" if measured.system == "limit" else cell.interface,
         "op": cell.op,
-        "algorithm": None if cell.op == "pingpong" else measured.algorithm or chosen,
+        "algorithm": None if cell.op == "pingpong" and measured.system != "limit" else measured.algorithm or chosen,
         "auto": chosen is None,
-        "network": NETWORKS.get(measured.system),
+        "network": NETWORKS.get(measured.system, "shm"),
         "platform": "native",
         "ranks": cell.ranks,
         "bytes": cell.bytes,
         "dtype": cell.dtype,
         "buffers": cell.buffers,
+        "counts": cell.counts,
         "median_us": _microseconds(float(np.median(times))) if times else None,
         "mean_us": _microseconds(float(np.mean(times))) if times else None,
         "p99_us": _microseconds(measured.p99) if times and measured.p99 is not None else None,
@@ -43,7 +50,7 @@ def record(measured: Measured) -> dict[str, Any]:
         "limit_ratio": None if not times or measured.limit_ratio is None else round(measured.limit_ratio, 4),
         "iterations": measured.calls if times else 0,
         "verified": bool(times) and measured.verified,
-    }
+    } | facts.record()
 
 
 def _microseconds(seconds: float) -> float:
@@ -82,8 +89,11 @@ class TablePrinter:
         self.met = 0
         self.missed = 0
 
-    def limits(self, measured: Sequence[Measured]) -> None:
-        """What the machine can do by itself."""
+    def limits(self, measured: Sequence[Measured], facts: Facts) -> None:
+        """What the machine is, and what it can do by itself."""
+        line = facts.cache_line_ns
+        way = "" if line is None else f"; a cache line takes {time_text(1e-9 * line)} from core to core"
+        self._console.print(f"{facts.processor.text}{way}", markup=False)
         if not measured:
             return
         parts = []
@@ -95,10 +105,10 @@ class TablePrinter:
     def row(self, row: Row) -> None:
         """One cell."""
         cell = row.cell
-        heading = (cell.op, cell.dtype, cell.buffers)
+        heading = (cell.title, cell.dtype, cell.buffers)
         if heading != self._heading:
             self._heading = heading
-            self._head(cell.op, cell.dtype, cell.buffers)
+            self._head(cell.title, cell.dtype, cell.buffers)
         time, gap = self._time, "  "
         line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>{time}}")
         by_name = {measured.system: measured for measured in row.systems}

@@ -7,7 +7,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from .plan import Cell, Effort
+import numpy as np
+
+from .machine import Facts, Processor
+from .plan import SMALL, Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
 
@@ -62,6 +65,17 @@ class Session:
         self._crowded = crowded
         self._failures = {system.name: 0 for system in self._systems}
         self._seed = 0
+        self._line: float | None = None
+        self._copies: bool | None = None
+
+    @property
+    def kernel_copies(self) -> bool | None:
+        """Whether processes may copy each other's memory; None until it has been tried."""
+        return self._copies
+
+    def facts(self, processor: Processor) -> Facts:
+        """What has been seen of the machine so far."""
+        return Facts(processor, None if self._line is None else 1e9 * self._line, self._copies)
 
     def __enter__(self) -> Session:
         return self
@@ -105,6 +119,8 @@ class Session:
         measured.calls = calls * self._effort.rounds
         measured.limit_ratio = 1.0
         measured.p99 = sorted(measured.times)[-1]
+        if op == "cache_line":
+            self._line = float(np.median(measured.times))
         return measured
 
     def measure(self, cell: Cell) -> Row:
@@ -180,7 +196,8 @@ class Session:
             dtype=cell.dtype,
             count=cell.count,
             buffers=cell.buffers,
-            algorithm=cell.algorithm if system.name == "unisono" else None,
+            counts=cell.counts or "equal",
+            algorithm=cell.algorithm if system.is_unisono else None,
             warmup=warmup,
             calls=calls,
             batch=batch,
@@ -237,7 +254,7 @@ class Session:
         for measured in sound:
             measured.limit_ratio = paired_ratio(measured.kept_times, limit.kept_times).value
             if measured.system != "unisono":
-                continue
+                continue  # ratios are those of this state of Unisono
             for peer in sound:
                 if peer.system != "unisono":
                     measured.ratios[peer.system] = paired_ratio(measured.kept_times, peer.kept_times)
@@ -248,6 +265,7 @@ class Session:
             dtype=cell.dtype,
             count=cell.count,
             buffers=cell.buffers,
+            counts="equal",
             algorithm=kind,
             warmup=max(2, calls // 8),
             calls=calls,
@@ -270,19 +288,35 @@ class Session:
             calls = min(MOST_CALLS, max(calls + 1, int(calls * min(20.0, 1.1 * wanted / max(seconds, 1e-9)))))
 
     def _choose_limit(self, cell: Cell) -> tuple[str, int]:
-        """The larger of the two limits of a call: the way of a line, and its share of copying and adding."""
+        """The larger of the two limits of a call: the way of a line, and what its data take.
+
+        In allocated memory that is each core's share of copying and adding. In other memory it is the better of
+        kernel copies and cells; small blocks lie in caches, where the kind of memory makes no difference.
+        """
         candidates = []
-        for kind in ("line", "share"):
-            if (kind == "line" and self._limit.size < 2) or (kind == "share" and cell.bytes == 0):
-                continue
-            calls = self._calibrate_limit(cell, kind)
-            candidates.append((self._limit_time(self._limit_block(cell, kind, calls), kind, calls), kind, calls))
+        if self._limit.size >= 2:
+            candidates.append(self._tried(cell, "line"))
+        if cell.bytes > 0:
+            within_reach = cell.buffers == "allocated" or cell.bytes <= SMALL
+            ways = ["share"] if within_reach else self._ways(cell)
+            candidates.append(min(self._tried(cell, kind) for kind in ways))
         if (
             not candidates
         ):  # a barrier of ranks that have one core together: nothing moves, and nothing can be in parallel
             return "core", self._calibrate_limit(cell, "core")
         _, kind, calls = max(candidates)
         return kind, calls
+
+    def _tried(self, cell: Cell, kind: str) -> tuple[float, str, int]:
+        """Seconds of a call, by which limit, and the calls that make a block of it."""
+        calls = self._calibrate_limit(cell, kind)
+        return self._limit_time(self._limit_block(cell, kind, calls), kind, calls), kind, calls
+
+    def _ways(self, cell: Cell) -> list[str]:
+        """The ways of data where ranks have memory of their own. The kernel may refuse one of them."""
+        if self._copies is None:
+            self._copies = self._limit_block(cell, "copy", 1).algorithm != "refused"
+        return ["copy", "cells"] if self._copies else ["cells"]
 
     def _look_at_limit(self, limit: Measured, kind: str, calls: int) -> float:
         outcome = self._limit_block(limit.cell, kind, calls)
