@@ -71,7 +71,7 @@ soak: package ## random calls whose ranks are killed and stopped, ten minutes
 peers: packages-peers environment-dev package environment-peers ## installs Open MPI, MPICH and mpi4py, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers
 
-instructions: packages-test package ## instructions of small calls, counted, against those on record
+instructions: packages-test package ## instructions and cache lines of small calls, counted, against those on record
 	$(STEP) bench "benchmark" cmake --build --preset release --target bench_overhead
 	@tools/instructions --check
 
