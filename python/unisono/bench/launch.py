@@ -12,13 +12,13 @@ from pathlib import Path
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .plan import BUFFERS, PEERS, PYTHON_PEERS
+from .plan import BUFFERS, PEERS, PYTHON_PEERS, UNIFORM
 
 PACKAGE = Path(__file__).resolve().parents[1]
 LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpi4py": "mpirun.openmpi", "mpich": "mpiexec.mpich"}
 PEERS_PYTHON = ".venv-peers/bin/python"  #: of the environment that `make peers` makes
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,15}")
-RESERVED = ("unisono", "limit", *PEERS, *PYTHON_PEERS)
+RESERVED = ("unisono", "limit", UNIFORM, *PEERS, *PYTHON_PEERS)
 
 
 @dataclass(frozen=True)

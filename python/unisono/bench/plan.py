@@ -18,6 +18,7 @@ ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 WITH_COUNTS = ("gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv")
 PEERS = ("openmpi", "mpich")
 PYTHON_PEERS = ("mpi4py",)
+UNIFORM = "uniform"  #: the name under which a v-collective is compared with what it generalises
 INTERFACES = ("c", "python")
 BUFFERS = ("malloc", "registered", "allocated")
 COUNTS = ("equal", "changing")

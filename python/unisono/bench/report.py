@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from .machine import Facts, Placement
-from .plan import size_text
+from .plan import UNIFORM, size_text
 from .session import Measured, Row
+from .statistics import Ratio
 from .targets import Target, find
 
 #: The transport of each system; all others are states of Unisono.
@@ -105,13 +106,13 @@ class TablePrinter:
     def row(self, row: Row) -> None:
         """One cell."""
         cell = row.cell
+        by_name = {measured.system: measured for measured in row.systems}
         heading = (cell.title, cell.dtype, cell.buffers)
         if heading != self._heading:
             self._heading = heading
             self._head(cell.title, cell.dtype, cell.buffers)
         time, gap = self._time, "  "
         line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>{time}}")
-        by_name = {measured.system: measured for measured in row.systems}
         notes = []
         for name in [*self._peers, "unisono"]:
             measured = by_name[name]
@@ -132,13 +133,14 @@ class TablePrinter:
             ratio = ours.ratios.get(peer)
             text = "-"
             if ratio is not None:
-                interval = f" ({_short(ratio.low)}-{_short(ratio.high)})" if self._ratio == 17 else ""
-                text = _short(ratio.value) + interval
+                text = _interval(ratio) if self._ratio == 17 else _short(ratio.value)
             line.append(f"{gap}{text:>{self._ratio}}", style=colour)
         text = "-" if ours.limit_ratio is None else f"{ours.limit_ratio:.2f}"
         line.append(f"{gap}{text:>7}")
         line.append(f" {_mark(met)}" if target is not None else "", style=colour)
         remarks = Text()
+        if UNIFORM in ours.ratios:
+            remarks.append(f"  {_interval(ours.ratios[UNIFORM])} × uniform")
         remarks.append(f" {_goal(target)}" if target is not None else "", style=colour)
         if row.quiet < row.rounds:
             remarks.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
@@ -179,6 +181,10 @@ def _short(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.2g}"
 
 
+def _interval(ratio: Ratio) -> str:
+    return f"{_short(ratio.value)} ({_short(ratio.low)}-{_short(ratio.high)})"
+
+
 def _mark(met: bool | None) -> str:
     return {True: "✓", False: "✗", None: "·"}[met]
 
@@ -189,4 +195,6 @@ def _goal(target: Target) -> str:
         parts.append(f"≤ {target.peer:g} × peer")
     if target.limit is not None:
         parts.append(f"≤ {target.limit:g} × limit")
+    if target.uniform is not None:
+        parts.append(f"≤ {target.uniform:g} × uniform")
     return (" or " if target.either else ", ").join(parts)

@@ -6,11 +6,12 @@ import contextlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .machine import Facts, Processor
-from .plan import SMALL, Cell, Effort
+from .plan import SMALL, UNIFORM, Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
 
@@ -55,6 +56,23 @@ class Row:
     noisy: bool  #: there were not enough quiet rounds, so the quietest were taken
 
 
+class Uniform:
+    """Unisono, but in a cell of a v-collective it makes the calls of what that generalises."""
+
+    name = UNIFORM
+    is_unisono = False  # the algorithm of the cell is the v-collective's
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def block(self, **arguments: Any) -> Outcome:
+        """A block of equal counts."""
+        return self._system.block(**arguments | {"op": arguments["op"].removesuffix("v"), "counts": "equal"})
+
+
+Contender = System | Uniform
+
+
 class Session:
     """Systems alive together. Use as a context manager, so that nothing is left of them."""
 
@@ -63,7 +81,8 @@ class Session:
         self._limit = limit
         self._effort = effort
         self._crowded = crowded
-        self._failures = {system.name: 0 for system in self._systems}
+        self._uniform = [Uniform(system) for system in self._systems if system.name == "unisono"]
+        self._failures = dict.fromkeys([UNIFORM, *(system.name for system in self._systems)], 0)
         self._seed = 0
         self._line: float | None = None
         self._copies: bool | None = None
@@ -126,9 +145,12 @@ class Session:
     def measure(self, cell: Cell) -> Row:
         """Measures one cell."""
         limit = Measured("limit", cell)
-        systems = {system.name: Measured(system.name, cell) for system in self._systems}
+        contenders: list[Contender] = [*self._systems]
+        if cell.counts is not None:
+            contenders += self._uniform
+        systems = {system.name: Measured(system.name, cell) for system in contenders}
         calls: dict[str, int] = {}
-        for system in self._systems:
+        for system in contenders:
             measured = systems[system.name]
             if self._failures[system.name] >= GIVE_UP:
                 measured.failure = "given up"
@@ -145,8 +167,8 @@ class Session:
         while len(rounds) < wanted or (len(rounds) < most and len(quiet_rounds(rounds)) < enough):
             limits, stolen = [last], 0.0
             # The order changes, so that none always follows the same.
-            shift = len(rounds) % len(self._systems)
-            for system in self._systems[shift:] + self._systems[:shift]:
+            shift = len(rounds) % len(contenders)
+            for system in contenders[shift:] + contenders[:shift]:
                 measured = systems[system.name]
                 if measured.failure is None:
                     with self._guard(system, measured):
@@ -165,7 +187,7 @@ class Session:
         limit.limit_ratio = 1.0
         every = sorted(value for one in rounds for value in one.limits)
         limit.p99 = every[math.ceil(0.99 * len(every)) - 1]
-        for system in self._systems:
+        for system in contenders:
             measured = systems[system.name]
             if measured.failure is not None:
                 continue
@@ -178,7 +200,7 @@ class Session:
         return Row(cell, limit, results, len(rounds), len(quiet), noisy)
 
     @contextlib.contextmanager
-    def _guard(self, system: System, measured: Measured) -> Iterator[None]:
+    def _guard(self, system: Contender, measured: Measured) -> Iterator[None]:
         """What is done with a system. A failure ends the cell for it, and only for it."""
         try:
             yield
@@ -187,7 +209,7 @@ class Session:
             measured.failure = str(failure)
             self._failures[system.name] += 1
 
-    def _block(self, system: System, cell: Cell, calls: int, batch: int, seconds: float) -> Outcome:
+    def _block(self, system: Contender, cell: Cell, calls: int, batch: int, seconds: float) -> Outcome:
         self._seed += 1
         # Caches and protocols settle; a rank that was woken late has caught up.
         warmup = max(2 * cell.turns, min(calls // 8, 1000))
@@ -205,7 +227,7 @@ class Session:
             seconds=seconds,
         )
 
-    def _calibrate(self, system: System, measured: Measured) -> int:
+    def _calibrate(self, system: Contender, measured: Measured) -> int:
         """Calls that make a block: every rank is the root equally often."""
         cell = measured.cell
         wanted = self._effort.block_seconds
@@ -227,7 +249,7 @@ class Session:
                 return math.ceil(max(1.0, min(calls, fitting)) / cell.turns) * cell.turns
             calls = math.ceil(min(MOST_CALLS, max(2 * calls, min(20 * calls, 1.1 * fitting))) / cell.turns) * cell.turns
 
-    def _timed_block(self, system: System, measured: Measured, calls: int) -> float:
+    def _timed_block(self, system: Contender, measured: Measured, calls: int) -> float:
         """A block that counts. Returns the part of it in which a rank's core was not its own."""
         seconds = FIRST_SECONDS + 20 * self._effort.block_seconds
         outcome = self._block(system, measured.cell, calls, 0, seconds)
@@ -235,7 +257,7 @@ class Session:
         measured.verified &= outcome.verified
         return outcome.stolen / outcome.seconds
 
-    def _sample(self, system: System, measured: Measured) -> None:
+    def _sample(self, system: Contender, measured: Measured) -> None:
         """Looks at single calls, in a pass of its own since the clock costs time."""
         cell = measured.cell
         typical = sorted(measured.times)[len(measured.times) // 2] * cell.calls_per_figure

@@ -183,7 +183,7 @@ def _peers(text: str | None, interface: str) -> dict[str, Build | None]:
 
 
 def _announce(console: Console, cells: list[Cell], systems: list[str], where: Placement, effort: Effort) -> None:
-    seconds = sum(plan.estimate(cell, len(systems), effort) for cell in cells)
+    seconds = sum(plan.estimate(cell, len(systems) + (cell.counts is not None), effort) for cell in cells)
     cores = (
         f"{where.usable} of {len(where.cores)} cores" if where.usable < len(where.cores) else f"{where.usable} cores"
     )

@@ -255,5 +255,27 @@ def test_another_state_of_unisono_is_a_peer_and_gets_the_same_call() -> None:
 def test_all_sets_of_changing_counts_are_in_every_block() -> None:
     ours = Fake("unisono", lambda _: 2e-3)  # slower than a block should be
     session(ours).measure(Cell("gatherv", 4096, "fp32", "malloc", 3, counts="changing"))
-    assert {asked["counts"] for asked in ours.asked} == {"changing"}
+    assert {asked["counts"] for asked in ours.asked if asked["op"] == "gatherv"} == {"changing"}
     assert all(asked["calls"] % 48 == 0 for asked in ours.asked)
+
+
+def test_a_v_collective_is_compared_with_what_it_generalises() -> None:
+    ours = Fake("unisono", lambda _: 0.0)
+    real = ours.block
+
+    def block(**arguments: Any) -> Outcome:
+        ours.seconds = lambda _: 6e-6 if arguments["op"] == "gatherv" else 4e-6
+        return real(**arguments)
+
+    ours.block = block  # type: ignore[method-assign]
+    measuring = session(ours, Fake("openmpi", lambda _: 3e-6))
+    for counts in ("equal", "changing"):
+        row = measuring.measure(Cell("gatherv", 4096, "fp32", "malloc", 2, counts=counts))
+        assert [measured.system for measured in row.systems] == ["unisono", "openmpi", "uniform"]
+        assert row.systems[0].ratios["uniform"].value == pytest.approx(1.5)
+        assert row.systems[2].ratios == {}
+        assert record(row.systems[2], FACTS)["median_us"] == pytest.approx(4.0)
+    made = {(asked["op"], asked["counts"]) for asked in ours.asked}
+    assert made == {("gatherv", "equal"), ("gatherv", "changing"), ("gather", "equal")}
+    row = measuring.measure(Cell("gather", 4096, "fp32", "malloc", 2))
+    assert [measured.system for measured in row.systems] == ["unisono", "openmpi"]

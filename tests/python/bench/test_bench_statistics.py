@@ -287,6 +287,9 @@ def figure(
         (figure("allreduce", 65536, 1.15, buffers="registered", mpich=0.61), True),  # one of two bounds
         (figure("alltoall", 65536, 1.2, buffers="malloc", mpich=0.8), True),
         (figure("gatherv", 64, 1.2, counts="changing", mpich=0.76), False),
+        (figure("gatherv", 65536, 9.0, counts="changing", uniform=1.1, mpich=9.0), True),
+        (figure("gatherv", 65536, 9.0, counts="equal", uniform=1.11, mpich=0.1), False),
+        (figure("gatherv", 65536, 9.0, counts="equal", mpich=0.1), None),
         (figure("gatherv", 64, 1.2, counts="equal", mpich=0.76), True),
         (figure("allreduce", 64, 9.0, buffers="malloc", interface="python", mpi4py=0.8), True),
         (figure("allreduce", 64, 9.0, buffers="malloc", interface="python", mpi4py=0.81), False),
@@ -383,16 +386,18 @@ def test_the_table_fits_the_terminal(width: int, peers: list[str]) -> None:
     printer = report.TablePrinter(
         Console(file=out, width=width, highlight=False), [*peers, "unisono"], HERE, targets.load(), mean=False
     )
+    printer.row(row("gatherv", 1024, [*peers, "uniform"]))
     for op in ("allreduce", "scan", "pingpong"):
         for size in (48, 1024, 4 << 20):
             printer.row(row(op, size, peers))
             printer.row(row(op, size, peers, quiet=7))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width, max(lines, key=len)
-    assert sum("1.72 ms" in line for line in lines) == 18
+    assert sum("1.72 ms" in line for line in lines) == 19
     assert sum("rounds quiet" in line for line in lines) == 9
     heads = [line for line in lines if "unisono" in line]
-    assert len(heads) == 3
+    assert len(heads) == 4
+    assert "1.66 (1.55-1.77) × uniform" in out.getvalue()
     for head in heads:
         for name in peers:
             assert f"to {name}" in head
