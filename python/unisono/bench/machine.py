@@ -79,7 +79,7 @@ class Facts:
     """What is known of the machine when a figure is taken."""
 
     processor: Processor
-    cache_line_ns: float | None = None  #: the way of a cache line between two cores; None: not measured
+    cache_line_ns: float | None = None  #: the way of a cache line between two cores, last measured; None: not at all
     kernel_copies: bool | None = None  #: whether processes may copy each other's memory; None: not tried
 
     def record(self) -> dict[str, Any]:

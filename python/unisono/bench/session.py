@@ -318,6 +318,7 @@ class Session:
         candidates = []
         if self._limit.size >= 2:
             candidates.append(self._tried(cell, "line"))
+            self._line = candidates[-1][0]  # it changes where a host moves the cores
         if cell.bytes > 0:
             within_reach = cell.buffers == "allocated" or cell.bytes <= SMALL
             ways = ["share"] if within_reach else self._ways(cell)
