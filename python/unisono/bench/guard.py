@@ -32,8 +32,15 @@ class Comparison:
 
     @property
     def kept(self) -> bool:
-        """Whether the guard is satisfied. It is not if nothing guarded was measured."""
-        return self.guarded_mean is not None and self.guarded_mean <= MOST_MEAN and not self.slower
+        """Whether the guard is satisfied. It is not if too little was measured to say so."""
+        if self.guarded_mean is None or self.too_noisy:
+            return False
+        return self.guarded_mean <= MOST_MEAN and not self.slower
+
+    @property
+    def too_noisy(self) -> bool:
+        """Whether most intervals say little."""
+        return 2 * self.noisy > self.guarded
 
     @property
     def text(self) -> str:
@@ -46,7 +53,8 @@ class Comparison:
         text += f"; {self.guarded_mean:.3f} of the {self.guarded} guarded (allocated memory, or at most "
         text += f"{size_text(SMALL)}; allowed {MOST_MEAN:g}); "
         if self.noisy:
-            text += f"{self.noisy} of them {'was' if self.noisy == 1 else 'were'} noisy; "
+            text += f"{self.noisy} of them {'was' if self.noisy == 1 else 'were'} noisy"
+            text += ", too many to say more; " if self.too_noisy else "; "
         if not self.slower:
             return f"{text}no guarded cell's interval lies wholly above {MOST_CELL:g}."
         named = ", ".join(f"{_name(cell)} ({ratio.low:.2f}-{ratio.high:.2f})" for cell, ratio in self.slower)

@@ -16,6 +16,7 @@ from .plan import BUFFERS, PEERS, PYTHON_PEERS, UNIFORM
 
 PACKAGE = Path(__file__).resolve().parents[1]
 LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpi4py": "mpirun.openmpi", "mpich": "mpiexec.mpich"}
+PYTHON = ".venv/bin/python"  #: of a checkout
 PEERS_PYTHON = ".venv-peers/bin/python"  #: of the environment that `make peers` makes
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,15}")
 RESERVED = ("unisono", "limit", UNIFORM, *PEERS, *PYTHON_PEERS)
@@ -27,6 +28,11 @@ class Build:
 
     library: Path  #: the folder of libunisono.so
     package: Path | None  #: the folder that its Python package is imported from; None: it is not built
+
+    @property
+    def python(self) -> str:
+        """The interpreter of its checkout, to which its package is installed; without one, this one."""
+        return sys.executable if self.package is None else str(self.package.parent / PYTHON)
 
     def serves(self, interface: str) -> Path | None:
         """The folder that a rank's code must come from."""
@@ -98,7 +104,8 @@ def find_build(name: str, folder: Path) -> Build:
     for library in (folder / "build" / "release", folder):
         if (library / wanted).is_file():
             sources = [library.parents[1], library.parents[0], library]
-            packages = [path / "python" for path in sources if any((path / "python" / "unisono").glob("_core*.so"))]
+            built = [path for path in sources if any((path / "python" / "unisono").glob("_core*.so"))]
+            packages = [path / "python" for path in built if (path / PYTHON).exists()]
             return Build(library, packages[0] if packages else None)
     raise InvalidArgumentError(
         f"peer {name}={folder} was given, and there is no {wanted} in that folder or in its build/release; build that "
@@ -128,8 +135,14 @@ def _launcher(name: str) -> str | None:
 def _program(name: str, interface: str, build: Build | None) -> list[str]:
     """What a rank runs."""
     if interface == "python" and name != "limit":
-        python = str(peers_python()) if name == "mpi4py" else sys.executable
-        return [python, "-m", "process", "--library", "mpi4py" if name == "mpi4py" else "unisono"]
+        own = sys.executable if build is None else build.python
+        return [
+            str(peers_python()) if name == "mpi4py" else own,
+            "-m",
+            "process",
+            "--library",
+            "mpi4py" if name == "mpi4py" else "unisono",
+        ]
     if build is not None:
         return ["env", f"LD_LIBRARY_PATH={build.library}", str(programs() / "bench_unisono")]
     return [str(programs() / f"bench_{name}")]
@@ -137,10 +150,10 @@ def _program(name: str, interface: str, build: Build | None) -> list[str]:
 
 def command(name: str, placement: Placement, *, interface: str, build: Build | None) -> list[str]:
     """What starts a system's ranks. docs/bench.md explains the choices."""
-    return [*_launch(name, placement), *_program(name, interface, build)]
+    return [*_launch(name, placement, build), *_program(name, interface, build)]
 
 
-def _launch(name: str, placement: Placement) -> list[str]:
+def _launch(name: str, placement: Placement, build: Build | None) -> list[str]:
     ranks = str(placement.ranks)
     if name in ("openmpi", "mpi4py"):
         launch = [str(_launcher(name)), "-n", ranks, "--oversubscribe", "--bind-to", "none"]
@@ -152,7 +165,7 @@ def _launch(name: str, placement: Placement) -> list[str]:
         return [str(_launcher(name)), "-n", ranks, "-launcher", "fork", "-bind-to", "none"]
     if name == "limit":
         return []
-    return [sys.executable, "-m", "unisono", "run", "-n", ranks, "--"]
+    return [sys.executable if build is None else build.python, "-m", "unisono", "run", "-n", ranks, "--"]
 
 
 def environment(name: str, folder: Path, build: Build | None) -> dict[str, str]:

@@ -29,6 +29,7 @@ class Measured:
     system: str
     cell: Cell
     times: list[float] = field(default_factory=list)  #: seconds of a call, by round
+    made: list[int] = field(default_factory=list)  #: calls, by round
     kept: list[int] = field(default_factory=list)  #: the rounds that count
     p99: float | None = None
     calls: int = 0  #: in the rounds that count
@@ -172,7 +173,8 @@ class Session:
                 measured = systems[system.name]
                 if measured.failure is None:
                     with self._guard(system, measured):
-                        stolen = max(stolen, self._timed_block(system, measured, calls[system.name]))
+                        waited, calls[system.name] = self._timed_block(system, measured, calls[system.name])
+                        stolen = max(stolen, waited)
                     limits.append(self._look_at_limit(limit, kind, limit_calls))
             last = limits[-1]
             # Ranks that share cores wait for them in any case.
@@ -192,7 +194,7 @@ class Session:
             if measured.failure is not None:
                 continue
             measured.kept = kept
-            measured.calls = calls[system.name] * len(kept)
+            measured.calls = sum(measured.made[i] for i in kept)
             with self._guard(system, measured):
                 self._sample(system, measured)
         results = list(systems.values())
@@ -249,13 +251,21 @@ class Session:
                 return math.ceil(max(1.0, min(calls, fitting)) / cell.turns) * cell.turns
             calls = math.ceil(min(MOST_CALLS, max(2 * calls, min(20 * calls, 1.1 * fitting))) / cell.turns) * cell.turns
 
-    def _timed_block(self, system: Contender, measured: Measured, calls: int) -> float:
-        """A block that counts. Returns the part of it in which a rank's core was not its own."""
+    def _timed_block(self, system: Contender, measured: Measured, calls: int) -> tuple[float, int]:
+        """A block that counts. Returns the part of it in which a rank's core was not its own, and the next one's calls.
+
+        These are more if this one was short: something disturbed the calibration then.
+        """
         seconds = FIRST_SECONDS + 20 * self._effort.block_seconds
         outcome = self._block(system, measured.cell, calls, 0, seconds)
         measured.times.append(outcome.seconds / calls / measured.cell.calls_per_figure)
+        measured.made.append(calls)
         measured.verified &= outcome.verified
-        return outcome.stolen / outcome.seconds
+        wanted, turns = self._effort.block_seconds, measured.cell.turns
+        following = calls
+        if outcome.seconds < wanted / 2:
+            following = math.ceil(min(MOST_CALLS, calls * min(20, wanted / outcome.seconds)) / turns) * turns
+        return outcome.stolen / outcome.seconds, following
 
     def _sample(self, system: Contender, measured: Measured) -> None:
         """Looks at single calls, in a pass of its own since the clock costs time."""
@@ -305,6 +315,9 @@ class Session:
         wanted = self._effort.limit_seconds
         while True:
             seconds = self._limit_block(cell, kind, calls).seconds
+            if seconds >= wanted / 2:
+                # It may have been somebody else's doing.
+                seconds = min(seconds, self._limit_block(cell, kind, calls).seconds)
             if seconds >= wanted / 2 or calls >= MOST_CALLS:
                 return calls
             calls = min(MOST_CALLS, max(calls + 1, int(calls * min(20.0, 1.1 * wanted / max(seconds, 1e-9)))))

@@ -282,3 +282,20 @@ def test_a_v_collective_is_compared_with_what_it_generalises() -> None:
     assert made == {("gatherv", "equal"), ("gatherv", "changing"), ("gather", "equal")}
     row = measuring.measure(Cell("gather", 4096, "fp32", "malloc", 2))
     assert [measured.system for measured in row.systems] == ["unisono", "openmpi"]
+
+
+def test_a_disturbed_calibration_does_not_keep_blocks_short() -> None:
+    ours = Fake("unisono", lambda _: 0.0)
+    real = ours.block
+
+    def block(**arguments: Any) -> Outcome:
+        ours.seconds = lambda _: 2e-6 if len(ours.asked) > 2 else 1e-2  # the first looks meet something else
+        return real(**arguments)
+
+    ours.block = block  # type: ignore[method-assign]
+    row = session(ours).measure(CELL)
+    measured = row.systems[0]
+    assert measured.made[0] == 1
+    assert measured.made[-1] >= EFFORT.block_seconds / 2 / 2e-6
+    assert measured.calls == sum(measured.made[i] for i in measured.kept)
+    assert record(measured, FACTS)["iterations"] == measured.calls

@@ -220,6 +220,10 @@ def test_the_guard_fails() -> None:
     nothing = guard.compare([compared("scan", 1 << 20, "malloc", 1.0, 1.0, 1.0)], "before")
     assert not nothing.kept
     assert "none of them is guarded" in nothing.text
+    noisy = [compared("scan", 4, "malloc", 0.9, 1.0, 1.1, noisy=number < 3) for number in range(5)]
+    assert not guard.compare(noisy, "before").kept
+    assert "3 of them were noisy, too many to say more" in guard.compare(noisy, "before").text
+    assert guard.compare(noisy[1:], "before").kept
     assert guard.compare([], "before").text == "Against before: nothing to compare."
 
 
