@@ -68,10 +68,10 @@ model: packages-test ## check the wake-up protocol's model: all interleavings
 soak: package ## random calls whose ranks are killed and stopped, ten minutes
 	@PYTHONPATH=python:tests/python .venv/bin/python -m conformance.soak
 
-peers: packages-peers environment-dev package ## installs Open MPI and MPICH, and builds what `unisono bench` measures
+peers: packages-peers environment-dev package environment-peers ## installs Open MPI, MPICH and mpi4py, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers
 
-instructions: packages-test package ## instructions of small calls, counted, against those on record
+instructions: packages-test package ## instructions and cache lines of small calls, counted, against those on record
 	$(STEP) bench "benchmark" cmake --build --preset release --target bench_overhead
 	@tools/instructions --check
 
@@ -119,11 +119,11 @@ clean: ## removes what was built
 	@rm -rf build
 	find python -name '*.so' -delete
 
-distclean: clean ## and the Python environment
-	@rm -rf .venv
+distclean: clean ## and the Python environments
+	@rm -rf .venv .venv-peers
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz environment environment-dev environment-rtl library package tests
+.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz environment environment-dev environment-rtl environment-peers library package tests
 
 packages-build:
 	@tools/packages build
@@ -142,6 +142,9 @@ packages-fuzz:
 
 environment-rtl: packages-rtl
 	$(STEP) environment-rtl "Python environment with HDL tools" tools/environment requirements-rtl.txt
+
+environment-peers: packages-peers
+	$(STEP) environment-peers "Python environment of the peers" tools/environment requirements-peers.txt .venv-peers
 
 environment: packages-build
 	$(STEP) environment "Python environment" tools/environment requirements.txt

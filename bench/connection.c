@@ -143,8 +143,8 @@ void* bench_allocate_plain(size_t bytes) {
 struct bench_block bench_block_of(const char* line) {
   struct bench_block block;
   unsigned long count, warmup, calls, batch, seed;
-  if (sscanf(line, "block %31s %15s %lu %15s %63s %lu %lu %lu %lu", block.op, block.datatype, &count, block.buffers,
-             block.algorithm, &warmup, &calls, &batch, &seed) != 9 ||
+  if (sscanf(line, "block %31s %15s %lu %15s %15s %63s %lu %lu %lu %lu", block.op, block.datatype, &count,
+             block.buffers, block.counts, block.algorithm, &warmup, &calls, &batch, &seed) != 10 ||
       calls == 0) {
     bench_fail("this command is not understood: %s", line);
   }

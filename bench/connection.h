@@ -30,9 +30,10 @@ void bench_fail(const char* format, ...) __attribute__((format(printf, 1, 2), no
 /* Memory as applications have it: of malloc, aligned to a line. Fails if there is none. */
 void* bench_allocate_plain(size_t bytes);
 
-/* One command to measure:  block OP DATATYPE COUNT BUFFERS ALGORITHM WARMUP CALLS BATCH SEED */
+/* One command to measure:  block OP DATATYPE COUNT BUFFERS COUNTS ALGORITHM WARMUP CALLS BATCH SEED
+ * BUFFERS is malloc, registered or allocated; COUNTS, of v-collectives, equal or changing. */
 struct bench_block {
-  char op[32], datatype[16], buffers[16], algorithm[64];
+  char op[32], datatype[16], buffers[16], counts[16], algorithm[64];
   uint64_t count, warmup, calls;
   uint64_t batch; /* calls between two looks at the clock; 0: only the whole is timed */
   uint32_t seed;

@@ -1,12 +1,16 @@
 #include "data.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "connection.h"
 
 static const char* const kOps[BENCH_OPS] = {"pingpong",  "bcast",   "reduce",   "allreduce",  "reduce_scatter",
                                             "scan",      "exscan",  "gather",   "scatter",    "allgather",
                                             "alltoall",  "gatherv", "scatterv", "allgatherv", "reduce_scatterv",
                                             "alltoallv", "barrier"};
 static const char* const kDatatypes[BENCH_DATATYPES] = {"int32", "int64", "fp32", "fp64"};
+static const char* const kKinds[BENCH_KINDS] = {"malloc", "registered", "allocated"};
 
 static int find(const char* name, const char* const* names, int count) {
   for (int i = 0; i < count; ++i) {
@@ -17,12 +21,14 @@ static int find(const char* name, const char* const* names, int count) {
 
 int bench_op_of(const char* name) { return find(name, kOps, BENCH_OPS); }
 int bench_datatype_of(const char* name) { return find(name, kDatatypes, BENCH_DATATYPES); }
+int bench_kind_of(const char* name) { return find(name, kKinds, BENCH_KINDS); }
+const char* bench_kind_name(enum bench_kind kind) { return kKinds[kind]; }
 
 size_t bench_element_bytes(enum bench_datatype datatype) {
   return datatype == BENCH_INT32 || datatype == BENCH_FP32 ? 4 : 8;
 }
 
-/* v-collectives are measured with equal counts, and have the shape of what they generalise. */
+/* v-collectives have the shape of what they generalise. */
 static enum bench_op shape_of(enum bench_op op) {
   switch (op) {
     case BENCH_GATHERV:
@@ -84,6 +90,45 @@ uint32_t bench_turns(enum bench_op op, uint32_t size) {
   return op == BENCH_SCAN || op == BENCH_EXSCAN ? 2 : 1;
 }
 
+int bench_has_counts(enum bench_op op) { return shape_of(op) != op; }
+
+/* A number that depends on nothing but its arguments (SplitMix64). */
+static uint64_t drawn(uint64_t set, uint64_t from, uint64_t to) {
+  uint64_t mixed = ((set << 32) + (from << 16) + to + 1) * 0x9E3779B97F4A7C15u;
+  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
+  return mixed ^ (mixed >> 31);
+}
+
+void bench_draw_counts(struct bench_call* call, int changing) {
+  static size_t* table;
+  call->sets = 1;
+  call->counts = NULL;
+  if (!bench_has_counts(call->op)) return;
+  if (changing) call->sets = BENCH_SETS;
+  free(table);
+  table = calloc((size_t)call->sets * call->size * call->size, sizeof *table);
+  if (table == NULL) bench_fail("there is no memory for the counts of %u ranks", call->size);
+  size_t* at = table;
+  for (uint32_t set = 0; set < call->sets; ++set) {
+    const uint32_t pair = set < BENCH_SETS / 2 ? set : BENCH_SETS - 1 - set;
+    for (uint32_t from = 0; from < call->size; ++from) {
+      for (uint32_t to = 0; to < call->size; ++to, ++at) {
+        const size_t count = drawn(pair, from, to) % (2 * call->count + 1);
+        *at = !changing ? call->count : pair == set ? count : 2 * call->count - count;
+      }
+    }
+  }
+  call->counts = table;
+}
+
+static size_t most(const struct bench_call* call, size_t blocks) {
+  return blocks * call->count * (call->sets > 1 ? 2 : 1);
+}
+
+size_t bench_src_elements(const struct bench_call* call) { return most(call, bench_src_blocks(call->op, call->size)); }
+size_t bench_dst_elements(const struct bench_call* call) { return most(call, bench_dst_blocks(call->op, call->size)); }
+
 /* Element `index` of block `block` of what `rank` contributes. */
 static inline uint32_t value_of(uint32_t rank, uint32_t block, uint64_t index, uint32_t seed) {
   const uint32_t start = (rank + 1) * 0x9E3779B1u + (block + 1) * 0x85EBCA6Bu + seed * 0xC2B2AE35u;
@@ -115,12 +160,12 @@ static void store(enum bench_datatype datatype, void* at, uint32_t number) {
 #undef CASE
 }
 
-static void fill_block(const struct bench_call* call, void* block, uint32_t number, uint32_t seed) {
-#define CASE(name, type)                                                                           \
-  case name: {                                                                                     \
-    type* const out = block;                                                                       \
-    for (size_t i = 0; i < call->count; ++i) out[i] = (type)value_of(call->rank, number, i, seed); \
-    break;                                                                                         \
+static void fill_block(const struct bench_call* call, void* block, size_t count, uint32_t number, uint32_t seed) {
+#define CASE(name, type)                                                                     \
+  case name: {                                                                               \
+    type* const out = block;                                                                 \
+    for (size_t i = 0; i < count; ++i) out[i] = (type)value_of(call->rank, number, i, seed); \
+    break;                                                                                   \
   }
   switch (call->datatype) {
     FOR_EACH_DATATYPE(CASE)
@@ -131,13 +176,18 @@ static void fill_block(const struct bench_call* call, void* block, uint32_t numb
 }
 
 void bench_fill(const struct bench_call* call, uint32_t seed) {
-  const size_t block = call->count * bench_element_bytes(call->datatype);
-  const size_t dst_blocks = bench_dst_blocks(call->op, call->size);
-  if (dst_blocks != 0) memset(call->dst, 0xA5, dst_blocks * block);
-  for (uint32_t i = 0; i < bench_src_blocks(call->op, call->size); ++i) {
-    fill_block(call, (char*)call->src + i * block, i, seed);
+  const size_t element = bench_element_bytes(call->datatype);
+  const size_t dst_elements = bench_dst_elements(call);
+  if (dst_elements != 0) memset(call->dst, 0xA5, dst_elements * element);
+  if (call->sets > 1) {
+    /* Blocks begin elsewhere in every call, so the source is one. */
+    fill_block(call, call->src, bench_src_elements(call), 0, seed);
+    return;
   }
-  if (call->op == BENCH_BCAST && call->rank == 0) fill_block(call, call->dst, 0, seed);
+  for (uint32_t i = 0; i < bench_src_blocks(call->op, call->size); ++i) {
+    fill_block(call, (char*)call->src + i * call->count * element, call->count, i, seed);
+  }
+  if (call->op == BENCH_BCAST && call->rank == 0) fill_block(call, call->dst, call->count, 0, seed);
 }
 
 void bench_stamp(const struct bench_call* call, uint32_t turn, uint64_t number) {
@@ -146,24 +196,26 @@ void bench_stamp(const struct bench_call* call, uint32_t turn, uint64_t number) 
   if (at != NULL) store(call->datatype, at, stamp_of(call->rank, number));
 }
 
-/* Whether a block is the sum, over ranks first to last, of block `source` of what they contribute to call `number`. */
-static int check_block(const struct bench_call* call, const void* block, uint32_t first, uint32_t last, uint32_t source,
-                       uint32_t seed, uint64_t number) {
+/* Whether `count` elements are the sum, over ranks first to last, of those from `begin` on of block `source` of what
+ * they contribute to call `number`. */
+static int check_piece(const struct bench_call* call, const void* piece, size_t count, uint32_t first, uint32_t last,
+                       uint32_t source, uint64_t begin, uint32_t seed, uint64_t number) {
+  if (count == 0) return 1;
   uint32_t head = 0;
   for (uint32_t rank = first; rank <= last; ++rank) {
-    head += source == 0 ? stamp_of(rank, number) : value_of(rank, source, 0, seed);
+    head += source == 0 && begin == 0 ? stamp_of(rank, number) : value_of(rank, source, begin, seed);
   }
   int wrong = 0;
-#define CASE(name, type)                                                                        \
-  case name: {                                                                                  \
-    const type* const in = block;                                                               \
-    wrong |= in[0] != (type)head;                                                               \
-    for (size_t i = 1; i < call->count; ++i) {                                                  \
-      uint32_t sum = 0;                                                                         \
-      for (uint32_t rank = first; rank <= last; ++rank) sum += value_of(rank, source, i, seed); \
-      wrong |= in[i] != (type)sum;                                                              \
-    }                                                                                           \
-    break;                                                                                      \
+#define CASE(name, type)                                                                                \
+  case name: {                                                                                          \
+    const type* const in = piece;                                                                       \
+    wrong |= in[0] != (type)head;                                                                       \
+    for (size_t i = 1; i < count; ++i) {                                                                \
+      uint32_t sum = 0;                                                                                 \
+      for (uint32_t rank = first; rank <= last; ++rank) sum += value_of(rank, source, begin + i, seed); \
+      wrong |= in[i] != (type)sum;                                                                      \
+    }                                                                                                   \
+    break;                                                                                              \
   }
   switch (call->datatype) {
     FOR_EACH_DATATYPE(CASE)
@@ -172,6 +224,45 @@ static int check_block(const struct bench_call* call, const void* block, uint32_
   }
 #undef CASE
   return !wrong;
+}
+
+static int check_block(const struct bench_call* call, const void* block, uint32_t first, uint32_t last, uint32_t source,
+                       uint32_t seed, uint64_t number) {
+  return check_piece(call, block, call->count, first, last, source, 0, seed, number);
+}
+
+/* Elements of the blocks before `to` in the list of counts of `from`. */
+static size_t offset_of(const struct bench_call* call, uint32_t set, uint32_t from, uint32_t to) {
+  size_t offset = 0;
+  for (uint32_t i = 0; i < to; ++i) offset += bench_count(call, set, from, i);
+  return offset;
+}
+
+/* The same for counts that change: blocks are packed one behind the other. */
+static int check_changing(const struct bench_call* call, uint32_t seed, uint64_t last) {
+  const uint32_t rank = call->rank, size = call->size;
+  const size_t element = bench_element_bytes(call->datatype);
+  /* The last call of which this rank was the root. */
+  const uint64_t back = call->op == BENCH_GATHERV ? (last + size - rank) % size : 0;
+  if (back > last) return 1;
+  const uint64_t number = last - back;
+  const uint32_t set = (uint32_t)(number % call->sets), root = (uint32_t)(number % size);
+  const size_t own = bench_count(call, set, 0, rank);
+  if (call->op == BENCH_SCATTERV) {
+    return check_piece(call, call->dst, own, root, root, 0, offset_of(call, set, 0, rank), seed, number);
+  }
+  if (call->op == BENCH_REDUCE_SCATTERV) {
+    return check_piece(call, call->dst, own, 0, size - 1, 0, offset_of(call, set, 0, rank), seed, number);
+  }
+  const int all_to_all = call->op == BENCH_ALLTOALLV;
+  const char* at = call->dst;
+  for (uint32_t i = 0; i < size; ++i) {
+    const size_t count = all_to_all ? bench_count(call, set, i, rank) : bench_count(call, set, 0, i);
+    const size_t begin = all_to_all ? offset_of(call, set, i, rank) : 0;
+    if (!check_piece(call, at, count, i, i, 0, begin, seed, number)) return 0;
+    at += count * element;
+  }
+  return 1;
 }
 
 /* A broadcast's data comes from rank 0, the root of call 0, and goes on from root to root; only the stamp changes. */
@@ -193,6 +284,7 @@ int bench_check(const struct bench_call* call, uint32_t seed, uint64_t last) {
   const uint32_t rank = call->rank, size = call->size;
   const size_t block = call->count * bench_element_bytes(call->datatype);
   if (call->count == 0) return 1;
+  if (call->sets > 1) return check_changing(call, seed, last);
   switch (shape_of(call->op)) {
     case BENCH_PINGPONG:
       return rank > 1 || check_block(call, call->dst, 1 - rank, 1 - rank, 0, seed, last);

@@ -32,6 +32,12 @@ enum bench_op {
 
 enum bench_datatype { BENCH_INT32, BENCH_INT64, BENCH_FP32, BENCH_FP64, BENCH_DATATYPES };
 
+/* Memory of buffers: of malloc; of malloc, then registered; of the system's own allocator. */
+enum bench_kind { BENCH_MALLOC, BENCH_REGISTERED, BENCH_ALLOCATED, BENCH_KINDS };
+
+/* Counts of a v-collective that change from call to call are drawn beforehand, so many sets of them. */
+enum { BENCH_SETS = 16 };
+
 /* Numbers below this are exact, and so is their sum over as many ranks, in fp32. */
 enum { BENCH_VALUES = 1 << 14, BENCH_MOST_RANKS = 1 << 10 };
 
@@ -40,15 +46,19 @@ struct bench_call {
   enum bench_op op;
   enum bench_datatype datatype;
   uint32_t rank, size;
-  size_t count;          /* elements of a block */
+  size_t count;          /* elements of a block; of v-collectives with changing counts, their mean */
   void *src, *dst;       /* null where the operation has none */
   uint32_t turns;        /* the call's turn runs from 0 to turns - 1, again and again */
   const char* algorithm; /* null: the system's own choice */
+  uint32_t sets;         /* of counts: call n uses set n % sets; 1 unless they change */
+  const size_t* counts;  /* of v-collectives, null otherwise; see bench_count */
 };
 
 /* -1 if there is no such name. */
 int bench_op_of(const char* name);
 int bench_datatype_of(const char* name);
+int bench_kind_of(const char* name);
+const char* bench_kind_name(enum bench_kind kind);
 size_t bench_element_bytes(enum bench_datatype datatype);
 
 /* Blocks of the source and of the destination; equal on all ranks, because roots change. */
@@ -59,6 +69,20 @@ size_t bench_dst_blocks(enum bench_op op, uint32_t size);
 uint32_t bench_turns(enum bench_op op, uint32_t size);
 /* Whether a turn is a root. */
 int bench_is_rooted(enum bench_op op);
+
+/* Whether every rank gives counts. */
+int bench_has_counts(enum bench_op op);
+/* Fills in `sets` and `counts` of a call whose other fields are there. Changing counts lie between 0 and twice the
+ * mean; half of the sets are what the other half leaves of twice the mean, so that the mean over all sets is exact.
+ * They depend on nothing but count and ranks: all systems get the same. Valid until the next call of this function. */
+void bench_draw_counts(struct bench_call* call, int changing);
+/* Elements that rank `from` has for rank `to` in a set. Where there is one list of counts, `from` is 0. */
+static inline size_t bench_count(const struct bench_call* call, uint32_t set, uint32_t from, uint32_t to) {
+  return call->counts[((size_t)set * call->size + from) * call->size + to];
+}
+/* Elements of the source and of the destination, at the most of all sets. */
+size_t bench_src_elements(const struct bench_call* call);
+size_t bench_dst_elements(const struct bench_call* call);
 
 /* Makes memory ready for a block: this rank's data for the seed, and a destination that holds nothing right. */
 void bench_fill(const struct bench_call* call, uint32_t seed);

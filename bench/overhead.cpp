@@ -11,12 +11,18 @@
 //   bench_overhead --calls N --alone barrier|allgather
 //                                  N blocking calls of a job of one rank: with no move, or with one that copies 4
 //                                  bytes.
+//   bench_overhead --calls N --met   N blocking all-reduces of 4 bytes of one rank, each of which finds that the other
+//                                  rank, in the same thread, has come: no call waits
+//   bench_overhead --marked        single blocking calls that wait for nobody, each between two stores to a fixed
+//                                  address, for valgrind --tool=lackey --trace-mem=yes; prints what they are
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unisono/unisono.h>
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -240,6 +246,126 @@ int repeat(std::uint64_t count, bool started) {
   return 0;
 }
 
+/// Two ranks in one thread. A blocking call of rank 0 waits for nobody once rank 1 has started its own.
+class Pair {
+ public:
+  Pair() {
+    check(unisono_thread_job_create(2, &job_));
+    // Joining is collective, so it needs two threads; the calls do not.
+    on_two_threads([&](std::uint32_t rank) { ranks_[rank].join(job_, rank); });
+  }
+
+  ~Pair() {
+    for (Rank& rank : ranks_) check(unisono_finalize(rank.context));
+    unisono_thread_job_free(job_);
+  }
+
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
+
+  /// An all-reduce of 4 bytes; `begin` and `end` are called around that of rank 0.
+  template <typename Begin, typename End>
+  void allreduce(std::uint64_t number, Begin begin, End end) {
+    for (std::uint32_t rank = 0; rank < 2; ++rank) ranks_[rank].mine = mine(rank, number);
+    unisono_request* other = nullptr;
+    int complete = 0;
+    check(unisono_start(ranks_[1].world, &ranks_[1].call, &other));
+    check(unisono_test(other, &complete));
+    begin();
+    check(unisono_run(ranks_[0].world, &ranks_[0].call));
+    end();
+    while (complete == 0) check(unisono_test(other, &complete));
+    unisono_request_free(other);
+    for (const Rank& rank : ranks_) rank.expect(number);
+  }
+
+  /// Four bytes from rank 0 to rank 1.
+  template <typename Begin, typename End>
+  void send_and_receive(std::uint64_t number, Begin begin, End end) {
+    unisono_call send = ranks_[0].call;
+    send.collective = UNISONO_SEND;
+    send.op = 0;
+    send.root = 1;
+    unisono_call receive = ranks_[1].call;
+    receive.collective = UNISONO_RECV;
+    receive.op = 0;
+    receive.root = 0;
+    ranks_[0].mine = static_cast<std::int32_t>(3 * number + 1);
+    begin();
+    check(unisono_run(ranks_[0].world, &send));
+    check(unisono_run(ranks_[1].world, &receive));
+    end();
+    ranks_[1].expect(number);
+  }
+
+ private:
+  static std::int32_t mine(std::uint32_t rank, std::uint64_t number) {
+    return static_cast<std::int32_t>(rank == 0 ? number : 2 * number + 1);
+  }
+
+  unisono_thread_job* job_ = nullptr;
+  Rank ranks_[2];
+};
+
+int repeat_met(std::uint64_t count) {
+  Pair pair;
+  for (std::uint64_t i = 0; i < count; ++i)
+    pair.allreduce(
+        i, [] {}, [] {});
+  std::printf("%llu calls that met the other rank's, all right\n", static_cast<unsigned long long>(count));
+  return 0;
+}
+
+/// Calls whose every access to memory can be told from the others by the stores before and behind them.
+int mark() {
+  // A place that nobody else stores to, the same in every run (MARK in tools/instructions.py).
+  void* const wanted = std::bit_cast<void*>(std::uintptr_t{1} << 40U);
+  void* const page =
+      mmap(wanted, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (page != wanted) {
+    std::fprintf(stderr, "bench_overhead: the address of the marker is taken\n");
+    return 1;
+  }
+  auto* const marker = static_cast<volatile std::uint64_t*>(page);
+  const auto store = [&] {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    *marker = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  };
+  const auto nothing = [] {};
+  constexpr std::uint64_t kBefore = 200;  // calls that are not marked, until everything is as it will be
+  for (const bool moves : {false, true}) {
+    unisono_thread_job* job = nullptr;
+    check(unisono_thread_job_create(1, &job));
+    Rank self;
+    self.join(job, 0);
+    self.call.collective = moves ? UNISONO_ALLGATHER : UNISONO_BARRIER;
+    self.call.op = 0;
+    if (!moves) {
+      self.call.count = 0;
+      self.call.datatype = 0;
+    }
+    for (std::uint64_t i = 0; i <= kBefore; ++i) {
+      self.mine = static_cast<std::int32_t>(3 * i + 1);
+      if (i == kBefore) store();
+      check(unisono_run(self.world, &self.call));
+      if (i == kBefore) store();
+      if (moves) self.expect(i);
+    }
+    check(unisono_finalize(self.context));
+    unisono_thread_job_free(job);
+    std::printf("blocking %s, 1 rank\n", moves ? "all-gather of 4 B" : "barrier");
+  }
+  Pair pair;
+  for (std::uint64_t i = 0; i < kBefore; ++i) pair.allreduce(i, nothing, nothing);
+  pair.allreduce(kBefore, store, store);
+  std::puts("blocking all-reduce of 4 B, the other rank has come");
+  for (std::uint64_t i = 0; i < kBefore; ++i) pair.send_and_receive(i, nothing, nothing);
+  pair.send_and_receive(kBefore, store, store);
+  std::puts("send and receive of 4 B, both ranks");
+  return 0;
+}
+
 /// Blocking calls of a job of one rank, which wait for nobody.
 int repeat_alone(std::uint64_t count, bool moves) {
   unisono_thread_job* job = nullptr;
@@ -268,11 +394,16 @@ int repeat_alone(std::uint64_t count, bool moves) {
 int main(int argc, char** argv) {
   std::uint64_t count = 0;
   bool started = false;
+  bool met = false;
   std::string_view alone;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--started") {
       started = true;
+    } else if (argument == "--met") {
+      met = true;
+    } else if (argument == "--marked" && argc == 2) {
+      return mark();
     } else if (argument == "--alone" && i + 1 < argc) {
       alone = argv[++i];
     } else if (argument == "--calls" && i + 1 < argc) {
@@ -280,7 +411,8 @@ int main(int argc, char** argv) {
     } else {
       count = 0;
       i = argc;
-      std::fprintf(stderr, "usage: bench_overhead [--calls N [--started | --alone barrier|allgather]]\n");
+      std::fprintf(stderr,
+                   "usage: bench_overhead [--calls N [--started | --met | --alone barrier|allgather] | --marked]\n");
       return 2;
     }
   }
@@ -289,6 +421,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_overhead: --alone is barrier or allgather\n");
     return 2;
   }
+  if (met) return repeat_met(count);
   if (started && count == 0) {
     std::fprintf(stderr, "bench_overhead: --started goes with --calls N, N at least 1\n");
     return 2;

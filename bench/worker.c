@@ -12,35 +12,36 @@ static struct bench_options options;
 static struct {
   void *src, *dst;
   size_t src_bytes, dst_bytes;
-  int registered;
+  enum bench_kind kind;
 } memory;
 
-static void* fitting(void* old, size_t old_bytes, size_t bytes, int registered) {
-  if (old != NULL && old_bytes == bytes && memory.registered == registered) return old;
-  if (old != NULL) system_deallocate(old, memory.registered);
-  return bytes == 0 ? NULL : system_allocate(bytes, registered);
+static void* fitting(void* old, size_t old_bytes, size_t bytes, enum bench_kind kind) {
+  if (old != NULL && old_bytes == bytes && memory.kind == kind) return old;
+  if (old != NULL) system_deallocate(old, memory.kind);
+  return bytes == 0 ? NULL : system_allocate(bytes, kind);
 }
 
-static void bind_memory(struct bench_call* call, int registered) {
-  const size_t block = call->count * bench_element_bytes(call->datatype);
-  const size_t src_bytes = block * bench_src_blocks(call->op, call->size);
-  const size_t dst_bytes = block * bench_dst_blocks(call->op, call->size);
-  memory.src = fitting(memory.src, memory.src_bytes, src_bytes, registered);
-  memory.dst = fitting(memory.dst, memory.dst_bytes, dst_bytes, registered);
+static void bind_memory(struct bench_call* call, enum bench_kind kind) {
+  const size_t element = bench_element_bytes(call->datatype);
+  const size_t src_bytes = element * bench_src_elements(call);
+  const size_t dst_bytes = element * bench_dst_elements(call);
+  memory.src = fitting(memory.src, memory.src_bytes, src_bytes, kind);
+  memory.dst = fitting(memory.dst, memory.dst_bytes, dst_bytes, kind);
   memory.src_bytes = src_bytes;
   memory.dst_bytes = dst_bytes;
-  memory.registered = registered;
+  memory.kind = kind;
   call->src = memory.src;
   call->dst = memory.dst;
 }
 
 static void make_calls(const void* what, uint64_t first, uint64_t calls) {
   const struct bench_call* const call = what;
-  uint32_t turn = (uint32_t)(first % call->turns);
+  uint32_t turn = (uint32_t)(first % call->turns), set = (uint32_t)(first % call->sets);
   for (uint64_t i = first; i < first + calls; ++i) {
     bench_stamp(call, turn, i);
-    system_call(call, turn);
+    system_call(call, turn, set);
     if (++turn == call->turns) turn = 0;
+    if (++set == call->sets) set = 0;
   }
 }
 
@@ -56,7 +57,10 @@ static void measure(const char* line, uint32_t rank, uint32_t size) {
   static struct bench_block block; /* its texts must live as long as the call */
   block = bench_block_of(line);
   const int op = bench_op_of(block.op), datatype = bench_datatype_of(block.datatype);
+  const int kind = bench_kind_of(block.buffers);
   if (op < 0 || datatype < 0) bench_fail("there is no operation %s of %s here", block.op, block.datatype);
+  if (kind < 0) bench_fail("there are no buffers of the kind %s here", block.buffers);
+  if (!system_offers((enum bench_kind)kind)) bench_fail("%s has no %s buffers", options.system, block.buffers);
   struct bench_call call = {
       .op = (enum bench_op)op,
       .datatype = (enum bench_datatype)datatype,
@@ -66,7 +70,8 @@ static void measure(const char* line, uint32_t rank, uint32_t size) {
       .turns = bench_turns((enum bench_op)op, size),
       .algorithm = strcmp(block.algorithm, "-") == 0 ? NULL : block.algorithm,
   };
-  bind_memory(&call, strcmp(block.buffers, "registered") == 0);
+  bench_draw_counts(&call, strcmp(block.counts, "changing") == 0);
+  bind_memory(&call, (enum bench_kind)kind);
   system_prepare(&call);
 
   int right = verify(&call, 2 * block.seed);
@@ -83,7 +88,16 @@ static void measure(const char* line, uint32_t rank, uint32_t size) {
               algorithm == NULL ? "-" : algorithm);
 }
 
+/* Names the kinds of buffers that the system can be measured with. */
+static int list_kinds(void) {
+  for (int kind = 0; kind < BENCH_KINDS; ++kind) {
+    if (system_offers((enum bench_kind)kind)) printf("%s\n", bench_kind_name((enum bench_kind)kind));
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (argc == 2 && strcmp(argv[1], "--buffers") == 0) return list_kinds();
   bench_die_with_parent();
   options = bench_options_of(argc, argv);
   bench_pin(&options, system_launched_rank());
@@ -99,8 +113,8 @@ int main(int argc, char** argv) {
     if (strcmp(line, "end") == 0) break;
     measure(line, rank, size);
   }
-  if (memory.src != NULL) system_deallocate(memory.src, memory.registered);
-  if (memory.dst != NULL) system_deallocate(memory.dst, memory.registered);
+  if (memory.src != NULL) system_deallocate(memory.src, memory.kind);
+  if (memory.dst != NULL) system_deallocate(memory.dst, memory.kind);
   system_close();
   return 0;
 }

@@ -17,13 +17,15 @@ extern "C" {
 uint32_t system_launched_rank(void);
 void system_open(int* argc, char*** argv, uint32_t* rank, uint32_t* size);
 void system_close(void);
-/* Registered: the memory that the system likes best. */
-void* system_allocate(size_t bytes, int registered);
-void system_deallocate(void* memory, int registered);
+/* Whether the system can be measured with such memory. Called before system_open, too. */
+int system_offers(enum bench_kind kind);
+/* Allocated: of the system's own allocator, which gives the memory that it likes best. */
+void* system_allocate(size_t bytes, enum bench_kind kind);
+void system_deallocate(void* memory, enum bench_kind kind);
 /* Called before the calls of a block; `call` stays as it is until the next one. */
 void system_prepare(const struct bench_call* call);
-/* One call. Failures end in bench_fail. */
-void system_call(const struct bench_call* call, uint32_t turn);
+/* One call, with a set of the counts. Failures end in bench_fail. */
+void system_call(const struct bench_call* call, uint32_t turn, uint32_t set);
 void system_barrier(void);
 /* The algorithm of the calls since system_prepare; null if the system does not say. */
 const char* system_algorithm(void);

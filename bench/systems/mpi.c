@@ -8,7 +8,8 @@
 
 static MPI_Comm reversed; /* all ranks, in the opposite order */
 static MPI_Datatype datatype;
-static int *counts, *displacements;
+/* Of v-collectives, a set behind the other, an entry for each rank. */
+static struct { int *send, *send_at, *recv, *recv_at; } counts;
 
 static void check(int result, const char* what) {
   if (result == MPI_SUCCESS) return;
@@ -32,29 +33,36 @@ void system_open(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
   MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   check(MPI_Comm_split(MPI_COMM_WORLD, 0, -my_rank, &reversed), "MPI_Comm_split");
-  counts = calloc((size_t)ranks, sizeof *counts);
-  displacements = calloc((size_t)ranks, sizeof *displacements);
-  if (counts == NULL || displacements == NULL) bench_fail("there is no memory for the counts of %d ranks", ranks);
+  const size_t entries = (size_t)ranks * BENCH_SETS;
+  counts.send = calloc(4 * entries, sizeof *counts.send);
+  if (counts.send == NULL) bench_fail("there is no memory for the counts of %d ranks", ranks);
+  counts.send_at = counts.send + entries;
+  counts.recv = counts.send + 2 * entries;
+  counts.recv_at = counts.send + 3 * entries;
   *rank = (uint32_t)my_rank;
   *size = (uint32_t)ranks;
 }
 
 void system_close(void) {
   MPI_Comm_free(&reversed);
-  free(counts);
-  free(displacements);
+  free(counts.send);
   MPI_Finalize();
 }
 
-void* system_allocate(size_t bytes, int registered) {
-  if (!registered) return bench_allocate_plain(bytes);
+int system_offers(enum bench_kind kind) {
+  (void)kind; /* MPI knows no registration: what is registered is ordinary memory to it */
+  return 1;
+}
+
+void* system_allocate(size_t bytes, enum bench_kind kind) {
+  if (kind != BENCH_ALLOCATED) return bench_allocate_plain(bytes);
   void* memory = NULL;
   check(MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory), "MPI_Alloc_mem");
   return memory;
 }
 
-void system_deallocate(void* memory, int registered) {
-  if (registered) {
+void system_deallocate(void* memory, enum bench_kind kind) {
+  if (kind == BENCH_ALLOCATED) {
     MPI_Free_mem(memory);
   } else {
     free(memory);
@@ -77,9 +85,19 @@ void system_prepare(const struct bench_call* call) {
       datatype = MPI_DOUBLE;
       break;
   }
-  for (uint32_t i = 0; i < call->size; ++i) {
-    counts[i] = (int)call->count;
-    displacements[i] = (int)(i * call->count);
+  if (call->counts == NULL) return;
+  const int all_to_all = call->op == BENCH_ALLTOALLV;
+  for (uint32_t set = 0; set < call->sets; ++set) {
+    int send_at = 0, recv_at = 0;
+    for (uint32_t i = 0; i < call->size; ++i) {
+      const uint32_t at = set * call->size + i;
+      counts.send[at] = (int)bench_count(call, set, all_to_all ? call->rank : 0, i);
+      counts.recv[at] = (int)(all_to_all ? bench_count(call, set, i, call->rank) : bench_count(call, set, 0, i));
+      counts.send_at[at] = send_at;
+      counts.recv_at[at] = recv_at;
+      send_at += counts.send[at];
+      recv_at += counts.recv[at];
+    }
   }
 }
 
@@ -96,12 +114,15 @@ static int pingpong(const struct bench_call* call) {
   return MPI_Send(call->src, count, datatype, 0, 0, MPI_COMM_WORLD);
 }
 
-void system_call(const struct bench_call* call, uint32_t turn) {
+void system_call(const struct bench_call* call, uint32_t turn, uint32_t set) {
   const MPI_Comm world = MPI_COMM_WORLD;
   const MPI_Datatype type = datatype;
   const int n = (int)call->count, root = (int)turn;
   const void* const src = call->src;
   void* const dst = call->dst;
+  const uint32_t at = set * call->size;
+  const int *const send = counts.send + at, *const send_at = counts.send_at + at;
+  const int *const recv = counts.recv + at, *const recv_at = counts.recv_at + at;
   int result = MPI_SUCCESS;
   switch (call->op) {
     case BENCH_PINGPONG:
@@ -138,19 +159,19 @@ void system_call(const struct bench_call* call, uint32_t turn) {
       result = MPI_Alltoall(src, n, type, dst, n, type, world);
       break;
     case BENCH_GATHERV:
-      result = MPI_Gatherv(src, n, type, dst, counts, displacements, type, root, world);
+      result = MPI_Gatherv(src, recv[call->rank], type, dst, recv, recv_at, type, root, world);
       break;
     case BENCH_SCATTERV:
-      result = MPI_Scatterv(src, counts, displacements, type, dst, n, type, root, world);
+      result = MPI_Scatterv(src, send, send_at, type, dst, send[call->rank], type, root, world);
       break;
     case BENCH_ALLGATHERV:
-      result = MPI_Allgatherv(src, n, type, dst, counts, displacements, type, world);
+      result = MPI_Allgatherv(src, recv[call->rank], type, dst, recv, recv_at, type, world);
       break;
     case BENCH_REDUCE_SCATTERV:
-      result = MPI_Reduce_scatter(src, dst, counts, type, MPI_SUM, world);
+      result = MPI_Reduce_scatter(src, dst, recv, type, MPI_SUM, world);
       break;
     case BENCH_ALLTOALLV:
-      result = MPI_Alltoallv(src, counts, displacements, type, dst, counts, displacements, type, world);
+      result = MPI_Alltoallv(src, send, send_at, type, dst, recv, recv_at, type, world);
       break;
     case BENCH_BARRIER:
       result = MPI_Barrier(world);

@@ -16,7 +16,9 @@ struct State {
   unisono_communicator* world = nullptr;
   unisono_communicator* reversed = nullptr;  ///< all ranks, in the opposite order
   unisono_call arguments{};                  ///< of the calls of the block; only the root changes
-  std::vector<std::int64_t> counts;          ///< of v-collectives
+  // Of v-collectives, a set behind the other, an entry for each rank; null in `arguments` where not used.
+  std::vector<std::int64_t> send_counts;
+  std::vector<std::int64_t> recv_counts;
 };
 
 State state;
@@ -124,15 +126,18 @@ void system_open(int*, char***, std::uint32_t* rank, std::uint32_t* size) {
 
 void system_close() { check(unisono_finalize(state.context)); }
 
-void* system_allocate(std::size_t bytes, int registered) {
-  if (registered == 0) return bench_allocate_plain(bytes);
+// Memory of others cannot be registered yet.
+int system_offers(bench_kind kind) { return kind == BENCH_REGISTERED ? 0 : 1; }
+
+void* system_allocate(std::size_t bytes, bench_kind kind) {
+  if (kind != BENCH_ALLOCATED) return bench_allocate_plain(bytes);
   void* memory = nullptr;
   check(unisono_allocate(state.context, bytes, &memory));
   return memory;
 }
 
-void system_deallocate(void* memory, int registered) {
-  if (registered == 0) {
+void system_deallocate(void* memory, bench_kind kind) {
+  if (kind != BENCH_ALLOCATED) {
     std::free(memory);
   } else {
     check(unisono_deallocate(state.context, memory));
@@ -140,7 +145,7 @@ void system_deallocate(void* memory, int registered) {
 }
 
 void system_prepare(const bench_call* call) {
-  const std::uint64_t block = call->count * bench_element_bytes(call->datatype);
+  const std::uint64_t element = bench_element_bytes(call->datatype);
   unisono_call& arguments = state.arguments;
   arguments = {};
   arguments.struct_size = sizeof arguments;
@@ -156,24 +161,38 @@ void system_prepare(const bench_call* call) {
   arguments.op = reduces(call->op) ? UNISONO_SUM : 0;
   arguments.count = static_cast<std::int64_t>(call->count);
   arguments.src = call->src;
-  arguments.src_bytes = block * bench_src_blocks(call->op, call->size);
+  arguments.src_bytes = element * bench_src_elements(call);
   arguments.dst = call->dst;
-  arguments.dst_bytes = block * bench_dst_blocks(call->op, call->size);
-  state.counts.assign(call->size, arguments.count);
+  arguments.dst_bytes = element * bench_dst_elements(call);
+  if (call->counts == nullptr) return;
+  state.send_counts.clear();
+  state.recv_counts.clear();
   const bool all_to_all = call->op == BENCH_ALLTOALLV;
-  if (all_to_all || call->op == BENCH_SCATTERV) arguments.send_counts = state.counts.data();
-  if (all_to_all || call->op == BENCH_GATHERV || call->op == BENCH_ALLGATHERV || call->op == BENCH_REDUCE_SCATTERV) {
-    arguments.recv_counts = state.counts.data();
+  for (std::uint32_t set = 0; set < call->sets; ++set) {
+    for (std::uint32_t i = 0; i < call->size; ++i) {
+      const auto own = static_cast<std::int64_t>(bench_count(call, set, all_to_all ? call->rank : 0, i));
+      if (all_to_all || call->op == BENCH_SCATTERV) state.send_counts.push_back(own);
+      const auto theirs = static_cast<std::int64_t>(all_to_all ? bench_count(call, set, i, call->rank) : own);
+      if (call->op != BENCH_SCATTERV) state.recv_counts.push_back(theirs);
+    }
   }
 }
 
-void system_call(const bench_call* call, std::uint32_t turn) {
+// The counts of a set; every call of the operation has one.
+void give_counts(const bench_call& call, std::uint32_t set) {
+  const std::size_t at = static_cast<std::size_t>(set) * call.size;
+  state.arguments.send_counts = state.send_counts.empty() ? nullptr : &state.send_counts[at];
+  state.arguments.recv_counts = state.recv_counts.empty() ? nullptr : &state.recv_counts[at];
+}
+
+void system_call(const bench_call* call, std::uint32_t turn, std::uint32_t set) {
   if (call->op == BENCH_PINGPONG) {
     pingpong(*call);
   } else if (call->op == BENCH_SCAN || call->op == BENCH_EXSCAN) {
     check(unisono_run(turn == 0 ? state.world : state.reversed, &state.arguments));
   } else {
     if (call->turns > 1) state.arguments.root = turn;
+    if (call->counts != nullptr) give_counts(*call, set);
     check(unisono_run(state.world, &state.arguments));
   }
 }

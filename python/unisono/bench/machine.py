@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -32,6 +33,63 @@ class Placement:
     def limit_binding(self) -> str:
         """The cores of the processes that measure the machine's limit."""
         return ",".join(map(str, self.cores[: min(self.ranks, self.usable)]))
+
+
+def _numbered(what: str, number: int | None) -> str | None:
+    return None if number is None else f"{what} {number}"
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What the kernel says of the processor. What it does not say is None."""
+
+    name: str | None
+    vendor: str | None = None
+    family: int | None = None
+    model: int | None = None
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        parts = [self.vendor, _numbered("family", self.family), _numbered("model", self.model)]
+        details = ", ".join(part for part in parts if part)
+        return f"{self.name or 'unknown processor'}{f' ({details})' if details else ''}"
+
+
+def processor(info: Path = Path("/proc/cpuinfo")) -> Processor:
+    """The first processor of this machine."""
+    facts: dict[str, str] = {}
+    try:
+        lines = info.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, _, value = line.partition(":")
+        facts.setdefault(name.strip(), value.strip())
+
+    def number(name: str) -> int | None:
+        return int(facts[name]) if facts.get(name, "").isdigit() else None
+
+    name = facts.get("model name") or facts.get("uarch") or facts.get("isa") or os.uname().machine
+    return Processor(name, facts.get("vendor_id"), number("cpu family"), number("model"))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the machine when a figure is taken."""
+
+    processor: Processor
+    cache_line_ns: float | None = None  #: the way of a cache line between two cores, last measured; None: not at all
+    kernel_copies: bool | None = None  #: whether processes may copy each other's memory; None: not tried
+
+    def record(self) -> dict[str, Any]:
+        """The fields of a JSON line."""
+        line = self.cache_line_ns
+        return {
+            "processor": {name: getattr(self.processor, name) for name in ("name", "vendor", "family", "model")},
+            "cache_line_ns": None if line is None else round(line, 2),
+            "kernel_copies": self.kernel_copies,
+        }
 
 
 def placement(ranks: int) -> Placement:

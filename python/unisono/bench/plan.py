@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import InvalidArgumentError
 
@@ -13,9 +15,16 @@ OPS = (
     "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier",
 )  # fmt: skip
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
+WITH_COUNTS = ("gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv")
 PEERS = ("openmpi", "mpich")
-BUFFERS = ("registered", "malloc")
+PYTHON_PEERS = ("mpi4py",)
+UNIFORM = "uniform"  #: the name under which a v-collective is compared with what it generalises
+INTERFACES = ("c", "python")
+BUFFERS = ("malloc", "registered", "allocated")
+COUNTS = ("equal", "changing")
+SETS = 16  #: of counts that change from call to call (BENCH_SETS in bench/data.h)
 ELEMENT_BYTES = {"int32": 4, "int64": 8, "fp32": 4, "fp64": 8}
+SMALL = 1 << 10  #: bytes of a block up to which the kind of memory makes no difference
 LARGEST = 1 << 30
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -30,6 +39,8 @@ class Cell:
     buffers: str
     ranks: int
     algorithm: str | None = None  #: of Unisono; None: its own choice
+    counts: str | None = None  #: of a v-collective: equal, or changing from call to call; None: there are none
+    interface: str = "c"  #: by which the systems are called: c or python
 
     @property
     def count(self) -> int:
@@ -39,9 +50,10 @@ class Cell:
     @property
     def turns(self) -> int:
         """After so many calls everything repeats (bench_turns in bench/data.h)."""
+        turns = 2 if self.op in ("scan", "exscan") else 1
         if self.op in ROOTED:
-            return self.ranks
-        return 2 if self.op in ("scan", "exscan") else 1
+            turns = self.ranks
+        return math.lcm(turns, SETS) if self.counts == "changing" else turns
 
     @property
     def calls_per_figure(self) -> float:
@@ -51,7 +63,12 @@ class Cell:
     @property
     def buffer_bytes(self) -> int:
         """Memory of one rank, at the most."""
-        return 2 * self.bytes * self.ranks
+        return 2 * self.bytes * self.ranks * (2 if self.counts == "changing" else 1)
+
+    @property
+    def title(self) -> str:
+        """The operation, with what is special about its counts."""
+        return f"{self.op}, changing counts" if self.counts == "changing" else self.op
 
 
 @dataclass(frozen=True)
@@ -124,7 +141,15 @@ def parse_names(text: str, known: tuple[str, ...], what: str) -> list[str]:
 
 
 def cells(
-    *, ops: list[str], sizes: list[int], dtypes: list[str], buffers: list[str], ranks: int, algorithm: str | None
+    *,
+    ops: list[str],
+    sizes: list[int],
+    dtypes: list[str],
+    buffers: list[str],
+    ranks: int,
+    algorithm: str | None,
+    counts: list[str],
+    interface: str = "c",
 ) -> Iterator[Cell]:
     """All cells, in the order in which they are measured and shown."""
     for dtype in dtypes:
@@ -135,12 +160,19 @@ def cells(
                 )
     for op in ops:
         if op == "barrier":
-            yield Cell(op, 0, dtypes[0], buffers[0], ranks, algorithm)
+            yield Cell(op, 0, dtypes[0], buffers[0], ranks, algorithm, interface=interface)
             continue
         for dtype in dtypes:
             for kind in buffers:
-                for size in sizes:
-                    yield Cell(op, size, dtype, kind, ranks, algorithm)
+                for how in counts if op in WITH_COUNTS else [None]:
+                    for size in sizes:
+                        yield Cell(op, size, dtype, kind, ranks, algorithm, how, interface)
+
+
+def kind_of_buffers(record: dict[str, Any]) -> str | None:
+    """The kind of buffers in a line of a JSON file. Lines without a schema called allocated memory registered."""
+    kind = record.get("buffers")
+    return "allocated" if kind == "registered" and "schema" not in record else kind
 
 
 def estimate(cell: Cell, systems: int, effort: Effort) -> float:

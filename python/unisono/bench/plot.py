@@ -15,7 +15,14 @@ WIDTH, HEIGHT = 420, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 34, 34
 PER_LINE = 3
 ENTRY, LEGEND = 84, 22  # an entry of the legend, and a line of it
-COLOURS = {"limit": "#888888", "openmpi": "#d95f02", "mpich": "#7570b3", "unisono": "#1b9e77"}
+COLOURS = {
+    "limit": "#888888",
+    "openmpi": "#d95f02",
+    "mpich": "#7570b3",
+    "mpi4py": "#d95f02",
+    "uniform": "#66a61e",
+    "unisono": "#1b9e77",
+}
 
 Curve = list[tuple[int, float]]
 
@@ -26,7 +33,7 @@ def svg(rows: Sequence[Row]) -> str:
     for row in rows:
         if row.cell.bytes == 0:
             continue
-        curves = panels.setdefault((row.cell.op, row.cell.dtype, row.cell.buffers), {})
+        curves = panels.setdefault((row.cell.title, row.cell.dtype, row.cell.buffers), {})
         for measured in [row.limit, *row.systems]:
             if measured.failure is None and measured.kept_times:
                 curves.setdefault(measured.system, []).append((row.cell.bytes, _typical(measured)))

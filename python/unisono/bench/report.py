@@ -9,31 +9,39 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from .machine import Placement
-from .plan import size_text
+from .machine import Facts, Placement
+from .plan import UNIFORM, size_text
 from .session import Measured, Row
+from .statistics import Ratio
 from .targets import Target, find
 
-#: The transport of each system.
-NETWORKS = {"unisono": "shm", "openmpi": "vader", "mpich": "ucx-shm", "limit": None}
+#: The transport of each system; all others are states of Unisono.
+NETWORKS = {"openmpi": "vader", "mpi4py": "vader", "mpich": "ucx-shm", "limit": None}
+
+#: Of the JSON lines. 2: buffers are malloc, registered or allocated; what lines without a schema call registered is
+#: allocated. interface, counts, processor, cache_line_ns and kernel_copies are there.
+SCHEMA = 2
 
 
-def record(measured: Measured) -> dict[str, Any]:
+def record(measured: Measured, facts: Facts) -> dict[str, Any]:
     """One line of the JSON file."""
     cell = measured.cell
     times = measured.kept_times if measured.failure is None else []
     chosen = cell.algorithm if measured.system == "unisono" else None
     return {
+        "schema": SCHEMA,
         "system": measured.system,
+        "interface": "c" if measured.system == "limit" else cell.interface,
         "op": cell.op,
-        "algorithm": None if cell.op == "pingpong" else measured.algorithm or chosen,
+        "algorithm": None if cell.op == "pingpong" and measured.system != "limit" else measured.algorithm or chosen,
         "auto": chosen is None,
-        "network": NETWORKS.get(measured.system),
+        "network": NETWORKS.get(measured.system, "shm"),
         "platform": "native",
         "ranks": cell.ranks,
         "bytes": cell.bytes,
         "dtype": cell.dtype,
         "buffers": cell.buffers,
+        "counts": cell.counts,
         "median_us": _microseconds(float(np.median(times))) if times else None,
         "mean_us": _microseconds(float(np.mean(times))) if times else None,
         "p99_us": _microseconds(measured.p99) if times and measured.p99 is not None else None,
@@ -43,7 +51,7 @@ def record(measured: Measured) -> dict[str, Any]:
         "limit_ratio": None if not times or measured.limit_ratio is None else round(measured.limit_ratio, 4),
         "iterations": measured.calls if times else 0,
         "verified": bool(times) and measured.verified,
-    }
+    } | facts.record()
 
 
 def _microseconds(seconds: float) -> float:
@@ -82,8 +90,11 @@ class TablePrinter:
         self.met = 0
         self.missed = 0
 
-    def limits(self, measured: Sequence[Measured]) -> None:
-        """What the machine can do by itself."""
+    def limits(self, measured: Sequence[Measured], facts: Facts) -> None:
+        """What the machine is, and what it can do by itself."""
+        line = facts.cache_line_ns
+        way = "" if line is None else f"; a cache line takes {time_text(1e-9 * line)} from core to core"
+        self._console.print(f"{facts.processor.text}{way}", markup=False)
         if not measured:
             return
         parts = []
@@ -95,13 +106,13 @@ class TablePrinter:
     def row(self, row: Row) -> None:
         """One cell."""
         cell = row.cell
-        heading = (cell.op, cell.dtype, cell.buffers)
+        by_name = {measured.system: measured for measured in row.systems}
+        heading = (cell.title, cell.dtype, cell.buffers)
         if heading != self._heading:
             self._heading = heading
-            self._head(cell.op, cell.dtype, cell.buffers)
+            self._head(cell.title, cell.dtype, cell.buffers)
         time, gap = self._time, "  "
         line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>{time}}")
-        by_name = {measured.system: measured for measured in row.systems}
         notes = []
         for name in [*self._peers, "unisono"]:
             measured = by_name[name]
@@ -122,13 +133,14 @@ class TablePrinter:
             ratio = ours.ratios.get(peer)
             text = "-"
             if ratio is not None:
-                interval = f" ({_short(ratio.low)}-{_short(ratio.high)})" if self._ratio == 17 else ""
-                text = _short(ratio.value) + interval
+                text = _interval(ratio) if self._ratio == 17 else _short(ratio.value)
             line.append(f"{gap}{text:>{self._ratio}}", style=colour)
         text = "-" if ours.limit_ratio is None else f"{ours.limit_ratio:.2f}"
         line.append(f"{gap}{text:>7}")
         line.append(f" {_mark(met)}" if target is not None else "", style=colour)
         remarks = Text()
+        if UNIFORM in ours.ratios:
+            remarks.append(f"  {_interval(ours.ratios[UNIFORM])} × uniform")
         remarks.append(f" {_goal(target)}" if target is not None else "", style=colour)
         if row.quiet < row.rounds:
             remarks.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
@@ -169,6 +181,10 @@ def _short(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.2g}"
 
 
+def _interval(ratio: Ratio) -> str:
+    return f"{_short(ratio.value)} ({_short(ratio.low)}-{_short(ratio.high)})"
+
+
 def _mark(met: bool | None) -> str:
     return {True: "✓", False: "✗", None: "·"}[met]
 
@@ -179,4 +195,6 @@ def _goal(target: Target) -> str:
         parts.append(f"≤ {target.peer:g} × peer")
     if target.limit is not None:
         parts.append(f"≤ {target.limit:g} × limit")
+    if target.uniform is not None:
+        parts.append(f"≤ {target.uniform:g} × uniform")
     return (" or " if target.either else ", ").join(parts)

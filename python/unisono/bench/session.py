@@ -6,8 +6,12 @@ import contextlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from .plan import Cell, Effort
+import numpy as np
+
+from .machine import Facts, Processor
+from .plan import SMALL, UNIFORM, Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
 
@@ -25,6 +29,7 @@ class Measured:
     system: str
     cell: Cell
     times: list[float] = field(default_factory=list)  #: seconds of a call, by round
+    made: list[int] = field(default_factory=list)  #: calls, by round
     kept: list[int] = field(default_factory=list)  #: the rounds that count
     p99: float | None = None
     calls: int = 0  #: in the rounds that count
@@ -52,6 +57,23 @@ class Row:
     noisy: bool  #: there were not enough quiet rounds, so the quietest were taken
 
 
+class Uniform:
+    """Unisono, but in a cell of a v-collective it makes the calls of what that generalises."""
+
+    name = UNIFORM
+    is_unisono = False  # the algorithm of the cell is the v-collective's
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def block(self, **arguments: Any) -> Outcome:
+        """A block of equal counts."""
+        return self._system.block(**arguments | {"op": arguments["op"].removesuffix("v"), "counts": "equal"})
+
+
+Contender = System | Uniform
+
+
 class Session:
     """Systems alive together. Use as a context manager, so that nothing is left of them."""
 
@@ -60,8 +82,20 @@ class Session:
         self._limit = limit
         self._effort = effort
         self._crowded = crowded
-        self._failures = {system.name: 0 for system in self._systems}
+        self._uniform = [Uniform(system) for system in self._systems if system.name == "unisono"]
+        self._failures = dict.fromkeys([UNIFORM, *(system.name for system in self._systems)], 0)
         self._seed = 0
+        self._line: float | None = None
+        self._copies: bool | None = None
+
+    @property
+    def kernel_copies(self) -> bool | None:
+        """Whether processes may copy each other's memory; None until it has been tried."""
+        return self._copies
+
+    def facts(self, processor: Processor) -> Facts:
+        """What has been seen of the machine so far."""
+        return Facts(processor, None if self._line is None else 1e9 * self._line, self._copies)
 
     def __enter__(self) -> Session:
         return self
@@ -105,14 +139,19 @@ class Session:
         measured.calls = calls * self._effort.rounds
         measured.limit_ratio = 1.0
         measured.p99 = sorted(measured.times)[-1]
+        if op == "cache_line":
+            self._line = float(np.median(measured.times))
         return measured
 
     def measure(self, cell: Cell) -> Row:
         """Measures one cell."""
         limit = Measured("limit", cell)
-        systems = {system.name: Measured(system.name, cell) for system in self._systems}
+        contenders: list[Contender] = [*self._systems]
+        if cell.counts is not None:
+            contenders += self._uniform
+        systems = {system.name: Measured(system.name, cell) for system in contenders}
         calls: dict[str, int] = {}
-        for system in self._systems:
+        for system in contenders:
             measured = systems[system.name]
             if self._failures[system.name] >= GIVE_UP:
                 measured.failure = "given up"
@@ -129,12 +168,13 @@ class Session:
         while len(rounds) < wanted or (len(rounds) < most and len(quiet_rounds(rounds)) < enough):
             limits, stolen = [last], 0.0
             # The order changes, so that none always follows the same.
-            shift = len(rounds) % len(self._systems)
-            for system in self._systems[shift:] + self._systems[:shift]:
+            shift = len(rounds) % len(contenders)
+            for system in contenders[shift:] + contenders[:shift]:
                 measured = systems[system.name]
                 if measured.failure is None:
                     with self._guard(system, measured):
-                        stolen = max(stolen, self._timed_block(system, measured, calls[system.name]))
+                        waited, calls[system.name] = self._timed_block(system, measured, calls[system.name])
+                        stolen = max(stolen, waited)
                     limits.append(self._look_at_limit(limit, kind, limit_calls))
             last = limits[-1]
             # Ranks that share cores wait for them in any case.
@@ -149,12 +189,12 @@ class Session:
         limit.limit_ratio = 1.0
         every = sorted(value for one in rounds for value in one.limits)
         limit.p99 = every[math.ceil(0.99 * len(every)) - 1]
-        for system in self._systems:
+        for system in contenders:
             measured = systems[system.name]
             if measured.failure is not None:
                 continue
             measured.kept = kept
-            measured.calls = calls[system.name] * len(kept)
+            measured.calls = sum(measured.made[i] for i in kept)
             with self._guard(system, measured):
                 self._sample(system, measured)
         results = list(systems.values())
@@ -162,7 +202,7 @@ class Session:
         return Row(cell, limit, results, len(rounds), len(quiet), noisy)
 
     @contextlib.contextmanager
-    def _guard(self, system: System, measured: Measured) -> Iterator[None]:
+    def _guard(self, system: Contender, measured: Measured) -> Iterator[None]:
         """What is done with a system. A failure ends the cell for it, and only for it."""
         try:
             yield
@@ -171,7 +211,7 @@ class Session:
             measured.failure = str(failure)
             self._failures[system.name] += 1
 
-    def _block(self, system: System, cell: Cell, calls: int, batch: int, seconds: float) -> Outcome:
+    def _block(self, system: Contender, cell: Cell, calls: int, batch: int, seconds: float) -> Outcome:
         self._seed += 1
         # Caches and protocols settle; a rank that was woken late has caught up.
         warmup = max(2 * cell.turns, min(calls // 8, 1000))
@@ -180,7 +220,8 @@ class Session:
             dtype=cell.dtype,
             count=cell.count,
             buffers=cell.buffers,
-            algorithm=cell.algorithm if system.name == "unisono" else None,
+            counts=cell.counts or "equal",
+            algorithm=cell.algorithm if system.is_unisono else None,
             warmup=warmup,
             calls=calls,
             batch=batch,
@@ -188,7 +229,7 @@ class Session:
             seconds=seconds,
         )
 
-    def _calibrate(self, system: System, measured: Measured) -> int:
+    def _calibrate(self, system: Contender, measured: Measured) -> int:
         """Calls that make a block: every rank is the root equally often."""
         cell = measured.cell
         wanted = self._effort.block_seconds
@@ -210,15 +251,23 @@ class Session:
                 return math.ceil(max(1.0, min(calls, fitting)) / cell.turns) * cell.turns
             calls = math.ceil(min(MOST_CALLS, max(2 * calls, min(20 * calls, 1.1 * fitting))) / cell.turns) * cell.turns
 
-    def _timed_block(self, system: System, measured: Measured, calls: int) -> float:
-        """A block that counts. Returns the part of it in which a rank's core was not its own."""
+    def _timed_block(self, system: Contender, measured: Measured, calls: int) -> tuple[float, int]:
+        """A block that counts. Returns the part of it in which a rank's core was not its own, and the next one's calls.
+
+        These are more if this one was short: something disturbed the calibration then.
+        """
         seconds = FIRST_SECONDS + 20 * self._effort.block_seconds
         outcome = self._block(system, measured.cell, calls, 0, seconds)
         measured.times.append(outcome.seconds / calls / measured.cell.calls_per_figure)
+        measured.made.append(calls)
         measured.verified &= outcome.verified
-        return outcome.stolen / outcome.seconds
+        wanted, turns = self._effort.block_seconds, measured.cell.turns
+        following = calls
+        if outcome.seconds < wanted / 2:
+            following = math.ceil(min(MOST_CALLS, calls * min(20, wanted / outcome.seconds)) / turns) * turns
+        return outcome.stolen / outcome.seconds, following
 
-    def _sample(self, system: System, measured: Measured) -> None:
+    def _sample(self, system: Contender, measured: Measured) -> None:
         """Looks at single calls, in a pass of its own since the clock costs time."""
         cell = measured.cell
         typical = sorted(measured.times)[len(measured.times) // 2] * cell.calls_per_figure
@@ -237,7 +286,7 @@ class Session:
         for measured in sound:
             measured.limit_ratio = paired_ratio(measured.kept_times, limit.kept_times).value
             if measured.system != "unisono":
-                continue
+                continue  # ratios are those of this state of Unisono
             for peer in sound:
                 if peer.system != "unisono":
                     measured.ratios[peer.system] = paired_ratio(measured.kept_times, peer.kept_times)
@@ -248,6 +297,7 @@ class Session:
             dtype=cell.dtype,
             count=cell.count,
             buffers=cell.buffers,
+            counts="equal",
             algorithm=kind,
             warmup=max(2, calls // 8),
             calls=calls,
@@ -265,24 +315,44 @@ class Session:
         wanted = self._effort.limit_seconds
         while True:
             seconds = self._limit_block(cell, kind, calls).seconds
+            if seconds >= wanted / 2:
+                # It may have been somebody else's doing.
+                seconds = min(seconds, self._limit_block(cell, kind, calls).seconds)
             if seconds >= wanted / 2 or calls >= MOST_CALLS:
                 return calls
             calls = min(MOST_CALLS, max(calls + 1, int(calls * min(20.0, 1.1 * wanted / max(seconds, 1e-9)))))
 
     def _choose_limit(self, cell: Cell) -> tuple[str, int]:
-        """The larger of the two limits of a call: the way of a line, and its share of copying and adding."""
+        """The larger of the two limits of a call: the way of a line, and what its data take.
+
+        In allocated memory that is each core's share of copying and adding. In other memory it is the better of
+        kernel copies and cells; small blocks lie in caches, where the kind of memory makes no difference.
+        """
         candidates = []
-        for kind in ("line", "share"):
-            if (kind == "line" and self._limit.size < 2) or (kind == "share" and cell.bytes == 0):
-                continue
-            calls = self._calibrate_limit(cell, kind)
-            candidates.append((self._limit_time(self._limit_block(cell, kind, calls), kind, calls), kind, calls))
+        if self._limit.size >= 2:
+            candidates.append(self._tried(cell, "line"))
+            self._line = candidates[-1][0]  # it changes where a host moves the cores
+        if cell.bytes > 0:
+            within_reach = cell.buffers == "allocated" or cell.bytes <= SMALL
+            ways = ["share"] if within_reach else self._ways(cell)
+            candidates.append(min(self._tried(cell, kind) for kind in ways))
         if (
             not candidates
         ):  # a barrier of ranks that have one core together: nothing moves, and nothing can be in parallel
             return "core", self._calibrate_limit(cell, "core")
         _, kind, calls = max(candidates)
         return kind, calls
+
+    def _tried(self, cell: Cell, kind: str) -> tuple[float, str, int]:
+        """Seconds of a call, by which limit, and the calls that make a block of it."""
+        calls = self._calibrate_limit(cell, kind)
+        return self._limit_time(self._limit_block(cell, kind, calls), kind, calls), kind, calls
+
+    def _ways(self, cell: Cell) -> list[str]:
+        """The ways of data where ranks have memory of their own. The kernel may refuse one of them."""
+        if self._copies is None:
+            self._copies = self._limit_block(cell, "copy", 1).algorithm != "refused"
+        return ["copy", "cells"] if self._copies else ["cells"]
 
     def _look_at_limit(self, limit: Measured, kind: str, calls: int) -> float:
         outcome = self._limit_block(limit.cell, kind, calls)

@@ -55,6 +55,13 @@ def quietest_rounds(rounds: Sequence[Round], count: int) -> list[int]:
     return sorted(int(i) for i in order)
 
 
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of at least one positive value."""
+    if not values or min(values) <= 0:
+        raise ValueError(f"there is no geometric mean of {list(values)!r}; positive values are needed")
+    return float(np.exp(np.mean(np.log(values))))
+
+
 def paired_ratio(times: Sequence[float], others: Sequence[float], *, seed: int = 0) -> Ratio:
     """The median of times[i] / others[i], and its percentile bootstrap interval over rounds."""
     if len(times) != len(others) or not times:

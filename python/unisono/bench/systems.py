@@ -10,22 +10,20 @@ import contextlib
 import ctypes
 import os
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import InvalidArgumentError
+from .launch import Build, command, environment, programs
 from .machine import Placement
 
 START_SECONDS = 60.0
 END_SECONDS = 3.0
 PR_SET_PDEATHSIG = 1
-PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class SystemFailedError(Exception):
@@ -55,80 +53,37 @@ class _Member:
     received: bytearray = field(default_factory=bytearray)
 
 
-def programs() -> Path:
-    """The folder of the benchmark's processes."""
-    given = os.environ.get("UNISONO_BENCH_DIR")
-    folder = Path(given) if given else PACKAGE.parents[1] / "build" / "release" / "bench"
-    if not (folder / "bench_unisono").is_file():
-        if not given and not (PACKAGE.parents[1] / "CMakeLists.txt").is_file():
-            raise InvalidArgumentError(
-                "unisono bench needs programs that measure, which an installed package does not have: in a checkout of "
-                "Unisono run `make build` (`make peers` for Open MPI and MPICH too), then `.venv/bin/unisono bench` "
-                "there; or set UNISONO_BENCH_DIR to that checkout's build/release/bench"
-            )
-        raise InvalidArgumentError(
-            f"there is no {folder / 'bench_unisono'}; `make build` in a checkout builds it, and UNISONO_BENCH_DIR "
-            "names another folder"
-        )
-    return folder
-
-
-def peer_is_there(name: str) -> bool:
-    """Whether a peer is built and can be started."""
-    return (programs() / f"bench_{name}").is_file() and _launcher(name) is not None
-
-
-def require_peer(name: str) -> None:
-    """Refuses a peer that is not there."""
-    if not peer_is_there(name):
-        raise InvalidArgumentError(f"peer {name} is not installed or not built; `make peers` does both")
-
-
-def _launcher(name: str) -> str | None:
-    return shutil.which({"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}[name])
-
-
-def _command(name: str, placement: Placement) -> list[str]:
-    """What starts a system's ranks. docs/bench.md explains the choices."""
-    ranks = str(placement.ranks)
-    if name == "unisono":
-        return [sys.executable, "-m", "unisono", "run", "-n", ranks, "--"]
-    if name == "openmpi":
-        command = [str(_launcher(name)), "-n", ranks, "--oversubscribe", "--bind-to", "none"]
-        command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        # Shared memory and nothing else; single copies by CMA are the default where the kernel allows them.
-        command += ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
-        return [*command, "--mca", "mpi_yield_when_idle", "1" if placement.crowded else "0"]
-    if name == "mpich":
-        return [str(_launcher(name)), "-n", ranks, "-launcher", "fork", "-bind-to", "none"]
-    return []
-
-
-def _environment(name: str, folder: Path) -> dict[str, str]:
-    environment = dict(os.environ)
-    environment["TMPDIR"] = str(folder)  # removed at the end, with whatever a system has left there
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE.parent), environment.get("PYTHONPATH")]))
-    # The ranks of a system find their own job, not one that this command runs in.
-    for variable in list(environment):
-        if variable.startswith(("UNISONO_RANK", "UNISONO_SIZE", "UNISONO_RENDEZVOUS", "UNISONO_SECRET", "PMI_")):
-            del environment[variable]
-    if name == "mpich":
-        # Its transport for one machine, among them CMA; no look at network cards.
-        environment.setdefault("UCX_TLS", "self,sm")
-    return environment
-
-
 class System:
-    """One system: its launcher and the connections to its ranks. `name` is unisono, a peer, or limit."""
+    """One system: its launcher and the connections to its ranks. `name` is unisono, a peer, or limit.
 
-    def __init__(self, name: str, placement: Placement, folder: Path, *, damage: bool = False) -> None:
+    With a build it is another state of Unisono, under a name of its own. `options` are for its processes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        placement: Placement,
+        folder: Path,
+        *,
+        damage: bool = False,
+        build: Build | None = None,
+        interface: str = "c",
+        options: Sequence[str] = (),
+    ) -> None:
         self.name = name
+        self._build = build
+        self._interface = interface
+        self._options = [*options, *(["--damage"] if damage else [])]
         self._placement = placement
         self._members: list[_Member] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / f"{name}.log"
         self._path = folder / f"{name}.socket"
-        self._damage = damage
+
+    @property
+    def is_unisono(self) -> bool:
+        """Whether it is Unisono, in this state or in another."""
+        return self.name == "unisono" or self._build is not None
 
     @property
     def size(self) -> int:
@@ -147,9 +102,10 @@ class System:
             return
         placement = self._placement
         binding = placement.limit_binding if self.name == "limit" else placement.binding
-        command = _command(self.name, placement)
-        command += [str(programs() / f"bench_{self.name}"), "--socket", str(self._path), "--system", self.name]
-        command += ["--cores", binding, "--ranks", str(placement.ranks), *(["--damage"] if self._damage else [])]
+        programs()  # refused in words, if they are not there
+        line = command(self.name, placement, interface=self._interface, build=self._build)
+        line += ["--socket", str(self._path), "--system", self.name]
+        line += ["--cores", binding, "--ranks", str(placement.ranks), *self._options]
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, self._log.open("wb") as log:
@@ -157,8 +113,8 @@ class System:
             listener.listen(self.size)
             listener.settimeout(0.1)
             self._process = subprocess.Popen(
-                command,
-                env=_environment(self.name, self._path.parent),
+                line,
+                env=environment(self.name, self._path.parent, self._build),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -167,6 +123,7 @@ class System:
             )
             try:
                 self._accept(listener)
+                self._check_build()
             except BaseException:
                 self.kill()
                 raise
@@ -194,6 +151,13 @@ class System:
             member.pid = int(words[4])
             member.pidfd = os.pidfd_open(member.pid)
             self._members.append(member)
+
+    def _check_build(self) -> None:
+        """Whoever measures another state of Unisono must not get this one by mistake."""
+        folder = self._build.serves(self._interface) if self._build is not None else None
+        for member in self._members if folder is not None else ():
+            if f"{folder}/" not in Path(f"/proc/{member.pid}/maps").read_text():
+                raise SystemFailedError(f"rank {member.rank} does not run what is in {folder}")
 
     def _said(self) -> str:
         """The end of what the system wrote."""
@@ -237,6 +201,7 @@ class System:
         dtype: str,
         count: int,
         buffers: str,
+        counts: str,
         algorithm: str | None,
         warmup: int,
         calls: int,
@@ -246,11 +211,12 @@ class System:
     ) -> Outcome:
         """Runs one block and returns what came of it. The others sleep meanwhile."""
         self.start()
-        line = f"block {op} {dtype} {count} {buffers} {algorithm or '-'} {warmup} {calls} {batch} {seed}\n".encode()
+        line = f"block {op} {dtype} {count} {buffers} {counts} {algorithm or '-'}"
+        line = f"{line} {warmup} {calls} {batch} {seed}\n"
         deadline = time.monotonic() + seconds
         try:
             for member in self._members:
-                member.connection.sendall(line)
+                member.connection.sendall(line.encode())
             answers = self._lines(self._members, deadline)
         except (SystemFailedError, OSError) as failure:
             self.kill()

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .plan import OPS, parse_size
+from .plan import BUFFERS, COUNTS, INTERFACES, OPS, PEERS, PYTHON_PEERS, UNIFORM, parse_size
 from .session import Measured
 
 FILE = Path(__file__).resolve().parents[3] / "bench" / "targets.yaml"
@@ -28,7 +28,10 @@ class Target:
     either: bool = False  #: one of the two bounds is enough
     ranks: tuple[int, ...] = ()  #: none: any
     crowded: bool | None = None  #: None: whether or not ranks share cores
+    uniform: float | None = None  #: bound on the ratio of a v-collective to what it generalises
     buffers: tuple[str, ...] = ()  #: none: any
+    counts: tuple[str, ...] = ()  #: of v-collectives; none: any
+    interface: str = "c"  #: by which the systems are called
     peers: tuple[str, ...] = ()  #: the peers it is about; none: all that were measured
 
     def applies(self, measured: Measured, placement: Placement) -> bool:
@@ -40,18 +43,24 @@ class Target:
             and (not self.ranks or cell.ranks in self.ranks)
             and self.crowded in (None, placement.crowded)
             and (not self.buffers or cell.buffers in self.buffers)
+            and (not self.counts or cell.counts in self.counts)
+            and cell.interface == self.interface
         )
 
     def is_met(self, measured: Measured) -> bool | None:
         """Whether it is met; None if what it is compared with was not measured."""
         verdicts: list[bool] = []
-        ratios = [ratio.value for peer, ratio in measured.ratios.items() if not self.peers or peer in self.peers]
+        # Other states of Unisono are no peers to be better than.
+        about = self.peers or (*PEERS, *PYTHON_PEERS)
+        ratios = [ratio.value for peer, ratio in measured.ratios.items() if peer in about]
         if self.peer is not None and ratios:
             # The better peer is the one that the ratio to is larger.
             verdicts.append(max(ratios) <= self.peer)
         if self.limit is not None and measured.limit_ratio is not None:
             verdicts.append(measured.limit_ratio <= self.limit)
-        wanted = (self.peer is not None) + (self.limit is not None)
+        if self.uniform is not None and UNIFORM in measured.ratios:
+            verdicts.append(measured.ratios[UNIFORM].value <= self.uniform)
+        wanted = sum(bound is not None for bound in (self.peer, self.limit, self.uniform))
         if self.either and any(verdicts):
             return True
         if len(verdicts) < wanted:
@@ -71,12 +80,21 @@ def load(path: Path = FILE) -> list[Target]:
 
 
 def _target(entry: dict[str, Any], path: Path) -> Target:
-    known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "peers"}
+    known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "counts", "interface"}
+    known |= {"peers", "uniform"}
     ops = tuple(entry.get("ops", ()))
     if not set(entry) <= known or not ops or not set(ops) <= set(OPS):
         raise InvalidArgumentError(
             f"{path}: a target has the keys {', '.join(sorted(known))}, and ops of {OPS}: {entry}"
         )
+    interface = [entry["interface"]] if "interface" in entry else []
+    for key, given, allowed in (
+        ("buffers", entry.get("buffers", []), BUFFERS),
+        ("counts", entry.get("counts", []), COUNTS),
+        ("interface", interface, INTERFACES),
+    ):
+        if not set(given) <= set(allowed):
+            raise InvalidArgumentError(f"{path}: {key} of a target are of {', '.join(allowed)}: {entry}")
     least, most = (parse_size(str(size)) if size else 0 for size in entry["bytes"])
     return Target(
         case=entry["case"],
@@ -85,10 +103,13 @@ def _target(entry: dict[str, Any], path: Path) -> Target:
         most_bytes=most,
         peer=entry.get("peer"),
         limit=entry.get("limit"),
+        uniform=entry.get("uniform"),
         either=bool(entry.get("either", False)),
         ranks=tuple(entry.get("ranks", ())),
         crowded=entry.get("crowded"),
         buffers=tuple(entry.get("buffers", ())),
+        counts=tuple(entry.get("counts", ())),
+        interface=entry.get("interface", "c"),
         peers=tuple(entry.get("peers", ())),
     )
 

@@ -16,12 +16,22 @@ from typing import IO
 
 from rich.console import Console
 
-from ..bench import plan, plot, report, targets
-from ..bench.machine import Placement, placement
+from ..bench import guard, plan, plot, report, targets
+from ..bench.launch import (
+    Build,
+    find_build,
+    kinds_of_buffers,
+    peer_is_there,
+    programs,
+    require_buffers,
+    require_interface,
+    require_peer,
+)
+from ..bench.machine import Placement, Processor, placement, processor
 from ..bench.plan import Cell, Effort
 from ..bench.session import Measured, Row, Session
 from ..bench.statistics import DISTURBED
-from ..bench.systems import System, SystemFailedError, peer_is_there, programs, require_peer
+from ..bench.systems import System, SystemFailedError
 from ..errors import InvalidArgumentError, UnknownAlgorithmError
 from .names import select
 from .show import write
@@ -43,14 +53,25 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--op", default="all", metavar="A,B|all", help=f"operations (all): {', '.join(plan.OPS)}")
     parser.add_argument("--sizes", default="4:4M", metavar="A:B", help="bytes by powers of two, or a list (4:4M)")
     parser.add_argument(
-        "--peers", metavar="A,B|none", help=f"of {', '.join(plan.PEERS)} (those that `make peers` has built)"
+        "--peers",
+        metavar="A,B|none",
+        help=f"of {', '.join(plan.PEERS)} (those that `make peers` has built), with --python "
+        f"{', '.join(plan.PYTHON_PEERS)}; NAME=DIR: another checkout or build of Unisono",
     )
-    parser.add_argument("--buffers", default="registered", metavar="A,B", help="registered, malloc (registered)")
+    parser.add_argument("--python", action="store_true", help="call from Python, against mpi4py, instead of from C")
+    parser.add_argument("--buffers", default="malloc", metavar="A,B", help=f"{', '.join(plan.BUFFERS)} (malloc)")
+    parser.add_argument(
+        "--counts", default="all", metavar="A,B", help=f"of v-collectives: {', '.join(plan.COUNTS)} (both)"
+    )
     parser.add_argument("--dtype", default="fp32", metavar="A,B", help=f"{', '.join(plan.ELEMENT_BYTES)} (fp32)")
     parser.add_argument("--algorithm", metavar="NAME", help="of Unisono, for one collective (its own choice)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a line for each figure")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw time against size (SVG)")
     parser.add_argument("--quick", action="store_true", help="shorter and fewer blocks, for a first look")
+    parser.add_argument(
+        "--guard", action="store_true", help="exit status 1, too, if Unisono is slower than a peer NAME=DIR"
+    )
+    parser.add_argument("--refuse-copies", action="store_true", help=argparse.SUPPRESS)  # tests: of the limit
     parser.add_argument("--damage", action="store_true", help=argparse.SUPPRESS)  # tests: results are spoilt
     parser.set_defaults(execute=execute)
 
@@ -59,6 +80,8 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     if not 2 <= options.ranks <= MOST_RANKS:
         raise InvalidArgumentError(f"{options.ranks} ranks were asked for; allowed are 2 to {MOST_RANKS}")
+    programs()
+    interface = "python" if options.python else "c"
     ops = plan.parse_names(options.op, plan.OPS, "operation")
     _check_algorithm(options.algorithm, ops)
     cells = list(
@@ -66,13 +89,17 @@ def execute(options: argparse.Namespace) -> int:
             ops=ops,
             sizes=plan.parse_sizes(options.sizes),
             dtypes=plan.parse_names(options.dtype, tuple(plan.ELEMENT_BYTES), "datatype"),
-            buffers=plan.parse_names(options.buffers, plan.BUFFERS, "kind of buffer"),
+            buffers=_buffers(options.buffers),
             ranks=options.ranks,
             algorithm=options.algorithm,
+            counts=plan.parse_names(options.counts, plan.COUNTS, "kind of counts"),
+            interface=interface,
         )
     )
-    peers = _peers(options.peers)
-    programs()
+    peers = _peers(options.peers, interface)
+    builds = [name for name, build in peers.items() if build is not None]
+    if options.guard and not builds:
+        raise InvalidArgumentError("--guard compares with another state of Unisono, given as --peers NAME=DIR")
     where = placement(options.ranks)
     effort = Effort.of(crowded=where.crowded, quick=options.quick)
     console = Console(highlight=False)
@@ -80,20 +107,41 @@ def execute(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         sink = stack.enter_context(_open(options.json)) if options.json else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place())))
-        systems = [System(name, where, folder, damage=options.damage) for name in ("unisono", *peers)]
+        systems = [
+            System(name, where, folder, damage=options.damage, build=build, interface=interface)
+            for name, build in {"unisono": None, **peers}.items()
+        ]
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
                 stack.callback(signal.signal, number, signal.signal(number, _leave))
-        session = stack.enter_context(Session(systems, System("limit", where, folder), effort, crowded=where.crowded))
+        limit = System("limit", where, folder, options=["--refuse-copies"] if options.refuse_copies else [])
+        session = stack.enter_context(Session(systems, limit, effort, crowded=where.crowded))
         printer = report.TablePrinter(console, [*peers, "unisono"], where, targets.load(), mean=where.crowded)
         try:
-            rows = _measure(session, cells, printer, console, sink)
+            rows = _measure(session, cells, printer, console, sink, processor())
         except SystemFailedError as failure:
             print(f"unisono bench: the limit cannot be measured: {failure}", file=sys.stderr)
             return 1
     if options.plot:
         write(options.plot, plot.svg(rows).encode())
-    return _verdict(console, rows, printer)
+    return max(_verdict(console, rows, printer, session), _guarded(console, rows, builds, wanted=options.guard))
+
+
+def _buffers(text: str) -> list[str]:
+    there = kinds_of_buffers() if text.strip() == "all" else plan.BUFFERS
+    kinds = plan.parse_names(text, there, "kind of buffers")
+    require_buffers(kinds)
+    return kinds
+
+
+def _guarded(console: Console, rows: list[Row], builds: list[str], *, wanted: bool) -> int:
+    """Says how Unisono stands to its other states; the exit status."""
+    kept = True
+    for name in builds:
+        comparison = guard.compare(rows, name)
+        console.print(comparison.text, markup=False, style="" if comparison.kept else "bold red")
+        kept &= comparison.kept
+    return 1 if wanted and not kept else 0
 
 
 def _leave(number: int, _: object) -> None:
@@ -113,19 +161,29 @@ def _check_algorithm(algorithm: str | None, ops: list[str]) -> None:
     select(f"{ops[0]}/{algorithm}")
 
 
-def _peers(text: str | None) -> list[str]:
+def _peers(text: str | None, interface: str) -> dict[str, Build | None]:
+    """The peers by name; those that are other states of Unisono with their builds."""
+    known = plan.PYTHON_PEERS if interface == "python" else plan.PEERS
     if text is None:
-        return [peer for peer in plan.PEERS if peer_is_there(peer)]
+        return {peer: None for peer in known if peer_is_there(peer)}
     if text.strip() in ("", "none"):
-        return []
-    peers = plan.parse_names(text, plan.PEERS, "peer")
-    for peer in peers:
-        require_peer(peer)
+        return {}
+    peers: dict[str, Build | None] = {}
+    for part in text.split(","):
+        name, equals, folder = part.strip().partition("=")
+        if equals:
+            build = find_build(name, Path(folder))
+            require_interface(name, build, interface)
+            peers[name] = build
+            continue
+        for peer in plan.parse_names(name, known, "peer"):
+            require_peer(peer)
+            peers[peer] = None
     return peers
 
 
 def _announce(console: Console, cells: list[Cell], systems: list[str], where: Placement, effort: Effort) -> None:
-    seconds = sum(plan.estimate(cell, len(systems), effort) for cell in cells)
+    seconds = sum(plan.estimate(cell, len(systems) + (cell.counts is not None), effort) for cell in cells)
     cores = (
         f"{where.usable} of {len(where.cores)} cores" if where.usable < len(where.cores) else f"{where.usable} cores"
     )
@@ -158,13 +216,18 @@ def _place() -> str:
 
 
 def _measure(
-    session: Session, cells: list[Cell], printer: report.TablePrinter, console: Console, sink: IO[str] | None
+    session: Session,
+    cells: list[Cell],
+    printer: report.TablePrinter,
+    console: Console,
+    sink: IO[str] | None,
+    here: Processor,
 ) -> list[Row]:
     """Measures all cells; writes each as soon as it is there."""
 
     def keep(measured: Measured) -> None:
         if sink is not None:
-            sink.write(json.dumps(report.record(measured)) + "\n")
+            sink.write(json.dumps(report.record(measured, session.facts(here))) + "\n")
             sink.flush()
 
     progress = _progress()
@@ -181,12 +244,12 @@ def _measure(
             limits.append(session.machine_limit(op, dtype, size))
             keep(limits[-1])
     progress("")
-    printer.limits(limits)
+    printer.limits(limits, session.facts(here))
     rows = []
     begin = time.monotonic()
     for number, cell in enumerate(cells):
         left = f", {_duration((time.monotonic() - begin) / number * (len(cells) - number))} left" if number else ""
-        progress(f"[{number + 1}/{len(cells)}] {cell.op} {plan.size_text(cell.bytes)}{left}")
+        progress(f"[{number + 1}/{len(cells)}] {cell.title} {plan.size_text(cell.bytes)}{left}")
         row = session.measure(cell)
         progress("")
         rows.append(row)
@@ -208,7 +271,7 @@ def _progress() -> Callable[[str], None]:
     return show
 
 
-def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter) -> int:
+def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter, session: Session) -> int:
     wrong = sum(not measured.verified for row in rows for measured in [row.limit, *row.systems])
     failed = sum(measured.failure is not None for row in rows for measured in row.systems)
     ours = sum(measured.failure is not None for row in rows for measured in row.systems if measured.system == "unisono")
@@ -223,6 +286,11 @@ def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter) ->
     if noisy:
         text += f"; {noisy} of {len(rows)} cells had too few quiet ones, so the quietest quarter was taken"
     console.print(f"{text}.", markup=False)
+    if session.kernel_copies is False:
+        console.print(
+            "The kernel refuses copies between processes here, so the limit of ordinary memory is that of cells alone.",
+            markup=False,
+        )
     if printer.met or printer.missed:
         console.print(f"Targets: {printer.met} met, {printer.missed} missed.", markup=False)
     if failed:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from .. import _core
 from .._spec import Collective, Datatype, Func
+from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import table as tables
 
@@ -26,7 +27,7 @@ GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv") 
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")
-BUFFERS = {"allocated": "allocated", "malloc": "malloc", "registered": "allocated"}  # the last: as bench says
+BUFFERS = ("allocated", "malloc")
 
 
 def size(text: str) -> int:
@@ -74,7 +75,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _buffers(text: str) -> str:
     if text not in BUFFERS:
         raise argparse.ArgumentTypeError(f"{text!r} are no buffers; allowed are allocated and malloc")
-    return BUFFERS[text]
+    return text
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -143,15 +144,16 @@ def _measured(options: argparse.Namespace, length: int) -> dict[str, Any] | None
     """The last record of the same operation, bytes, ranks and buffers, of this system."""
     paths = [options.json] if options.json is not None else [path for path in _usual_results() if path.is_file()][:1]
     wanted = {"op": options.operation, "bytes": length, "ranks": options.ranks}
-    alike = {"system": "unisono", "dtype": options.dtype, "buffers": options.buffers}
+    alike = {"system": "unisono", "dtype": options.dtype, "buffers": options.buffers, "interface": "c"}
     if options.operation == "barrier":
         del wanted["bytes"], alike["dtype"], alike["buffers"]
     found = None
     for path in paths:
         for record in _records(path):
             same = all(record.get(name) == value for name, value in wanted.items())
-            record = record | {"buffers": BUFFERS.get(record.get("buffers", options.buffers))}
+            record = record | {"buffers": kind_of_buffers(record) or options.buffers}
             same = same and all(record.get(name, value) == value for name, value in alike.items())
+            same = same and record.get("counts") in (None, "equal")
             time = record.get("median_us", record.get("mean_us"))
             if same and isinstance(time, int | float):
                 found = {"file": str(path), "algorithm": record.get("algorithm"), "us": float(time)}

@@ -10,57 +10,14 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from unisono.bench import systems
-from unisono.bench.machine import placement
-from unisono.bench.systems import Outcome, System, SystemFailedError, peer_is_there, programs
+from bench_support import FIELDS, FORMS, OPS, ROOT, SECONDS, bench, block, need_peer, running
+from unisono.bench import launch
+from unisono.bench.launch import peer_is_there, programs
+from unisono.bench.systems import SystemFailedError
 from unisono.cli import main
-
-ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 150
-FIELDS = {
-    "system", "op", "algorithm", "auto", "network", "platform", "ranks", "bytes", "dtype", "buffers", "median_us",
-    "mean_us", "p99_us", "cycles", "ratio", "ratio_ci", "limit_ratio", "iterations", "verified",
-}  # fmt: skip
-OPS = (
-    "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
-    "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv",
-)  # fmt: skip
-
-
-def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "unisono", "bench", "--quick", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "COLUMNS": "200"},
-    )
-
-
-def need_peer(name: str) -> None:
-    if not peer_is_there(name):
-        pytest.skip(f"{name} is not installed; `make peers` installs it")
-
-
-@contextmanager
-def running(name: str, ranks: int, folder: Path, *, damage: bool = False) -> Iterator[System]:
-    system = System(name, placement(ranks), folder, damage=damage)
-    try:
-        system.start()
-        yield system
-    finally:
-        system.stop()
-
-
-def block(system: System, op: str, *, count: int = 1, dtype: str = "fp32", **changes: Any) -> Outcome:
-    arguments = {"buffers": "registered", "algorithm": None, "warmup": 5, "calls": 7, "batch": 0, "seed": 3} | changes
-    return system.block(op=op, dtype=dtype, count=count, seconds=30.0, **arguments)
 
 
 def test_end_to_end(tmp_path: Path) -> None:
@@ -78,9 +35,15 @@ def test_end_to_end(tmp_path: Path) -> None:
         assert line["verified"] is True
         assert line["auto"] is True
         assert line["iterations"] > 0
-        assert 0 < line["median_us"] <= line["p99_us"] * 1.5
+        assert line["median_us"] > 0
+        assert line["p99_us"] > 0  # of a pass of its own, so that either may be the larger
         assert line["limit_ratio"] > 0
         assert (line["ranks"], line["network"], line["cycles"], line["ratio"]) == (2, "shm", None, {})
+        assert (line["schema"], line["interface"], line["buffers"], line["counts"]) == (2, "c", "malloc", None)
+        assert line["processor"]["name"]
+        assert line["cache_line_ns"] > 0
+    assert "; a cache line takes " in done.stdout
+    assert ours[0]["processor"]["name"] in done.stdout
     assert "rounds were disturbed" in done.stdout
     assert "All results verified" in done.stdout
     root = xml.etree.ElementTree.parse(picture).getroot()
@@ -162,10 +125,10 @@ def test_peers_side_by_side(system: str, tmp_path: Path) -> None:
     need_peer(system)
     # Every operation of a peer is right, and every operation's check finds an error.
     with running(system, 2, tmp_path) as peer:
-        wrong = [op for op in OPS if not block(peer, op, count=17).verified]
+        wrong = [form for form in FORMS if not block(peer, form[0], counts=form[1], count=17).verified]
     assert wrong == []
     with running(system, 2, tmp_path, damage=True) as peer:
-        unnoticed = [op for op in OPS if block(peer, op, count=17).verified]
+        unnoticed = [form for form in FORMS if block(peer, form[0], counts=form[1], count=17).verified]
     assert unnoticed == []
 
 
@@ -173,11 +136,11 @@ def test_peers_side_by_side(system: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["int32", "int64", "fp32", "fp64"])
 def test_every_operation_is_verified(ranks: int, dtype: str, tmp_path: Path) -> None:
     with running("unisono", ranks, tmp_path) as system:
-        for op in OPS:
+        for op, counts in FORMS:
             for count in (1, 1000, 20_001):
-                for buffers in ("registered", "malloc"):
-                    outcome = block(system, op, count=count, dtype=dtype, buffers=buffers, seed=count)
-                    assert outcome.verified, (op, count, buffers)
+                for buffers in ("allocated", "malloc"):
+                    outcome = block(system, op, counts=counts, count=count, dtype=dtype, buffers=buffers, seed=count)
+                    assert outcome.verified, (op, counts, count, buffers)
         assert block(system, "barrier", count=0).verified
 
 
@@ -185,6 +148,7 @@ def test_every_operation_is_verified(ranks: int, dtype: str, tmp_path: Path) -> 
 def test_every_check_can_fail(ranks: int, tmp_path: Path) -> None:
     with running("unisono", ranks, tmp_path, damage=True) as system:
         unnoticed = [(op, count) for op in OPS for count in (1, 500) if block(system, op, count=count).verified]
+        unnoticed += [form for form in FORMS if block(system, form[0], counts=form[1], count=500).verified]
     assert unnoticed == []
 
 
@@ -233,8 +197,8 @@ def test_a_block_that_takes_too_long_ends(tmp_path: Path) -> None:
         pids = system.pids
         begin = time.monotonic()
         with pytest.raises(SystemFailedError, match="no answer in time from rank 0, 1"):
-            system.block(op="allreduce", dtype="fp32", count=1, buffers="malloc", algorithm=None, warmup=0,
-                         calls=2_000_000_000, batch=0, seed=1, seconds=0.5)  # fmt: skip
+            system.block(op="allreduce", dtype="fp32", count=1, buffers="malloc", counts="equal", algorithm=None,
+                         warmup=0, calls=2_000_000_000, batch=0, seed=1, seconds=0.5)  # fmt: skip
         assert time.monotonic() - begin < 10
         time.sleep(0.1)
         assert [pid for pid in pids if alive(pid)] == []
@@ -254,7 +218,14 @@ def test_a_failure_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
         (["--op", "allreduec"], "there are pingpong"),
         (["--sizes", "4:x"], "is no size"),
         (["--sizes", "2", "--op", "bcast"], "multiples of 4"),
-        (["--buffers", "plain"], "there are registered, malloc"),
+        (["--buffers", "plain"], "there are malloc, registered, allocated"),
+        (["--buffers", "registered"], "cannot register memory; there are malloc, allocated"),
+        (["--counts", "odd"], "there are equal, changing"),
+        (["--peers", "mpi4py"], "there are openmpi, mpich"),
+        (["--python", "--peers", "openmpi"], "there are mpi4py"),
+        (["--peers", "before=/nonexistent"], "there is no libunisono.so"),
+        (["--peers", "unisono=/tmp"], "a name is of small letters"),
+        (["--peers", "none", "--guard"], "given as --peers NAME=DIR"),
         (["--dtype", "fp16"], "there are int32"),
         (["--peers", "gloo"], "there are openmpi, mpich"),
         (["--op", "bcast,reduce", "--algorithm", "binomial"], "goes with one"),
@@ -280,7 +251,7 @@ def test_an_installed_package_says_what_it_needs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("UNISONO_BENCH_DIR", raising=False)
-    monkeypatch.setattr(systems, "PACKAGE", tmp_path / "site-packages" / "unisono")
+    monkeypatch.setattr(launch, "PACKAGE", tmp_path / "site-packages" / "unisono")
     assert main(["bench", "--quick"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "needs programs that measure, which an installed package does not have: in a checkout of Unisono" in said

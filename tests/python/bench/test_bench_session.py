@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from unisono.bench.machine import Facts, Processor
 from unisono.bench.plan import Cell, Effort
 from unisono.bench.report import record
 from unisono.bench.session import Session
 from unisono.bench.systems import Outcome, System, SystemFailedError
 
+FACTS = Facts(Processor("a processor"))
 EFFORT = Effort(rounds=8, most_rounds=24, block_seconds=0.01, limit_seconds=0.001, sample_seconds=0.01)
 CELL = Cell("allreduce", 1024, "fp32", "malloc", 2)
 
@@ -23,6 +25,7 @@ class Fake:
     def __init__(self, name: str, seconds: Callable[[float], float], **changes: Any) -> None:
         self.name = name
         self.size = 2
+        self.is_unisono = name not in ("openmpi", "mpich", "limit")
         self.seconds = seconds
         self.asked: list[dict[str, Any]] = []
         self.fails = changes.pop("fails", False)
@@ -68,17 +71,17 @@ def test_figures_of_a_cell() -> None:
     assert ours.ratios["openmpi"].value == pytest.approx(0.25)
     assert ours.limit_ratio == pytest.approx(20)
     assert (row.rounds, row.quiet, row.noisy) == (8, 8, False)
-    line = record(ours)
+    line = record(ours, FACTS)
     assert line["median_us"] == pytest.approx(2.0)
     assert line["p99_us"] == pytest.approx(6.0)
     assert line["ratio"] == {"openmpi": pytest.approx(0.25)}
-    assert record(peer)["ratio"] == {}
+    assert record(peer, FACTS)["ratio"] == {}
 
 
 def test_a_pingpong_counts_one_way() -> None:
     row = session(Fake("unisono", lambda _: 2e-6)).measure(Cell("pingpong", 4, "fp32", "malloc", 2))
-    assert record(row.systems[0])["median_us"] == pytest.approx(1.0)
-    assert record(row.systems[0])["p99_us"] == pytest.approx(3.0)
+    assert record(row.systems[0], FACTS)["median_us"] == pytest.approx(1.0)
+    assert record(row.systems[0], FACTS)["p99_us"] == pytest.approx(3.0)
 
 
 def test_a_machine_that_changes_speed_does_not_change_the_ratio() -> None:
@@ -118,10 +121,10 @@ def test_rounds_with_stolen_cores_are_left_out_unless_ranks_share_them() -> None
 
 def test_all_systems_get_the_same_call_and_new_data_in_every_block() -> None:
     systems = [Fake("unisono", lambda _: 2e-6), Fake("openmpi", lambda _: 3e-6)]
-    session(*systems).measure(Cell("bcast", 4096, "fp64", "registered", 4, "chain"))
+    session(*systems).measure(Cell("bcast", 4096, "fp64", "allocated", 4, "chain"))
     for system in systems:
         assert {(ask["op"], ask["dtype"], ask["count"], ask["buffers"]) for ask in system.asked} == {
-            ("bcast", "fp64", 512, "registered")
+            ("bcast", "fp64", 512, "allocated")
         }
         assert all(ask["calls"] % 4 == 0 for ask in system.asked)  # every rank is the root equally often
     assert {ask["algorithm"] for ask in systems[0].asked} == {"chain"}
@@ -146,7 +149,7 @@ def test_a_peer_that_fails_does_not_stop_the_others_and_is_given_up() -> None:
     rows = [measuring.measure(CELL) for _ in range(4)]
     for row in rows:
         assert set(row.systems[0].ratios) == {"openmpi"}
-        line = record(row.systems[1])
+        line = record(row.systems[1], FACTS)
         assert (line["median_us"], line["iterations"], line["verified"]) == (None, 0, False)
     assert [row.systems[1].failure for row in rows] == 2 * ["no answer in time from rank 1"] + 2 * ["given up"]
     assert len(peer.asked) == 2
@@ -168,7 +171,7 @@ def test_a_peer_that_fails_between_rounds() -> None:
 
 def test_a_wrong_result_in_any_block_counts() -> None:
     row = session(Fake("unisono", lambda _: 2e-6, verified=False)).measure(CELL)
-    assert record(row.systems[0])["verified"] is False
+    assert record(row.systems[0], FACTS)["verified"] is False
 
 
 def test_systems_are_asked_to_end_or_else_made_to() -> None:
@@ -191,3 +194,108 @@ def test_the_limit_is_the_larger_one() -> None:
     row = session(Fake("unisono", lambda _: 6e-7), limit=limit).measure(Cell("barrier", 0, "fp32", "malloc", 2))
     assert row.limit.algorithm == "line"
     assert row.systems[0].limit_ratio == pytest.approx(12)
+
+
+def limits(*, copy: float, cells: float, refused: bool = False) -> Fake:
+    """A limit whose ways take these times; a line takes 0.1 µs, the share of a call 1 µs."""
+    times = {"line": 2e-7, "share": 1e-6, "copy": copy, "cells": cells}
+    limit = Fake("limit", lambda _: 0.0)
+
+    def block(**arguments: Any) -> Outcome:
+        limit.asked.append(arguments)
+        if refused and arguments["algorithm"] == "copy":
+            return Outcome(1.0, 0.0, 0.0, 0.0, True, "refused")
+        return Outcome(arguments["calls"] * times[arguments["algorithm"]], 0.0, 0.0, 0.0, True, None)
+
+    limit.block = block  # type: ignore[method-assign]
+    return limit
+
+
+@pytest.mark.parametrize(
+    ("cell", "limit", "kind", "ratio"),
+    [
+        (Cell("bcast", 1 << 20, "fp32", "malloc", 2), limits(copy=5e-6, cells=4e-6), "cells", 2.0),
+        (Cell("bcast", 1 << 20, "fp32", "malloc", 2), limits(copy=2e-6, cells=4e-6), "copy", 4.0),
+        (Cell("bcast", 1 << 20, "fp32", "registered", 2), limits(copy=2e-6, cells=4e-6), "copy", 4.0),
+        (Cell("bcast", 1 << 20, "fp32", "malloc", 2), limits(copy=2e-6, cells=4e-6, refused=True), "cells", 2.0),
+        (Cell("bcast", 1 << 20, "fp32", "allocated", 2), limits(copy=2e-6, cells=4e-6), "share", 8.0),
+        (Cell("bcast", 1 << 10, "fp32", "malloc", 2), limits(copy=2e-6, cells=4e-6), "share", 8.0),
+        (Cell("bcast", 1 << 20, "fp32", "malloc", 2), limits(copy=5e-8, cells=4e-6), "line", 80.0),
+        (Cell("barrier", 0, "fp32", "malloc", 2), limits(copy=5e-6, cells=4e-6), "line", 80.0),
+    ],
+)
+def test_the_limit_is_that_of_the_kind_of_memory(cell: Cell, limit: Fake, kind: str, ratio: float) -> None:
+    measuring = session(Fake("unisono", lambda _: 8e-6), limit=limit)
+    row = measuring.measure(cell)
+    assert row.limit.algorithm == kind
+    assert row.systems[0].limit_ratio == pytest.approx(ratio)
+    tried = [asked for asked in limit.asked if asked["algorithm"] == "copy"]
+    refused = kind == "cells" and len(tried) == 1
+    assert measuring.kernel_copies is (None if not tried else not refused)
+    assert record(row.limit, measuring.facts(FACTS.processor))["kernel_copies"] is measuring.kernel_copies
+
+
+def test_the_way_of_a_cache_line_is_told() -> None:
+    limit = Fake("limit", lambda _: 1e-7)
+    measuring = session(Fake("unisono", lambda _: 2e-6), limit=limit)
+    assert measuring.facts(FACTS.processor).cache_line_ns is None
+    measuring.machine_limit("cache_line", "fp32", 64)
+    assert measuring.facts(FACTS.processor).cache_line_ns == pytest.approx(50)
+    limit.seconds = lambda _: 4e-7  # the host has moved the cores
+    line = record(measuring.measure(CELL).systems[0], measuring.facts(FACTS.processor))
+    assert line["cache_line_ns"] == pytest.approx(200)
+    assert line["processor"]["name"] == "a processor"
+
+
+def test_another_state_of_unisono_is_a_peer_and_gets_the_same_call() -> None:
+    before = Fake("before", lambda _: 4e-6)
+    row = session(Fake("unisono", lambda _: 2e-6), before).measure(Cell("bcast", 4096, "fp32", "malloc", 2, "chain"))
+    assert row.systems[0].ratios["before"].value == pytest.approx(0.5)
+    assert {asked["algorithm"] for asked in before.asked} == {"chain"}
+    assert record(row.systems[1], FACTS)["network"] == "shm"
+
+
+def test_all_sets_of_changing_counts_are_in_every_block() -> None:
+    ours = Fake("unisono", lambda _: 2e-3)  # slower than a block should be
+    session(ours).measure(Cell("gatherv", 4096, "fp32", "malloc", 3, counts="changing"))
+    assert {asked["counts"] for asked in ours.asked if asked["op"] == "gatherv"} == {"changing"}
+    assert all(asked["calls"] % 48 == 0 for asked in ours.asked)
+
+
+def test_a_v_collective_is_compared_with_what_it_generalises() -> None:
+    ours = Fake("unisono", lambda _: 0.0)
+    real = ours.block
+
+    def block(**arguments: Any) -> Outcome:
+        ours.seconds = lambda _: 6e-6 if arguments["op"] == "gatherv" else 4e-6
+        return real(**arguments)
+
+    ours.block = block  # type: ignore[method-assign]
+    measuring = session(ours, Fake("openmpi", lambda _: 3e-6))
+    for counts in ("equal", "changing"):
+        row = measuring.measure(Cell("gatherv", 4096, "fp32", "malloc", 2, counts=counts))
+        assert [measured.system for measured in row.systems] == ["unisono", "openmpi", "uniform"]
+        assert row.systems[0].ratios["uniform"].value == pytest.approx(1.5)
+        assert row.systems[2].ratios == {}
+        assert record(row.systems[2], FACTS)["median_us"] == pytest.approx(4.0)
+    made = {(asked["op"], asked["counts"]) for asked in ours.asked}
+    assert made == {("gatherv", "equal"), ("gatherv", "changing"), ("gather", "equal")}
+    row = measuring.measure(Cell("gather", 4096, "fp32", "malloc", 2))
+    assert [measured.system for measured in row.systems] == ["unisono", "openmpi"]
+
+
+def test_a_disturbed_calibration_does_not_keep_blocks_short() -> None:
+    ours = Fake("unisono", lambda _: 0.0)
+    real = ours.block
+
+    def block(**arguments: Any) -> Outcome:
+        ours.seconds = lambda _: 2e-6 if len(ours.asked) > 2 else 1e-2  # the first looks meet something else
+        return real(**arguments)
+
+    ours.block = block  # type: ignore[method-assign]
+    row = session(ours).measure(CELL)
+    measured = row.systems[0]
+    assert measured.made[0] == 1
+    assert measured.made[-1] >= EFFORT.block_seconds / 2 / 2e-6
+    assert measured.calls == sum(measured.made[i] for i in measured.kept)
+    assert record(measured, FACTS)["iterations"] == measured.calls

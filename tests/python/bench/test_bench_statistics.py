@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from unisono.bench import machine, plan, plot, report, targets
+from unisono.bench import guard, machine, plan, plot, report, targets
 from unisono.bench.machine import Placement
 from unisono.bench.plan import Cell
 from unisono.bench.session import Measured, Row
-from unisono.bench.statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
+from unisono.bench.statistics import Ratio, Round, geometric_mean, paired_ratio, quiet_rounds, quietest_rounds
 from unisono.errors import InvalidArgumentError
 
 
@@ -117,7 +117,11 @@ def test_names() -> None:
 
 def test_cells_need_whole_elements() -> None:
     with pytest.raises(InvalidArgumentError, match="multiples of 8 bytes"):
-        list(plan.cells(ops=["bcast"], sizes=[4], dtypes=["fp64"], buffers=["malloc"], ranks=2, algorithm=None))
+        list(
+            plan.cells(
+                ops=["bcast"], sizes=[4], dtypes=["fp64"], buffers=["malloc"], ranks=2, algorithm=None, counts=["equal"]
+            )
+        )
 
 
 def test_a_barrier_has_one_cell() -> None:
@@ -126,13 +130,101 @@ def test_a_barrier_has_one_cell() -> None:
             ops=["barrier", "bcast"],
             sizes=[8, 16],
             dtypes=["fp32", "int64"],
-            buffers=["malloc", "registered"],
+            buffers=["malloc", "allocated"],
             ranks=2,
             algorithm=None,
+            counts=["equal"],
         )
     )
     assert [cell.bytes for cell in cells if cell.op == "barrier"] == [0]
     assert len(cells) == 1 + 2 * 2 * 2
+
+
+def test_cells_of_v_collectives_have_counts() -> None:
+    cells = list(
+        plan.cells(
+            ops=["gather", "gatherv"], sizes=[8], dtypes=["fp32"], buffers=["malloc"], ranks=3, algorithm=None,
+            counts=["equal", "changing"], interface="python",
+        )
+    )  # fmt: skip
+    assert [(cell.op, cell.counts, cell.turns) for cell in cells] == [
+        ("gather", None, 3),
+        ("gatherv", "equal", 3),
+        ("gatherv", "changing", 48),
+    ]
+    assert [cell.title for cell in cells] == ["gather", "gatherv", "gatherv, changing counts"]
+    assert {cell.interface for cell in cells} == {"python"}
+
+
+def test_kinds_of_buffers_in_old_and_new_lines() -> None:
+    assert plan.kind_of_buffers({"buffers": "registered"}) == "allocated"
+    assert plan.kind_of_buffers({"buffers": "malloc"}) == "malloc"
+    assert plan.kind_of_buffers({"schema": report.SCHEMA, "buffers": "registered"}) == "registered"
+    assert plan.kind_of_buffers({}) is None
+
+
+def test_the_processor(tmp_path: Path) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text("vendor_id : GenuineIntel\ncpu family : 6\nmodel : 143\nmodel name : Some Xeon\n\nmodel : 7\n")
+    assert machine.processor(info) == machine.Processor("Some Xeon", "GenuineIntel", 6, 143)
+    assert machine.processor(info).text == "Some Xeon (GenuineIntel, family 6, model 143)"
+    info.write_text("hart : 0\nisa : rv64gc\n")
+    assert machine.processor(info).text == "rv64gc"
+    assert machine.processor(tmp_path / "none").name  # the machine's kind, at least
+
+
+# ------------------------------------------------------------------------------------- against another state
+
+
+def test_the_geometric_mean() -> None:
+    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+    with pytest.raises(ValueError, match="positive values are needed"):
+        geometric_mean([])
+    with pytest.raises(ValueError, match="positive values are needed"):
+        geometric_mean([1.0, 0.0])
+
+
+def compared(op: str, size: int, buffers: str, low: float, value: float, high: float, *, noisy: bool = False) -> Row:
+    cell = Cell(op, size, "fp32", buffers, 2)
+    ours = Measured("unisono", cell, ratios={"before": Ratio(value, low, high)})
+    return Row(cell, Measured("limit", cell), [ours, Measured("before", cell)], 20, 20, noisy=noisy)
+
+
+def test_the_guard_is_kept() -> None:
+    rows = [
+        compared("bcast", 4, "malloc", 0.9, 1.0, 1.2),
+        compared("bcast", 1 << 20, "allocated", 1.0, 1.03, 1.1, noisy=True),
+        compared("bcast", 1 << 20, "malloc", 3.0, 4.0, 5.0),  # not guarded
+    ]
+    comparison = guard.compare(rows, "before")
+    assert comparison.kept
+    assert (comparison.cells, comparison.guarded, comparison.noisy) == (3, 2, 1)
+    assert comparison.mean == pytest.approx((1.03 * 4.0) ** (1 / 3))
+    assert comparison.guarded_mean == pytest.approx(1.03**0.5)
+    assert "no guarded cell's interval lies wholly above 1.05" in comparison.text
+    assert "1 of them was noisy" in comparison.text
+
+
+def test_the_guard_fails() -> None:
+    one = guard.compare(
+        [compared("bcast", 1 << 20, "allocated", 1.051, 1.06, 1.1), *[compared("scan", 4, "malloc", 0.9, 0.95, 1)] * 9],
+        "before",
+    )
+    assert not one.kept
+    assert one.guarded_mean is not None
+    assert one.guarded_mean < 1
+    assert "wholly above 1.05: bcast 1M fp32 allocated (1.05-1.10)" in one.text
+    all_of_them = guard.compare([compared("scan", 4, "malloc", 1.0, 1.03, 1.04)] * 9, "before")
+    assert not all_of_them.kept
+    assert all_of_them.slower == ()
+    nothing = guard.compare([compared("scan", 1 << 20, "malloc", 1.0, 1.0, 1.0)], "before")
+    assert not nothing.kept
+    assert "none of them is guarded" in nothing.text
+    noisy = [compared("scan", 4, "malloc", 0.9, 1.0, 1.1, noisy=number < 3) for number in range(5)]
+    assert not guard.compare(noisy, "before").kept
+    assert "3 of them were noisy, too many to say more" in guard.compare(noisy, "before").text
+    assert guard.compare(noisy[1:], "before").kept
+    assert guard.compare([], "before").text == "Against before: nothing to compare."
 
 
 def test_quota_of_a_control_group(tmp_path: Path) -> None:
@@ -161,9 +253,18 @@ HERE = Placement(2, (0, 1), 2)
 
 
 def figure(
-    op: str, size: int, limit: float, *, ranks: int = 2, buffers: str = "registered", **ratios: float
+    op: str,
+    size: int,
+    limit: float,
+    *,
+    ranks: int = 2,
+    buffers: str = "allocated",
+    counts: str | None = None,
+    interface: str = "c",
+    **ratios: float,
 ) -> Measured:
-    measured = Measured("unisono", Cell(op, size, "fp32", buffers, ranks), limit_ratio=limit)
+    cell = Cell(op, size, "fp32", buffers, ranks, counts=counts, interface=interface)
+    measured = Measured("unisono", cell, limit_ratio=limit)
     measured.ratios = {peer: Ratio(ratio, ratio, ratio) for peer, ratio in ratios.items()}
     return measured
 
@@ -185,7 +286,18 @@ def figure(
         (figure("allreduce", 1 << 20, 9.0, openmpi=0.23), False),
         (figure("alltoall", 4 << 20, 9.0, mpich=0.6), True),
         (figure("alltoall", 65536, 9.0, mpich=0.6), False),
-        (figure("allreduce", 65536, 9.0, buffers="malloc", mpich=0.45), True),
+        (figure("allreduce", 65536, 9.0, buffers="malloc", mpich=0.6), True),
+        (figure("allreduce", 65536, 1.2, buffers="malloc", mpich=0.61), False),
+        (figure("allreduce", 65536, 1.15, buffers="registered", mpich=0.61), True),  # one of two bounds
+        (figure("alltoall", 65536, 1.2, buffers="malloc", mpich=0.8), True),
+        (figure("gatherv", 64, 1.2, counts="changing", mpich=0.76), False),
+        (figure("gatherv", 65536, 9.0, counts="changing", uniform=1.1, mpich=9.0), True),
+        (figure("gatherv", 65536, 9.0, counts="equal", uniform=1.11, mpich=0.1), False),
+        (figure("gatherv", 65536, 9.0, counts="equal", mpich=0.1), None),
+        (figure("gatherv", 64, 1.2, counts="equal", mpich=0.76), True),
+        (figure("allreduce", 64, 9.0, buffers="malloc", interface="python", mpi4py=0.8), True),
+        (figure("allreduce", 64, 9.0, buffers="malloc", interface="python", mpi4py=0.81), False),
+        (figure("allreduce", 65536, 9.0, buffers="malloc", before=0.5), None),  # no peer to be better than
     ],
 )
 def test_targets(measured: Measured, met: bool | None) -> None:
@@ -196,7 +308,7 @@ def test_targets(measured: Measured, met: bool | None) -> None:
 
 def test_targets_where_ranks_share_cores() -> None:
     crowded = Placement(4, (0, 1), 2)
-    rooted = figure("bcast", 1024, 50.0, ranks=4, openmpi=0.9, mpich=3.0)
+    rooted = figure("bcast", 1024, 50.0, ranks=4, openmpi=0.9, mpich=3.0)  # at most 0.9
     target = targets.find(targets.load(), rooted, crowded)
     assert target is not None
     assert target.is_met(rooted) is True  # Open MPI alone is compared with
@@ -204,6 +316,19 @@ def test_targets_where_ranks_share_cores() -> None:
     target = targets.find(targets.load(), everybody, crowded)
     assert target is not None
     assert target.is_met(everybody) is False
+
+
+def test_no_target_of_c_is_about_python() -> None:
+    python = figure("bcast", 64, 1.0, interface="python", mpi4py=0.1)
+    assert targets.find(targets.load(), python, HERE) is None
+
+
+@pytest.mark.parametrize(("key", "value"), [("buffers", "[plain]"), ("counts", "[many]"), ("interface", "fortran")])
+def test_a_target_with_an_unknown_word(tmp_path: Path, key: str, value: str) -> None:
+    file = tmp_path / "targets.yaml"
+    file.write_text(f"- {{case: x, ops: [bcast], bytes: [0, 1K], {key}: {value}}}\n")
+    with pytest.raises(InvalidArgumentError, match=f"{key} of a target are of"):
+        targets.load(file)
 
 
 def test_figures_without_a_target() -> None:
@@ -249,7 +374,7 @@ def test_nothing_of_the_plot_is_cut(panels: int, peers: list[str]) -> None:
 
 def row(op: str, size: int, peers: list[str], *, rounds: int = 20, quiet: int = 20) -> Row:
     def measured(name: str, seconds: float) -> Measured:
-        return Measured(name, Cell(op, size, "fp32", "registered", 2), times=[seconds], kept=[0])
+        return Measured(name, Cell(op, size, "fp32", "allocated", 2), times=[seconds], kept=[0])
 
     ours = measured("unisono", 99.6e-6)
     ours.limit_ratio = 12.34
@@ -265,16 +390,18 @@ def test_the_table_fits_the_terminal(width: int, peers: list[str]) -> None:
     printer = report.TablePrinter(
         Console(file=out, width=width, highlight=False), [*peers, "unisono"], HERE, targets.load(), mean=False
     )
+    printer.row(row("gatherv", 1024, [*peers, "uniform"]))
     for op in ("allreduce", "scan", "pingpong"):
         for size in (48, 1024, 4 << 20):
             printer.row(row(op, size, peers))
             printer.row(row(op, size, peers, quiet=7))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width, max(lines, key=len)
-    assert sum("1.72 ms" in line for line in lines) == 18
+    assert sum("1.72 ms" in line for line in lines) == 19
     assert sum("rounds quiet" in line for line in lines) == 9
     heads = [line for line in lines if "unisono" in line]
-    assert len(heads) == 3
+    assert len(heads) == 4
+    assert "1.66 (1.55-1.77) × uniform" in out.getvalue()
     for head in heads:
         for name in peers:
             assert f"to {name}" in head
