@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "engine/copy_probe.hpp"
 #include "network/shm/cores.hpp"
@@ -41,38 +42,68 @@ std::string key_of_machine() {
   return key;
 }
 
-std::optional<CopyClass> kept(const std::string& file) {
+/// A measurement that is kept, and how far apart the cores were.
+struct Entry {
+  double line = 0;  ///< nanoseconds
+  shm::CopyFrom from{};
+};
+constexpr std::size_t kMostEntries = 8;
+constexpr double kAlike = 1.6;  ///< lines that take so many times as long are of another placement of the cores
+
+/// What the file has of this machine since its start; nothing if it is not this user's alone.
+std::vector<Entry> kept(const std::string& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (descriptor < 0) return std::nullopt;
+  if (descriptor < 0) return {};
   struct stat status {};
-  std::array<char, 256> text{};
+  std::array<char, 1024> text{};
   const bool own = fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 022U) == 0;
   const ssize_t bytes = own ? read(descriptor, text.data(), text.size() - 1) : -1;
   close(descriptor);
-  if (bytes <= 0) return std::nullopt;
-  std::array<char, 128> key{};
-  std::array<unsigned long long, 3> from{};
-  if (std::sscanf(text.data(), "unisono-copy-1 %127s %llu %llu %llu", key.data(), &from[0], &from[1], &from[2]) != 4)
-    return std::nullopt;
-  if (key.data() != key_of_machine()) return std::nullopt;
-  return CopyClass{{from[0], from[1], from[2]}, CopyClass::Source::kKept};
+  if (bytes <= 0) return {};
+  std::istringstream stream(text.data());
+  std::string title;
+  if (!std::getline(stream, title) || title.empty() || title != copy_class_title()) return {};
+  std::vector<Entry> entries;
+  for (Entry entry; entries.size() < kMostEntries &&
+                    stream >> entry.line >> entry.from.one_way >> entry.from.exchange >> entry.from.reduction;) {
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+const Entry* find(const std::vector<Entry>& entries, double line) {
+  for (const Entry& entry : entries) {
+    if (line < entry.line * kAlike && entry.line < line * kAlike) return &entry;
+  }
+  return nullptr;
 }
 
 /// A file that is there as a whole or not at all; what cannot be written is measured again next time.
-void keep(const std::string& file, const CopyClass& found) {
-  const std::string key = key_of_machine();
-  if (file.empty() || key.empty()) return;
+void keep(const std::string& file, const std::vector<Entry>& entries) {
+  const std::string title = copy_class_title();
+  if (file.empty() || title.empty()) return;
   const std::string folder = file.substr(0, file.rfind('/'));
   mkdir(folder.substr(0, folder.rfind('/')).c_str(), 0700);
   mkdir(folder.c_str(), 0700);
   const std::string fresh = file + "." + std::to_string(getpid());
   const int descriptor = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return;
-  const std::string text = "unisono-copy-1 " + key + " " + std::to_string(found.from.one_way) + " " +
-                           std::to_string(found.from.exchange) + " " + std::to_string(found.from.reduction) + "\n";
-  const bool written = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  std::ostringstream text;
+  text << title << '\n';
+  for (const Entry& entry : entries) {
+    text << entry.line << ' ' << entry.from.one_way << ' ' << entry.from.exchange << ' ' << entry.from.reduction
+         << '\n';
+  }
+  const std::string all = text.str();
+  const bool written = write(descriptor, all.data(), all.size()) == static_cast<ssize_t>(all.size());
   close(descriptor);
   if (!written || rename(fresh.c_str(), file.c_str()) != 0) unlink(fresh.c_str());
+}
+
+/// Whether two processes can be at work at a time.
+bool two_cores() {
+  const std::array<std::uint32_t, 2> two{0, 0};
+  return shm::seats(two) >= 2;
 }
 
 /// Whether the kernel does not even let this process copy from itself.
@@ -97,6 +128,11 @@ std::uint64_t threshold(const std::vector<CopyTimes>& times, Collective collecti
 
 }  // namespace
 
+std::string copy_class_title() {
+  const std::string key = key_of_machine();
+  return key.empty() ? key : "unisono-copy-2 " + key;
+}
+
 std::string copy_class_file() {
   // NOLINTBEGIN(concurrency-mt-unsafe): nobody changes these
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -109,21 +145,31 @@ std::string copy_class_file() {
 
 CopyClass measure_copy_class() {
   if (kernel_refuses()) return {shm::CopyFrom::never(), CopyClass::Source::kRefused};
-  const std::array<std::uint32_t, 2> two{0, 0};
-  if (shm::seats(two) < 2) return {};
-  const auto times = probe_copies();
+  if (!two_cores()) return {};
+  const auto line = probe_line();
+  const auto times = line ? probe_copies() : std::nullopt;
   if (!times) return {};
-  const CopyClass found{{threshold(*times, Collective::kBcast), threshold(*times, Collective::kAllgather),
-                         threshold(*times, Collective::kAllreduce)},
-                        CopyClass::Source::kMeasured};
-  keep(copy_class_file(), found);
-  return found;
+  const Entry found{*line,
+                    {threshold(*times, Collective::kBcast), threshold(*times, Collective::kAllgather),
+                     threshold(*times, Collective::kAllreduce)}};
+  const std::string file = copy_class_file();
+  std::vector<Entry> entries = kept(file);
+  std::erase_if(entries, [&](const Entry& entry) { return find({entry}, found.line) != nullptr; });
+  entries.insert(entries.begin(), found);
+  if (entries.size() > kMostEntries) entries.resize(kMostEntries);
+  keep(file, entries);
+  return {found.from, CopyClass::Source::kMeasured};
 }
 
 CopyClass copy_class() {
   if (kernel_refuses()) return {shm::CopyFrom::never(), CopyClass::Source::kRefused};
-  const std::string file = copy_class_file();
-  if (const auto known = file.empty() ? std::nullopt : kept(file)) return *known;
+  const std::vector<Entry> entries = kept(copy_class_file());
+  if (!entries.empty() && two_cores()) {
+    const auto line = probe_line();
+    // Where others need the cores, nothing can be learned now; what was last found is better than nothing.
+    const Entry* entry = line ? find(entries, *line) : &entries.front();
+    if (entry != nullptr) return {entry->from, CopyClass::Source::kKept};
+  }
   return measure_copy_class();
 }
 

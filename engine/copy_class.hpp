@@ -26,14 +26,16 @@ struct CopyClass {
   Source source = Source::kUsual;
 };
 
-/// What the kept file says or, without one, a measurement, which is kept then. Takes at most 50 ms. Never throws. To be
-/// called by one process of a machine at a time, with two cores idle.
+/// What the kept file says of the present placement of the cores (2 ms) or, if nothing, a measurement, which is kept
+/// then (50 ms). Never throws. To be called by one process of a machine at a time, with two cores idle.
 CopyClass copy_class();
 /// Measures in any case, and keeps the result.
 CopyClass measure_copy_class();
 
 /// Where results are kept: $XDG_CACHE_HOME/unisono/copy, or the same below ~/.cache; empty if there is no such place.
 std::string copy_class_file();
+/// The first line of that file on this machine, since its start; others are not followed.
+std::string copy_class_title();
 
 /// From how many bytes on (Call::count elements) a collective has ordinary buffers copied by the kernel.
 constexpr std::uint64_t copied_from(Collective collective, const shm::CopyFrom& from) {

@@ -41,6 +41,8 @@ constexpr std::array<Collective, 3> kCollectives = {Collective::kBcast, Collecti
 constexpr std::uint64_t kMost = kLengths.back();
 constexpr std::chrono::microseconds kPerCase{2500};
 constexpr std::chrono::milliseconds kMoves{10};
+constexpr std::chrono::milliseconds kMostTime{80};
+constexpr std::chrono::milliseconds kMostLineTime{8};
 constexpr int kTogether = 4;    ///< calls
 constexpr double kNever = 1e9;  ///< microseconds
 constexpr double kApart = 50;   ///< likewise: less than a call of two processes that share a core
@@ -61,13 +63,14 @@ struct Meeting {
   alignas(4096) std::array<std::array<std::byte, kRanks * kMost>, kRanks> dst;
 };
 
-/// Repeats `turn` until it says that it is done; false if the other process does not come, being stopped or dead.
+/// Repeats `turn` until it says that it is done; false if the time is up: the other process is stopped or dead, or
+/// others need the cores.
 template <class Turn>
-bool until(Turn&& turn) {
-  constexpr int kPolls = 20'000;
-  constexpr int kYields = 200'000;
+bool until(Turn&& turn, Clock::time_point deadline) {
+  constexpr int kPolls = 20'000;  // a millisecond, or less
+  constexpr int kLook = 256;
   for (int round = 0; !turn(); ++round) {
-    if (round > kYields) return false;
+    if (round % kLook == kLook - 1 && Clock::now() >= deadline) return false;
     if (round < kPolls) {
       shm::pause_core();
     } else {
@@ -124,7 +127,7 @@ class Side {
   /// In the second process.
   void moved() { copy_.name_peers(static_cast<std::uint32_t>(getpid())); }
 
-  bool run(const Meeting::Order& order) {
+  bool run(const Meeting::Order& order, Clock::time_point deadline) {
     const LoweredProgram& program = programs_[order.by_kernel ? 1 : 0][order.trial];
     Frame frame;
     frame.regions = {meeting_.src[rank_].data(), meeting_.dst[rank_].data(), scratch_.data(), nullptr, nullptr};
@@ -132,10 +135,12 @@ class Side {
     frame.program = &program;
     frame.copies = order.by_kernel;
     run_.start(ports_, frame);
-    return until([&] {
-      while (!run_.finished() && run_.step()) continue;
-      return run_.finished();
-    });
+    return until(
+        [&] {
+          while (!run_.finished() && run_.step()) continue;
+          return run_.finished();
+        },
+        deadline);
   }
 
   static constexpr std::array<std::uint32_t, kRanks> kEndpoints = {0, 1};
@@ -160,74 +165,130 @@ class Side {
 };
 
 /// The child, to its end. It calls nothing but what a child of a process with threads may.
-void follow(Meeting& meeting, Side& side) {
+void follow(Meeting& meeting, Side& side, Clock::time_point deadline) {
   for (std::uint64_t number = 1;; ++number) {
-    if (!until([&] { return meeting.asked.load(std::memory_order_acquire) >= number; })) return;
+    if (!until([&] { return meeting.asked.load(std::memory_order_acquire) >= number; }, deadline)) return;
     const Meeting::Order order = meeting.order;
-    if (order.ends || !side.run(order)) return;
+    if (order.ends || !side.run(order, deadline)) return;
     meeting.answered.store(number, std::memory_order_release);
   }
 }
 
-/// Microseconds of one call of both; negative if the child does not come.
-double time_call(Meeting& meeting, Side& side, std::uint32_t trial, bool by_kernel) {
-  const std::uint64_t number = meeting.asked.load(std::memory_order_relaxed) + 1;
-  const auto begin = Clock::now();
-  meeting.order = {trial, by_kernel, false};
-  meeting.asked.store(number, std::memory_order_release);
-  if (!side.run(meeting.order)) return -1;
-  if (!until([&] { return meeting.answered.load(std::memory_order_acquire) >= number; })) return -1;
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
+/// This process's part.
+class Lead {
+ public:
+  Lead(Meeting& meeting, Side& side, Clock::time_point deadline)
+      : meeting_(meeting), side_(side), deadline_(deadline) {}
 
-std::optional<std::vector<CopyTimes>> time_all(Meeting& meeting, Side& side) {
-  std::vector<CopyTimes> times;
-  // The system has begun the child on this core, and moves it to another one when it sees that both are at work.
-  const auto moved = Clock::now() + kMoves;
-  for (double time = kNever; time > kApart && Clock::now() < moved;) {
-    time = time_call(meeting, side, 0, false);
-    if (time < 0) return std::nullopt;
-  }
-  for (const std::uint64_t bytes : kLengths) {
-    for (const Collective collective : kCollectives) {
-      CopyTimes best{collective, bytes, kNever, kNever};
-      const auto trial = static_cast<std::uint32_t>(times.size());
-      const auto end = Clock::now() + kPerCase;
-      // Both ways in turn, and the best of each counts: what disturbs comes in bursts. A few calls of a way go
-      // together, for each leaves the buffers' lines with other cores, and the first call pays for that.
-      for (int round = 0; round < 2 || Clock::now() < end; ++round) {
-        for (int call = 0; call < 2 * kTogether; ++call) {
-          const bool by_kernel = call < kTogether;
-          const double time = time_call(meeting, side, trial, by_kernel);
-          if (time < 0) return std::nullopt;
-          double& least = by_kernel ? best.kernel_us : best.cells_us;
-          least = std::min(least, time);
-        }
-      }
-      times.push_back(best);
+  std::optional<std::vector<CopyTimes>> time_all() {
+    std::vector<CopyTimes> times;
+    // The system has begun the child on this core, and moves it to another one when it sees that both are at work.
+    const auto moved = Clock::now() + kMoves;
+    for (double time = kNever; time > kApart && Clock::now() < moved;) {
+      time = call(0, false);
+      if (time < 0) return std::nullopt;
     }
+    for (const std::uint64_t bytes : kLengths) {
+      for (const Collective collective : kCollectives) {
+        const auto trial = static_cast<std::uint32_t>(times.size());
+        const auto found = time_one({collective, bytes, kNever, kNever}, trial);
+        if (!found) return std::nullopt;
+        times.push_back(*found);
+      }
+    }
+    return times;
   }
-  return times;
-}
 
-/// Memory of both processes, while this lives.
+ private:
+  /// Both ways in turn, and the best of each counts: what disturbs comes in bursts. A few calls of a way go together,
+  /// for each leaves the buffers' lines with other cores, and the first call pays for that.
+  std::optional<CopyTimes> time_one(CopyTimes best, std::uint32_t trial) {
+    const auto end = Clock::now() + kPerCase;
+    for (int round = 0; round < 2 || Clock::now() < end; ++round) {
+      for (int i = 0; i < 2 * kTogether; ++i) {
+        const bool by_kernel = i < kTogether;
+        const double time = call(trial, by_kernel);
+        if (time < 0) return std::nullopt;
+        double& least = by_kernel ? best.kernel_us : best.cells_us;
+        least = std::min(least, time);
+      }
+    }
+    return best;
+  }
+
+  /// Microseconds of one call of both; negative if the time is up.
+  double call(std::uint32_t trial, bool by_kernel) {
+    const std::uint64_t number = meeting_.asked.load(std::memory_order_relaxed) + 1;
+    const auto begin = Clock::now();
+    meeting_.order = {trial, by_kernel, false};
+    meeting_.asked.store(number, std::memory_order_release);
+    if (!side_.run(meeting_.order, deadline_)) return -1;
+    if (!until([&] { return meeting_.answered.load(std::memory_order_acquire) >= number; }, deadline_)) return -1;
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  }
+
+  Meeting& meeting_;
+  Side& side_;
+  Clock::time_point deadline_;
+};
+
+/// A thing that both processes see, while this lives.
+template <class Thing>
 class Shared {
  public:
-  Shared() : place_(mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
+  Shared() : place_(mmap(nullptr, sizeof(Thing), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (place_ != MAP_FAILED) thing_ = new (place_) Thing;
+  }
   ~Shared() {
-    if (place_ != MAP_FAILED) munmap(place_, sizeof(Meeting));
+    if (place_ != MAP_FAILED) munmap(place_, sizeof(Thing));
   }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
-  Meeting* meeting() { return place_ == MAP_FAILED ? nullptr : new (place_) Meeting; }
+  Thing* get() { return thing_; }
 
  private:
   void* place_;
+  Thing* thing_ = nullptr;
 };
 
+/// A second process, as by fork, but nobody's handlers run, and its end sends no signal. It ends after `body`, or with
+/// this process.
+class Second {
+ public:
+  template <class Body>
+  explicit Second(Body&& body) {
+    const auto parent = getpid();
+    pid_ = syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr);
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) body();
+    for (;;) syscall(SYS_exit_group, 0);
+  }
+  ~Second() {
+    if (!there()) return;
+    while (waitpid(static_cast<pid_t>(pid_), nullptr, __WALL) < 0 && errno == EINTR) {
+    }
+  }
+  Second(const Second&) = delete;
+  Second& operator=(const Second&) = delete;
+  bool there() const { return pid_ > 0; }
+  void end() const { syscall(SYS_kill, pid_, SIGKILL); }
+
+ private:
+  long pid_ = -1;
+};
+
+/// Two words that go to and fro.
+struct Rally {
+  alignas(2 * shm::kLineBytes) std::atomic<std::uint32_t> there;
+  alignas(2 * shm::kLineBytes) std::atomic<std::uint32_t> back;
+};
+constexpr std::uint32_t kBatch = 100;
+constexpr std::uint32_t kBatches = 10;
+
 std::optional<std::vector<CopyTimes>> measure() {
-  Shared shared;
-  Meeting* const meeting = shared.meeting();
+  Shared<Meeting> shared;
+  Meeting* const meeting = shared.get();
   if (meeting == nullptr) return std::nullopt;
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     std::memset(meeting->src[rank].data(), 0, kMost);
@@ -241,22 +302,16 @@ std::optional<std::vector<CopyTimes>> measure() {
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) sides[rank] = std::make_unique<Side>(segment, *meeting, rank);
   if (!sides[0]->open() || !sides[1]->open()) return std::nullopt;
 
-  const auto parent = getpid();
-  // As fork, but nobody's handlers run, and its end sends no signal.
-  const long child = syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr);
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto deadline = Clock::now() + kMostTime;
+  const Second second([&] {
     sides[1]->moved();
-    if (getppid() == parent) follow(*meeting, *sides[1]);
-    for (;;) syscall(SYS_exit_group, 0);
-  }
-  if (child < 0) return std::nullopt;
-  auto times = time_all(*meeting, *sides[0]);
+    follow(*meeting, *sides[1], deadline);
+  });
+  if (!second.there()) return std::nullopt;
+  auto times = Lead(*meeting, *sides[0], deadline).time_all();
   meeting->order.ends = true;
   meeting->asked.store(meeting->asked.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (!times) syscall(SYS_kill, child, SIGKILL);
-  while (waitpid(static_cast<pid_t>(child), nullptr, __WALL) < 0 && errno == EINTR) {
-  }
+  if (!times) second.end();
   return times;
 }
 
@@ -268,6 +323,34 @@ std::optional<std::vector<CopyTimes>> probe_copies() {
   } catch (const std::exception&) {
     return std::nullopt;  // no memory; a system that gives too little for this gives too little for what follows
   }
+}
+
+std::optional<double> probe_line() {
+  Shared<Rally> shared;
+  Rally* const rally = shared.get();
+  if (rally == nullptr) return std::nullopt;
+  const auto deadline = Clock::now() + kMostLineTime;
+  const auto reaches = [&](const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+    return until([&] { return word.load(std::memory_order_acquire) == value; }, deadline);
+  };
+  const Second second([&] {
+    for (std::uint32_t i = 1; reaches(rally->there, i); ++i) rally->back.store(i, std::memory_order_release);
+  });
+  if (!second.there()) return std::nullopt;
+  double best = kNever;
+  bool comes = true;
+  std::uint32_t next = 1;
+  for (std::uint32_t batch = 0; comes && batch < kBatches; batch += best < kApart ? 1 : 0) {
+    const auto begin = Clock::now();
+    for (const std::uint32_t end = next + kBatch; comes && next != end; ++next) {
+      rally->there.store(next, std::memory_order_release);
+      comes = reaches(rally->back, next);
+    }
+    if (comes) best = std::min(best, std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / kBatch);
+  }
+  second.end();
+  if (best > kApart) return std::nullopt;
+  return best * 1000 / 2;
 }
 
 }  // namespace unisono::cclo

@@ -18,8 +18,12 @@ struct CopyTimes {
 };
 
 /// Runs bcast, allgather and allreduce, 16 KiB to 1 MiB, in this process and a child that it makes for this and ends.
-/// Takes at most 50 ms if nothing disturbs it. Empty if there is no second process or no memory to be had, or the child
-/// does not get along.
+/// Takes some 40 ms, at most 80. Empty if there is no second process or no memory to be had, or others need the cores.
 std::optional<std::vector<CopyTimes>> probe_copies();
+
+/// Nanoseconds that a cache line takes from one process to another now, the best of some hundred; in about 1 ms, at
+/// most 8. A virtual machine's cores may be close to each other in one minute and far apart in the next. Empty as
+/// above.
+std::optional<double> probe_line();
 
 }  // namespace unisono::cclo

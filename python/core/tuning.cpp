@@ -224,7 +224,8 @@ void bind_tuning(nb::module_& module) {
       "Bytes of an element.");
   module.def(
       "copy_class", [] { return dict_of(cclo::copy_class()); },
-      "From how many bytes on the kernel copies ordinary buffers here; measures if that was not done since the start of "
+      "From how many bytes on the kernel copies ordinary buffers here; measures if that was not done since the start "
+      "of "
       "the machine.");
   module.def(
       "measure_copy_class", [] { return dict_of(cclo::measure_copy_class()); },
