@@ -37,7 +37,7 @@ test-all: build ## everything, nothing drawn: before a release; hours
 
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
-	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl$$' -j $(JOBS) --no-label-summary
+	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.5 release -L '^rtl$$'
 	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
 	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 

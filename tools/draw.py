@@ -100,7 +100,8 @@ class Draw:
         labels: dict[str, dict[str, int]] = {}
         for number, test in enumerate(json.loads(listing)["tests"], 1):
             found = [p["value"] for p in test.get("properties", ()) if p["name"] == "LABELS"]
-            labels.setdefault(found[0][0] if found else "", {})[test["name"]] = number
+            name = test["name"].split("  #")[0]  # what follows is the parameter, as GoogleTest prints it
+            labels.setdefault(found[0][0] if found else "", {})[name] = number
         chosen: list[int] = []
         whole = self.whole("cpp")
         for label, tests in labels.items():
