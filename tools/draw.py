@@ -7,10 +7,11 @@ runs. What a commit touches is what differs between the working tree and UNISONO
 in `make test` and `.ci/run`; `make test-all` runs everything.
 
     draw.py seed            what is drawn, in one line
-    draw.py names SHARE     of the names on standard input (a line each) those drawn
+    draw.py names SHARE [KIND]  of the names on standard input (a line each) those drawn, and those that KIND (a table
+                            of touches.toml) runs whole
     draw.py files SHARE     the same of C++ files: touched ones and those beside a touched header come first
     draw.py ctest SHARE     of `ctest --show-only=json-v1` on standard input those drawn, as `ctest -I` takes them
-    draw.py touches KIND    exit status 0 if the commit touches what KIND (a table of touches.toml) names
+    draw.py touches KIND    exit status 0 if the commit touches what KIND names
 
 SHARE is a number above 0, up to 1. Of names at least one is drawn.
 """
@@ -129,7 +130,7 @@ def main(arguments: Sequence[str]) -> int:
             print(draw)
         case ["touches", kind]:
             return 0 if draw.whole(kind) else 1
-        case [("names" | "files" | "ctest") as what, share_text]:
+        case [("names" | "files" | "ctest") as what, share_text, *kind] if len(kind) <= (what == "names"):
             share = float(share_text)
             if not 0 < share <= 1:
                 print(f"draw.py: a share is above 0 and at most 1, not {share_text}", file=sys.stderr)
@@ -140,6 +141,7 @@ def main(arguments: Sequence[str]) -> int:
             else:
                 names = sys.stdin.read().split()
                 drawn = draw.files(names, share) if what == "files" else draw.part(names, share)
+                drawn |= {name for each in kind for name in draw.whole(each)}
                 print(*(name for name in names if name in drawn), sep="\n")
         case _:
             print(__doc__, file=sys.stderr)
