@@ -97,7 +97,7 @@ format: packages-test environment-dev ## formats all sources
 docs: environment-dev ## the documentation site (build/site)
 	$(STEP) docs "documentation" .venv/bin/mkdocs build --strict
 
-sanitize: packages-test packages-fuzz ## C++ tests under the address, undefined-behaviour and thread sanitizers
+sanitize: packages-test ## C++ tests under the address, undefined-behaviour and thread sanitizers
 	$(STEP) -t 3600 -k 3 asan "address, undefined behaviour" tools/sanitize asan
 	$(STEP) -t 3600 -k 3 tsan "threads" tools/sanitize tsan
 
