@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -24,13 +24,20 @@ demo: package ## every collective on four ranks, checked; then a network trained
 
 build: package tests ## library, Python package and tests (build/release)
 
-test: build ## all C++ and Python tests
+test: export UNISONO_DRAW = 1
+test: build ## all C++ tests; Python tests of what the commit touches, and a drawn part of the others
 	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
-	$(STEP) -k 1 pytest "Python tests" .venv/bin/python -m pytest -q tests/python
+	$(STEP) -k 2 pytest "Python tests" .venv/bin/python -m pytest -q tests/python
+
+test-all: export UNISONO_DRAW = 0
+test-all: build ## everything, nothing drawn: before a release; hours
+	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
+	$(STEP) -t 5400 -k 1 pytest-all "Python tests" .venv/bin/python -m pytest -q tests/python
+	make -k check model lint sanitize fuzz test-wheel test-rtl-full lint-rtl soak soak-rtl
 
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
-	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl$$' -j $(JOBS) --no-label-summary
+	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.5 release -L '^rtl$$'
 	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py
 	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 
@@ -91,8 +98,8 @@ docs: environment-dev ## the documentation site (build/site)
 	$(STEP) docs "documentation" .venv/bin/mkdocs build --strict
 
 sanitize: packages-test ## C++ tests under the address, undefined-behaviour and thread sanitizers
-	$(STEP) -k 3 asan "address, undefined behaviour" tools/sanitize asan
-	$(STEP) -k 3 tsan "threads" tools/sanitize tsan
+	$(STEP) -t 3600 -k 3 asan "address, undefined behaviour" tools/sanitize asan
+	$(STEP) -t 3600 -k 3 tsan "threads" tools/sanitize tsan
 
 install: library ## library, headers, CMake and pkg-config files below PREFIX (/usr/local)
 	@tools/install $(PREFIX)

@@ -4,7 +4,8 @@
 `full` (UNISONO_TEST_MODULES=full) with all. Tests marked `full` run only there.
 
 UNISONO_TEST_CLAIMS names a folder in which several pytest processes claim tests, one at a time, so that they finish
-together; UNISONO_TEST_TIMES a file that gets a line of JSON for each test (see tools/rtl/test).
+together; UNISONO_TEST_TIMES a file that gets a line of JSON for each test (see tools/rtl/test). With UNISONO_DRAW=1 a
+part of each area's files is drawn, unless the commit touches the hardware (tools/draw.py).
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]
 
-import verilated  # noqa: E402  (found through the path above)
+import draw  # noqa: E402  (found through the path above)
+import verilated  # noqa: E402
 from hdl import is_full  # noqa: E402
 
 LONGEST = ("cpu/test_programs.py", "plugin/test_exact.py")
 """What takes longest, first: else it would begin when the others end."""
+
+SHARE = 0.4
+"""Of each area's files, this part runs for a commit that does not touch the hardware."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,18 +45,43 @@ def _function(item: pytest.Item) -> str:
     return item.nodeid.split("[")[0]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if is_full():
-        return
+def _quick(items: list[pytest.Item]) -> set[str]:
+    """Names of the tests that run in the quick width."""
     left = [item for item in items if not item.get_closest_marker("full")]
-    if any("::" in argument for argument in config.args):
-        return  # what is named on the command line runs
     # Sets of parameters are left out, never all of a test's: each module is simulated in every width.
     lost = {_function(item) for item in items if "[" in item.name} - {_function(item) for item in left}
     if lost:
         raise pytest.UsageError(f"nothing is left in the quick width of {', '.join(sorted(lost))}")
-    config.hook.pytest_deselected(items=[item for item in items if item not in left])
-    items[:] = left
+    return {item.nodeid for item in left}
+
+
+def _drawn(names: set[str]) -> set[str]:
+    """Of these tests: of each area files that are drawn, or cases where it is one file; and those that always run."""
+    drawing = draw.of_this_commit()
+    if drawing.whole("rtl"):
+        return names
+    areas: dict[str, dict[str, set[str]]] = {}
+    for name in names:
+        file = name.split("::")[0]
+        area = file.removeprefix("tests/rtl/").split("/")[0]
+        areas.setdefault(area, {}).setdefault(file, set()).add(name)
+    run = names & drawing.always
+    for files in areas.values():
+        if len(files) == 1:
+            run |= drawing.part(*files.values(), SHARE)
+        else:
+            run |= set().union(*(files[file] for file in drawing.part(files, SHARE)))
+    return run
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if is_full() or any("::" in argument for argument in config.args):
+        return  # what is named on the command line runs
+    names = _quick(items)
+    if draw.enabled():
+        names = _drawn(names)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
+    items[:] = [item for item in items if item.nodeid in names]
 
 
 def _place(item: pytest.Item) -> str:
