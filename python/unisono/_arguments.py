@@ -118,6 +118,12 @@ def requests_of(operation: str, given: Any) -> list[_core.Request]:
         requests = [None]
     if not all(isinstance(request, Request) for request in requests):
         raise InvalidArgumentError(f"{operation}: wait_for is {given!r}; pass a list of unisono.Request")
+    for position, request in enumerate(requests):
+        if request._unpacks:
+            raise InvalidArgumentError(
+                f"{operation}: wait_for[{position}] has a destination that is not contiguous, and is unpacked when the "
+                "request is waited for; wait for it before this call"
+            )
     return [request._core for request in requests]
 
 

@@ -7,16 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, elements_of, empty_beside, readable, writable
+from ._arrays import Array, elements_of, empty_beside, is_value, packed, readable, writable
 from ._options import IN_PLACE
 from ._spec import Datatype
 from .errors import InvalidArgumentError, InvalidDatatypeError
-
-
-def as_bytes(name: str, array: Array) -> Array:
-    """The memory of an array of an alltoallw."""
-    elements_of("alltoallw", name, array.dtype, computes=False)
-    return array.reshape(-1).view(np.uint8)
 
 
 class Layout(NamedTuple):
@@ -35,28 +29,71 @@ NO_LAYOUT = Layout()
 
 
 class Buffers:
-    """The arrays of one call, with its datatype. `computes`: the call needs one that has arithmetic."""
+    """The arrays of one call, with its datatype. `computes`: the call needs one that has arithmetic. Not `typed`: the
+    arrays are bytes, whatever their dtypes.
 
-    __slots__ = ("datatype", "dst", "in_place", "operation", "own_bytes", "src")
+    `src` and `dst` are contiguous, in C order: what the user gave, or a packed copy of it. Results in a packed copy are
+    for `finish` to bring where they belong.
+    """
 
-    def __init__(self, operation: str, src: Any, dst: Any, *, in_place: bool = False, computes: bool = False) -> None:
+    __slots__ = (
+        "_packs",
+        "_scalar",
+        "_value",
+        "datatype",
+        "dst",
+        "in_place",
+        "operation",
+        "own_bytes",
+        "src",
+        "target",
+    )
+
+    def __init__(
+        self,
+        operation: str,
+        src: Any,
+        dst: Any,
+        *,
+        in_place: bool = False,
+        computes: bool = False,
+        typed: bool = True,
+    ) -> None:
         self.operation = operation
         self.in_place = in_place or src is IN_PLACE or dst is IN_PLACE or (src is dst and src is not None)
         self.src: Array | None = None
         self.dst: Array | None = None
+        #: The user's destination, or the one that was made for the call.
+        self.target: Array | None = None
         self.datatype = Datatype.NONE
         self.own_bytes = 0
+        self._packs = ""  # which array was packed, in words
+        self._value = ""  # which argument has no memory of its own, in words
+        self._scalar = False
         if dst is not None and dst is not IN_PLACE:
-            self.dst = writable(operation, "dst", dst)
-            self.datatype, self.own_bytes = elements_of(operation, "dst", self.dst.dtype, computes=computes)
+            self.target = writable(operation, "dst", dst)
+            self.datatype, self.own_bytes = elements_of(operation, "dst", self.target.dtype, computes=computes)
         if src is not None and src is not IN_PLACE and src is not dst:
-            self.src = readable(operation, "src", src)
-            elements = elements_of(operation, "src", self.src.dtype, computes=computes)
-            if self.dst is not None and self.src.dtype != self.dst.dtype:
+            given = readable(operation, "src", src)
+            elements = elements_of(operation, "src", given.dtype, computes=computes)
+            if typed and self.target is not None and given.dtype != self.target.dtype:
                 raise InvalidDatatypeError(
-                    f"{operation}: src has dtype {self.src.dtype} and dst {self.dst.dtype}; they must be equal"
+                    f"{operation}: src has dtype {given.dtype} and dst {self.target.dtype}; they must be equal"
                 )
             self.datatype, self.own_bytes = elements
+            self.src = self._packed("src", given)
+            if is_value(src):
+                self._value = f"src is a {type(src).__name__}"
+        if self.target is not None:
+            self.dst = self._packed("dst", self.target)
+        if not typed:
+            self.datatype, self.own_bytes = Datatype.UINT8, 0
+
+    def _packed(self, name: str, array: Array) -> Array:
+        if array.flags.c_contiguous:
+            return array
+        self._packs = f"{name} (shape {array.shape}, strides {array.strides}) is not contiguous"
+        return packed(self.operation, name, array)
 
     def need(self, name: str, why: str = "") -> Array:
         """The buffer of that name, which the call cannot do without."""
@@ -68,11 +105,39 @@ class Buffers:
     def allocate(self, shape: tuple[int, ...]) -> None:
         """Makes dst, if there is none."""
         if self.dst is None:
-            self.dst = empty_beside(self.need("src"), shape)
+            self.dst = self.target = empty_beside(self.need("src"), shape)
+            self._scalar = shape == ()
+
+    @property
+    def unpacks(self) -> bool:
+        """Whether results are still to be copied to where they belong when the call has ended."""
+        return self.dst is not self.target
+
+    def finish(self) -> Array | None:
+        """To be called once, when the call has succeeded: unpacks what was packed. Returns what the call returns.
+
+        That is a scalar of NumPy, which is like an array without axes, where dst was made for one number.
+        """
+        if self.target is None:
+            return None
+        if self.dst is not None and self.unpacks:
+            np.copyto(self.target.view(np.ndarray), self.dst)
+        result: Array = self.target[()] if self._scalar else self.target
+        return result
+
+    @property
+    def finishes(self) -> bool:
+        """Whether `finish` does more than to return the target."""
+        return self._scalar or self.unpacks
+
+    def need_lasting(self, why: str, *, of_values: bool = False) -> None:
+        """Refuses arrays that were packed, where the call reads what they hold later than now."""
+        if copied := self._packs or (of_values and self._value):
+            raise InvalidArgumentError(f"{self.operation}: {copied}, and {why}; pass a contiguous array")
 
 
-class Call(NamedTuple):
-    """The arguments of `_core.Communicator.start`, in order; those of `run` are all but the last."""
+class Arguments(NamedTuple):
+    """The arguments of `_core.Communicator.run`, in order."""
 
     collective: int
     datatype: int
@@ -97,4 +162,11 @@ class Call(NamedTuple):
     recv_datatypes: list[int] | None
     wire_datatype: int
     own_bytes: int
+
+
+class Call(NamedTuple):
+    """A call that was checked, as far as Python does."""
+
+    arguments: Arguments
+    buffers: Buffers
     starts: bool

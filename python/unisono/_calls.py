@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from . import _core
 from ._arguments import integer, integers, requests_of, seconds_of, wire_datatype
 from ._arrays import Array
-from ._buffers import NO_LAYOUT, Buffers, Call, Layout
+from ._buffers import NO_LAYOUT, Arguments, Buffers, Call, Layout
 from ._options import Options
 from ._spec import Collective, Func
 from .errors import InvalidArgumentError, InvalidCountError
@@ -105,8 +105,18 @@ class Calls:
         operation = buffers.operation
         if algorithm is not None and not isinstance(algorithm, str):
             raise InvalidArgumentError(f"{operation}: algorithm is {algorithm!r}; pass its name, or None")
+        starts = options.get("start", True)
+        if not isinstance(starts, bool):
+            raise InvalidArgumentError(f"{operation}: start is {starts!r}; allowed are True and False")
+        if not starts:
+            buffers.need_lasting(
+                "start=False means a call that uses its buffers in place, at each start", of_values=True
+            )
+        before = requests_of(operation, options.get("wait_for") or ())
+        if before:
+            buffers.need_lasting("it would be packed before what the call waits for has ended")
         pair = collective in (Collective.SEND, Collective.RECV, Collective.PUT, Collective.GET)
-        return Call(
+        arguments = Arguments(
             collective,
             buffers.datatype,
             op,
@@ -122,21 +132,15 @@ class Calls:
             receives.displacements,
             algorithm,
             offset,
-            requests_of(operation, options.get("wait_for") or ()),
+            before,
             0.0 if timeout is None else seconds_of(operation, timeout),
             None if program is None else program._core,
             None if graph is None else graph._core,
             *datatypes,
             wire_datatype(operation, options.get("wire_datatype")),
             buffers.own_bytes,
-            self._starts(operation, options.get("start", True)),
         )
-
-    @staticmethod
-    def _starts(operation: str, given: Any) -> bool:
-        if not isinstance(given, bool):
-            raise InvalidArgumentError(f"{operation}: start is {given!r}; allowed are True and False")
-        return given
+        return Call(arguments, buffers, starts)
 
     @staticmethod
     def _blocks_here(call: Call) -> None:
@@ -145,8 +149,8 @@ class Calls:
 
     def _run(self, call: Call) -> Array | None:
         self._blocks_here(call)
-        self._core.run(*call[:-1])
-        return call.dst
+        self._core.run(*call.arguments)
+        return call.buffers.finish()
 
     def _result(self, call: Call) -> Array:
         result = self._run(call)
@@ -154,7 +158,8 @@ class Calls:
         return result
 
     def _start(self, call: Call) -> Request:
-        request = Request(self._core.start(*call), call.dst)
+        core = self._core.start(*call.arguments, call.starts)
+        request = Request(core, call.buffers.target, call.buffers if call.starts and call.buffers.finishes else None)
         if self._groups and call.starts and (group := self._groups.get(threading.get_ident())) is not None:
             group.append(request)
         return request

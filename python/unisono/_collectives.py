@@ -9,7 +9,7 @@ import numpy as np
 
 from ._announce import Block, announced
 from ._arguments import AnyOp, func_of
-from ._arrays import Array, allocation_of, empty_beside
+from ._arrays import Array, allocation_of
 from ._buffers import Buffers, Call
 from ._calls import Calls
 from ._options import Options
@@ -201,8 +201,8 @@ class CollectiveCalls(Calls):
         buffers = Buffers(name, src, dst, computes=True)
         array = buffers.need("dst" if buffers.in_place else "src")
         if buffers.dst is None and collective == Collective.EXSCAN:
-            buffers.dst = empty_beside(array, array.shape)
-            buffers.dst.fill(0)
+            buffers.allocate(array.shape)
+            buffers.need("dst").fill(0)
         buffers.allocate(array.shape)
         return self._call(collective, buffers, array.size, options, op=func_of(name, op))
 

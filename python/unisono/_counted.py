@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arguments import AnyOp, func_of
-from ._arrays import Array, elements_of, readable, writable
-from ._buffers import NO_LAYOUT, Buffers, Call, Layout, as_bytes
+from ._arrays import Array, elements_of
+from ._buffers import NO_LAYOUT, Buffers, Call, Layout
 from ._collectives import CollectiveCalls
-from ._options import IN_PLACE, Options
+from ._options import Options
 from ._signatures import options_by_name
 from ._spec import Collective
 from .errors import InvalidDatatypeError
@@ -307,21 +307,21 @@ class CountedCalls(CollectiveCalls):
     ) -> Call:
         receives = self._layout("alltoallw", "recv_", recv_counts, recv_displacements)
         sends = self._layout("alltoallw", "send_", send_counts, send_displacements)
-        in_place = src is IN_PLACE or (src is not None and src is dst)
-        target = writable("alltoallw", "dst", dst)
-        source = IN_PLACE if in_place else as_bytes("src", readable("alltoallw", "src", src))
-        sends, send_datatypes = (NO_LAYOUT, None) if in_place else self._typed("send", sends, send_dtypes)
+        buffers = Buffers("alltoallw", src, dst, typed=False)
+        buffers.need("dst")
+        if not buffers.in_place:
+            buffers.need("src")
+        sends, send_datatypes = (NO_LAYOUT, None) if buffers.in_place else self._typed("send", sends, send_dtypes)
         receives, recv_datatypes = self._typed("recv", receives, recv_dtypes)
-        call = self._call(
+        return self._call(
             Collective.ALLTOALLV,
-            Buffers("alltoallw", source, as_bytes("dst", target)),
+            buffers,
             0,
             options,
             sends=sends,
             receives=receives,
             datatypes=(send_datatypes, recv_datatypes),
         )
-        return call._replace(dst=target)
 
     def _typed(self, side: str, layout: Layout, given: Any) -> tuple[Layout, list[int]]:
         """One side of an alltoallw: what has no datatype is counted in bytes."""

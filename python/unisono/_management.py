@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arguments import integer, name_of, ranks_of, seconds_of, wishes_of
-from ._arrays import Array, allocated_array, writable
+from ._arrays import Array, allocated_array, lasting
 from ._calls import Calls
 from ._options import CommunicatorSettings, CommunicatorState, LastAlgorithm
 from ._signatures import options_by_name
@@ -170,5 +170,5 @@ class ManagementCalls(Calls):
 
     def window(self, buffer: Any) -> None:
         """Collective. Exposes `buffer` to the peers' `put` and `get`; None exposes nothing."""
-        array = None if buffer is None else writable("window", "the window", buffer)
+        array = None if buffer is None else lasting("window", "the window", buffer)
         self._window = self._core.window(array)

@@ -18,6 +18,11 @@ from .program import Program
 from .request import Request
 
 
+def _what_came(result: Array, received: int) -> Array:
+    """The elements of a destination that a message has filled."""
+    return result if received == result.size else result.reshape(-1)[:received]
+
+
 @options_by_name
 class PrimitiveCalls(Calls):
     """Calls of a communicator that are no collectives, and programs."""
@@ -59,8 +64,7 @@ class PrimitiveCalls(Calls):
                 self._all.revoke("a recv was interrupted by its caller")
             raise
         assert result is not None
-        received = request.received
-        return result if received == result.size else result.reshape(-1)[:received]
+        return _what_came(result, request.received)
 
     def recv_async(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
         """As `recv`; `Request.received` gives the number of elements."""
@@ -88,27 +92,29 @@ class PrimitiveCalls(Calls):
         given = buffers.need("src")
         buffers.allocate(given.shape)
         call = self._call(Collective.SEND, buffers, given.size, options, root=to, tag=tag)
-        if call.algorithm is not None:
+        told = call.arguments
+        if told.algorithm is not None:
             raise UnknownAlgorithmError(
-                f"sendrecv: there is no algorithm {call.algorithm!r}; the operation has none to choose from"
+                f"sendrecv: there is no algorithm {told.algorithm!r}; the operation has none to choose from"
             )
         self._blocks_here(call)
-        result = buffers.need("dst")
         received = self._core.sendrecv(
-            call.datatype,
-            call.own_bytes,
+            told.datatype,
+            told.own_bytes,
             given,
-            call.elements,
-            call.root,
-            call.tag,
-            result,
-            call.root if source is None else integer("sendrecv", "source", source),
-            call.tag if recv_tag is None else integer("sendrecv", "recv_tag", recv_tag),
-            call.wait_for,
-            call.timeout,
-            call.wire_datatype,
+            told.elements,
+            told.root,
+            told.tag,
+            buffers.need("dst"),
+            told.root if source is None else integer("sendrecv", "source", source),
+            told.tag if recv_tag is None else integer("sendrecv", "recv_tag", recv_tag),
+            told.wait_for,
+            told.timeout,
+            told.wire_datatype,
         )
-        return result if received == result.size else result.reshape(-1)[:received]
+        result = buffers.finish()
+        assert result is not None
+        return _what_came(result, received)
 
     def put(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> None:
         """Writes src into the window of `peer`, `offset` bytes from its begin. Returns when it is written."""

@@ -1,9 +1,12 @@
 """Communicators: primitives and collectives on NumPy arrays and other buffers.
 
-Buffers are NumPy arrays, or anything with the buffer protocol or DLPack in host memory; they must be contiguous.
-The datatype follows from the array's; elements that have none, such as structures, texts and times, travel as bytes, in
-all calls that do not compute. Where a destination may be None it is allocated and returned. All arguments are checked
-before anything is sent. Every operation has an `_async` form that returns a `Request`.
+Buffers are NumPy arrays, or anything with the buffer protocol or DLPack in host memory. Elements travel in the order of
+the array's own axes, the last one fastest; arrays that do not lie so in memory are packed, and unpacked when the call
+has ended (docs/buffers.md). A source may also be a number, or a list or tuple of numbers; where the destination of one
+number is made here, the result is a scalar of NumPy. The datatype follows from the array's; elements that have none,
+such as structures, texts and times, travel as bytes, in all calls that do not compute. Where a destination may be None
+it is allocated and returned. All arguments are checked before anything is sent. Every operation has an `_async` form
+that returns a `Request`.
 
 Every operation takes the `Options`, by keyword.
 
