@@ -13,6 +13,7 @@ from ._arrays import Array, elements_of
 from ._buffers import NO_LAYOUT, Buffers, Call, Layout
 from ._collectives import CollectiveCalls
 from ._options import Options
+from ._order import once_ordered
 from ._signatures import options_by_name
 from ._spec import Collective
 from .errors import InvalidDatatypeError
@@ -110,11 +111,12 @@ class CountedCalls(CollectiveCalls):
         """As `allgatherv`."""
         return self._start(self._allgatherv(src, dst, counts, displacements, options))
 
+    @once_ordered("src", "counts", "dst", "op", optional=True)
     def reduce_scatterv(
         self,
         src: Any,
+        dst: Any,
         counts: Sequence[int],
-        dst: Any = None,
         op: AnyOp = "sum",
         *,
         displacements: Sequence[int] | None = None,
@@ -124,26 +126,28 @@ class CountedCalls(CollectiveCalls):
 
         Every rank gives all counts. In place (src=IN_PLACE), dst has all blocks and receives the result at its begin.
         """
-        return self._result(self._reduce_scatterv(src, counts, dst, op, displacements, options))
+        return self._result(self._reduce_scatterv(src, dst, counts, op, displacements, options))
 
+    @once_ordered("src", "counts", "dst", "op", optional=True)
     def reduce_scatterv_async(
         self,
         src: Any,
+        dst: Any,
         counts: Sequence[int],
-        dst: Any = None,
         op: AnyOp = "sum",
         *,
         displacements: Sequence[int] | None = None,
         **options: Unpack[Options],
     ) -> Request:
         """As `reduce_scatterv`."""
-        return self._start(self._reduce_scatterv(src, counts, dst, op, displacements, options))
+        return self._start(self._reduce_scatterv(src, dst, counts, op, displacements, options))
 
+    @once_ordered("src", "send_counts", "dst", "recv_counts")
     def alltoallv(
         self,
         src: Any,
-        send_counts: Sequence[int] | None,
         dst: Any,
+        send_counts: Sequence[int] | None,
         recv_counts: Sequence[int],
         *,
         send_displacements: Sequence[int] | None = None,
@@ -157,14 +161,15 @@ class CountedCalls(CollectiveCalls):
         rank gives the same bound of all blocks as `count`.
         """
         return self._result(
-            self._alltoallv(src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options)
+            self._alltoallv(src, dst, send_counts, recv_counts, send_displacements, recv_displacements, options)
         )
 
+    @once_ordered("src", "send_counts", "dst", "recv_counts")
     def alltoallv_async(
         self,
         src: Any,
-        send_counts: Sequence[int] | None,
         dst: Any,
+        send_counts: Sequence[int] | None,
         recv_counts: Sequence[int],
         *,
         send_displacements: Sequence[int] | None = None,
@@ -173,15 +178,16 @@ class CountedCalls(CollectiveCalls):
     ) -> Request:
         """As `alltoallv`."""
         return self._start(
-            self._alltoallv(src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options)
+            self._alltoallv(src, dst, send_counts, recv_counts, send_displacements, recv_displacements, options)
         )
 
+    @once_ordered("src", "send_counts", "send_dtypes", "dst", "recv_counts", "recv_dtypes")
     def alltoallw(
         self,
         src: Any,
+        dst: Any,
         send_counts: Sequence[int] | None,
         send_dtypes: Sequence[npt.DTypeLike] | None,
-        dst: Any,
         recv_counts: Sequence[int],
         recv_dtypes: Sequence[npt.DTypeLike],
         *,
@@ -196,17 +202,18 @@ class CountedCalls(CollectiveCalls):
         """
         return self._result(
             self._alltoallw(
-                src, send_counts, send_dtypes, dst, recv_counts, recv_dtypes, send_displacements, recv_displacements,
+                src, dst, send_counts, send_dtypes, recv_counts, recv_dtypes, send_displacements, recv_displacements,
                 options,
             )
         )  # fmt: skip
 
+    @once_ordered("src", "send_counts", "send_dtypes", "dst", "recv_counts", "recv_dtypes")
     def alltoallw_async(
         self,
         src: Any,
+        dst: Any,
         send_counts: Sequence[int] | None,
         send_dtypes: Sequence[npt.DTypeLike] | None,
-        dst: Any,
         recv_counts: Sequence[int],
         recv_dtypes: Sequence[npt.DTypeLike],
         *,
@@ -217,7 +224,7 @@ class CountedCalls(CollectiveCalls):
         """As `alltoallw`."""
         return self._start(
             self._alltoallw(
-                src, send_counts, send_dtypes, dst, recv_counts, recv_dtypes, send_displacements, recv_displacements,
+                src, dst, send_counts, send_dtypes, recv_counts, recv_dtypes, send_displacements, recv_displacements,
                 options,
             )
         )  # fmt: skip
@@ -262,7 +269,7 @@ class CountedCalls(CollectiveCalls):
         return self._call(Collective.ALLGATHERV, buffers, 0, options, receives=layout)
 
     def _reduce_scatterv(
-        self, src: Any, counts: Any, dst: Any, op: AnyOp, displacements: Any, options: Options
+        self, src: Any, dst: Any, counts: Any, op: AnyOp, displacements: Any, options: Options
     ) -> Call:
         layout = self._layout("reduce_scatterv", "", counts, displacements)
         buffers = Buffers("reduce_scatterv", src, dst, computes=True)
@@ -277,8 +284,8 @@ class CountedCalls(CollectiveCalls):
     def _alltoallv(
         self,
         src: Any,
-        send_counts: Any,
         dst: Any,
+        send_counts: Any,
         recv_counts: Any,
         send_displacements: Any,
         recv_displacements: Any,
@@ -296,9 +303,9 @@ class CountedCalls(CollectiveCalls):
     def _alltoallw(
         self,
         src: Any,
+        dst: Any,
         send_counts: Any,
         send_dtypes: Any,
-        dst: Any,
         recv_counts: Any,
         recv_dtypes: Any,
         send_displacements: Any,

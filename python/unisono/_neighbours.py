@@ -10,6 +10,7 @@ from ._arrays import Array
 from ._buffers import Buffers, Call
 from ._calls import Calls
 from ._options import Options
+from ._order import once_ordered
 from ._signatures import options_by_name
 from ._spec import Collective
 from .errors import InvalidArgumentError, InvalidCountError
@@ -76,12 +77,13 @@ class NeighbourCalls(Calls):
         """As `neighbour_alltoall`."""
         return self._start(self._neighbour_alltoall(graph, src, dst, options))
 
+    @once_ordered("graph", "src", "send_counts", "dst", "recv_counts")
     def neighbour_alltoallv(
         self,
         graph: Graph,
         src: Any,
-        send_counts: Sequence[int],
         dst: Any,
+        send_counts: Sequence[int],
         recv_counts: Sequence[int],
         *,
         send_displacements: Sequence[int] | None = None,
@@ -91,16 +93,17 @@ class NeighbourCalls(Calls):
         """As `neighbour_alltoall`, with send_counts[j] elements to destination j and recv_counts[i] from source i."""
         return self._result(
             self._neighbour_alltoallv(
-                graph, src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options
+                graph, src, dst, send_counts, recv_counts, send_displacements, recv_displacements, options
             )
         )
 
+    @once_ordered("graph", "src", "send_counts", "dst", "recv_counts")
     def neighbour_alltoallv_async(
         self,
         graph: Graph,
         src: Any,
-        send_counts: Sequence[int],
         dst: Any,
+        send_counts: Sequence[int],
         recv_counts: Sequence[int],
         *,
         send_displacements: Sequence[int] | None = None,
@@ -110,7 +113,7 @@ class NeighbourCalls(Calls):
         """As `neighbour_alltoallv`."""
         return self._start(
             self._neighbour_alltoallv(
-                graph, src, send_counts, dst, recv_counts, send_displacements, recv_displacements, options
+                graph, src, dst, send_counts, recv_counts, send_displacements, recv_displacements, options
             )
         )
 
@@ -162,8 +165,8 @@ class NeighbourCalls(Calls):
         self,
         graph: Any,
         src: Any,
-        send_counts: Any,
         dst: Any,
+        send_counts: Any,
         recv_counts: Any,
         send_displacements: Any,
         recv_displacements: Any,

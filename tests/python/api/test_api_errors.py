@@ -175,7 +175,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
      ["dst has dtype object", "another process", "array.astype('float64')", "pickle.dumps"]),
     ("structures with objects", lambda c: c.allgather(np.zeros(2, "i4,O")), unisono.InvalidDatatypeError,
      ["src has dtype [('f0', '<i4'), ('f1', 'O')]", "another process"]),
-    ("objects by pairs", lambda c: c.alltoallw(np.zeros(2, object), [1, 1], "OO", np.zeros(2, object), [1, 1], "OO"),
+    ("objects by pairs", lambda c: c.alltoallw(np.zeros(2, object), np.zeros(2, object), [1, 1], "OO", [1, 1], "OO"),
      unisono.InvalidDatatypeError, ["dst has dtype object", "another process"]),
     ("long complex", lambda c: c.allreduce(np.zeros(2, np.clongdouble)), unisono.InvalidDatatypeError, ["complex256"]),
     ("a number to write to", lambda c: c.bcast(np.float64(3)), unisono.InvalidArgumentError,

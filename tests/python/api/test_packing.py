@@ -399,7 +399,7 @@ def test_types_of_bytes_and_of_peers_are_packed_too() -> None:
     def member(comm: Communicator) -> None:
         table = np.asfortranarray(np.arange(4, dtype="i4").reshape(2, 2) + 10 * comm.rank)
         into = np.zeros((4, 2), "i4")[::2]
-        comm.alltoallw(table, [2, 2], ["i4"] * 2, into, [2, 2], ["i4"] * 2)
+        comm.alltoallw(table, into, [2, 2], ["i4"] * 2, [2, 2], ["i4"] * 2)
         np.testing.assert_array_equal(into, [[2 * comm.rank, 2 * comm.rank + 1],
                                              [10 + 2 * comm.rank, 11 + 2 * comm.rank]])  # fmt: skip
 
