@@ -12,13 +12,13 @@ from ._arguments import AnyOp, func_of
 from ._arrays import Array, allocation_of
 from ._buffers import Buffers, Call
 from ._calls import Calls
-from ._options import Options
+from ._options import IN_PLACE, Options
 from ._signatures import options_by_name
 from ._spec import Collective
 from .errors import MismatchedCallError, NoMemoryError
 from .request import Request
 
-_SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
+SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
 
 # What `_core.Communicator.quick` takes: plain ints, so that a call compares no enumerators.
 _BARRIER = int(Collective.BARRIER)
@@ -40,7 +40,7 @@ class CollectiveCalls(Calls):
 
     def barrier(self, **options: Unpack[Options]) -> None:
         """No rank returns before every rank has called."""
-        if not options and self._core.quick(_BARRIER, None, None, None, None):
+        if not options and self._core.quick(_BARRIER, None, None, None, None, False):
             return
         self._run(self._call(Collective.BARRIER, Buffers("barrier", None, None), 0, options))
 
@@ -50,7 +50,7 @@ class CollectiveCalls(Calls):
 
     def bcast(self, buffer: Any, root: int = 0, **options: Unpack[Options]) -> Array:
         """The root's buffer to every rank's buffer, which it returns."""
-        if not options and self._core.quick(_BCAST, None, buffer, None, root):
+        if not options and self._core.quick(_BCAST, None, buffer, None, root, False):
             return buffer  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._bcast(buffer, root, options))
 
@@ -60,7 +60,7 @@ class CollectiveCalls(Calls):
 
     def allreduce(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over all ranks' src, into every rank's dst. All have the same number of elements."""
-        if dst is not None and not options and self._core.quick(_ALLREDUCE, src, dst, op, None):
+        if dst is not None and not options and self._core.quick(_ALLREDUCE, src, dst, op, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduction(Collective.ALLREDUCE, src, dst, op, options))
 
@@ -70,7 +70,7 @@ class CollectiveCalls(Calls):
 
     def scan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over src of ranks 0 .. rank, into dst."""
-        if dst is not None and not options and self._core.quick(_SCAN, src, dst, op, None):
+        if dst is not None and not options and self._core.quick(_SCAN, src, dst, op, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduction(Collective.SCAN, src, dst, op, options))
 
@@ -80,7 +80,7 @@ class CollectiveCalls(Calls):
 
     def exscan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
         """`op` over src of ranks 0 .. rank-1, into dst; rank 0's dst stays as it is (zeros if allocated here)."""
-        if dst is not None and not options and self._core.quick(_EXSCAN, src, dst, op, None):
+        if dst is not None and not options and self._core.quick(_EXSCAN, src, dst, op, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduction(Collective.EXSCAN, src, dst, op, options))
 
@@ -99,7 +99,7 @@ class CollectiveCalls(Calls):
         **options: Unpack[Options],
     ) -> Array | None:
         """`op` over all ranks' src, into the root's dst; returns None on the other ranks."""
-        if not in_place and not options and self._core.quick(_REDUCE, src, dst, op, root):
+        if not options and self._core.quick(_REDUCE, src, dst, op, root, in_place):
             return dst if root == self.rank else None
         return self._run(self._reduce(src, dst, op, root, in_place, options))
 
@@ -121,7 +121,7 @@ class CollectiveCalls(Calls):
 
         In place, dst has `size` blocks and receives the result at its begin.
         """
-        if dst is not None and not options and self._core.quick(_REDUCE_SCATTER, src, dst, op, None):
+        if dst is not None and not options and self._core.quick(_REDUCE_SCATTER, src, dst, op, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._reduce_scatter(src, dst, op, options))
 
@@ -134,7 +134,7 @@ class CollectiveCalls(Calls):
 
         In place, the input is block `rank` of dst.
         """
-        if dst is not None and not options and self._core.quick(_ALLGATHER, src, dst, None, None):
+        if dst is not None and not options and self._core.quick(_ALLGATHER, src, dst, None, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._allgather(src, dst, options))
 
@@ -149,7 +149,7 @@ class CollectiveCalls(Calls):
 
         In place, the root's input is its own block of dst.
         """
-        if not in_place and not options and self._core.quick(_GATHER, src, dst, None, root):
+        if not options and self._core.quick(_GATHER, src, dst, None, root, in_place):
             return dst if root == self.rank else None
         return self._run(self._gather(src, dst, root, in_place, options))
 
@@ -169,10 +169,10 @@ class CollectiveCalls(Calls):
         waits for it. In place (dst=IN_PLACE), the root's block stays where it is, and None is returned there.
         """
         try:
-            if dst is not None and not in_place and not options and self._core.quick(_SCATTER, src, dst, None, root):
-                return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
+            if not options and self._core.quick(_SCATTER, src, dst, None, root, in_place):
+                return None if self.rank == root and (in_place or dst is IN_PLACE) else dst
         except MismatchedCallError as error:
-            error.add_note(_SCATTER_NOTE)
+            error.add_note(SCATTER_NOTE)
             raise
         return self._run_scatter(self._scatter(src, dst, root, in_place, options))
 
@@ -184,7 +184,7 @@ class CollectiveCalls(Calls):
 
     def alltoall(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
         """Block j of rank i's src into block i of rank j's dst; both have `size` blocks."""
-        if dst is not None and not options and self._core.quick(_ALLTOALL, src, dst, None, None):
+        if dst is not None and not options and self._core.quick(_ALLTOALL, src, dst, None, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
         return self._result(self._alltoall(src, dst, options))
 
@@ -263,7 +263,7 @@ class CollectiveCalls(Calls):
         try:
             return self._run(call)
         except MismatchedCallError as error:
-            error.add_note(_SCATTER_NOTE)
+            error.add_note(SCATTER_NOTE)
             raise
 
     def _announce(self, buffers: Buffers, root: int, options: Options) -> None:

@@ -11,13 +11,20 @@ import numpy.typing as npt
 from ._arguments import AnyOp, func_of
 from ._arrays import Array, elements_of
 from ._buffers import NO_LAYOUT, Buffers, Call, Layout
-from ._collectives import CollectiveCalls
-from ._options import Options
+from ._collectives import SCATTER_NOTE, CollectiveCalls
+from ._options import IN_PLACE, Options
 from ._order import once_ordered
 from ._signatures import options_by_name
 from ._spec import Collective
-from .errors import InvalidDatatypeError
+from .errors import InvalidDatatypeError, MismatchedCallError
 from .request import Request
+
+# What `_core.Communicator.quick_counted` takes.
+_GATHERV = int(Collective.GATHERV)
+_SCATTERV = int(Collective.SCATTERV)
+_ALLGATHERV = int(Collective.ALLGATHERV)
+_REDUCE_SCATTERV = int(Collective.REDUCE_SCATTERV)
+_ALLTOALLV = int(Collective.ALLTOALLV)
 
 
 @options_by_name
@@ -39,6 +46,10 @@ class CountedCalls(CollectiveCalls):
 
         Every rank gives all counts; displacements matter on the root.
         """
+        if not options and self._core.quick_counted(
+            _GATHERV, src, dst, None, root, in_place, None, None, counts, displacements
+        ):
+            return dst if root == self.rank else None
         return self._run(self._gatherv(src, dst, counts, root, displacements, in_place, options))
 
     def gatherv_async(
@@ -71,6 +82,14 @@ class CountedCalls(CollectiveCalls):
         Every rank gives all counts; displacements matter on the root. All ranks pass dst, or none does, as in
         `scatter`.
         """
+        try:
+            if not options and self._core.quick_counted(
+                _SCATTERV, src, dst, None, root, in_place, counts, displacements, None, None
+            ):
+                return None if self.rank == root and (in_place or dst is IN_PLACE) else dst
+        except MismatchedCallError as error:
+            error.add_note(SCATTER_NOTE)
+            raise
         return self._run_scatter(self._scatterv(src, dst, counts, root, displacements, in_place, options))
 
     def scatterv_async(
@@ -97,6 +116,10 @@ class CountedCalls(CollectiveCalls):
         **options: Unpack[Options],
     ) -> Array:
         """As `gatherv`, into every rank's dst."""
+        if not options and self._core.quick_counted(
+            _ALLGATHERV, src, dst, None, None, False, None, None, counts, displacements
+        ):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick_counted` has seen
         return self._result(self._allgatherv(src, dst, counts, displacements, options))
 
     def allgatherv_async(
@@ -126,6 +149,10 @@ class CountedCalls(CollectiveCalls):
 
         Every rank gives all counts. In place (src=IN_PLACE), dst has all blocks and receives the result at its begin.
         """
+        if not options and self._core.quick_counted(
+            _REDUCE_SCATTERV, src, dst, op, None, False, None, None, counts, displacements
+        ):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick_counted` has seen
         return self._result(self._reduce_scatterv(src, dst, counts, op, displacements, options))
 
     @once_ordered("src", "counts", "dst", "op", optional=True)
@@ -160,6 +187,10 @@ class CountedCalls(CollectiveCalls):
         ranks then first agree on their largest block, so that even the start waits for all of them, unless every
         rank gives the same bound of all blocks as `count`.
         """
+        if not options and self._core.quick_counted(
+            _ALLTOALLV, src, dst, None, None, False, send_counts, send_displacements, recv_counts, recv_displacements
+        ):
+            return dst  # type: ignore[no-any-return]  # an array, as `quick_counted` has seen
         return self._result(
             self._alltoallv(src, dst, send_counts, recv_counts, send_displacements, recv_displacements, options)
         )

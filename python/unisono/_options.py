@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterable
 from typing import Final, NamedTuple, TypedDict
 
+from . import _core
 from ._spec import Capability, Datatype
 from .request import Request
 
@@ -21,6 +22,7 @@ class InPlace(enum.Enum):
 
 #: Stands for the buffer that an in-place call does not use.
 IN_PLACE: Final = InPlace.IN_PLACE
+_core.set_in_place(IN_PLACE)
 
 
 class Options(TypedDict, total=False):

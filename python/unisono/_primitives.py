@@ -45,6 +45,8 @@ class PrimitiveCalls(Calls):
 
     def send(self, src: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> None:
         """Sends src to `peer`. Returns when src may be reused."""
+        if not options and self._core.quick_send(src, peer, tag):
+            return
         self._run(self._to_peer(Collective.SEND, src, None, peer, tag, 0, options))
 
     def send_async(self, src: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
@@ -53,6 +55,8 @@ class PrimitiveCalls(Calls):
 
     def recv(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Array:
         """Receives into dst from `peer`, and returns dst, or the part of it that a shorter message fills (flat)."""
+        if not options and (received := self._core.quick_recv(dst, peer, tag)) >= 0:
+            return _what_came(dst, received)
         request = self.recv_async(dst, peer, tag, **options)
         try:
             result = request.wait()
@@ -88,6 +92,12 @@ class PrimitiveCalls(Calls):
         """
         if src is not None and src is dst:
             raise InvalidArgumentError("sendrecv has no in-place form; pass two buffers")
+        if dst is not None and not options:
+            received = self._core.quick_sendrecv(
+                src, to, tag, dst, to if source is None else source, tag if recv_tag is None else recv_tag
+            )
+            if received >= 0:
+                return _what_came(dst, received)
         buffers = Buffers("sendrecv", src, dst)
         given = buffers.need("src")
         buffers.allocate(given.shape)

@@ -85,7 +85,8 @@ class Scene {
         if (op.sends) {
           mail_->try_send(1, op.tag, op.dtype, op.data, op.bytes);
         } else if (op.bytes <= cclo::Mail::kShort) {
-          mail_->try_receive(1, op.tag, op.dtype, op.data, op.bytes);
+          std::uint64_t taken = 0;
+          if (mail_->try_receive(1, op.tag, op.dtype, op.data, op.bytes, taken) && taken > op.bytes) std::abort();
         }
         break;
       }
