@@ -1,10 +1,12 @@
 // Messages over lanes whose other end writes whatever it likes: announcements, pieces, grants and answers of any kind.
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "core/error.hpp"
 #include "engine/lane_ports.hpp"
+#include "engine/ledger.hpp"
 #include "engine/mail.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -36,7 +38,8 @@ class Scene {
       claim(sets_[self]->open(), "lanes are there");
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
-    mail_ = std::make_unique<cclo::Mail>(*sets_[0], segment_, false, 0, 2, limits[input.up_to(3)]);
+    mail_ = std::make_unique<cclo::Mail>(*sets_[0], segment_, cclo::LaneTraffic(ledger_), false, 0, 2,
+                                         limits[input.up_to(3)]);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
       lines_[i] = sets_[1]->sender(kSpaces[i], 0);
       read_[i] = sets_[1]->receiver(kSpaces[i], 0);
@@ -183,6 +186,7 @@ class Scene {
   }
 
   fuzz::Input& input_;
+  EngineLedger ledger_{};
   std::shared_ptr<shm::Segment> segment_;
   std::array<std::shared_ptr<shm::Arena>, 2> arenas_;
   std::array<std::unique_ptr<shm::LaneSet>, 2> sets_;
