@@ -134,7 +134,7 @@ def as_array(operation: str, name: str, given: Any) -> Array:
     """`given` as an array that shares its memory."""
     if isinstance(given, np.ndarray):
         return given
-    if isinstance(given, str | int | float | complex | list | tuple | np.generic) or given is None:
+    if given is None or isinstance(given, str) or is_value(given):
         raise InvalidArgumentError(
             f"{operation}: {name} is {'None' if given is None else 'a ' + type(given).__name__}; "
             "pass a NumPy array or an object with the buffer protocol or DLPack"

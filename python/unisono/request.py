@@ -26,7 +26,7 @@ class Request:
     Its buffers stay in use until it has completed; dropping a request does not end the call. `result` is the array that
     the call writes (None where it writes none on this rank). In asyncio, `await request` waits and gives `result`.
     A destination that is not contiguous is filled by what finds that the call has ended: `wait`, `test`, `await`, a
-    callback, `wait_all` and its like.
+    callback, `wait_all` and its like. Then, too, `result` becomes a scalar of NumPy, where the call was for one number.
     """
 
     __slots__ = ("_buffers", "_core", "_lock", "result")

@@ -402,5 +402,24 @@ def test_types_of_bytes_and_of_peers_are_packed_too() -> None:
         comm.alltoallw(table, into, [2, 2], ["i4"] * 2, [2, 2], ["i4"] * 2)
         np.testing.assert_array_equal(into, [[2 * comm.rank, 2 * comm.rank + 1],
                                              [10 + 2 * comm.rank, 11 + 2 * comm.rank]])  # fmt: skip
+        doubled = np.zeros((3, 2), order="F")
+        assert comm.run_program(swap, np.arange(12.0).reshape(3, 4)[:, ::2] + 100 * comm.rank, doubled) is doubled
+        np.testing.assert_array_equal(doubled, [[100 - 100 * comm.rank + column + 4 * row for column in (0, 2)]
+                                                for row in range(3)])  # fmt: skip
+
+    def exchange(p: unisono.Builder) -> None:
+        p.move(take=p.src(0, 6), send=p.message(1 - p.rank))
+        p.move(take=p.arrival(1 - p.rank), keep=p.dst(0, 6))
+
+    swap = unisono.Program.build(2, exchange, dtype="fp64")
+    ThreadJob(2, timeout=60).run(member)
+
+
+def test_bytes_of_numpy_are_bytes() -> None:
+    def member(comm: Communicator) -> None:
+        gathered = comm.allgather(np.bytes_(b"ab" if comm.rank else b"cd"))
+        assert gathered.tobytes() == b"cdab"
+        with pytest.raises(unisono.ReadOnlyBufferError):
+            comm.bcast(np.bytes_(b"ab"))
 
     ThreadJob(2, timeout=60).run(member)
