@@ -46,6 +46,20 @@ CallResult outcome(const Communicator& communicator, Flight& flight) {
   }
 }
 
+/// A receive alone. Returns the elements that came.
+std::int64_t receive(unisono_communicator* communicator, const std::shared_ptr<Communicator>& own,
+                     const unisono_call& given) {
+  std::uint64_t bytes = 0;
+  if (given.struct_size == sizeof given && given.collective == UNISONO_RECV &&
+      run_express(communicator, &given, &bytes)) {
+    return whole_elements(bytes, bytes_of(static_cast<Datatype>(given.datatype)));
+  }
+  const unisono_call imported = import_struct(&given, "unisono_call");
+  const std::unique_ptr<CheckedCall> checked = half(*own, imported, Collective::kRecv);
+  resolve_before(*checked);
+  return whole_elements(run_to_end(*own, checked->request), checked->element_bytes);
+}
+
 /// Both calls in flight together. Returns the bytes that came.
 std::uint64_t run_together(const std::shared_ptr<Communicator>& communicator, std::unique_ptr<CheckedCall> send,
                            std::unique_ptr<CheckedCall> recv) {
@@ -92,6 +106,11 @@ unisono_result unisono_sendrecv(unisono_communicator* communicator, const unison
       throw Error(ErrorCode::kInvalidArgument,
                   "sendrecv was called while a group of this communicator is open on this thread; start a send and a "
                   "recv, and wait for them after unisono_group_end");
+    }
+    if (send == nullptr) {
+      const std::int64_t came = receive(communicator, own, output(recv, "recv"));
+      if (received != nullptr) *received = came;
+      return;
     }
     const unisono_call to_send = import_struct(&output(send, "send"), "unisono_call");
     const unisono_call to_receive = import_struct(&output(recv, "recv"), "unisono_call");

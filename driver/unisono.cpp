@@ -147,7 +147,7 @@ std::string read_file(const char* path) {
 
 }  // namespace
 
-bool run_express(const unisono_communicator* handle, const unisono_call* given) {
+bool run_express(const unisono_communicator* handle, const unisono_call* given, std::uint64_t* received) {
   // Programs that were compiled when the structure ended earlier go this way as well.
   constexpr std::size_t kEarlier = offsetof(unisono_call, element_bytes);
   if (handle == nullptr || given == nullptr ||
@@ -177,9 +177,12 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given) 
         data == nullptr || held < count * bytes_of(dtype) || given->in_place != 0) {
       return false;
     }
-    return communicator.express->try_mail(sends, static_cast<std::uint32_t>(given->root),
-                                          static_cast<std::uint32_t>(given->tag), dtype, count,
-                                          const_cast<std::byte*>(static_cast<const std::byte*>(data)));  // NOLINT
+    std::uint64_t came = 0;
+    const bool done = communicator.express->try_mail(
+        sends, static_cast<std::uint32_t>(given->root), static_cast<std::uint32_t>(given->tag), dtype, count,
+        const_cast<std::byte*>(static_cast<const std::byte*>(data)), came);  // NOLINT(*-const-cast)
+    if (done && received != nullptr) *received = came;
+    return done;
   }
   const bool data = collective != Collective::kBarrier;
   // A program never writes what is bound to src.

@@ -468,7 +468,7 @@ void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
 // ------------------------------------------------------------------------------------------------ mail
 
 bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
-                       std::byte* data) {
+                       std::byte* data, std::uint64_t& received) {
   if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
   const std::uint64_t bytes = count * bytes_of(dtype);
   if (sends) return mail_->try_send(peer, tag, dtype, data, bytes);
@@ -478,7 +478,7 @@ bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Dataty
     if (polls == kPolls || network_.crowded()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
-  return mail_->try_receive(peer, tag, dtype, data, bytes);
+  return mail_->try_receive(peer, tag, dtype, data, bytes, received);
 }
 
 std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {

@@ -163,9 +163,9 @@ class Express {
   }
 
   /// A blocking send or receive of `count` elements, in short: done if nothing stands in its way and, for a receive,
-  /// the message comes soon. False, having done nothing, if it must go through the engine.
-  bool try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
-                std::byte* data);
+  /// the message comes soon, of `received` bytes. False, having done nothing, if it must go through the engine.
+  bool try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count, std::byte* data,
+                std::uint64_t& received);
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
   std::uint64_t run_mail(MailOp& op, std::uint64_t count);
   /// Enters a send or receive that does not block, if the lanes are not there yet before all that follow. Under the

@@ -136,7 +136,8 @@ bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const
   return true;
 }
 
-bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes) {
+bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes,
+                       std::uint64_t& received) {
   const Turn turn(*this);
   Box& box = boxes_[peer];
   if (!box.receive.has_line() || !box.letters.empty() || !box.posted.empty()) return false;
@@ -152,6 +153,7 @@ bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, st
     box.receive.release_cell(payload);
   }
   if (box.receive.release()) shm::wake_if_parked(*box.receive.peer);
+  received = length;
   return true;
 }
 

@@ -87,8 +87,9 @@ class Mail {
 
   /// Sends a short message at once; false, having done nothing, if that is not possible now.
   bool try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes);
-  /// Takes a message that is there and is the one wanted; false, having done nothing, if not.
-  bool try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes);
+  /// Takes a message of at most `bytes` that is there and is the one wanted; false, having done nothing, if not.
+  bool try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes,
+                   std::uint64_t& received);
 
   /// Enters an operation. Operations of a pair begin in this order.
   void post(MailOp& op);

@@ -215,7 +215,7 @@ def reduce_scatterv(comm: unisono.Communicator, memory: Memory, n: int, algorith
     dst = memory.empty(counts[comm.rank])
     total = oracle.reduce("reduce_scatterv", range(comm.size), sum(counts))
     block = oracle.blocks(total, counts)[comm.rank]
-    return Exercise(lambda: comm.reduce_scatterv(src, counts, dst, SUM, algorithm=algorithm), [(dst, block)])
+    return Exercise(lambda: comm.reduce_scatterv(src, dst, counts, SUM, algorithm=algorithm), [(dst, block)])
 
 
 def alltoallv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str | None = None) -> Exercise:
@@ -224,7 +224,7 @@ def alltoallv(comm: unisono.Communicator, memory: Memory, n: int, algorithm: str
     sends, receives = matrix[comm.rank], [row[comm.rank] for row in matrix]
     src, dst = memory.of(data("alltoallv", comm.rank, sum(sends))), memory.empty(sum(receives))
     return Exercise(
-        lambda: comm.alltoallv(src, sends, dst, receives, algorithm=algorithm),
+        lambda: comm.alltoallv(src, dst, sends, receives, algorithm=algorithm),
         [(dst, oracle.alltoall("alltoallv", comm.rank, matrix))],
     )
 
@@ -239,8 +239,8 @@ def alltoallw(comm: unisono.Communicator, memory: Memory, n: int) -> Exercise:
     dst = memory.empty(sum(words for _, _, words in into))
 
     def call() -> None:
-        comm.alltoallw(src, [c for _, c, _ in out], [t for t, _, _ in out],
-                       dst, [c for _, c, _ in into], [t for t, _, _ in into])  # fmt: skip
+        comm.alltoallw(src, dst, [c for _, c, _ in out], [t for t, _, _ in out],
+                       [c for _, c, _ in into], [t for t, _, _ in into])  # fmt: skip
 
     return Exercise(call, [(dst, oracle.alltoall("alltoallw", comm.rank, matrix))])
 

@@ -548,17 +548,52 @@ class Communicator {
   }
 
   /// Runs a plain call (quick.hpp); false, having done nothing, if it must go the long way.
-  bool quick(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root) const {
-    const std::optional<unisono_call> call = quick_call({collective, src, dst, op, root}, rank_, size_);
-    if (!call) return false;
-    interruptibly([&] { return unisono_run(handle_, &*call); });
-    return true;
+  bool quick(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
+             nb::handle in_place) const {
+    return run_quick(quick_call({collective, src, dst, op, root, in_place}, rank_, size_));
+  }
+  /// The same of a collective with counts; those of one side are None where it has none.
+  bool quick_counted(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
+                     nb::handle in_place, nb::handle send_counts, nb::handle send_displacements, nb::handle recv_counts,
+                     nb::handle recv_displacements) const {
+    QuickLayout layout;  // its room is not to be cleared for nothing
+    layout.send_counts = send_counts;
+    layout.send_displacements = send_displacements;
+    layout.recv_counts = recv_counts;
+    layout.recv_displacements = recv_displacements;
+    return run_quick(python::quick_counted({collective, src, dst, op, root, in_place}, layout, rank_, size_));
+  }
+  bool quick_send(nb::handle src, nb::handle peer, nb::handle tag) const {
+    return run_quick(quick_message(true, src, peer, tag));
+  }
+  /// The elements that came; -1, having done nothing, if the call must go the long way.
+  std::int64_t quick_recv(nb::handle dst, nb::handle peer, nb::handle tag) const {
+    const std::optional<unisono_call> call = quick_message(false, dst, peer, tag);
+    return call ? exchange(nullptr, *call) : -1;
+  }
+  std::int64_t quick_sendrecv(nb::handle src, nb::handle to, nb::handle send_tag, nb::handle dst, nb::handle source,
+                              nb::handle recv_tag) const {
+    const std::optional<unisono_call> send = quick_message(true, src, to, send_tag);
+    const std::optional<unisono_call> recv = quick_message(false, dst, source, recv_tag);
+    return send && recv && send->datatype == recv->datatype ? exchange(&*send, *recv) : -1;
   }
   void run(Prepared given) const {
     interruptibly([&] { return unisono_run(handle_, &given.call); });
   }
 
  private:
+  bool run_quick(const std::optional<unisono_call>& call) const {
+    if (!call) return false;
+    interruptibly([&] { return unisono_run(handle_, &*call); });
+    return true;
+  }
+  /// A receive, and a send at the same time if there is one; the elements that came.
+  std::int64_t exchange(const unisono_call* send, const unisono_call& recv) const {
+    std::int64_t received = 0;
+    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); });
+    return received;
+  }
+
   /// Runs what waits for other ranks to its end. Python handles signals in the main thread only: there the wait asks
   /// for them. A signal whose handler raises ends it, and with it the communicator, but for agreements.
   template <class Call>
@@ -775,6 +810,7 @@ void bind_calls(nb::module_& module) {
   nb::class_<Graph>(module, "Graph", "Edges between ranks.")
       .def_ro("sources", &Graph::sources, "Number of edges that come here.")
       .def_ro("destinations", &Graph::destinations, "Number of edges that go from here.");
+  module.def("set_in_place", &set_in_place, "sentinel"_a, "What stands for the buffer that an in-place call has not.");
   module.def("wait_any", wait_any, "requests"_a, "seconds"_a, "Position of a request that has ended, or None.");
   module.def("wait_some", wait_some, "requests"_a, "seconds"_a, "Positions of those that have ended.");
   module.def("wait_all", wait_all, "requests"_a, "seconds"_a, "Whether all have ended.");
@@ -829,7 +865,14 @@ void bind_calls(nb::module_& module) {
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
           "element_bytes"_a, "starts"_a)
       .def("quick", &Communicator::quick, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
-           "root"_a.none())
+           "root"_a.none(), "in_place"_a)
+      .def("quick_counted", &Communicator::quick_counted, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
+           "root"_a.none(), "in_place"_a, "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
+           "recv_displacements"_a.none())
+      .def("quick_send", &Communicator::quick_send, "src"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("quick_recv", &Communicator::quick_recv, "dst"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("quick_sendrecv", &Communicator::quick_sendrecv, "src"_a.none(), "to"_a.none(), "send_tag"_a.none(),
+           "dst"_a.none(), "source"_a.none(), "recv_tag"_a.none())
       .def(
           "run",
           [](const Communicator& self, int collective, int datatype, int op, bool in_place, std::int64_t root,

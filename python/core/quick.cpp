@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "core/generated/spec.hpp"
 
@@ -104,17 +106,30 @@ bool numpy_is_there() {
 struct Shape {
   bool src = true, dst = true;           ///< this rank has them
   std::uint32_t src_of = 1, dst_of = 1;  ///< elements for each of count
-  bool reduces = false;
 };
+
+bool reduces(Collective collective) {
+  switch (collective) {
+    case Collective::kAllreduce:
+    case Collective::kScan:
+    case Collective::kExscan:
+    case Collective::kReduce:
+    case Collective::kReduceScatter:
+    case Collective::kReduceScatterv:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::optional<Shape> shape_of(Collective collective, bool is_root, std::uint32_t size) {
   switch (collective) {
     case Collective::kAllreduce:
     case Collective::kScan:
     case Collective::kExscan:
-      return Shape{.reduces = true};
+      return Shape{};
     case Collective::kReduce:
-      return Shape{.dst = is_root, .reduces = true};
+      return Shape{.dst = is_root};
     case Collective::kBarrier:
       return Shape{.src = false, .dst = false};
     case Collective::kBcast:
@@ -122,7 +137,7 @@ std::optional<Shape> shape_of(Collective collective, bool is_root, std::uint32_t
     case Collective::kAllgather:
       return Shape{.dst_of = size};
     case Collective::kReduceScatter:
-      return Shape{.src_of = size, .reduces = true};
+      return Shape{.src_of = size};
     case Collective::kAlltoall:
       return Shape{.src_of = size, .dst_of = size};
     case Collective::kGather:
@@ -134,59 +149,223 @@ std::optional<Shape> shape_of(Collective collective, bool is_root, std::uint32_t
   }
 }
 
-std::uint32_t forks = 0;
+/// The same in place: all but the root of a gather or scatter have one buffer, with all blocks where there are several.
+std::optional<Shape> shape_in_place(Collective collective, bool is_root, std::uint32_t size) {
+  switch (collective) {
+    case Collective::kAllreduce:
+    case Collective::kScan:
+    case Collective::kExscan:
+      return Shape{.src = false};
+    case Collective::kReduce:
+      return Shape{.src = !is_root, .dst = is_root};
+    case Collective::kAllgather:
+    case Collective::kReduceScatter:
+    case Collective::kAlltoall:
+      return Shape{.src = false, .dst_of = size};
+    case Collective::kGather:
+      return Shape{.src = !is_root, .dst = is_root, .dst_of = size};
+    case Collective::kScatter:
+      return Shape{.src = is_root, .dst = !is_root, .src_of = size};
+    default:
+      return std::nullopt;
+  }
+}
 
-}  // namespace
+PyObject* in_place_sentinel = nullptr;
 
-std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t rank, std::uint32_t size) {
-  if (!numpy_is_there()) return std::nullopt;
+bool says_in_place(nb::handle buffer) { return buffer.ptr() == in_place_sentinel; }
+
+/// Whether nothing is given that the call has no use for.
+bool is_spare(nb::handle unused, nb::handle used) {
+  return unused.is_none() || says_in_place(unused) || unused.is(used);
+}
+
+/// Whether a call is in place; nothing if what says so is no plain truth value.
+std::optional<bool> in_place_of(const QuickCall& given) {
+  if (given.in_place.ptr() == Py_True) return true;
+  if (given.in_place.ptr() != Py_False) return std::nullopt;
+  return says_in_place(given.src) || says_in_place(given.dst) || (given.src.is(given.dst) && !given.src.is_none());
+}
+
+/// A whole number that is not negative.
+std::optional<std::int64_t> natural(nb::handle given) {
+  if (!PyLong_CheckExact(given.ptr())) return std::nullopt;
+  const std::int64_t value = PyLong_AsLongLong(given.ptr());
+  if (value >= 0) return value;
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+/// What a call has in any case: collective, operator, root.
+std::optional<unisono_call> begun(const QuickCall& given, std::uint32_t size) {
   unisono_call call{};
   call.struct_size = sizeof call;
   call.collective = given.collective;
   if (!given.root.is_none()) {
-    if (!PyLong_CheckExact(given.root.ptr())) return std::nullopt;
-    call.root = PyLong_AsLongLong(given.root.ptr());
-    if (call.root < 0 || call.root >= static_cast<std::int64_t>(size)) {
-      PyErr_Clear();
-      return std::nullopt;
-    }
+    const auto root = natural(given.root);
+    if (!root || *root >= static_cast<std::int64_t>(size)) return std::nullopt;
+    call.root = *root;
   }
-  const auto shape = shape_of(static_cast<Collective>(given.collective), call.root == rank, size);
-  if (!shape) return std::nullopt;
-  if (shape->reduces) {
+  if (reduces(static_cast<Collective>(given.collective))) {
     const Func func = func_of(given.op);
     if (func == Func::kNone) return std::nullopt;
     call.op = static_cast<int>(func);
   }
-  // One array as both means in place.
-  const bool in_place = shape->src && shape->dst && given.src.is(given.dst);
-  if (in_place && (shape->src_of != 1 || shape->dst_of != 1)) return std::nullopt;
+  return call;
+}
+
+/// Binds the buffers; false if they are not plain, or have different elements.
+bool bind(unisono_call& call, const Elements* src, const Elements* dst) {
+  if (src != nullptr) {
+    if (src->dtype == Datatype::kNone) return false;
+    call.datatype = static_cast<int>(src->dtype);
+    call.src = src->data;
+    call.src_bytes = src->count * bytes_of(src->dtype);
+  }
+  if (dst != nullptr) {
+    if (dst->dtype == Datatype::kNone || (src != nullptr && src->dtype != dst->dtype)) return false;
+    call.datatype = static_cast<int>(dst->dtype);
+    call.dst = dst->data;
+    call.dst_bytes = dst->count * bytes_of(dst->dtype);
+  }
+  return true;
+}
+
+/// Entries for each rank, none of them negative; null for None. False if they are given in another way.
+bool entries_of(nb::handle given, std::uint32_t size, QuickCounts& room, const std::int64_t*& entries) {
+  if (given.is_none()) return true;
+  if (size > QuickCounts::kMost) return false;
+  entries = room.values.data();
+  if (PyArray_CheckExact(given.ptr())) {
+    const Elements array = elements_of(given, false);
+    if (array.dtype != Datatype::kInt64 || array.count != size ||
+        PyArray_NDIM(reinterpret_cast<PyArrayObject*>(given.ptr())) != 1) {
+      return false;
+    }
+    std::memcpy(room.values.data(), array.data, size * sizeof(std::int64_t));
+    return std::all_of(entries, entries + size, [](std::int64_t entry) { return entry >= 0; });
+  }
+  const bool is_list = PyList_CheckExact(given.ptr());
+  if (!is_list && !PyTuple_CheckExact(given.ptr())) return false;
+  if ((is_list ? PyList_GET_SIZE(given.ptr()) : PyTuple_GET_SIZE(given.ptr())) != static_cast<Py_ssize_t>(size)) {
+    return false;
+  }
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto entry = natural(is_list ? PyList_GET_ITEM(given.ptr(), i) : PyTuple_GET_ITEM(given.ptr(), i));
+    if (!entry) return false;
+    room.values[i] = *entry;
+  }
+  return true;
+}
+
+/// What a collective with counts has on this rank.
+struct CountedShape {
+  bool src = true, dst = true;
+  bool sends = false, receives = true;             ///< counts of which side
+  bool displaces_sends = false, displaces = true;  ///< displacements count here
+};
+
+std::optional<CountedShape> counted_shape(Collective collective, bool is_root, bool in_place) {
+  switch (collective) {
+    case Collective::kGatherv:
+      return CountedShape{.src = !(is_root && in_place), .dst = is_root, .displaces = is_root};
+    case Collective::kScatterv:
+      return CountedShape{.src = is_root,
+                          .dst = !(is_root && in_place),
+                          .sends = true,
+                          .receives = false,
+                          .displaces_sends = is_root,
+                          .displaces = false};
+    case Collective::kAllgatherv:
+    case Collective::kReduceScatterv:
+      return CountedShape{.src = !in_place};
+    case Collective::kAlltoallv:
+      return CountedShape{.src = !in_place, .sends = !in_place, .displaces_sends = !in_place};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::uint32_t forks = 0;
+
+}  // namespace
+
+void set_in_place(nb::handle sentinel) {
+  Py_INCREF(sentinel.ptr());
+  in_place_sentinel = sentinel.ptr();
+}
+
+std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t rank, std::uint32_t size) {
+  if (!numpy_is_there()) return std::nullopt;
+  std::optional<unisono_call> made = begun(given, size);
+  const std::optional<bool> in_place = in_place_of(given);
+  if (!made || !in_place) return std::nullopt;
+  unisono_call& call = *made;
+  const auto collective = static_cast<Collective>(given.collective);
+  const auto shape =
+      *in_place ? shape_in_place(collective, call.root == rank, size) : shape_of(collective, call.root == rank, size);
+  if (!shape) return std::nullopt;
+  if (*in_place) {
+    if ((!shape->src && !is_spare(given.src, given.dst)) || (!shape->dst && !is_spare(given.dst, given.src))) {
+      return std::nullopt;
+    }
+    call.in_place = 1;
+  }
   Elements src, dst;
   if (shape->src) {
     src = elements_of(given.src, false);
-    if (src.dtype == Datatype::kNone) return std::nullopt;
     call.count = static_cast<std::int64_t>(src.count / shape->src_of);
   }
   if (shape->dst) {
     dst = elements_of(given.dst, true);
-    if (dst.dtype == Datatype::kNone) return std::nullopt;
     call.count = static_cast<std::int64_t>(dst.count / shape->dst_of);
   }
   const auto count = static_cast<std::uint64_t>(call.count);
   if (shape->src && src.count != count * shape->src_of) return std::nullopt;
   if (shape->dst && dst.count != count * shape->dst_of) return std::nullopt;
-  const Datatype dtype = shape->src ? src.dtype : dst.dtype;
-  if (shape->src && shape->dst && src.dtype != dst.dtype) return std::nullopt;
-  call.datatype = static_cast<int>(dtype);
-  call.src = src.data;
-  call.src_bytes = src.count * bytes_of(dtype);
-  call.dst = dst.data;
-  if (in_place) {
-    call.in_place = 1;
-    call.src = nullptr;
-    call.src_bytes = 0;
+  if (!bind(call, shape->src ? &src : nullptr, shape->dst ? &dst : nullptr)) return std::nullopt;
+  return made;
+}
+
+std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& layout, std::uint32_t rank,
+                                          std::uint32_t size) {
+  if (!numpy_is_there()) return std::nullopt;
+  std::optional<unisono_call> made = begun(given, size);
+  const std::optional<bool> in_place = in_place_of(given);
+  if (!made || !in_place) return std::nullopt;
+  unisono_call& call = *made;
+  call.in_place = *in_place ? 1 : 0;
+  const auto shape = counted_shape(static_cast<Collective>(given.collective), call.root == rank, *in_place);
+  if (!shape || (*in_place && !shape->src && !is_spare(given.src, given.dst)) ||
+      (*in_place && !shape->dst && !is_spare(given.dst, given.src)) ||
+      (shape->receives && layout.recv_counts.is_none()) || shape->sends == layout.send_counts.is_none() ||
+      (shape->displaces_sends &&
+       !entries_of(layout.send_displacements, size, layout.room[1], call.send_displacements)) ||
+      (shape->displaces && !entries_of(layout.recv_displacements, size, layout.room[3], call.recv_displacements)) ||
+      !entries_of(layout.send_counts, size, layout.room[0], call.send_counts) ||
+      !entries_of(layout.recv_counts, size, layout.room[2], call.recv_counts)) {
+    return std::nullopt;
   }
-  call.dst_bytes = dst.count * bytes_of(dtype);
+  Elements src, dst;
+  if (shape->src) src = elements_of(given.src, false);
+  if (shape->dst) dst = elements_of(given.dst, true);
+  if (!bind(call, shape->src ? &src : nullptr, shape->dst ? &dst : nullptr)) return std::nullopt;
+  return made;
+}
+
+std::optional<unisono_call> quick_message(bool sends, nb::handle buffer, nb::handle peer, nb::handle tag) {
+  if (!numpy_is_there()) return std::nullopt;
+  const auto to = natural(peer);
+  const auto number = natural(tag);
+  const Elements array = elements_of(buffer, !sends);
+  if (!to || !number || array.dtype == Datatype::kNone) return std::nullopt;
+  unisono_call call{};
+  call.struct_size = sizeof call;
+  call.collective = sends ? UNISONO_SEND : UNISONO_RECV;
+  call.root = *to;
+  call.tag = *number;
+  call.count = static_cast<std::int64_t>(array.count);
+  if (!bind(call, sends ? &array : nullptr, sends ? nullptr : &array)) return std::nullopt;
   return call;
 }
 

@@ -134,7 +134,7 @@ def as_array(operation: str, name: str, given: Any) -> Array:
     """`given` as an array that shares its memory."""
     if isinstance(given, np.ndarray):
         return given
-    if isinstance(given, str | int | float | complex | list | tuple) or given is None:
+    if given is None or isinstance(given, str) or is_value(given):
         raise InvalidArgumentError(
             f"{operation}: {name} is {'None' if given is None else 'a ' + type(given).__name__}; "
             "pass a NumPy array or an object with the buffer protocol or DLPack"
@@ -152,28 +152,66 @@ def as_array(operation: str, name: str, given: Any) -> Array:
         ) from failure
 
 
+def is_value(given: Any) -> bool:
+    """Whether `given` is numbers without memory of their own: one, or a list or tuple of them."""
+    return isinstance(given, int | float | complex | list | tuple | np.generic) and not isinstance(given, bytes | str)
+
+
 def readable(operation: str, name: str, given: Any) -> Array:
-    """An array that a call can read."""
-    array = as_array(operation, name, given)
-    if not array.flags.c_contiguous:
+    """An array that a call can read, of any layout. Of numbers, and lists of them, a new one."""
+    if not is_value(given):
+        return as_array(operation, name, given)
+    try:
+        array = np.asarray(given)
+    except (ValueError, OverflowError) as failure:
         raise InvalidArgumentError(
-            f"{operation}: {name} (shape {array.shape}, strides {array.strides}) is not contiguous; "
-            "pass np.ascontiguousarray(...) of it"
+            f"{operation}: {name} is a {type(given).__name__} of which NumPy makes no array ({failure}); "
+            "pass a NumPy array"
+        ) from None
+    if isinstance(given, list | tuple | int | float | complex) and array.dtype not in _DATATYPES:
+        raise InvalidArgumentError(
+            f"{operation}: {name} is a {type(given).__name__} of which NumPy makes elements of dtype {array.dtype}; "
+            "pass numbers of at most 64 bits, or a NumPy array; bcast_object and its like move other objects"
         )
     return array
 
 
 def writable(operation: str, name: str, given: Any) -> Array:
-    """An array that a call can write."""
+    """An array that a call can write, of any layout."""
     array = as_array(operation, name, given)
     if not array.flags.writeable:
         raise ReadOnlyBufferError(f"{operation}: {name} is read-only, and the call writes it; pass a writable array")
+    steps = () if array.flags.c_contiguous else zip(array.strides, array.shape, strict=True)
+    if any(step == 0 and length > 1 for step, length in steps):
+        raise InvalidArgumentError(
+            f"{operation}: {name} (shape {array.shape}, strides {array.strides}) has elements that share their memory, "
+            "and the call writes it; pass an array whose elements have memory of their own"
+        )
+    return array
+
+
+def lasting(operation: str, name: str, given: Any) -> Array:
+    """An array that is written where it is for longer than one call, so that it cannot be packed."""
+    array = writable(operation, name, given)
     if not array.flags.c_contiguous:
         raise InvalidArgumentError(
             f"{operation}: {name} (shape {array.shape}, strides {array.strides}) is not contiguous; "
-            "the call writes it, so pass a contiguous array and copy from that"
+            "it is read and written in place, so pass a contiguous array"
         )
     return array
+
+
+def packed(operation: str, name: str, array: Array) -> Array:
+    """The elements of an array in C order, in new memory of the same kind."""
+    try:
+        made = empty_beside(array, array.shape)
+    except MemoryError:
+        raise NoMemoryError(
+            f"{operation}: {name} (shape {array.shape}, strides {array.strides}) is not contiguous, and there is no "
+            f"memory for a packed copy of its {array.nbytes} bytes"
+        ) from None
+    np.copyto(made, array.view(np.ndarray))
+    return made
 
 
 def allocated_array(

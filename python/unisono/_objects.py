@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._calls import Calls
 from .errors import InvalidArgumentError, InvalidCountError
-
-if TYPE_CHECKING:
-    from .communicator import Communicator
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -120,24 +118,19 @@ def _nothing(operation: str, rank: int, text: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"{operation}: rank {rank} has no object to send: {text}")
 
 
-class ObjectCalls:
+class ObjectCalls(Calls):
     """Calls of a communicator that move Python objects of any kind that can be pickled.
 
     They block, and take longer than calls on arrays. Arrays inside objects travel as they are, and arrive writable. An
     object that cannot be pickled raises `InvalidArgumentError` on every rank that should have got it.
     """
 
-    @property
-    def _all(self) -> Communicator:
-        """The communicator that this is: nothing else is one of these."""
-        return cast("Communicator", self)
-
     def send_object(self, value: Any, peer: int, tag: int = 0, *, timeout: float | None = None) -> None:
         """Sends an object to `peer`, whose `recv_object` takes it. `timeout`: of each of its messages."""
         outgoing = _Outgoing.of(value)
         self._all.send(outgoing.header(), peer, tag, timeout=timeout)
         if outgoing.failure is not None:
-            raise _nothing("send_object", self._all.rank, _words(outgoing)) from outgoing.failure
+            raise _nothing("send_object", self.rank, _words(outgoing)) from outgoing.failure
         if outgoing.data.size > _HEADER - 2 * _WORD:
             self._all.send(outgoing.data, peer, tag, timeout=timeout)
 
@@ -161,7 +154,7 @@ class ObjectCalls:
 
         On the root it is the object itself, elsewhere a copy.
         """
-        outgoing = _Outgoing.of(value) if self._all.rank == root else None
+        outgoing = _Outgoing.of(value) if self.rank == root else None
         data = self._told("bcast_object", outgoing, root, timeout)
         return value if outgoing is not None else opened(data)
 
@@ -177,7 +170,7 @@ class ObjectCalls:
         """Collective. The objects of all ranks, by rank, on the root; its own is the object itself. None elsewhere."""
         outgoing = _Outgoing.of(value)
         sizes = self._sizes("gather_object", outgoing, timeout)
-        data = np.empty(sum(sizes), np.uint8) if self._all.rank == root else None
+        data = np.empty(sum(sizes), np.uint8) if self.rank == root else None
         self._all.gatherv(outgoing.data, data, sizes, root, timeout=timeout)
         return None if data is None else self._opened(data, sizes, value)
 
@@ -190,14 +183,14 @@ class ObjectCalls:
         """
         packs: list[Bytes] = []
         outgoing: _Outgoing | None = None
-        if self._all.rank == root:
+        if self.rank == root:
             try:
-                packs = [packed(value) for value in _one_for_each(values, self._all.size)]
+                packs = [packed(value) for value in _one_for_each(values, self.size)]
                 outgoing = _Outgoing.of([pack.size for pack in packs])
             except Exception as failure:  # the others are waiting to hear it
                 outgoing = _Outgoing.failed(failure)
         sizes: list[int] = opened(self._told("scatter_object", outgoing, root, timeout))
-        mine = np.empty(sizes[self._all.rank], np.uint8)
+        mine = np.empty(sizes[self.rank], np.uint8)
         self._all.scatterv(np.concatenate(packs) if packs else None, mine, sizes, root, timeout=timeout)
         return values[root] if values is not None and packs else opened(mine)
 
@@ -219,7 +212,7 @@ class ObjectCalls:
         if _FAILED not in lengths:
             return [int(length) for length in lengths]
         rank = lengths.index(_FAILED)
-        header = outgoing.header() if self._all.rank == rank else np.zeros(_HEADER, np.uint8)
+        header = outgoing.header() if self.rank == rank else np.zeros(_HEADER, np.uint8)
         self._all.bcast(header, rank, timeout=timeout)
         raise _nothing(operation, rank, _Incoming(header).failure or "") from outgoing.failure
 
@@ -227,7 +220,7 @@ class ObjectCalls:
         """The objects that stand one behind the other."""
         ends = np.cumsum(sizes).tolist()
         return [
-            own if rank == self._all.rank else opened(data[end - size : end])
+            own if rank == self.rank else opened(data[end - size : end])
             for rank, (end, size) in enumerate(zip(ends, sizes, strict=True))
         ]
 

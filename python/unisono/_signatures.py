@@ -39,7 +39,7 @@ def _show(function: Any) -> None:
     unpacked = None if last is None else re.fullmatch(r"Unpack\[(\w+)\]", str(last.annotation))
     if last is None or unpacked is None:
         return
-    described = function.__globals__[unpacked[1]]
+    described = inspect.unwrap(function).__globals__[unpacked[1]]
     for name, annotation in described.__annotations__.items():
         if name != "start" or function.__name__.endswith("_async"):
             shown = getattr(annotation, "__forward_arg__", annotation)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import threading
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .errors import CapacityError, DeadlineError, InvalidArgumentError
+from .errors import CapacityError, DeadlineError, InvalidArgumentError, UnisonoError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ._buffers import Buffers
 
 POLL = 0.001  #: seconds between two looks at a call that is awaited where no thread can be had
 
@@ -22,13 +25,39 @@ class Request:
 
     Its buffers stay in use until it has completed; dropping a request does not end the call. `result` is the array that
     the call writes (None where it writes none on this rank). In asyncio, `await request` waits and gives `result`.
+    A destination that is not contiguous is filled by what finds that the call has ended: `wait`, `test`, `await`, a
+    callback, `wait_all` and its like. Then, too, `result` becomes a scalar of NumPy, where the call was for one number.
     """
 
-    __slots__ = ("_core", "result")
+    __slots__ = ("_buffers", "_core", "_lock", "result")
 
-    def __init__(self, core: _core.Request, result: npt.NDArray[Any] | None) -> None:
+    def __init__(self, core: _core.Request, result: npt.NDArray[Any] | None, buffers: Buffers | None = None) -> None:
         self._core = core
         self.result = result
+        # What is to be unpacked when the call has ended, once, whoever sees it first.
+        self._buffers = buffers
+        self._lock = None if buffers is None else threading.Lock()
+
+    @property
+    def _unpacks(self) -> bool:
+        """Whether the destination is still to be unpacked."""
+        buffers = self._buffers
+        return buffers is not None and buffers.unpacks
+
+    def _finish(self) -> None:
+        """Unpacks what was packed. The call has succeeded."""
+        if self._lock is None:
+            return
+        with self._lock:
+            if self._buffers is not None:
+                self.result = self._buffers.finish()
+                self._buffers = None
+
+    def _look(self) -> None:
+        """As `_finish`, if the call has succeeded."""
+        if self._buffers is not None:
+            with contextlib.suppress(UnisonoError):
+                self.test()
 
     def start(self) -> None:
         """Starts a call that was made with `start=False`; again and again, whenever it has completed."""
@@ -42,11 +71,15 @@ class Request:
         """
         if not self._core.wait(_limit(timeout)):
             raise DeadlineError(f"the call has not completed within {timeout} s; it is still in flight")
+        self._finish()
         return self.result
 
     def test(self) -> bool:
         """Makes progress and says whether the call has completed. Raises the call's error."""
-        return self._core.test()
+        done = self._core.test()
+        if done:
+            self._finish()
+        return done
 
     def add_done_callback(self, function: Callable[[Request], object]) -> None:
         """Calls `function(request)` once when the call has completed or failed; at once if it has already.
@@ -55,7 +88,12 @@ class Request:
         wait for other ranks raises `InvalidArgumentError` there. `request.wait()` gives the result, or raises. What
         `function` raises is reported by `sys.unraisablehook`.
         """
-        self._core.on_complete(lambda: function(self))
+
+        def completed() -> None:
+            self._look()
+            function(self)
+
+        self._core.on_complete(completed)
 
     def offload(self) -> None:
         """Has a thread of the context make progress until the call has completed, whether or not anybody waits.
@@ -123,6 +161,13 @@ def _several(function: str, requests: Iterable[Request | None]) -> tuple[list[in
     )
 
 
+def _look_at(*requests: Request | None) -> None:
+    """Unpacks the destinations of requests that have ended."""
+    for request in requests:
+        if request is not None:
+            request._look()
+
+
 def wait_any(requests: Iterable[Request | None], timeout: float | None = None) -> int | None:
     """Waits until one of the requests has completed or failed, and returns its position.
 
@@ -130,24 +175,30 @@ def wait_any(requests: Iterable[Request | None], timeout: float | None = None) -
     are, the answer is None. Raises `DeadlineError` if none has ended within `timeout` seconds. Whether the call
     succeeded is for `requests[position].wait()` to say.
     """
-    positions, cores = _several("wait_any", requests)
+    given = list(requests)
+    positions, cores = _several("wait_any", given)
     if not cores:
         return None
     found = _core.wait_any(cores, _limit(timeout))
     if found is None:
         raise DeadlineError(f"none of {len(cores)} calls has completed within {timeout} s; they are still in flight")
-    return positions[found]
+    position = positions[found]
+    _look_at(given[position])
+    return position
 
 
 def wait_some(requests: Iterable[Request | None], timeout: float | None = None) -> list[int]:
     """As `wait_any`, but returns the positions of all that have ended, at least one; [] if all entries are None."""
-    positions, cores = _several("wait_some", requests)
+    given = list(requests)
+    positions, cores = _several("wait_some", given)
     if not cores:
         return []
     found = _core.wait_some(cores, _limit(timeout))
     if not found:
         raise DeadlineError(f"none of {len(cores)} calls has completed within {timeout} s; they are still in flight")
-    return [positions[position] for position in found]
+    ended = [positions[position] for position in found]
+    _look_at(*(given[position] for position in ended))
+    return ended
 
 
 def wait_all(requests: Iterable[Request | None], timeout: float | None = None) -> list[npt.NDArray[Any] | None]:
@@ -160,19 +211,28 @@ def wait_all(requests: Iterable[Request | None], timeout: float | None = None) -
     _, cores = _several("wait_all", given)
     if not _core.wait_all(cores, _limit(timeout)):
         raise DeadlineError(f"not all of {len(cores)} calls have completed within {timeout} s")
+    _look_at(*given)  # before one that has failed raises
     return [None if request is None else request.wait() for request in given]
 
 
 def test_any(requests: Iterable[Request | None]) -> int | None:
     """As `wait_any`, without waiting: None if none has ended."""
-    positions, cores = _several("test_any", requests)
+    given = list(requests)
+    positions, cores = _several("test_any", given)
     found = _core.wait_any(cores, 0.0)
-    return None if found is None else positions[found]
+    if found is None:
+        return None
+    _look_at(given[positions[found]])
+    return positions[found]
 
 
 def test_all(requests: Iterable[Request | None]) -> bool:
     """Makes progress, and says whether all of the requests have ended, in success or failure."""
-    return _core.wait_all(_several("test_all", requests)[1], 0.0)
+    given = list(requests)
+    if not _core.wait_all(_several("test_all", given)[1], 0.0):
+        return False
+    _look_at(*given)
+    return True
 
 
 # Pytest takes what is called test_* for tests where it is imported by name.

@@ -1,10 +1,12 @@
 // Messages over lanes whose other end writes whatever it likes: announcements, pieces, grants and answers of any kind.
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "core/error.hpp"
 #include "engine/lane_ports.hpp"
+#include "engine/ledger.hpp"
 #include "engine/mail.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -36,7 +38,7 @@ class Scene {
       claim(sets_[self]->open(), "lanes are there");
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
-    const cclo::LaneTraffic traffic(segment_->ledger(0));
+    const cclo::LaneTraffic traffic(ledger_);
     const cclo::MailWays ways{*sets_[0], segment_, nullptr, {}, traffic, false, limits[input.up_to(3)]};
     mail_ = std::make_unique<cclo::Mail>(ways, 2);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
@@ -87,7 +89,8 @@ class Scene {
         if (op.sends) {
           mail_->try_send(1, op.tag, op.dtype, op.data, op.bytes);
         } else if (op.bytes <= cclo::Mail::kShort) {
-          mail_->try_receive(1, op.tag, op.dtype, op.data, op.bytes);
+          std::uint64_t taken = 0;
+          if (mail_->try_receive(1, op.tag, op.dtype, op.data, op.bytes, taken) && taken > op.bytes) std::abort();
         }
         break;
       }
@@ -184,6 +187,7 @@ class Scene {
   }
 
   fuzz::Input& input_;
+  EngineLedger ledger_{};
   std::shared_ptr<shm::Segment> segment_;
   std::array<std::shared_ptr<shm::Arena>, 2> arenas_;
   std::array<std::unique_ptr<shm::LaneSet>, 2> sets_;

@@ -411,8 +411,8 @@ UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const
  * shift data around a circle, cannot block one another. `send` is a call of UNISONO_SEND and `recv` one of
  * UNISONO_RECV, with peers, tags, lengths, datatypes and deadlines of their own; their buffers must not overlap. Both
  * are checked before anything is sent. Returns when both have ended, with the result of the first that failed; the
- * receive is looked at first. *received, which may be null, is the number of elements that came. Can be given up as
- * unisono_run can. */
+ * receive is looked at first. *received, which may be null, is the number of elements that came. `send` may be null:
+ * then it is the receive alone. Can be given up as unisono_run can. */
 UNISONO_API unisono_result unisono_sendrecv(unisono_communicator* communicator, const unisono_call* send,
                                             const unisono_call* recv, int64_t* received);
 /* Several requests of one context at once. Null entries are passed over, so that what is done with can be set to null;

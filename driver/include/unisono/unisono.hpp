@@ -995,7 +995,7 @@ class Communicator {
   /// Sends sends.counts[j] elements to rank j and receives receives.counts[i] from rank i. In place, what a pair
   /// exchanges has one size, given by `receives`.
   template <Destination D, SourceFor<D> S>
-  void alltoallv(const S& src, const Layout& sends, D&& dst, const Layout& receives,
+  void alltoallv(const S& src, D&& dst, const Layout& sends, const Layout& receives,
                  const Options& options = {}) const {
     Prepared call(UNISONO_ALLTOALLV, options);
     call.src(src).dst(dst).receives(receives, size());
@@ -1003,30 +1003,54 @@ class Communicator {
     run(call);
   }
   template <Destination D, SourceFor<D> S>
-  Request alltoallv_async(const S& src, const Layout& sends, D&& dst, const Layout& receives,
+  Request alltoallv_async(const S& src, D&& dst, const Layout& sends, const Layout& receives,
                           const Options& options = {}) const {
     Prepared call(UNISONO_ALLTOALLV, options);
     call.src(src).dst(dst).receives(receives, size());
     if (!in_place(src)) call.sends(sends, size());
     return start(call);
   }
+  /// The order of the arguments of earlier versions.
+  template <Destination D, SourceFor<D> S>
+  [[deprecated("write alltoallv(src, dst, sends, receives)")]] void alltoallv(const S& src, const Layout& sends,
+                                                                              D&& dst, const Layout& receives,
+                                                                              const Options& options = {}) const {
+    alltoallv(src, dst, sends, receives, options);
+  }
+  template <Destination D, SourceFor<D> S>
+  [[deprecated("write alltoallv_async(src, dst, sends, receives)")]] Request alltoallv_async(
+      const S& src, const Layout& sends, D&& dst, const Layout& receives, const Options& options = {}) const {
+    return alltoallv_async(src, dst, sends, receives, options);
+  }
 
   /// As alltoallv, with a datatype for each peer. src and dst are bytes: ranges whose elements are of one byte. What
   /// travels between two ranks must have the same length in bytes on both; whether they call it the same type is not
   /// checked.
   template <class S, class D>
-  void alltoallw(const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives,
+  void alltoallw(const S& src, D&& dst, const TypedLayout& sends, const TypedLayout& receives,
                  const Options& options = {}) const {
     Prepared call(UNISONO_ALLTOALLV, options);
-    call.typed(src, sends, dst, receives, size());
+    call.typed(src, dst, sends, receives, size());
     run(call);
   }
   template <class S, class D>
-  Request alltoallw_async(const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives,
+  Request alltoallw_async(const S& src, D&& dst, const TypedLayout& sends, const TypedLayout& receives,
                           const Options& options = {}) const {
     Prepared call(UNISONO_ALLTOALLV, options);
-    call.typed(src, sends, dst, receives, size());
+    call.typed(src, dst, sends, receives, size());
     return start(call);
+  }
+  /// The order of the arguments of earlier versions.
+  template <class S, class D>
+  [[deprecated("write alltoallw(src, dst, sends, receives)")]] void alltoallw(const S& src, const TypedLayout& sends,
+                                                                              D&& dst, const TypedLayout& receives,
+                                                                              const Options& options = {}) const {
+    alltoallw(src, dst, sends, receives, options);
+  }
+  template <class S, class D>
+  [[deprecated("write alltoallw_async(src, dst, sends, receives)")]] Request alltoallw_async(
+      const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives, const Options& options = {}) const {
+    return alltoallw_async(src, dst, sends, receives, options);
   }
 
   /// Collective. Edges come here from `sources` and go from here to `destinations`; see unisono_graph_create.
@@ -1083,18 +1107,31 @@ class Communicator {
 
   /// The same, with sends.counts[j] elements to destination j and receives.counts[i] from source i.
   template <Destination D, SourceFor<D> S>
-  void neighbour_alltoallv(const Graph& graph, const S& src, const Layout& sends, D&& dst, const Layout& receives,
+  void neighbour_alltoallv(const Graph& graph, const S& src, D&& dst, const Layout& sends, const Layout& receives,
                            const Options& options = {}) const {
     Prepared call(UNISONO_ALLTOALLV, options);
     call.src(src).dst(dst).along(graph).sends(sends, graph.destinations()).receives(receives, graph.sources());
     run(call);
   }
   template <Destination D, SourceFor<D> S>
-  Request neighbour_alltoallv_async(const Graph& graph, const S& src, const Layout& sends, D&& dst,
+  Request neighbour_alltoallv_async(const Graph& graph, const S& src, D&& dst, const Layout& sends,
                                     const Layout& receives, const Options& options = {}) const {
     Prepared call(UNISONO_ALLTOALLV, options);
     call.src(src).dst(dst).along(graph).sends(sends, graph.destinations()).receives(receives, graph.sources());
     return start(call);
+  }
+  /// The order of the arguments of earlier versions.
+  template <Destination D, SourceFor<D> S>
+  [[deprecated("write neighbour_alltoallv(graph, src, dst, sends, receives)")]] void neighbour_alltoallv(
+      const Graph& graph, const S& src, const Layout& sends, D&& dst, const Layout& receives,
+      const Options& options = {}) const {
+    neighbour_alltoallv(graph, src, dst, sends, receives, options);
+  }
+  template <Destination D, SourceFor<D> S>
+  [[deprecated("write neighbour_alltoallv_async(graph, src, dst, sends, receives)")]] Request neighbour_alltoallv_async(
+      const Graph& graph, const S& src, const Layout& sends, D&& dst, const Layout& receives,
+      const Options& options = {}) const {
+    return neighbour_alltoallv_async(graph, src, dst, sends, receives, options);
   }
 
   /// No rank leaves before every rank has entered.
@@ -1193,7 +1230,7 @@ class Communicator {
       return *this;
     }
     template <class S, class D>
-    Prepared& typed(const S& src, const TypedLayout& sends, D&& dst, const TypedLayout& receives, std::size_t ranks) {
+    Prepared& typed(const S& src, D&& dst, const TypedLayout& sends, const TypedLayout& receives, std::size_t ranks) {
       static_assert(sizeof(detail::Element<D>) == 1, "dst is a range of bytes");
       call_.dst = std::ranges::data(dst);
       call_.dst_bytes = std::ranges::size(dst);

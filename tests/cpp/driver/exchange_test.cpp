@@ -69,6 +69,40 @@ TEST_P(SendRecv, HasATagAndATypeForEachDirection) {
   });
 }
 
+TEST_P(SendRecv, WithoutASendIsAReceiveWhoseLengthIsTold) {
+  const std::size_t n = GetParam();
+  on_ranks(2, [&](const Communicator& world) {
+    for (int i = 0; i < 20; ++i) {  // at once, and after a wait
+      if (world.rank() == 0) {
+        world.send(mine(i, n), 1, 6);
+        world.barrier();
+        continue;
+      }
+      const bool is_there = i % 2 == 0 && n <= 40;  // a longer message is sent no sooner than it is received
+      if (is_there) world.barrier();
+      std::vector<double> into(n + 5, -1);
+      unisono_call recv{};
+      recv.struct_size = sizeof recv;
+      recv.collective = UNISONO_RECV;
+      recv.datatype = UNISONO_FP64;
+      recv.tag = 6;
+      recv.count = static_cast<std::int64_t>(into.size());
+      recv.dst = into.data();
+      recv.dst_bytes = into.size() * sizeof(double);
+      std::int64_t came = -1;
+      ASSERT_EQ(unisono_sendrecv(world.handle(), nullptr, &recv, &came), 0) << unisono_last_error();
+      EXPECT_EQ(came, static_cast<std::int64_t>(n));
+      EXPECT_EQ(into.back(), -1);
+      into.resize(n);
+      EXPECT_EQ(into, mine(i, n));
+      recv.collective = UNISONO_ALLREDUCE;
+      EXPECT_NE(unisono_sendrecv(world.handle(), nullptr, &recv, &came), 0);
+      EXPECT_THAT(unisono_last_error(), HasSubstr("the call given as recv is of collective"));
+      if (!is_there) world.barrier();
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Lengths, SendRecv, testing::Values(0, 1, 40, 3000, 200'000));
 
 TEST(SendRecvErrors, AreFoundBeforeAnythingIsSent) {

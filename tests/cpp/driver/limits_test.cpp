@@ -130,7 +130,7 @@ TEST(Limits, NothingMayBeAnybodysShare) {
       // Rank r sends counts[r] elements to everybody.
       const std::vector<std::int64_t> sends(kSize, counts[r]);
       const std::vector<std::int32_t> copies(kSize * own.size(), static_cast<std::int32_t>(r) + 1);
-      world.alltoallv(copies, {sends}, all, {counts});
+      world.alltoallv(copies, all, {sends}, {counts});
       EXPECT_EQ(all, expected);
     }
   });

@@ -116,7 +116,7 @@ TEST(Operations, VectorCollectives) {
     const std::vector<std::int64_t> sends(kRanks, r + 1);
     const std::vector<std::int64_t> receives{1, 2, 3};
     std::vector<std::int64_t> turned(6);
-    world.alltoallv(std::vector<std::int64_t>(kRanks * (r + 1), r), {sends}, turned, {receives});
+    world.alltoallv(std::vector<std::int64_t>(kRanks * (r + 1), r), turned, {sends}, {receives});
     EXPECT_EQ(turned, (std::vector<std::int64_t>{0, 1, 1, 2, 2, 2}));
     std::vector<std::int64_t> folded(mine.size());
     const std::vector<std::int64_t> parts{1 + r, 10, 100 * r, 7, 3};
@@ -158,7 +158,7 @@ TEST(Operations, Neighbours) {
     const std::vector<std::int64_t> lengths{2, 1, 0};
     std::vector<std::int32_t> varied(4, -1);
     const std::vector<std::int64_t> places{2, 0, 0};
-    world.neighbour_alltoallv(graph, three, {lengths}, varied, {lengths, places});
+    world.neighbour_alltoallv(graph, three, varied, {lengths}, {lengths, places});
     EXPECT_EQ(varied, (std::vector<std::int32_t>{10 * self + 2, -1, 10 * from, 10 * from + 1}));
 
     // What a rank tells its neighbours is r+1 elements long.
@@ -193,15 +193,59 @@ TEST(Operations, EveryPairWithADatatypeOfItsOwn) {
     };
     if (r == 0) {
       std::array<double, 4> in{};
-      world.alltoallw(bytes(out), {counts, {}, types}, std::as_writable_bytes(std::span(in)), {received, {}, mine});
+      world.alltoallw(bytes(out), std::as_writable_bytes(std::span(in)), {counts, {}, types}, {received, {}, mine});
       EXPECT_EQ(in, (std::array<double, 4>{0.5, 1.5, 1.5, 2.5}));
     } else {
       std::array<std::int16_t, 8> in{};
-      world.alltoallw(bytes(out), {counts, {}, types}, std::as_writable_bytes(std::span(in)), {received, {}, mine});
+      world.alltoallw(bytes(out), std::as_writable_bytes(std::span(in)), {counts, {}, types}, {received, {}, mine});
       EXPECT_EQ(in, (std::array<std::int16_t, 8>{0, 7, 8, 20, 1, 7, 8, 21}));
     }
   });
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST(Operations, TheOrderOfArgumentsOfEarlierVersions) {
+  on_ranks(kRanks, [](const Communicator& world) {
+    const std::int64_t r = world.rank();
+    const std::vector<std::int64_t> sends(kRanks, r + 1);
+    const std::vector<std::int64_t> receives{1, 2, 3};
+    const std::vector<std::int64_t> mine(static_cast<std::size_t>(kRanks * (r + 1)), r);
+    const std::vector<std::int64_t> expected{0, 1, 1, 2, 2, 2};
+    const Layout out{sends};
+    std::vector<std::int64_t> turned(6);
+    world.alltoallv(mine, {sends}, turned, {receives});
+    EXPECT_EQ(turned, expected);
+    std::vector<std::int64_t> later(6);
+    world.alltoallv_async(mine, out, later, Layout{receives}).wait();
+    EXPECT_EQ(later, expected);
+
+    const std::vector<unisono_datatype> types(kRanks, UNISONO_INT64);
+    std::vector<std::int64_t> typed(6);
+    world.alltoallw(std::as_bytes(std::span(mine)), {sends, {}, types}, std::as_writable_bytes(std::span(typed)),
+                    {receives, {}, types});
+    EXPECT_EQ(typed, expected);
+    typed.assign(6, 0);
+    world
+        .alltoallw_async(std::as_bytes(std::span(mine)), {sends, {}, types}, std::as_writable_bytes(std::span(typed)),
+                         {receives, {}, types})
+        .wait();
+    EXPECT_EQ(typed, expected);
+
+    const std::vector<std::int64_t> next{(r + 1) % kRanks};
+    const std::vector<std::int64_t> last{(r + kRanks - 1) % kRanks};
+    const Graph ring = world.graph(last, next);
+    const std::vector<std::int64_t> two{2};
+    std::vector<std::int64_t> heard(2, -1);
+    world.neighbour_alltoallv(ring, std::vector<std::int64_t>(2, r), {two}, heard, {two});
+    EXPECT_EQ(heard, std::vector<std::int64_t>(2, last[0]));
+    heard.assign(2, -1);
+    const std::vector<std::int64_t> told(2, r);
+    world.neighbour_alltoallv_async(ring, told, {two}, heard, {two}).wait();
+    EXPECT_EQ(heard, std::vector<std::int64_t>(2, last[0]));
+  });
+}
+#pragma GCC diagnostic pop
 
 TEST(Operations, AlgorithmsWithARadix) {
   on_ranks(5, [](const Communicator& world) {

@@ -167,7 +167,7 @@ def test_v_collectives() -> None:
         everything = comm.allgatherv(own, None, counts)
         part = comm.scatterv(everything, np.zeros(counts[comm.rank]), counts, root=0)
         sends = [comm.rank + 1] * P
-        turned = comm.alltoallv(np.full(sum(sends), comm.rank), sends, None, [1, 2, 3])
+        turned = comm.alltoallv(np.full(sum(sends), comm.rank), None, sends, [1, 2, 3])
         return gathered, everything, part, turned
 
     values = everyones(3)
@@ -184,9 +184,9 @@ def test_reduce_scatterv() -> None:
 
     def member(comm: Communicator) -> tuple[np.ndarray, np.ndarray]:
         whole = mine(comm, 6)
-        block = comm.reduce_scatterv(whole, counts, displacements=[4, 0, 0])
+        block = comm.reduce_scatterv(whole, None, counts, displacements=[4, 0, 0])
         everything = whole[:5].copy()
-        comm.reduce_scatterv_async(IN_PLACE, counts, everything, "max", algorithm="linear").wait()
+        comm.reduce_scatterv_async(IN_PLACE, everything, counts, "max", algorithm="linear").wait()
         return block, everything
 
     values = everyones(6)
@@ -217,7 +217,7 @@ def test_in_place_alltoallv_agrees_on_the_largest_block() -> None:
     def member(comm: Communicator) -> np.ndarray:
         own = sizes[comm.rank]
         data = np.concatenate([np.full(n, 10 * comm.rank + j) for j, n in enumerate(own)])
-        comm.alltoallv(IN_PLACE, None, data, own)
+        comm.alltoallv(IN_PLACE, data, None, own)
         return data
 
     for rank, data in enumerate(run(member)):

@@ -141,10 +141,10 @@ def test_only_what_a_call_needs_is_touched() -> None:
 def test_blocks_that_are_read_may_overlap_and_those_that_are_written_may_not() -> None:
     def member(comm: Communicator) -> None:
         places = [0, 1, 2]
-        arrived = comm.alltoallv(mine(comm, 4), [2] * P, np.empty(2 * P), [2] * P, send_displacements=places)
+        arrived = comm.alltoallv(mine(comm, 4), np.empty(2 * P), [2] * P, [2] * P, send_displacements=places)
         np.testing.assert_array_equal(arrived.reshape(P, 2)[:, 0], np.arange(P) + comm.rank)
         with pytest.raises(unisono.OverlappingBuffersError, match="recv_displacements make the blocks"):
-            comm.alltoallv(mine(comm, 4), [2] * P, np.empty(2 * P), [2] * P, recv_displacements=places)
+            comm.alltoallv(mine(comm, 4), np.empty(2 * P), [2] * P, [2] * P, recv_displacements=places)
         comm.barrier()
 
     run(member)

@@ -69,7 +69,7 @@ def test_every_block_goes_its_way(ranks: int, number: int, settings: str, monkey
         expected = target.copy()
         for e, at in zip(incoming, places, strict=True):
             expected[at : at + lengths[e]] = content(e, lengths[e])
-        comm.neighbour_alltoallv(graph, ragged, sends, target, receives, recv_displacements=places)
+        comm.neighbour_alltoallv(graph, ragged, target, sends, receives, recv_displacements=places)
         np.testing.assert_array_equal(target, expected)
 
         told = comm.neighbour_allgatherv(graph, content(comm.rank, comm.rank), None, list(graph.sources))
@@ -117,11 +117,11 @@ ERRORS: list[tuple[str, Any, type[unisono.UnisonoError], list[str]]] = [
     ("an algorithm", lambda c, g: c.neighbour_allgather(g, np.zeros(3), algorithm="ring"),
      unisono.UnknownAlgorithmError, ["none to choose from"]),
     ("no rank", lambda c, g: c.graph([1], []), unisono.InvalidArgumentError, ["source 1", "ranks 0 to 0"]),
-    ("no type", lambda c, g: c.alltoallw(np.zeros(1), [1], ["nonsense"], np.zeros(1), [1], ["f8"]),
+    ("no type", lambda c, g: c.alltoallw(np.zeros(1), np.zeros(1), [1], ["nonsense"], [1], ["f8"]),
      unisono.InvalidDatatypeError, ["send_dtypes"]),
-    ("too few types", lambda c, g: c.alltoallw(np.zeros(1), [1], [], np.zeros(1), [1], ["f8"]),
+    ("too few types", lambda c, g: c.alltoallw(np.zeros(1), np.zeros(1), [1], [], [1], ["f8"]),
      unisono.InvalidCountError, ["send_datatypes has 0 entries"]),
-    ("beyond dst", lambda c, g: c.alltoallw(np.zeros(1), [1], ["f8"], np.zeros(1, "f4"), [1], ["f8"]),
+    ("beyond dst", lambda c, g: c.alltoallw(np.zeros(1), np.zeros(1, "f4"), [1], ["f8"], [1], ["f8"]),
      unisono.BufferTooSmallError, ["4 bytes", "8 bytes"]),
 ]  # fmt: skip
 
@@ -157,7 +157,7 @@ def test_every_pair_with_a_dtype_of_its_own() -> None:
         places = [sum(lengths[:i]) + 3 * i for i in range(ranks)]  # bytes, with gaps of three
         dst = np.zeros(sum(lengths) + 3 * ranks, np.uint8)
         result = comm.alltoallw(
-            src, [len(b) for b in out], [b.dtype for b in out], dst, [len(b) for b in expected],
+            src, dst, [len(b) for b in out], [b.dtype for b in out], [len(b) for b in expected],
             [b.dtype for b in expected], recv_displacements=places,
         )  # fmt: skip
         assert result is dst
@@ -175,7 +175,7 @@ def test_typed_exchange_in_place_and_later() -> None:
         buffer = np.zeros(28, np.uint8)
         places = [24, 0] if comm.rank == 0 else [0, 24]
         buffer[:24].view("f8")[:] = comm.rank + np.arange(3)
-        comm.alltoallw_async(IN_PLACE, None, None, buffer, counts, kinds, recv_displacements=places).wait()
+        comm.alltoallw_async(IN_PLACE, buffer, None, None, counts, kinds, recv_displacements=places).wait()
         return buffer[:24].view("f8")
 
     zero, one = run(2, member)
@@ -189,7 +189,7 @@ def test_lengths_that_differ_are_an_error_on_both_sides() -> None:
         count = 3 if comm.rank == 0 else 2  # of what the other one sends, each believes something else
 
         def calls() -> None:
-            comm.alltoallw(np.zeros(6), [3, 3], ["f8", "f8"], np.zeros(6), [count, count], ["f8", "f8"])
+            comm.alltoallw(np.zeros(6), np.zeros(6), [3, 3], ["f8", "f8"], [count, count], ["f8", "f8"])
             comm.barrier()
 
         with pytest.raises(unisono.UnisonoError):

@@ -106,9 +106,9 @@ def test_counts_are_of_elements(dtype: np.dtype) -> None:
         same(comm.scatterv(packed, np.zeros(counts[comm.rank], dtype), counts), mine)
         same(comm.bcast(everyone[comm.rank].copy(), count=2)[:2], everyone[0][:2])
         sends = [comm.rank + 1] * P
-        turned = comm.alltoallv(np.repeat(mine_for(comm.rank), sends), sends, None, [1, 2, 3])
+        turned = comm.alltoallv(np.repeat(mine_for(comm.rank), sends), None, sends, [1, 2, 3])
         same(turned, joined([np.repeat(mine_for(rank)[comm.rank : comm.rank + 1], rank + 1) for rank in range(P)]))
-        own = comm.alltoallv(IN_PLACE, None, mine_for(comm.rank), [1] * P)
+        own = comm.alltoallv(IN_PLACE, mine_for(comm.rank), None, [1] * P)
         same(own, joined([mine_for(rank)[comm.rank : comm.rank + 1] for rank in range(P)]))
 
     def mine_for(rank: int) -> np.ndarray:
@@ -140,7 +140,7 @@ def test_messages_windows_and_neighbours(dtype: np.dtype) -> None:
         same(comm.neighbour_allgather(ring, mine), theirs[np.newaxis])
         same(comm.neighbour_alltoall(ring, mine), theirs[np.newaxis])
         counts = [[2, 3, 1][left]]
-        same(comm.neighbour_alltoallv(ring, mine, [[2, 3, 1][comm.rank]], None, counts), theirs[: counts[0]])
+        same(comm.neighbour_alltoallv(ring, mine, None, [[2, 3, 1][comm.rank]], counts), theirs[: counts[0]])
         same(comm.neighbour_allgatherv(ring, mine, None, [3]), theirs)
 
     run(member)
@@ -152,7 +152,7 @@ def test_a_dtype_for_each_peer() -> None:
 
     def member(comm: Communicator) -> None:
         dst = np.zeros(sum(dtype.itemsize for dtype in dtypes), np.uint8)
-        comm.alltoallw(data[comm.rank], [1] * P, [dtypes[comm.rank]] * P, dst, [1] * P, dtypes)
+        comm.alltoallw(data[comm.rank], dst, [1] * P, [dtypes[comm.rank]] * P, [1] * P, dtypes)
         assert dst.tobytes() == b"".join(data[rank][comm.rank : comm.rank + 1].tobytes() for rank in range(P))
 
     run(member)

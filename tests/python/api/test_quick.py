@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import unisono
-from unisono import Communicator, ThreadJob
+from unisono import IN_PLACE, Communicator, ThreadJob
 
 Array = npt.NDArray[Any]
 
@@ -67,7 +67,90 @@ def calls(comm: Communicator, dtype: str, count: int, **options: Any) -> list[Ar
         both = mine(dtype, count * size, rank)
         note(call(both, both, **options) if call == comm.alltoall else call(both, both, op, **options))
     comm.barrier(**options)
+    for note_of in (in_place, counted, messages):
+        for result in note_of(comm, dtype, count, op, options):
+            note(result)
     return results
+
+
+def in_place(comm: Communicator, dtype: str, count: int, op: str, options: dict[str, Any]) -> Iterator[Array | None]:
+    """One call of each collective in place, as it can be said."""
+    rank, size = comm.rank, comm.size
+
+    def many() -> Array:
+        return mine(dtype, count * size, rank)
+
+    for reduction in (comm.allreduce, comm.scan, comm.exscan, comm.reduce_scatter):
+        yield reduction(IN_PLACE, many(), op, **options)
+    yield comm.allgather(IN_PLACE, many(), **options)
+    yield comm.alltoall(IN_PLACE, many(), **options)
+    root = 1 % size
+    is_root = rank == root
+    one = mine(dtype, count, rank)
+    yield comm.reduce(IN_PLACE if is_root else one, one if is_root else None, op, root, in_place=True, **options)
+    yield comm.gather(IN_PLACE if is_root else one, many() if is_root else None, root, in_place=True, **options)
+    kept = many()
+    assert (comm.scatter(kept if is_root else None, IN_PLACE if is_root else one, root, in_place=True, **options)
+            is None) == is_root  # fmt: skip
+    yield kept
+    yield one
+    counts = [count * (r + 1) for r in range(size)]
+    whole = mine(dtype, sum(counts), rank)
+    yield comm.allgatherv(IN_PLACE, whole, counts, **options)
+    yield comm.reduce_scatterv(IN_PLACE, whole, counts, op, **options)
+    yield comm.alltoallv(IN_PLACE, many(), None, [count] * size, **options)
+    yield comm.gatherv(IN_PLACE if is_root else whole[: counts[rank]].copy(), whole if is_root else None, counts, root,
+                       in_place=True, **options)  # fmt: skip
+    got = mine(dtype, counts[rank], rank)
+    left = comm.scatterv(
+        whole if is_root else None, IN_PLACE if is_root else got, counts, root, in_place=True, **options
+    )
+    assert (left is None) == is_root
+    yield got
+
+
+def counted(comm: Communicator, dtype: str, count: int, op: str, options: dict[str, Any]) -> Iterator[Array | None]:
+    """One call of each collective with counts, which are given in each way, one of them 0."""
+    rank, size = comm.rank, comm.size
+    counts = [count * r for r in range(size)]
+    total = sum(counts)
+    own, whole = mine(dtype, counts[rank], rank), mine(dtype, total, rank)
+    places = [total - sum(counts[: r + 1]) + 2 for r in range(size)]  # the other way round, after a gap of 2
+    for given in (counts, tuple(counts), np.array(counts), np.array(counts, "i4")):
+        yield comm.gatherv(own, np.zeros(total, dtype), given, 1 % size, **options)
+        yield comm.gatherv(own, np.full(total + 2, 1, dtype), given, 2 % size, displacements=places, **options)
+        yield comm.scatterv(
+            whole if rank == 1 % size else None, np.zeros(counts[rank], dtype), given, 1 % size, **options
+        )
+        yield comm.scatterv(np.append(whole, whole[:2]), np.zeros(counts[rank], dtype), given,
+                            displacements=[place - 2 for place in places], **options)  # fmt: skip
+        yield comm.allgatherv(own, np.full(total + 2, 1, dtype), given, displacements=tuple(places), **options)
+        yield comm.reduce_scatterv(whole, np.zeros(counts[rank], dtype), given, op, **options)
+        yield comm.alltoallv(whole, np.zeros(size * counts[rank], dtype), given, [counts[rank]] * size, **options)
+        yield comm.alltoallv(whole, np.zeros(size * counts[rank] + 1, dtype), given, [counts[rank]] * size,
+                             recv_displacements=np.arange(size) * counts[rank] + 1, **options)  # fmt: skip
+
+
+def messages(comm: Communicator, dtype: str, count: int, op: str, options: dict[str, Any]) -> Iterator[Array | None]:
+    """Around a circle: messages of the length that is there, and shorter ones."""
+    rank, size = comm.rank, comm.size
+    to, source = (rank + 1) % size, (rank - 1) % size
+    for length in (count, count + 3):
+        src, dst = mine(dtype, count, rank), np.zeros(length, dtype)
+        result = comm.sendrecv(src, to, dst, source, 5, **options)
+        assert result.size == count
+        assert np.shares_memory(result, dst) or count == 0
+        yield result
+        yield comm.sendrecv(src, to, np.zeros(length, dtype), source, rank, source, **options)
+        dst = np.zeros(length, dtype)
+        if rank == 0:
+            comm.send(src, to, **options)
+        result = comm.recv(dst, source, **options)
+        if rank != 0:
+            comm.send(src, to, **options)
+        assert result.size == count
+        assert (result is dst) == (length == count)
+        yield result
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -84,7 +167,7 @@ def test_both_ways_give_the_same(dtype: str, count: int) -> None:
 
 
 def answers(call: Callable[[Communicator, Array, Array], Any], src: Any, dst: Any) -> bool:
-    """Whether a call of one rank takes the short way; it must end well either way."""
+    """Whether all calls of one rank take the short way; they must end well either way."""
     taken: list[bool] = []
 
     class Watched:
@@ -94,18 +177,23 @@ def answers(call: Callable[[Communicator, Array, Array], Any], src: Any, dst: An
             self._core = core
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(self._core, name)
+            found = getattr(self._core, name)
+            if not name.startswith("quick"):
+                return found
 
-        def quick(self, *given: Any) -> bool:
-            taken.append(self._core.quick(*given))
-            return taken[-1]
+            def quick(*given: Any) -> Any:
+                answer = found(*given)
+                taken.append(answer if isinstance(answer, bool) else answer >= 0)
+                return answer
+
+            return quick
 
     def member(comm: Communicator) -> None:
         comm._core = Watched(comm._core)  # type: ignore[assignment]
         call(comm, src, dst)
 
     ThreadJob(1, timeout=60).run(member)
-    return taken == [True]
+    return bool(taken) and all(taken)
 
 
 def test_what_goes_the_short_way() -> None:
@@ -124,6 +212,18 @@ def test_what_goes_the_short_way() -> None:
     assert not answers(lambda comm, src, dst: comm.bcast(dst, np.int64(0)), plain, plain.copy())
     assert answers(lambda comm, src, dst: comm.barrier(), plain, plain)
     assert answers(lambda comm, src, dst: comm.allreduce(dst, dst), plain, plain.copy())
+    for form in (in_place, counted, messages):
+        assert answers(every(form, "f8", {}), plain, plain) == (form is not counted)  # it has counts of int32, too
+        assert not answers(every(form, "f8", {"timeout": 60.0}), plain, plain)
+    assert not answers(lambda comm, src, dst: comm.allgatherv(src, dst, range(6, 7)), plain, plain.copy())
+    assert not answers(lambda comm, src, dst: comm.allgatherv(src, dst, [np.int64(6)]), plain, plain.copy())
+    assert answers(lambda comm, src, dst: comm.allgatherv(src, dst, [6]), plain, plain.copy())
+    assert not answers(lambda comm, src, dst: comm.sendrecv(src, 0), plain, None)
+
+
+def every(form: Any, dtype: str, options: dict[str, Any]) -> Callable[[Communicator, Array, Array], Any]:
+    """All calls of a form."""
+    return lambda comm, src, dst: list(form(comm, dtype, 6, "sum", options))
 
 
 WRONG: list[tuple[str, Callable[[Communicator], Any], type[Exception], str]] = [
@@ -135,7 +235,7 @@ WRONG: list[tuple[str, Callable[[Communicator], Any], type[Exception], str]] = [
         unisono.ReadOnlyBufferError,
         "read-only",
     ),
-    ("strides", lambda c: c.allreduce(np.zeros(8)[::2], np.zeros(4)), unisono.InvalidArgumentError, "contiguous"),
+    ("strides", lambda c: c.allreduce(np.zeros(8)[::2], np.zeros(3)), unisono.BufferTooSmallError, "3"),
     (
         "bytes turned",
         lambda c: c.allreduce(np.zeros(4, ">f8"), np.zeros(4, ">f8")),
@@ -148,6 +248,36 @@ WRONG: list[tuple[str, Callable[[Communicator], Any], type[Exception], str]] = [
     ("op", lambda c: c.allreduce(np.zeros(4), np.zeros(4), "som"), unisono.UnisonoError, "som"),
     ("op of type", lambda c: c.allreduce(np.zeros(4, "c8"), np.zeros(4, "c8"), "max"), unisono.UnisonoError, "max"),
     ("blocks", lambda c: c.alltoall(np.zeros(3), np.zeros(3)), unisono.InvalidCountError, "3"),
+    ("peer", lambda c: c.send(np.zeros(4), 2), unisono.InvalidRootError, "send: peer 2"),
+    ("source", lambda c: c.recv(np.zeros(4), 9), unisono.InvalidRootError, "recv: peer 9"),
+    ("tag", lambda c: c.recv(np.zeros(4), 0, -1), unisono.InvalidArgumentError, "recv: tag -1"),
+    ("large tag", lambda c: c.send(np.zeros(4), 0, 1 << 40), unisono.InvalidArgumentError, "send: tag"),
+    ("read-only to receive", lambda c: c.recv(np.broadcast_to(0.0, 4), 0), unisono.ReadOnlyBufferError, "read-only"),
+    ("dtypes", lambda c: c.sendrecv(np.zeros(4), 0, np.zeros(4, "f4"), 0), unisono.InvalidDatatypeError, "float32"),
+    ("counts", lambda c: c.allgatherv(np.zeros(4), np.zeros(8), [4, 5]), unisono.BufferTooSmallError, "needs"),
+    ("no counts", lambda c: c.allgatherv(np.zeros(4), np.zeros(8), None), unisono.InvalidArgumentError, "counts"),
+    ("three counts", lambda c: c.gatherv(np.zeros(4), np.zeros(8), (4, 4, 4)), unisono.InvalidCountError, "3 entries"),
+    ("minus", lambda c: c.scatterv(np.zeros(4), np.zeros(4), [4, -4]), unisono.InvalidCountError, "counts[1] is -4"),
+    (
+        "minus in an array",
+        lambda c: c.scatterv(np.zeros(4), np.zeros(4), np.array([4, -4])),
+        unisono.InvalidCountError,
+        "counts[1] is -4",
+    ),
+    (
+        "huge count",
+        lambda c: c.allgatherv(np.zeros(4), np.zeros(4), [4, 1 << 60]),
+        unisono.InvalidCountError,
+        f"counts[1] is {1 << 60}",
+    ),
+    ("blocks in place", lambda c: c.allgather(IN_PLACE, np.zeros(5)), unisono.InvalidCountError, "5"),
+    ("in place twice", lambda c: c.allreduce(IN_PLACE, IN_PLACE), unisono.InvalidArgumentError, "dst is missing"),
+    (
+        "in place by a number",
+        lambda c: c.reduce(np.zeros(2), np.zeros(2), "sum", 5, in_place=True),
+        unisono.InvalidRootError,
+        "5",
+    ),
     ("overlap", lambda c: (a := np.zeros(8)) is None or c.allreduce(a[:5], a[3:]), unisono.UnisonoError, "overlap"),
 ]
 
@@ -181,19 +311,36 @@ def test_a_freed_communicator_and_an_open_group_are_refused() -> None:
     ThreadJob(2, timeout=60).run(member)
 
 
-def test_nothing_is_allocated() -> None:
+ALLOCATIONS: dict[str, Callable[[Communicator, Array, Array], Any]] = {
+    "allreduce": lambda comm, a, b: comm.allreduce(a, b),
+    "allreduce in place": lambda comm, a, b: comm.allreduce(IN_PLACE, b),
+    "allgatherv": lambda comm, a, b: comm.allgatherv(a, b, [3]),
+    "gatherv": lambda comm, a, b: comm.gatherv(a, b, (3,)),
+    "scatterv": lambda comm, a, b: comm.scatterv(a, b, [3]),
+    "reduce_scatterv": lambda comm, a, b: comm.reduce_scatterv(a, b, [3]),
+    "alltoallv": lambda comm, a, b: comm.alltoallv(a, b, [3], [3]),
+    "sendrecv": lambda comm, a, b: comm.sendrecv(a, 0, b, 0),
+    "send and recv": lambda comm, a, b: comm.send(a, 0) or comm.recv(b, 0),
+}
+
+
+@pytest.mark.parametrize("name", ALLOCATIONS)
+def test_nothing_is_allocated(name: str) -> None:
+    call = ALLOCATIONS[name]
     with unisono.init() as context:
         comm = context.world
         a, b = np.arange(3.0), np.zeros(3)
         for _ in range(10):
-            comm.allreduce(a, b)
+            call(comm, a, b)
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(1000):
-            comm.allreduce(a, b)
-        after, _ = tracemalloc.get_traced_memory()
+            call(comm, a, b)
+        after, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert after - before < 1000, "bytes kept by 1000 calls"
+    # At no time more than the frames and lists of one call: no array, no request.
+    assert peak - before < 1000
 
 
 def test_a_child_of_fork_is_refused() -> None:

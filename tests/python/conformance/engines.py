@@ -155,7 +155,7 @@ def launch(comm: Communicator, case: Case, own: Placed, *, blocking: bool) -> Re
             request = operation(src, dst, **rooted, **options)
         case "reduce_scatterv":
             v = layout(case)
-            request = operation(src, v.counts[0], dst, case.op, displacements=v.recv_displacements[0], **options)
+            request = operation(src, dst, v.counts[0], case.op, displacements=v.recv_displacements[0], **options)
         case "gatherv":
             v = layout(case)
             request = operation(src, dst, v.counts[0], displacements=v.recv_displacements[0], **rooted, **options)
@@ -171,8 +171,8 @@ def launch(comm: Communicator, case: Case, own: Placed, *, blocking: bool) -> Re
                 options["count"] = int(v.counts.max(initial=0))
             request = operation(
                 src,
-                None if case.in_place else v.counts[rank],
                 dst,
+                None if case.in_place else v.counts[rank],
                 v.counts[:, rank],
                 send_displacements=None if case.in_place else v.send_displacements[rank],
                 recv_displacements=v.recv_displacements[rank],

@@ -67,7 +67,7 @@ def data(world: unisono.Communicator) -> None:
     out = b"".join(np.full(4, 10 * world.rank + peer, dtype).tobytes() for peer, dtype in enumerate(dtypes))
     into = np.zeros(len(out), np.uint8)
     counts = [4] * world.size
-    world.alltoallw(np.frombuffer(out, np.uint8), counts, dtypes, into, counts, dtypes)
+    world.alltoallw(np.frombuffer(out, np.uint8), into, counts, dtypes, counts, dtypes)
     expected = b"".join(np.full(4, 10 * peer + world.rank, dtype).tobytes() for peer, dtype in enumerate(dtypes))
     assert into.tobytes() == expected, "alltoallw"
 

@@ -1,0 +1,86 @@
+"""What calls and communicators are told beside their buffers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypedDict
+
+from . import _core
+from ._spec import Capability, Datatype
+from .request import Request
+
+
+class InPlace(enum.Enum):
+    """Type of `IN_PLACE`."""
+
+    IN_PLACE = enum.auto()
+
+    def __repr__(self) -> str:
+        return "unisono.IN_PLACE"
+
+
+#: Stands for the buffer that an in-place call does not use.
+IN_PLACE: Final = InPlace.IN_PLACE
+_core.set_in_place(IN_PLACE)
+
+
+class Options(TypedDict, total=False):
+    """Options of every operation of a `Communicator`, as keyword arguments.
+
+    - `algorithm`: a name from `unisono algorithms`; not given, or None, one is chosen.
+    - `timeout`: deadline in seconds; not given, or None, the communicator's.
+    - `wait_for`: requests that must complete first.
+    - `count`: elements, where it is not to follow from the buffers (docs/model.md says of what).
+    - `wire_datatype`: "fp16" or "bf16"; float32 elements travel rounded to it, and all ranks get equal results
+      (docs/compressed.md).
+    - `start`, of `_async` forms: False only checks and prepares the call; `Request.start` starts it, as often as it is
+      wanted.
+    """
+
+    algorithm: str | None
+    timeout: float | None
+    wait_for: Iterable[Request]
+    count: int | None
+    wire_datatype: str | Datatype | None
+    start: bool
+
+
+class CommunicatorSettings(TypedDict, total=False):
+    """Settings of a communicator that is made, as keyword arguments; what is not given is the context's.
+
+    - `group_size`: ranks of a group for two-level algorithms, equal on all members; 0 means one level.
+    - `eager_limit`: bytes of the largest eager message; the least that a member gives.
+    - `timeout`: default deadline of a call in seconds; the least that a member gives.
+    - `lanes`: False, on one member, means no use of shared memory but for messages.
+    - `name`: see `Communicator.name`.
+    """
+
+    group_size: int
+    eager_limit: int
+    timeout: float | None
+    lanes: bool
+    name: str | None
+
+
+class LastAlgorithm(NamedTuple):
+    """What a collective call ran with."""
+
+    name: str | None  #: of the table of algorithms; None before there was a call, and for programs of the user
+    automatic: bool  #: the call named none
+
+
+class CommunicatorState(NamedTuple):
+    """What the members of a communicator agreed on when it was made, and how it is now."""
+
+    number: int  #: of the communicator, equal on all members
+    epoch: int
+    group_size: int  #: ranks of a group for two-level algorithms; 0: one level
+    eager_limit: int  #: bytes of the largest message that is sent at once
+    segment_bytes: int  #: bytes of the largest segment
+    rx_buffer_count: int  #: receive buffers for each peer
+    timeout: float  #: default deadline of calls on this rank, seconds
+    capability: Capability  #: what all its engines can do
+    calls: int  #: begun by this rank
+    lanes: bool  #: its calls go over memory that all members share
+    revoked: bool  #: it has failed
