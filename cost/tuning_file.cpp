@@ -1,7 +1,6 @@
 #include "cost/tuning_file.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdio>
 
 #include "core/error.hpp"
@@ -115,11 +114,6 @@ Rule rule_of(const json::Value& value) {
   return rule;
 }
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
 }  // namespace
 
 std::string hash_text(std::uint32_t hash) {
@@ -164,11 +158,12 @@ std::string write_tuning(const TuningFile& file) {
                      ",\n  \"processor\": " + json::quoted(file.processor) + ",\n  \"hash\": \"" +
                      hash_text(hash_of(file.rules)) + "\",\n  \"machine\": {\n";
   for (const TimeField& field : kTimes) {
-    text += std::string("    \"") + field.name + "\": " + number(file.machine.*field.member) + ",\n";
+    text += std::string("    \"") + field.name + "\": " + json::number(file.machine.*field.member) + ",\n";
   }
   for (const LevelField& field : kByLevel) {
     text += std::string("    \"") + field.name + "\": [";
-    for (std::size_t i = 0; i < kLevels; ++i) text += (i == 0 ? "" : ", ") + number((file.machine.*field.member)[i]);
+    for (std::size_t i = 0; i < kLevels; ++i)
+      text += (i == 0 ? "" : ", ") + json::number((file.machine.*field.member)[i]);
     text += "],\n";
   }
   for (const ByteField& field : kBytes) {
