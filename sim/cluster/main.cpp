@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/config.hpp"
 #include "sim/cluster/server.hpp"
@@ -50,6 +51,7 @@ constexpr const char* kUsage =
     "  --ready     inherited descriptor: a byte is written to it when all options are good and hosts may come\n"
     "  --check     says what is wrong with the other options, and ends: status 0 if nothing is\n";
 
+constexpr const char* kName = "unisono-cluster";
 constexpr std::uint64_t kMostNodes = 64;
 
 struct Options {
@@ -224,11 +226,11 @@ void warn_of_faults(const unisono::sim::Network& network) {
   if (faults.empty()) return;
   std::string names;
   for (const std::string& fault : faults) names += (names.empty() ? "" : ", ") + fault;
-  std::fprintf(
-      stderr,
-      "unisono-cluster: warning: this network has faults (%s), and its transport repeats no frame: a call that "
-      "misses one ends with frames_lost (frames that come twice are dropped)\n",
-      names.c_str());
+  unisono::log(unisono::LogLevel::kWarn,
+               "this network has faults (" + names +
+                   "), and its transport repeats no frame: a call that misses one ends with frames_lost (frames that "
+                   "come twice are dropped)",
+               kName);
 }
 
 /// What became of frames that were not passed on, if there were any.
@@ -244,12 +246,10 @@ void tell_of_faults(const unisono::sim::Network& network) {
     late += counters.reordered;
   }
   if (lost + behind + twice + late == 0) return;
-  std::fprintf(
-      stderr,
-      "unisono-cluster: frames lost: %llu, come twice: %llu, come late: %llu; dropped because they had come, or "
-      "behind a gap: %llu\n",
-      static_cast<unsigned long long>(lost), static_cast<unsigned long long>(twice),
-      static_cast<unsigned long long>(late), static_cast<unsigned long long>(behind));
+  unisono::log(unisono::LogLevel::kWarn,
+               "frames lost: " + std::to_string(lost) + ", come twice: " + std::to_string(twice) + ", come late: " +
+                   std::to_string(late) + "; dropped because they had come, or behind a gap: " + std::to_string(behind),
+               kName);
 }
 
 }  // namespace
@@ -281,6 +281,7 @@ int main(int count, char** arguments) {
       unisono::sim::write_counters(stream, cluster);
     }
     tell_of_faults(cluster.network());
+    if (!unisono::logs(unisono::LogLevel::kWarn)) return 0;
     // Of a job that ended at once there are no cycles, and no seconds, to divide by.
     const double cycles = static_cast<double>(std::max<std::uint64_t>(cluster.cycle(), 1));
     const double seconds = std::max(server.seconds(), 1e-6);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
+#include "core/log.hpp"
 #include "platform/device/registers.hpp"
 
 namespace unisono::sim {
@@ -89,7 +89,8 @@ void Server::Attached::leave() {
 }
 
 void Server::Attached::complain(const std::string& what) {
-  std::fprintf(stderr, "unisono-cluster: the host of node %u %s; it is detached\n", node_, what.c_str());
+  log(LogLevel::kError, "the host of node " + std::to_string(node_) + " " + what + "; it is detached",
+      "unisono-cluster");
   leave();
 }
 
