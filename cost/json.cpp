@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::cost::json {
 namespace {
@@ -65,10 +66,9 @@ class Reader {
   bool key(const std::string& name) {
     const Object& members = open_.back()->object();
     if (name.size() > kMostName) {
-      refuse("the name of a field has " + std::to_string(name.size()) + " characters; allowed are " +
-             std::to_string(kMostName));
+      refuse(formatted("the name of a field has {} characters; allowed are {}", name.size(), kMostName));
     }
-    if (members.size() == kMostFields) refuse("an object has more than " + std::to_string(kMostFields) + " fields");
+    if (members.size() == kMostFields) refuse(formatted("an object has more than {} fields", kMostFields));
     if (open_.back()->find(name) != nullptr) refuse("field " + name + " stands here twice");
     name_ = name;
     return true;
@@ -108,7 +108,7 @@ class Reader {
     return line_;
   }
   [[noreturn]] void refuse(const std::string& what) {
-    throw Error(ErrorCode::kInvalidArgument, "line " + std::to_string(line()) + ": " + what);
+    throw Error(ErrorCode::kInvalidArgument, formatted("line {}: {}", line(), what));
   }
 
   /// What stands where the last character was read, up to what separates values.
@@ -124,12 +124,12 @@ class Reader {
   }
 
   Value& place(Value::Data data) {
-    if (open_.size() == kMostDepth) refuse("values stand in more than " + std::to_string(kMostDepth) + " others");
+    if (open_.size() == kMostDepth) refuse(formatted("values stand in more than {} others", kMostDepth));
     if (open_.empty()) return document_.emplace(std::move(data), line(), "");
     Value& parent = *open_.back();
     if (auto* const entries = std::get_if<Array>(&parent.data_)) {
-      if (entries->size() == kMostEntries) refuse("a list has more than " + std::to_string(kMostEntries) + " entries");
-      return entries->emplace_back(std::move(data), line(), parent.path_ + "[" + std::to_string(entries->size()) + "]");
+      if (entries->size() == kMostEntries) refuse(formatted("a list has more than {} entries", kMostEntries));
+      return entries->emplace_back(std::move(data), line(), formatted("{}[{}]", parent.path_, entries->size()));
     }
     const std::string path = parent.path_.empty() ? name_ : parent.path_ + "." + name_;
     return std::get<Object>(parent.data_).emplace_back(name_, Value(std::move(data), line(), path)).second;
@@ -155,8 +155,7 @@ const char* Value::kind() const {
 }
 
 void Value::refuse(const std::string& what) const {
-  throw Error(ErrorCode::kInvalidArgument,
-              "line " + std::to_string(line_) + (path_.empty() ? "" : ", " + path_) + ": " + what);
+  throw Error(ErrorCode::kInvalidArgument, formatted("line {}{}: {}", line_, path_.empty() ? "" : ", " + path_, what));
 }
 
 const Object& Value::object() const {

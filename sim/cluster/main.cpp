@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/text.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/config.hpp"
 #include "sim/cluster/server.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 using unisono::Error;
 using unisono::ErrorCode;
+using unisono::formatted;
 
 constexpr const char* kName = "unisono-cluster";
 constexpr std::uint32_t kMostNodes = 64;
@@ -41,11 +43,11 @@ struct Options {
 void check_native(const std::vector<std::uint32_t>& native, std::uint32_t nodes) {
   for (auto at = native.begin(); at != native.end(); ++at) {
     if (*at >= nodes) {
-      throw Error(ErrorCode::kInvalidArgument, "--native: there is no node " + std::to_string(*at) +
-                                                   "; the cluster has nodes 0 to " + std::to_string(nodes - 1));
+      throw Error(ErrorCode::kInvalidArgument,
+                  formatted("--native: there is no node {}; the cluster has nodes 0 to {}", *at, nodes - 1));
     }
     if (std::find(native.begin(), at, *at) != at) {
-      throw Error(ErrorCode::kInvalidArgument, "--native names node " + std::to_string(*at) + " twice");
+      throw Error(ErrorCode::kInvalidArgument, formatted("--native names node {} twice", *at));
     }
   }
 }
@@ -125,16 +127,16 @@ Options parse(int count, char** arguments) {
   if (cluster.trace) written("--trace", options.trace);
   if (!options.counters.empty()) written("--counters", options.counters);
   if (!options.check && options.sockets.size() != nodes) {
-    throw Error(ErrorCode::kInvalidArgument, "--fd names " + std::to_string(options.sockets.size()) + " sockets for " +
-                                                 std::to_string(nodes) + " nodes");
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("--fd names {} sockets for {} nodes", options.sockets.size(), nodes));
   }
   check_native(cluster.native, nodes);
   if (cluster.wave_node >= nodes) {
-    throw Error(ErrorCode::kInvalidArgument, "--wave-node: there is no node " + std::to_string(cluster.wave_node));
+    throw Error(ErrorCode::kInvalidArgument, formatted("--wave-node: there is no node {}", cluster.wave_node));
   }
   if (!cluster.wave.empty() && std::count(cluster.native.begin(), cluster.native.end(), cluster.wave_node) != 0) {
-    throw Error(ErrorCode::kInvalidArgument, "--wave shows node " + std::to_string(cluster.wave_node) +
-                                                 ", and --native names it: it has no signals");
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("--wave shows node {}, and --native names it: it has no signals", cluster.wave_node));
   }
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
   cluster.network = file.network_of(nodes, seed);
@@ -174,10 +176,11 @@ void tell_of_faults(const unisono::sim::Network& network) {
     late += counters.reordered;
   }
   if (lost + behind + twice + late == 0) return;
-  unisono::log(unisono::LogLevel::kWarn,
-               "frames lost: " + std::to_string(lost) + ", come twice: " + std::to_string(twice) + ", come late: " +
-                   std::to_string(late) + "; dropped because they had come, or behind a gap: " + std::to_string(behind),
-               kName);
+  unisono::log(
+      unisono::LogLevel::kWarn,
+      formatted("frames lost: {}, come twice: {}, come late: {}; dropped because they had come, or behind a gap: {}",
+                lost, twice, late, behind),
+      kName);
 }
 
 }  // namespace
@@ -218,7 +221,7 @@ int main(int count, char** arguments) {
     ::getrusage(RUSAGE_SELF, &used);
     const double user = static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec);
     const std::size_t native = options.cluster.native.size();
-    const std::string of_these = native == 0 ? "" : " (" + std::to_string(native) + " native)";
+    const std::string of_these = native == 0 ? "" : formatted(" ({} native)", native);
     std::fprintf(stderr,
                  "unisono-cluster: %u nodes%s, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
                  "%.1f us of processor time per node and cycle\n",
