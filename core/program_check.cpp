@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/arithmetic.hpp"
+#include "core/text.hpp"
 
 namespace unisono {
 namespace {
@@ -26,23 +27,23 @@ class MoveCheck {
  private:
   std::string dependencies() const {
     if (index_ < 32 && move_.dependencies >> index_ != 0) {
-      return "dependencies " + std::to_string(move_.dependencies) + " reach before the program's first move; move " +
-             std::to_string(index_) + " may use the lowest " + std::to_string(index_) + " bits";
+      return formatted("dependencies {} reach before the program's first move; move {} may use the lowest {} bits",
+                       move_.dependencies, index_, index_);
     }
     for (const std::uint32_t distance : {move_.segment_dependency0, move_.segment_dependency1}) {
       if (distance > index_ || distance >= kWindow) {
-        return "segment dependency " + std::to_string(distance) + "; allowed are 1 to 31, not before the first move, " +
-               "and 0 for none";
+        return formatted("segment dependency {}; allowed are 1 to 31, not before the first move, and 0 for none",
+                         distance);
       }
       if (distance != 0) {
         const Move& producer = program_.moves[index_ - distance];
         if (producer.kind != MoveKind::kMove || producer.local.kind == OperandKind::kNone) {
-          return "segment dependency on move " + std::to_string(index_ - distance) + ", which has no local result";
+          return formatted("segment dependency on move {}, which has no local result", index_ - distance);
         }
         if (!move_.count_indirect && !producer.count_indirect && move_.count != producer.count) {
-          return "segment dependency on move " + std::to_string(index_ - distance) + " of " +
-                 std::to_string(producer.count) + " elements, this one has " + std::to_string(move_.count) +
-                 "; both must have the same count";
+          return formatted(
+              "segment dependency on move {} of {} elements, this one has {}; both must have the same count",
+              index_ - distance, producer.count, move_.count);
         }
       }
     }
@@ -52,8 +53,7 @@ class MoveCheck {
   std::string memory(const char* slot, const Operand& operand) const {
     if (operand.cast != Cast::kNone) return std::string(slot) + " has cast wire; this version allows none";
     if (operand.kind == OperandKind::kStream && operand.offset >= kMaxStreamPorts) {
-      return std::string(slot) + " names stream port " + std::to_string(operand.offset) + "; ports are 0 to " +
-             std::to_string(kMaxStreamPorts - 1);
+      return formatted("{} names stream port {}; ports are 0 to {}", slot, operand.offset, kMaxStreamPorts - 1);
     }
     if (operand.kind == OperandKind::kMemory && operand.indirect) return word(slot, operand.offset);
     return "";
@@ -61,8 +61,8 @@ class MoveCheck {
 
   std::string word(const char* what, std::uint64_t offset) const {
     if (offset % 8 == 0 && offset < program_.params_bytes && program_.params_bytes - offset >= 8) return "";
-    return std::string(what) + " is the params word at byte " + std::to_string(offset) +
-           "; allowed are multiples of 8 below " + std::to_string(program_.params_bytes);
+    return formatted("{} is the params word at byte {}; allowed are multiples of 8 below {}", what, offset,
+                     program_.params_bytes);
   }
 
   std::string slots() const {
@@ -80,8 +80,8 @@ class MoveCheck {
     if (move_.remote.cast != Cast::kNone) return "the remote result has cast wire; this version allows none";
     if (move_.remote_address.strided) return "a strided move; this version allows none";
     if (move_.remote.kind == RemoteKind::kStream && move_.remote.port >= kMaxStreamPorts) {
-      return "the remote result names stream port " + std::to_string(move_.remote.port) + "; ports are 0 to " +
-             std::to_string(kMaxStreamPorts - 1);
+      return formatted("the remote result names stream port {}; ports are 0 to {}", move_.remote.port,
+                       kMaxStreamPorts - 1);
     }
     return move_.count_indirect ? word("count", move_.count) : "";
   }
@@ -89,14 +89,13 @@ class MoveCheck {
   std::string list(const char* what, std::uint32_t index) const {
     const auto& pool = program_.pool;
     if (index >= pool.size() || pool[index] == 0 || pool[index] > pool.size() - index - 1) {
-      return std::string(what) + " names pool index " + std::to_string(index) +
-             ", where no list stands; the pool has " + std::to_string(pool.size()) + " words";
+      return formatted("{} names pool index {}, where no list stands; the pool has {} words", what, index, pool.size());
     }
     std::vector<bool> seen(size_);
     for (std::uint32_t i = 1; i <= pool[index]; ++i) {
       const std::uint32_t peer = pool[index + i];
       if (peer >= size_) return rank_text(what, peer);
-      if (seen[peer]) return std::string(what) + " lists rank " + std::to_string(peer) + " twice";
+      if (seen[peer]) return formatted("{} lists rank {} twice", what, peer);
       seen[peer] = true;
     }
     return "";
@@ -108,7 +107,7 @@ class MoveCheck {
   }
 
   std::string rank_text(const char* what, std::uint32_t peer) const {
-    return std::string(what) + " names rank " + std::to_string(peer) + "; ranks are 0 to " + std::to_string(size_ - 1);
+    return formatted("{} names rank {}; ranks are 0 to {}", what, peer, size_ - 1);
   }
 
   std::string peers() const {

@@ -5,6 +5,7 @@
 #include "core/crc32c.hpp"
 #include "core/error.hpp"
 #include "core/program_check.hpp"
+#include "core/text.hpp"
 
 namespace unisono {
 namespace {
@@ -46,8 +47,7 @@ class Reader {
   }
   void need(std::uint64_t bytes, const std::string& what) const {
     if (bytes <= left()) return;
-    malformed("at byte " + std::to_string(at_) + ": " + what + " of " + std::to_string(bytes) + " bytes, but only " +
-              std::to_string(left()) + " are left");
+    malformed(formatted("at byte {}: {} of {} bytes, but only {} are left", at_, what, bytes, left()));
   }
   std::size_t left() const { return bytes_.size() - at_; }
 
@@ -59,17 +59,15 @@ class Reader {
 void check(const Program& program, std::uint32_t rank, std::uint32_t size,
            const std::array<std::uint64_t, 5>& region_bytes) {
   if (program.params_bytes % 8 != 0) {
-    malformed("rank " + std::to_string(rank) + " asks for " + std::to_string(program.params_bytes) +
-              " bytes of params; allowed are multiples of 8");
+    malformed(formatted("rank {} asks for {} bytes of params; allowed are multiples of 8", rank, program.params_bytes));
   }
   if (region_bytes[2] < program.scratch_bytes || region_bytes[3] < program.params_bytes) {
-    malformed("rank " + std::to_string(rank) + " has regions of " + std::to_string(region_bytes[2]) +
-              " bytes of scratch and " + std::to_string(region_bytes[3]) + " of params, and its program asks for " +
-              std::to_string(program.scratch_bytes) + " and " + std::to_string(program.params_bytes));
+    malformed(
+        formatted("rank {} has regions of {} bytes of scratch and {} of params, and its program asks for {} and {}",
+                  rank, region_bytes[2], region_bytes[3], program.scratch_bytes, program.params_bytes));
   }
   if (const auto malformation = check_program(program, size)) {
-    malformed("rank " + std::to_string(rank) + ", move " + std::to_string(malformation->move) + ": " +
-              malformation->text);
+    malformed(formatted("rank {}, move {}: {}", rank, malformation->move, malformation->text));
   }
 }
 
@@ -78,8 +76,8 @@ void check(const Program& program, std::uint32_t rank, std::uint32_t size,
 std::vector<std::byte> write_program_file(const ProgramFile& file) {
   const std::size_t size = file.programs.size();
   if (size == 0 || size > kMaxRanks || file.region_bytes.size() != size) {
-    malformed("programs of " + std::to_string(size) + " ranks and region sizes of " +
-              std::to_string(file.region_bytes.size()) + "; both must be equal, 1 to " + std::to_string(kMaxRanks));
+    malformed(formatted("programs of {} ranks and region sizes of {}; both must be equal, 1 to {}", size,
+                        file.region_bytes.size(), kMaxRanks));
   }
   Writer out;
   out.put(kFileMagic);
@@ -105,32 +103,31 @@ std::vector<std::byte> write_program_file(const ProgramFile& file) {
 
 ProgramFile parse_program_file(std::span<const std::byte> bytes) {
   if (bytes.size() < kFileHeaderBytes + 4) {
-    malformed(std::to_string(bytes.size()) + " bytes; at least " + std::to_string(kFileHeaderBytes + 4) +
-              " are needed");
+    malformed(formatted("{} bytes; at least {} are needed", bytes.size(), kFileHeaderBytes + 4));
   }
   Reader in(bytes.first(bytes.size() - 4));
   if (const auto magic = in.get<std::uint32_t>(); magic != kFileMagic) {
-    malformed("it begins with " + std::to_string(magic) + ", not with the letters UPRG");
+    malformed(formatted("it begins with {}, not with the letters UPRG", magic));
   }
   if (const auto version = in.get<std::uint32_t>(); version != kFileVersion) {
-    malformed("version " + std::to_string(version) + "; this library reads version " + std::to_string(kFileVersion));
+    malformed(formatted("version {}; this library reads version {}", version, kFileVersion));
   }
   const auto stored = Reader(bytes.last(4)).get<std::uint32_t>();
   const std::uint32_t computed = checksum(bytes.first(bytes.size() - 4));
   if (stored != computed) {
-    malformed("checksum " + std::to_string(stored) + ", but the contents have " + std::to_string(computed));
+    malformed(formatted("checksum {}, but the contents have {}", stored, computed));
   }
   const auto size = in.get<std::uint32_t>();
   if (size == 0 || size > kMaxRanks) {
-    malformed(std::to_string(size) + " ranks; allowed are 1 to " + std::to_string(kMaxRanks));
+    malformed(formatted("{} ranks; allowed are 1 to {}", size, kMaxRanks));
   }
   if (const auto reserved = in.get<std::uint32_t>(); reserved != 0) {
-    malformed("reserved word " + std::to_string(reserved) + "; it must be 0");
+    malformed(formatted("reserved word {}; it must be 0", reserved));
   }
-  in.need(std::uint64_t{size} * kRankHeaderBytes, "headers of " + std::to_string(size) + " ranks");
+  in.need(std::uint64_t{size} * kRankHeaderBytes, formatted("headers of {} ranks", size));
   ProgramFile file;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
-    const std::string who = "rank " + std::to_string(rank);
+    const std::string who = formatted("rank {}", rank);
     const auto moves = in.get<std::uint64_t>();
     const auto pool = in.get<std::uint64_t>();
     Program program;
@@ -140,22 +137,20 @@ ProgramFile parse_program_file(std::span<const std::byte> bytes) {
     for (std::uint64_t& region : region_bytes) region = in.get<std::uint64_t>();
     // Divisions, because a product of what the file says could overflow.
     if (moves > in.left() / kMoveBytes) {
-      malformed(who + ": " + std::to_string(moves) + " moves, but only " + std::to_string(in.left()) +
-                " bytes are left");
+      malformed(formatted("{}: {} moves, but only {} bytes are left", who, moves, in.left()));
     }
     program.moves.reserve(moves);
     for (std::uint64_t i = 0; i < moves; ++i) {
       std::array<std::uint64_t, kMoveWords> words{};
       for (std::uint64_t& word : words) word = in.get<std::uint64_t>();
       if (!well_formed_move(words)) {
-        malformed(who + ", move " + std::to_string(i) +
-                  ": a reserved bit is set or an enumerator unknown; reserved bits must be zero");
+        malformed(formatted("{}, move {}: a reserved bit is set or an enumerator unknown; reserved bits must be zero",
+                            who, i));
       }
       program.moves.push_back(decode_move(words));
     }
     if (pool > in.left() / 4) {
-      malformed(who + ": a pool of " + std::to_string(pool) + " words, but only " + std::to_string(in.left()) +
-                " bytes are left");
+      malformed(formatted("{}: a pool of {} words, but only {} bytes are left", who, pool, in.left()));
     }
     program.pool.reserve(pool);
     for (std::uint64_t i = 0; i < pool; ++i) program.pool.push_back(in.get<std::uint32_t>());
@@ -163,7 +158,7 @@ ProgramFile parse_program_file(std::span<const std::byte> bytes) {
     file.programs.push_back(std::move(program));
     file.region_bytes.push_back(region_bytes);
   }
-  if (in.left() != 0) malformed(std::to_string(in.left()) + " bytes after the last rank's program; none are allowed");
+  if (in.left() != 0) malformed(formatted("{} bytes after the last rank's program; none are allowed", in.left()));
   return file;
 }
 

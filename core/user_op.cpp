@@ -12,6 +12,7 @@
 
 #include "core/crc32c.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono {
 namespace {
@@ -41,8 +42,8 @@ const UserOp* find_user_op(Func func) {
 
 Func add_user_op(UserOp op) {
   if (op.name.empty() || op.name.size() > kLongestName) {
-    throw Error(ErrorCode::kInvalidArgument, "an op's name has " + std::to_string(op.name.size()) +
-                                                 " bytes; allowed are 1 to " + std::to_string(kLongestName));
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("an op's name has {} bytes; allowed are 1 to {}", op.name.size(), kLongestName));
   }
   for (const Func func : kAllFunc) {
     if (!is_user(func) && op.name == name_of(func)) {
@@ -60,8 +61,9 @@ Func add_user_op(UserOp op) {
     if (other == nullptr && i >= begin && i < begin + kOfAKind) free = std::min(free, i);
   }
   if (free == 2 * kOfAKind) {
-    throw Error(ErrorCode::kCapacity, "op \"" + op.name + "\": a process has at most " + std::to_string(kOfAKind) +
-                                          " ops that commute and as many that do not; free one");
+    throw Error(ErrorCode::kCapacity,
+                formatted("op \"{}\": a process has at most {} ops that commute and as many that do not; free one",
+                          op.name, kOfAKind));
   }
   // Kept for ever: a call may still hold it. There are few, and they are small.
   static auto& kept = *new std::vector<std::unique_ptr<const UserOp>>;
@@ -74,7 +76,7 @@ void remove_user_op(Func func) {
   const std::lock_guard lock(changes());
   if (find_user_op(func) == nullptr) {
     throw Error(ErrorCode::kInvalidOp,
-                "op " + std::to_string(static_cast<unsigned>(func)) + " is none that was created and not freed");
+                formatted("op {} is none that was created and not freed", static_cast<unsigned>(func)));
   }
   table()[static_cast<std::size_t>(func) - kFirst].store(nullptr, std::memory_order_release);
 }
@@ -129,7 +131,7 @@ bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte
     if (failure != 0) {
       throw Error(ErrorCode::kInvalidOp,
                   "the function of op \"" + op->name + "\" failed" +
-                      (failure_text.empty() ? " and returned " + std::to_string(failure) : ": " + failure_text));
+                      (failure_text.empty() ? formatted(" and returned {}", failure) : ": " + failure_text));
     }
     std::memcpy(out + done * element, z.data(), n * element);
     done += n;

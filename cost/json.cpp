@@ -1,10 +1,15 @@
 #include "cost/json.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::cost::json {
 namespace {
@@ -16,171 +21,133 @@ constexpr std::size_t kMostName = 64;
 constexpr std::size_t kMostFields = 64;
 constexpr std::size_t kMostEntries = 65536;
 
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  char shorter[32];
-  std::snprintf(shorter, sizeof shorter, "%.6g", value);
-  double back = 0;
-  std::from_chars(shorter, shorter + sizeof shorter, back);
-  return back == value ? shorter : text;
-}
+/// What nlohmann's parser reads: the characters from where `at` points on. Its owner sees there how far it has come.
+struct Input {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
 
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  reference operator*() const { return **at; }
+  Input& operator++() { return ++*at, *this; }
+  bool operator==(const Input& other) const { return *at == *other.at; }
+  bool operator!=(const Input& other) const { return *at != *other.at; }
 
-  Value document() {
-    Value value = read("", 0);
-    skip();
-    if (at_ != text_.size()) refuse("something follows the document");
-    return value;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorCode::kInvalidArgument, "line " + std::to_string(line_) + ": " + what);
-  }
-
-  void skip() {
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (c == '\n') ++line_;
-      if (c != ' ' && c != '\t' && c != '\n' && c != '\r') return;
-    }
-  }
-
-  bool take(char c) {
-    skip();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c, const std::string& where) {
-    if (!take(c)) refuse(std::string("a ") + c + " is missing " + where + seen());
-  }
-  std::string seen() const {
-    if (at_ == text_.size()) return "; the text ends here";
-    const char c = text_[at_];
-    return c > ' ' && c <= '~' ? std::string("; there is ") + c : "";
-  }
-
-  Value read(const std::string& path, std::uint32_t depth) {
-    skip();
-    if (depth == kMostDepth) refuse("values stand in more than " + std::to_string(kMostDepth) + " others");
-    if (at_ == text_.size()) refuse("a value is missing; the text ends here");
-    const std::uint32_t line = line_;
-    switch (text_[at_]) {
-      case '{':
-        return {object(path, depth), line, path};
-      case '[':
-        return {array(path, depth), line, path};
-      case '"':
-        return {string(), line, path};
-      default:
-        return {word(), line, path};
-    }
-  }
-
-  Value::Data object(const std::string& path, std::uint32_t depth) {
-    Object members;
-    ++at_;
-    if (take('}')) return members;
-    do {
-      skip();
-      if (at_ == text_.size() || text_[at_] != '"') refuse("the name of a field is missing" + seen());
-      std::string name = string();
-      if (name.size() > kMostName) {
-        refuse("the name of a field has " + std::to_string(name.size()) + " characters; allowed are " +
-               std::to_string(kMostName));
-      }
-      if (members.size() == kMostFields) {
-        refuse("an object has more than " + std::to_string(kMostFields) + " fields");
-      }
-      for (const auto& [other, value] : members) {
-        if (other == name) refuse("field " + name + " stands here twice");
-      }
-      expect(':', "after " + name);
-      members.emplace_back(name, read(path.empty() ? name : path + "." + name, depth + 1));
-    } while (take(','));
-    expect('}', "at the end of an object");
-    return members;
-  }
-
-  Value::Data array(const std::string& path, std::uint32_t depth) {
-    Array entries;
-    ++at_;
-    if (take(']')) return entries;
-    do {
-      if (entries.size() == kMostEntries) refuse("a list has more than " + std::to_string(kMostEntries) + " entries");
-      entries.push_back(read(path + "[" + std::to_string(entries.size()) + "]", depth + 1));
-    } while (take(','));
-    expect(']', "at the end of a list");
-    return entries;
-  }
-
-  std::string string() {
-    std::string result;
-    for (++at_; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (c == '"') {
-        ++at_;
-        return result;
-      }
-      if (static_cast<unsigned char>(c) < ' ') refuse("a control character stands in a string");
-      if (c != '\\') {
-        result += c;
-        continue;
-      }
-      if (++at_ == text_.size()) break;
-      switch (text_[at_]) {
-        case 'n':
-          result += '\n';
-          break;
-        case 't':
-          result += '\t';
-          break;
-        case '"':
-        case '\\':
-        case '/':
-          result += text_[at_];
-          break;
-        default:
-          refuse(std::string("\\") + text_[at_] + " in a string; allowed are \\n, \\t, \\\", \\\\ and \\/");
-      }
-    }
-    refuse("a string does not end");
-  }
-
-  Value::Data word() {
-    std::size_t end = at_;
-    while (end < text_.size() && std::string_view(" \t\r\n,:{}[]\"").find(text_[end]) == std::string_view::npos) ++end;
-    const std::string_view word = text_.substr(at_, end - at_);
-    if (word.empty()) refuse("a value is missing" + seen());
-    at_ = end;
-    if (word == "true") return true;
-    if (word == "false") return false;
-    if (word == "null") return nullptr;
-    double value = 0;
-    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    const bool digits = word.front() == '-' || (word.front() >= '0' && word.front() <= '9');
-    if (error != std::errc{} || rest != word.data() + word.size() || !digits || !std::isfinite(value)) {
-      constexpr std::size_t kShown = 40;
-      std::string shown;
-      for (const char c : word.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
-      refuse("\"" + shown +
-             "\" is no value; allowed are numbers, strings in quotes, true, false, null, lists and "
-             "objects");
-    }
-    return value;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::uint32_t line_ = 1;
+  const char** at;
 };
 
 }  // namespace
+
+/// Makes values that know their line and path of what nlohmann's parser finds. That would stop if one of the functions
+/// that it calls said false; they throw instead.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text), counted_(text.data()), at_(counted_), end_(at_ + text.size()) {}
+
+  Value document() {
+    nlohmann::json::sax_parse(Input{&at_}, Input{&end_}, this);
+    if (at_ != end_) refuse("something follows the document");  // behind a null byte, at which the parser stops
+    return std::move(*document_);
+  }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(static_cast<double>(value)); }
+  bool number_unsigned(std::uint64_t value) { return add(static_cast<double>(value)); }
+  bool number_float(double value, const std::string& /*text*/) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(std::vector<std::uint8_t>& /*value*/) { refuse("bytes are no value"); }  // other formats have them
+  bool start_object(std::size_t /*fields*/) { return open(Object{}); }
+  bool start_array(std::size_t /*entries*/) { return open(Array{}); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(const std::string& name) {
+    const Object& members = open_.back()->object();
+    if (name.size() > kMostName) {
+      refuse(formatted("the name of a field has {} characters; allowed are {}", name.size(), kMostName));
+    }
+    if (members.size() == kMostFields) refuse(formatted("an object has more than {} fields", kMostFields));
+    if (open_.back()->find(name) != nullptr) refuse("field " + name + " stands here twice");
+    name_ = name;
+    return true;
+  }
+
+  /// The parser's sentence: "[...] syntax error while parsing <what> - <fault>; expected <token>".
+  [[noreturn]] bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                                const nlohmann::json::exception& error) {
+    const std::string_view said = error.what();
+    const auto has = [said](std::string_view words) { return said.find(words) != std::string_view::npos; };
+    if (said.ends_with("; expected end of input")) refuse("something follows the document");
+    if (has("number overflow") || has("parsing value - invalid literal") || has("parsing value - invalid number")) {
+      refuse("\"" + word() +
+             "\" is no value; allowed are numbers, strings in quotes, true, false, null, lists and objects");
+    }
+    constexpr std::pair<const char*, const char*> kMissing[] = {
+        {"parsing value - ", "a value is missing"},
+        {"parsing object key - ", "the name of a field is missing"},
+        {"parsing object separator - ", "a : is missing after the name of a field"},
+        {"parsing object - ", "a } is missing at the end of an object"},
+        {"parsing array - ", "a ] is missing at the end of a list"}};
+    std::string fault(said.substr(said.find(" - ") + 3));
+    fault.resize(std::min(fault.find("; "), fault.size()));
+    if (fault == "unexpected end of input") fault = "the text ends here";
+    for (const auto& [where, missing] : kMissing) {
+      if (has(where) && !fault.starts_with("invalid string")) refuse(missing + ("; " + fault));
+    }
+    refuse(fault);
+  }
+
+ private:
+  /// The line of the last character that was read, which belongs to what was found, or ends it.
+  std::uint32_t line() {
+    const char* const last = at_ - (at_ != text_.data());
+    line_ += static_cast<std::uint32_t>(std::count(counted_, last, '\n'));
+    counted_ = last;
+    return line_;
+  }
+  [[noreturn]] void refuse(const std::string& what) {
+    throw Error(ErrorCode::kInvalidArgument, formatted("line {}: {}", line(), what));
+  }
+
+  /// What stands where the last character was read, up to what separates values.
+  std::string word() const {
+    constexpr std::string_view kSeparators = " \t\r\n,:{}[]\"";
+    constexpr std::size_t kShown = 40;
+    const std::string_view before = text_.substr(0, static_cast<std::size_t>(at_ - text_.data()) - 1);
+    const std::size_t begin = before.find_last_of(kSeparators) + 1;  // npos + 1 is 0
+    std::string shown(text_.substr(begin, std::min(text_.find_first_of(kSeparators, begin) - begin, kShown)));
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return shown;
+  }
+
+  Value& place(Value::Data data) {
+    if (open_.size() == kMostDepth) refuse(formatted("values stand in more than {} others", kMostDepth));
+    if (open_.empty()) return document_.emplace(std::move(data), line(), "");
+    Value& parent = *open_.back();
+    if (auto* const entries = std::get_if<Array>(&parent.data_)) {
+      if (entries->size() == kMostEntries) refuse(formatted("a list has more than {} entries", kMostEntries));
+      return entries->emplace_back(std::move(data), line(), formatted("{}[{}]", parent.path_, entries->size()));
+    }
+    const std::string path = parent.path_.empty() ? name_ : parent.path_ + "." + name_;
+    return std::get<Object>(parent.data_).emplace_back(name_, Value(std::move(data), line(), path)).second;
+  }
+  bool add(Value::Data data) { return place(std::move(data)), true; }
+  /// Nothing is added to the values around an open one, so that they stay where they are.
+  bool open(Value::Data data) { return open_.push_back(&place(std::move(data))), true; }
+  bool close() { return open_.pop_back(), true; }
+
+  std::string_view text_;
+  const char* counted_;  ///< up to here line ends are counted in line_
+  const char* at_;
+  const char* end_;
+  std::uint32_t line_ = 1;
+  std::optional<Value> document_;
+  std::vector<Value*> open_;
+  std::string name_;
+};
 
 const char* Value::kind() const {
   constexpr const char* kNames[] = {"null", "a truth value", "a number", "a string", "a list", "an object"};
@@ -188,8 +155,7 @@ const char* Value::kind() const {
 }
 
 void Value::refuse(const std::string& what) const {
-  throw Error(ErrorCode::kInvalidArgument,
-              "line " + std::to_string(line_) + (path_.empty() ? "" : ", " + path_) + ": " + what);
+  throw Error(ErrorCode::kInvalidArgument, formatted("line {}{}: {}", line_, path_.empty() ? "" : ", " + path_, what));
 }
 
 const Object& Value::object() const {
@@ -216,7 +182,7 @@ double Value::number(double least, double most) const {
   const auto* found = std::get_if<double>(&data_);
   if (found == nullptr) refuse(std::string("here is ") + kind() + "; needed is a number");
   if (*found < least || *found > most) {
-    refuse("here is " + number_text(*found) + "; allowed are " + number_text(least) + " to " + number_text(most));
+    refuse("here is " + json::number(*found) + "; allowed are " + json::number(least) + " to " + json::number(most));
   }
   return *found;
 }
@@ -224,7 +190,7 @@ double Value::number(double least, double most) const {
 std::uint64_t Value::whole(std::uint64_t least, std::uint64_t most) const {
   constexpr std::uint64_t kExact = std::uint64_t{1} << 53U;
   const double value = number(static_cast<double>(least), static_cast<double>(most < kExact ? most : kExact));
-  if (value != std::floor(value)) refuse("here is " + number_text(value) + "; needed is a whole number");
+  if (value != std::floor(value)) refuse("here is " + json::number(value) + "; needed is a whole number");
   return static_cast<std::uint64_t>(value);
 }
 
@@ -253,21 +219,13 @@ void Value::only(std::initializer_list<std::string_view> names) const {
 
 Value parse(std::string_view text) { return Reader(text).document(); }
 
+std::string number(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
 std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (static_cast<unsigned char>(c) >= ' ') {
-      result += c;
-    }
-  }
-  return result + "\"";
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace unisono::cost::json

@@ -1,4 +1,5 @@
-// A reader of JSON that remembers lines, so that what is wrong with a value can be said where it stands.
+// JSON that remembers lines, so that what is wrong with a value can be said where it stands. Read and written by
+// nlohmann's library; its headers take seconds to compile, and json.cpp alone includes them.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ class Value {
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:
+  friend class Reader;
   const char* kind() const;
   Data data_;
   std::uint32_t line_;
@@ -50,7 +52,10 @@ class Value {
 /// Reads one document. Throws Error(kInvalidArgument) that names the line.
 Value parse(std::string_view text);
 
-/// A string as JSON has it, with its quotes. Control characters other than line ends and tabs are left out.
+/// The shortest text that is read as this number, which must be finite.
+std::string number(double value);
+
+/// A string as JSON has it, with its quotes. Bytes that are no UTF-8 become the sign that replaces them.
 std::string quoted(std::string_view text);
 
 }  // namespace unisono::cost::json

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "cost/names.hpp"
 
 namespace unisono::cost {
@@ -83,7 +84,7 @@ std::vector<Rule> parse_pins(std::string_view text) {
     const std::string_view pin = trimmed(text.substr(0, comma));
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     if (pin.empty()) continue;
-    if (rules.size() == kMost) refuse(pin, "there are more than " + std::to_string(kMost) + " entries");
+    if (rules.size() == kMost) refuse(pin, formatted("there are more than {} entries", kMost));
     rules.push_back(pin_of(pin));
   }
   return rules;

@@ -11,6 +11,7 @@
 #include "collectives/record.hpp"
 #include "core/error.hpp"
 #include "core/footprint.hpp"
+#include "core/text.hpp"
 
 namespace unisono::cost {
 namespace {
@@ -93,9 +94,9 @@ class Walk {
     }
     for (std::uint32_t r = 0; r < size_; ++r) {
       if (ranks_[r].first != ranks_[r].steps.size()) {
-        throw Error(ErrorCode::kMalformedProgram, "the programs cannot be priced, for they do not end: rank " +
-                                                      std::to_string(r) + " waits in move " +
-                                                      std::to_string(ranks_[r].first));
+        throw Error(ErrorCode::kMalformedProgram,
+                    formatted("the programs cannot be priced, for they do not end: rank {} waits in move {}", r,
+                              ranks_[r].first));
       }
       result_.time = later(result_.time, ranks_[r].end);
     }

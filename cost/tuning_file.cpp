@@ -1,10 +1,10 @@
 #include "cost/tuning_file.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "cost/json.hpp"
 #include "cost/names.hpp"
 
@@ -50,8 +50,8 @@ Machine machine_of(const json::Value& value) {
   for (const LevelField& field : kByLevel) {
     const json::Value& levels = value.at(field.name);
     if (levels.array().size() != kLevels) {
-      levels.refuse("here are " + std::to_string(levels.array().size()) +
-                    " numbers; needed are 3: near, shared and main memory");
+      levels.refuse(
+          formatted("here are {} numbers; needed are 3: near, shared and main memory", levels.array().size()));
     }
     double before = 0;
     for (std::size_t i = 0; i < kLevels; ++i) {
@@ -115,11 +115,6 @@ Rule rule_of(const json::Value& value) {
   return rule;
 }
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
 }  // namespace
 
 std::string hash_text(std::uint32_t hash) {
@@ -131,13 +126,13 @@ std::string hash_text(std::uint32_t hash) {
 TuningFile parse_tuning(std::string_view text) {
   if (text.size() > kMostText) {
     throw Error(ErrorCode::kInvalidArgument,
-                "the file has " + std::to_string(text.size()) + " bytes; allowed are " + std::to_string(kMostText));
+                formatted("the file has {} bytes; allowed are {}", text.size(), kMostText));
   }
   const json::Value document = json::parse(text);
   const json::Value& version = document.at("unisono_tuning");
   if (version.whole(0, ~std::uint32_t{0}) != kTuningVersion) {
-    version.refuse("the file is of version " + std::to_string(version.whole(0, ~std::uint32_t{0})) +
-                   "; this library reads version " + std::to_string(kTuningVersion) + ". Run `unisono calibrate`");
+    version.refuse(formatted("the file is of version {}; this library reads version {}. Run `unisono calibrate`",
+                             version.whole(0, ~std::uint32_t{0}), kTuningVersion));
   }
   document.only({"unisono_tuning", "processor", "hash", "machine", "rules"});
   TuningFile file;
@@ -145,8 +140,7 @@ TuningFile parse_tuning(std::string_view text) {
   file.machine = machine_of(document.at("machine"));
   const json::Value& rules = document.at("rules");
   if (rules.array().size() > kMostRules) {
-    rules.refuse("here are " + std::to_string(rules.array().size()) + " rules; allowed are " +
-                 std::to_string(kMostRules));
+    rules.refuse(formatted("here are {} rules; allowed are {}", rules.array().size(), kMostRules));
   }
   for (const json::Value& rule : rules.array()) file.rules.push_back(rule_of(rule));
   if (const json::Value* hash = document.find("hash")) {
@@ -160,21 +154,22 @@ TuningFile parse_tuning(std::string_view text) {
 }
 
 std::string write_tuning(const TuningFile& file) {
-  std::string text = "{\n  \"unisono_tuning\": " + std::to_string(kTuningVersion) +
-                     ",\n  \"processor\": " + json::quoted(file.processor) + ",\n  \"hash\": \"" +
-                     hash_text(hash_of(file.rules)) + "\",\n  \"machine\": {\n";
+  std::string text =
+      formatted("{{\n  \"unisono_tuning\": {},\n  \"processor\": {},\n  \"hash\": \"{}\",\n  \"machine\": {{\n",
+                kTuningVersion, json::quoted(file.processor), hash_text(hash_of(file.rules)));
   for (const TimeField& field : kTimes) {
-    text += std::string("    \"") + field.name + "\": " + number(file.machine.*field.member) + ",\n";
+    text += std::string("    \"") + field.name + "\": " + json::number(file.machine.*field.member) + ",\n";
   }
   for (const LevelField& field : kByLevel) {
     text += std::string("    \"") + field.name + "\": [";
-    for (std::size_t i = 0; i < kLevels; ++i) text += (i == 0 ? "" : ", ") + number((file.machine.*field.member)[i]);
+    for (std::size_t i = 0; i < kLevels; ++i)
+      text += (i == 0 ? "" : ", ") + json::number((file.machine.*field.member)[i]);
     text += "],\n";
   }
   for (const ByteField& field : kBytes) {
-    text += std::string("    \"") + field.name + "\": " + std::to_string(file.machine.*field.member) + ",\n";
+    text += formatted("    \"{}\": {},\n", field.name, file.machine.*field.member);
   }
-  text += "    \"cores\": " + std::to_string(file.machine.cores) + "\n  },\n  \"rules\": [";
+  text += formatted("    \"cores\": {}\n  }},\n  \"rules\": [", file.machine.cores);
   bool first = true;
   for (const Rule& rule : file.rules) {
     const Algorithm& algorithm = algorithms()[rule.position];
@@ -182,10 +177,10 @@ std::string write_tuning(const TuningFile& file) {
     first = false;
     text += std::string("    {\"collective\": \"") + name_of(algorithm.collective) + "\", \"algorithm\": \"" +
             text_of(rule.position, rule.radix) + "\"";
-    if (rule.min_bytes != 0) text += ", \"min_bytes\": " + std::to_string(rule.min_bytes);
-    if (rule.max_bytes != kAnyBytes) text += ", \"max_bytes\": " + std::to_string(rule.max_bytes);
-    if (rule.min_ranks != 1) text += ", \"min_ranks\": " + std::to_string(rule.min_ranks);
-    if (rule.max_ranks != kAnyRanks) text += ", \"max_ranks\": " + std::to_string(rule.max_ranks);
+    if (rule.min_bytes != 0) text += formatted(", \"min_bytes\": {}", rule.min_bytes);
+    if (rule.max_bytes != kAnyBytes) text += formatted(", \"max_bytes\": {}", rule.max_bytes);
+    if (rule.min_ranks != 1) text += formatted(", \"min_ranks\": {}", rule.min_ranks);
+    if (rule.max_ranks != kAnyRanks) text += formatted(", \"max_ranks\": {}", rule.max_ranks);
     const auto flag = [&](const char* name, Which which) {
       if (which != Which::kAll)
         text += std::string(", \"") + name + "\": " + (which == Which::kWith ? "true" : "false");

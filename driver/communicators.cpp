@@ -1,4 +1,5 @@
 // Communicators of the C interface: how they are made.
+#include "core/log.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/interface.hpp"
 #include "network/flight_record.hpp"
@@ -64,6 +65,14 @@ void set_name(Communicator& communicator, std::string_view name) {
 std::string name_of(const Communicator& communicator) {
   const std::lock_guard lock(communicator.name_mutex);
   return communicator.name;
+}
+
+void log_made(const Communicator& communicator, const char* operation) {
+  if (!logs(LogLevel::kDebug)) return;
+  const std::string name = name_of(communicator);
+  log(LogLevel::kDebug, std::string(operation) + ": communicator " + std::to_string(communicator.number) +
+                            (name.empty() ? "" : " \"" + name + "\"") + ", of which this is rank " +
+                            std::to_string(communicator.rank) + " of " + std::to_string(communicator.size));
 }
 
 }  // namespace unisono::driver

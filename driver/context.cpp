@@ -1,13 +1,13 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <numeric>
 #include <optional>
 
+#include "core/log.hpp"
 #include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -181,8 +181,7 @@ void Context::offload_if_possible() noexcept {
     offloads_all_.store(false, std::memory_order_relaxed);
     static std::once_flag once;
     std::call_once(once, [&] {
-      std::fprintf(stderr, "unisono: warning: %s; calls make progress only while the program is in Unisono\n",
-                   failure.what());
+      log(LogLevel::kWarn, std::string(failure.what()) + "; calls make progress only while the program is in Unisono");
     });
   }
 }

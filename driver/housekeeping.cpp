@@ -2,11 +2,11 @@
 #include "driver/housekeeping.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "core/log.hpp"
 #include "cost/in_force.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
@@ -20,9 +20,11 @@ namespace {
 /// The rules by which this process chooses algorithms. A file that had to be left aside is mentioned once.
 std::shared_ptr<const std::vector<Rule>> rules_of_process(const RuleChoice& choice) {
   cost::InForce found = cost::rules_in_force(static_cast<cost::Determinism>(choice.determinism), choice.algorithms);
-  if (!found.warning.empty()) {
-    static std::once_flag once;
-    std::call_once(once, [&] { std::fprintf(stderr, "unisono: warning: %s\n", found.warning.c_str()); });
+  static std::once_flag warned;
+  if (!found.warning.empty()) std::call_once(warned, log, LogLevel::kWarn, found.warning, "unisono");
+  if (logs(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, "algorithms: " + (found.path.empty() ? "no tuning file" : "the tuning file " + found.path) +
+                             (found.pins == 0 ? "" : "; before it, " + found.pinned));
   }
   if (found.rules.empty()) return nullptr;
   return std::make_shared<const std::vector<Rule>>(std::move(found.rules));

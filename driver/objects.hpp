@@ -292,6 +292,8 @@ struct CommunicatorWishes {
 /// Gives a communicator a name, or takes it away if that is empty. Throws Error.
 void set_name(Communicator& communicator, std::string_view name);
 std::string name_of(const Communicator& communicator);
+/// For UNISONO_LOG=debug: `operation` has made it.
+void log_made(const Communicator& communicator, const char* operation);
 
 /// Collective over `parent`; null for a negative colour.
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,

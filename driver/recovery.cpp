@@ -62,7 +62,10 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
     constexpr std::uint64_t kCreated = 1, kMayTryAgain = 2;
     const std::uint64_t own = (created ? kCreated : 0) | (failure.empty() ? kMayTryAgain : 0);
     const std::uint64_t verdict = engine.agree(parent->number, kOfVerdict, own, 0, timeout).value;
-    if ((verdict & kCreated) != 0) return made;
+    if ((verdict & kCreated) != 0) {
+      log_made(*made, "shrink");
+      return made;
+    }
     if (created) {
       engine.free_communicator(made->number);
       parent->context->release_number(made->number);

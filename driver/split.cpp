@@ -232,7 +232,10 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       all = all && verdicts[position].created == kCreated;
       if (verdicts[position].created == kFailed && !failed_rank) failed_rank = circle.rank(position);
     }
-    if (all) return made;
+    if (all) {
+      if (made) log_made(*made, operation);
+      return made;
+    }
     if (made && created) {
       endpoint->engine->free_communicator(made->number);
       parent->context->release_number(made->number);

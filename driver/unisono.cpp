@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "core/log.hpp"
 #include "core/user_op.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
@@ -128,6 +129,11 @@ unisono_context* publish(const std::shared_ptr<Context>& context, const Beginnin
   world->express = endpoint->engine->express(0);
   for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
   context->world_handle = Communicators::instance().add(world);
+  if (logs(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, "rank " + std::to_string(world->rank) + " of " + std::to_string(world->size) + " (process " +
+                             std::to_string(getpid()) + ") has joined its job on platform " +
+                             name_of(beginning.platform));
+  }
   return handle_of<unisono_context>(Contexts::instance().add(context));
 }
 

@@ -11,6 +11,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/generated/spec.hpp"
+#include "core/log.hpp"
 #include "engine/flight_reader.hpp"
 
 namespace unisono::cclo {
@@ -325,7 +326,7 @@ void report_failure(const Poe& poe, const std::string& failure) {
   const std::string path = std::string(place) + "." + std::to_string(poe.self());
   std::FILE* file = std::fopen(path.c_str(), "ae");
   if (file == nullptr) {
-    std::fprintf(stderr, "unisono: warning: UNISONO_DUMP: %s: %s\n", path.c_str(), std::strerror(errno));
+    log(LogLevel::kWarn, "UNISONO_DUMP: " + path + ": " + std::strerror(errno));
     return;
   }
   std::fputs(report.c_str(), file);

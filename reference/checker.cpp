@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/meaning.hpp"
@@ -26,9 +27,8 @@ std::optional<Finding> compare_runs(const Interpreter& interpreter, const Symbol
       Finding finding;
       finding.kind = FindingKind::kUnstable;
       finding.rank = rank;
-      finding.text = "r" + std::to_string(rank) + "." + unisono::name_of(region) + "[" + std::to_string(at) + "] is " +
-                     symbols.text(x[at]) + " in one schedule, and " + symbols.text(y[at]) + " in random schedule " +
-                     std::to_string(seed);
+      finding.text = formatted("r{}.{}[{}] is {} in one schedule, and {} in random schedule {}", rank,
+                               unisono::name_of(region), at, symbols.text(x[at]), symbols.text(y[at]), seed);
       return finding;
     }
   }
@@ -39,8 +39,8 @@ std::optional<Finding> compare_runs(const Interpreter& interpreter, const Symbol
 std::string buffers_of(const Job& job) {
   std::string text = "\n  in " + describe_promise(job) + ", src and dst hold";
   for (std::uint32_t rank = 0; rank < job.size() && rank < 8; ++rank) {
-    text += (rank == 0 ? " " : ", ") + std::to_string(job.bytes(rank, Region::kSrc)) + " and " +
-            std::to_string(job.bytes(rank, Region::kDst)) + " bytes on rank " + std::to_string(rank);
+    text += formatted("{}{} and {} bytes on rank {}", rank == 0 ? " " : ", ", job.bytes(rank, Region::kSrc),
+                      job.bytes(rank, Region::kDst), rank);
   }
   if (job.size() > 8) text += ", ...";
   if (job.call.collective == Collective::kBcast) text += "; the data of a broadcast stand in dst on every rank";
@@ -98,7 +98,7 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
     SymbolRun run = interpreter.run_symbols(Policy::random(schedule_seed));
     ++report.schedules;
     report.most_ranks_sampled = std::max(report.most_ranks_sampled, job.size());
-    const std::string schedule = "\n  (random schedule " + std::to_string(schedule_seed) + ")";
+    const std::string schedule = formatted("\n  (random schedule {})", schedule_seed);
     if (run.finding) return fail(std::move(*run.finding), schedule);
     if (!any) {
       if (auto differs = compare_runs(interpreter, interpreter.symbols(), least, run, schedule_seed)) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "core/text.hpp"
 #include "reference/text.hpp"
 
 namespace unisono::reference {
@@ -189,8 +190,7 @@ std::optional<std::string> EventGraph::first_unordered() const {
       const auto reach = [&](std::uint32_t whose, Region region, std::uint32_t kind, bool write) {
         touch(whose, region, move.remote_address.offset, kind, write);
         if (region == Region::kWindow || whose == rank || over_at_exit(whose, kind)) return;
-        open = "rank " + std::to_string(whose) + " may leave while rank " + std::to_string(rank) + ", move " +
-               std::to_string(n) + " is at its " + name_of(region);
+        open = formatted("rank {} may leave while rank {}, move {} is at its {}", whose, rank, n, name_of(region));
       };
       if (move.op1.kind == OperandKind::kRemoteMemory) {
         for (const std::uint32_t peer : peers(job_->programs[rank], move.arrival.peer, move.arrival.mode)) {
@@ -212,10 +212,8 @@ std::optional<std::string> EventGraph::first_unordered() const {
         const Touch& b = touches[j];
         if (!(a.write || b.write) || (a.rank == b.rank && a.move == b.move)) continue;
         if (after[a.vertex][b.vertex] || after[b.vertex][a.vertex]) continue;
-        return "byte " + std::to_string(place.second.second) + " of " +
-               name_of(static_cast<Region>(place.second.first)) + " of rank " + std::to_string(place.first) +
-               ": rank " + std::to_string(a.rank) + ", move " + std::to_string(a.move) + " and rank " +
-               std::to_string(b.rank) + ", move " + std::to_string(b.move);
+        return formatted("byte {} of {} of rank {}: rank {}, move {} and rank {}, move {}", place.second.second,
+                         name_of(static_cast<Region>(place.second.first)), place.first, a.rank, a.move, b.rank, b.move);
       }
     }
   }

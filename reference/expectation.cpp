@@ -6,6 +6,7 @@
 
 #include "core/arithmetic.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -110,12 +111,11 @@ bool idempotent(Func func) {
 
 // "element 3 of dst of rank 1": of this the report is. The expression itself names elements as symbols do.
 std::string place_text(std::uint32_t rank, Region region, std::uint64_t index) {
-  return "element " + std::to_string(index) + " of " + unisono::name_of(region) + " of rank " + std::to_string(rank);
+  return formatted("element {} of {} of rank {}", index, unisono::name_of(region), rank);
 }
 
 std::string element_text(std::uint32_t rank, std::uint32_t region, std::uint64_t index) {
-  return "r" + std::to_string(rank) + "." + unisono::name_of(static_cast<Region>(region)) + "[" +
-         std::to_string(index) + "]";
+  return formatted("r{}.{}[{}]", rank, unisono::name_of(static_cast<Region>(region)), index);
 }
 
 std::string expected_text(const Job& job, const Expected& want) {
@@ -132,11 +132,11 @@ std::string expected_text(const Job& job, const Expected& want) {
     case Expected::Kind::kReduce:
       break;
   }
-  return std::string(unisono::name_of(job.call.func)) + " over ranks " + std::to_string(want.begin) + " to " +
-         std::to_string(want.end - 1) + " of element " + std::to_string(want.leaf.index) + " of their inputs" +
-         (job.ordered()               ? ", in rank order"
-          : idempotent(job.call.func) ? ", none left out"
-                                      : ", each exactly once");
+  return formatted("{} over ranks {} to {} of element {} of their inputs{}", unisono::name_of(job.call.func),
+                   want.begin, want.end - 1, want.leaf.index,
+                   job.ordered()               ? ", in rank order"
+                   : idempotent(job.call.func) ? ", none left out"
+                                               : ", each exactly once");
 }
 
 // The last move of `rank` that wrote the element, for the report.
@@ -311,9 +311,11 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
 
 NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>& inputs) {
   if (!job.promises() || inputs.size() != job.size()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "expected numbers need a job that promises something, and inputs of all of its " +
-                    std::to_string(job.size()) + " ranks; given were " + std::to_string(inputs.size()));
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        formatted(
+            "expected numbers need a job that promises something, and inputs of all of its {} ranks; given were {}",
+            job.size(), inputs.size()));
   }
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
   const auto at = [&](const Leaf& leaf) {

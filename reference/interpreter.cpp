@@ -5,6 +5,7 @@
 
 #include "core/arithmetic.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "reference/machine.hpp"
 
 namespace unisono::reference {
@@ -224,18 +225,19 @@ namespace {
 
 const Job& checked(const Job& job) {
   if (job.region_bytes.size() != job.size() || job.params.size() != job.size() || job.size() == 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "a job of " + std::to_string(job.size()) + " programs with region sizes of " +
-                    std::to_string(job.region_bytes.size()) + " and params of " + std::to_string(job.params.size()) +
-                    " ranks; all must be equal and at least 1");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        formatted(
+            "a job of {} programs with region sizes of {} and params of {} ranks; all must be equal and at least 1",
+            job.size(), job.region_bytes.size(), job.params.size()));
   }
   for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
     if (job.params[rank].size() * 8 != job.bytes(rank, Region::kParams) ||
         job.programs[rank].params_bytes > job.bytes(rank, Region::kParams)) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "rank " + std::to_string(rank) + " has " + std::to_string(job.params[rank].size()) +
-                      " params words in a region of " + std::to_string(job.bytes(rank, Region::kParams)) +
-                      " bytes, and its program asks for " + std::to_string(job.programs[rank].params_bytes));
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          formatted("rank {} has {} params words in a region of {} bytes, and its program asks for {}", rank,
+                    job.params[rank].size(), job.bytes(rank, Region::kParams), job.programs[rank].params_bytes));
     }
   }
   return job;

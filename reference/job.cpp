@@ -7,6 +7,7 @@
 #include "collectives/generate.hpp"
 #include "core/error.hpp"
 #include "core/footprint.hpp"
+#include "core/text.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -27,11 +28,10 @@ Program record_checked(const Algorithm& algorithm, const Call& call) {
     const std::size_t before = program.moves.size();
     generation_step(algorithm, call, s, emit);
     if (program.moves.size() - before > kMovesPerStep) {
-      throw Error(ErrorCode::kMalformedProgram, std::string(name_of(algorithm.collective)) + " " + algorithm.name +
-                                                    ": step " + std::to_string(s) + " of rank " +
-                                                    std::to_string(call.rank) + " emits " +
-                                                    std::to_string(program.moves.size() - before) +
-                                                    " moves; a step may emit at most " + std::to_string(kMovesPerStep));
+      throw Error(ErrorCode::kMalformedProgram,
+                  formatted("{} {}: step {} of rank {} emits {} moves; a step may emit at most {}",
+                            name_of(algorithm.collective), algorithm.name, s, call.rank, program.moves.size() - before,
+                            kMovesPerStep));
     }
   }
   if (algorithm.scratch_bytes != nullptr) program.scratch_bytes = algorithm.scratch_bytes(call);
@@ -172,9 +172,9 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
                                              " does not admit the call: " + algorithm.restriction);
   }
   if (is_vector(given.collective) && vectors.size() != given.size) {
-    throw Error(ErrorCode::kInvalidArgument, "a v-collective of " + std::to_string(given.size) +
-                                                 " ranks needs counts of every rank, given were " +
-                                                 std::to_string(vectors.size()));
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        formatted("a v-collective of {} ranks needs counts of every rank, given were {}", given.size, vectors.size()));
   }
   Job job;
   job.algorithm = &algorithm;

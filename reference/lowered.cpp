@@ -6,13 +6,14 @@
 #include <unordered_map>
 
 #include "core/program_check.hpp"
+#include "core/text.hpp"
 #include "reference/text.hpp"
 
 namespace unisono::reference {
 namespace {
 
 std::string counted(std::size_t number, const std::string& what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  return formatted("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -47,8 +48,8 @@ void Lowered::check() {
       finding.kind = FindingKind::kMalformed;
       finding.rank = rank;
       finding.move = static_cast<std::uint32_t>(malformation->move);
-      finding.text = "rank " + std::to_string(rank) + ", move " + std::to_string(malformation->move) + ": " +
-                     describe_move(program, malformation->move) + ": " + malformation->text;
+      finding.text = formatted("rank {}, move {}: {}: {}", rank, malformation->move,
+                               describe_move(program, malformation->move), malformation->text);
       finding_ = std::move(finding);
       return;
     }
@@ -178,17 +179,16 @@ void Lowered::match() {
       const MoveNode& b = nodes_[taken[i]];
       // Which message is the i-th is known only while all counts are.
       if (!params_constant_ && (a.move->count_indirect || b.move->count_indirect)) return;
-      const std::string which = "message " + std::to_string(i) + " from rank " + std::to_string(channel.from) +
-                                " to rank " + std::to_string(channel.to);
+      const std::string which = formatted("message {} from rank {} to rank {}", i, channel.from, channel.to);
       if (a.move->remote.tag != b.move->arrival.tag) {
         return pair(sent[i], taken[i],
-                    which + " carries tag " + std::to_string(a.move->remote.tag) + ", the arrival that meets it has " +
-                        std::to_string(b.move->arrival.tag));
+                    formatted("{} carries tag {}, the arrival that meets it has {}", which, a.move->remote.tag,
+                              b.move->arrival.tag));
       }
       if (known_count(a) != known_count(b)) {
-        return pair(sent[i], taken[i],
-                    which + " has " + std::to_string(known_count(a)) + " elements, the arrival that meets it has " +
-                        std::to_string(known_count(b)));
+        return pair(
+            sent[i], taken[i],
+            formatted("{} has {} elements, the arrival that meets it has {}", which, known_count(a), known_count(b)));
       }
       if (known_count(a) != 0 && bytes_of(a.move->dtype) != bytes_of(b.move->dtype)) {
         return pair(sent[i], taken[i],
@@ -202,20 +202,21 @@ void Lowered::match() {
     }
     if (sent.size() > taken.size()) {
       const Node n = sent[taken.size()];
-      finding_ = at(FindingKind::kUnmatched, n,
-                    "message " + std::to_string(taken.size()) + " from rank " + std::to_string(channel.from) +
-                        " to rank " + std::to_string(channel.to) + " is never consumed: rank " +
-                        std::to_string(channel.to) + " has " + counted(taken.size(), "arrival") + " from rank " +
-                        std::to_string(channel.from) + "\n  sent by " + place(n));
+      finding_ = at(
+          FindingKind::kUnmatched, n,
+          formatted("message {} from rank {} to rank {} is never consumed: rank {} has {} from rank {}\n  sent by {}",
+                    taken.size(), channel.from, channel.to, channel.to, counted(taken.size(), "arrival"), channel.from,
+                    place(n)));
       return;
     }
     if (taken.size() > sent.size()) {
       const Node n = taken[sent.size()];
-      finding_ = at(FindingKind::kUnmatched, n,
-                    "arrival " + std::to_string(sent.size()) + " of rank " + std::to_string(channel.to) +
-                        " from rank " + std::to_string(channel.from) + " is never satisfied: rank " +
-                        std::to_string(channel.from) + " sends " + counted(sent.size(), "message") + " to rank " +
-                        std::to_string(channel.to) + "\n  awaited by " + place(n));
+      finding_ =
+          at(FindingKind::kUnmatched, n,
+             formatted(
+                 "arrival {} of rank {} from rank {} is never satisfied: rank {} sends {} to rank {}\n  awaited by {}",
+                 sent.size(), channel.to, channel.from, channel.from, counted(sent.size(), "message"), channel.to,
+                 place(n)));
       return;
     }
   }
@@ -249,8 +250,7 @@ void Lowered::choose_cells() {
 
 std::string Lowered::place(Node n) const {
   const MoveNode& node = nodes_[n];
-  return "rank " + std::to_string(node.rank) + ", move " + std::to_string(node.index) + ": " +
-         describe_move(job_->programs[node.rank], node.index);
+  return formatted("rank {}, move {}: {}", node.rank, node.index, describe_move(job_->programs[node.rank], node.index));
 }
 
 Finding Lowered::at(FindingKind kind, Node n, const std::string& text) const {

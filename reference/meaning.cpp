@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
+#include "core/text.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -50,12 +51,11 @@ void check_form(const Job& job, const Meaning& meaning) {
   }
   if (meaning.root && !is_rooted(collective)) {
     refuse(ErrorCode::kInvalidRoot, collective,
-           "root " + std::to_string(*meaning.root) + " was given; it has no root, leave it out");
+           formatted("root {} was given; it has no root, leave it out", *meaning.root));
   }
   if (meaning.root.value_or(0) >= job.size()) {
     refuse(ErrorCode::kInvalidRoot, collective,
-           "root " + std::to_string(*meaning.root) + " was given; the program has ranks 0 to " +
-               std::to_string(job.size() - 1));
+           formatted("root {} was given; the program has ranks 0 to {}", *meaning.root, job.size() - 1));
   }
   if (meaning.in_place && !has_in_place(collective)) {
     refuse(ErrorCode::kInvalidArgument, collective,
@@ -64,8 +64,8 @@ void check_form(const Job& job, const Meaning& meaning) {
   }
   if (meaning.count && (is_vector(collective) || collective == Collective::kBarrier)) {
     refuse(ErrorCode::kInvalidCount, collective,
-           "count " + std::to_string(*meaning.count) + " was given; " +
-               (is_vector(collective) ? "it has counts by rank" : "it moves no data") + ", leave it out");
+           formatted("count {} was given; {}, leave it out", *meaning.count,
+                     is_vector(collective) ? "it has counts by rank" : "it moves no data"));
   }
   const std::size_t wanted = !is_vector(collective)                 ? 0
                              : collective == Collective::kAlltoallv ? std::size_t{job.size()} * job.size()
@@ -73,11 +73,11 @@ void check_form(const Job& job, const Meaning& meaning) {
   if (meaning.counts.size() != wanted) {
     const std::string needed =
         wanted == 0 ? "it takes none"
-                    : "give " + std::to_string(wanted) +
-                          (collective == Collective::kAlltoallv ? ": for each rank, what it sends to each"
-                                                                : ": the elements of each rank's block");
+                    : formatted("give {}{}", wanted,
+                                collective == Collective::kAlltoallv ? ": for each rank, what it sends to each"
+                                                                     : ": the elements of each rank's block");
     refuse(ErrorCode::kInvalidCount, collective,
-           std::to_string(meaning.counts.size()) + " counts by rank were given; " + needed);
+           formatted("{} counts by rank were given; {}", meaning.counts.size(), needed));
   }
 }
 
@@ -99,9 +99,9 @@ std::vector<VectorCounts> vectors_of(const Meaning& meaning, std::uint32_t size)
         own.recv_counts.push_back(meaning.counts[std::size_t{peer} * size + rank]);
         if (meaning.in_place && own.send_counts.back() != own.recv_counts.back()) {
           refuse(ErrorCode::kInvalidCount, meaning.collective,
-                 "in place, two ranks exchange blocks of one length; rank " + std::to_string(rank) + " sends " +
-                     std::to_string(own.send_counts.back()) + " elements to rank " + std::to_string(peer) +
-                     " and receives " + std::to_string(own.recv_counts.back()));
+                 formatted("in place, two ranks exchange blocks of one length; rank {} sends {} elements to rank {} "
+                           "and receives {}",
+                           rank, own.send_counts.back(), peer, own.recv_counts.back()));
         }
       }
     } else {
@@ -160,8 +160,8 @@ Job meant_as(Job job, const Meaning& meaning) {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 30U;
     if (call.count > kMost || call.count * call.size > kMost) {
       refuse(ErrorCode::kCapacity, call.collective,
-             "a call of " + std::to_string(call.count) + " elements was asked for; at most " +
-                 std::to_string(kMost / call.size) + " can be run on symbols");
+             formatted("a call of {} elements was asked for; at most {} can be run on symbols", call.count,
+                       kMost / call.size));
     }
     for (call.rank = 0; call.rank < job.size(); ++call.rank) {
       const auto [src, dst] = buffer_bytes(call, job.vectors);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text.hpp"
 #include "reference/event_graph.hpp"
 #include "reference/machine.hpp"
 #include "reference/text.hpp"
@@ -78,8 +79,7 @@ class Mutator {
     Program& program = mutant_.job.programs[rank];
     const std::string before = describe_move(program, index);
     apply(program, index);
-    mutant_.what = std::string(name_of(mutation_)) + ": rank " + std::to_string(rank) + ", move " +
-                   std::to_string(index) + ": " + before;
+    mutant_.what = formatted("{}: rank {}, move {}: {}", name_of(mutation_), rank, index, before);
     if (index < program.moves.size()) mutant_.what += "  =>  " + describe_move(program, index);
     return std::move(mutant_);
   }

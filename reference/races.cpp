@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
+
 namespace unisono::reference {
 namespace {
 
@@ -61,9 +63,10 @@ class RaceFinder {
         finding.kind = FindingKind::kWrongResult;
         finding.rank = to;
         finding.other_rank = from;
-        finding.text = "rank " + std::to_string(to) + " may leave the barrier before rank " + std::to_string(from) +
-                       " has entered it: no message of rank " + std::to_string(from) +
-                       " reaches it, nor one that waits for such a message";
+        finding.text = formatted(
+            "rank {} may leave the barrier before rank {} has entered it: no message of rank {} reaches it, nor one "
+            "that waits for such a message",
+            to, from, from);
         return finding;
       }
     }
@@ -233,11 +236,10 @@ class RaceFinder {
       const auto& node = lowered_.node(from.node);
       Finding finding =
           lowered_.at(FindingKind::kUnfinished, from.node,
-                      std::string(name_of(static_cast<Region>(from.place))) + "[" + std::to_string(from.begin) + ":" +
-                          std::to_string(from.end) + "] of rank " + std::to_string(from.rank) + " may still be " +
-                          (from.write ? "written" : "read") + " by rank " + std::to_string(node.rank) +
-                          " when the call of rank " + std::to_string(from.rank) +
-                          " ends: no message tells it that the access is over\n  " + lowered_.place(from.node));
+                      formatted("{}[{}:{}] of rank {} may still be {} by rank {} when the call of rank {} ends: no "
+                                "message tells it that the access is over\n  {}",
+                                name_of(static_cast<Region>(from.place)), from.begin, from.end, from.rank,
+                                from.write ? "written" : "read", node.rank, from.rank, lowered_.place(from.node)));
       finding.other_rank = from.rank;
       return finding;
     }
@@ -347,15 +349,15 @@ class RaceFinder {
     const auto verb = [](const Access& access) { return access.write ? "writes" : "reads"; };
     std::string where;
     if (a.place < kRegions) {
-      where = std::string(name_of(static_cast<Region>(a.place))) + "[" + std::to_string(std::max(a.begin, b.begin)) +
-              ":" + std::to_string(std::min(a.end, b.end)) + "]";
+      where = formatted("{}[{}:{}]", name_of(static_cast<Region>(a.place)), std::max(a.begin, b.begin),
+                        std::min(a.end, b.end));
     } else {
-      where = "stream port " + std::to_string((a.place - kRegions) / 2);
+      where = formatted("stream port {}", (a.place - kRegions) / 2);
     }
-    Finding finding = lowered_.at(FindingKind::kRace, a.node,
-                                  where + " of rank " + std::to_string(a.rank) + ": the first move " + verb(a) +
-                                      ", the second " + verb(b) + ", and nothing orders them\n  " +
-                                      lowered_.place(a.node) + "\n  " + lowered_.place(b.node));
+    Finding finding =
+        lowered_.at(FindingKind::kRace, a.node,
+                    formatted("{} of rank {}: the first move {}, the second {}, and nothing orders them\n  {}\n  {}",
+                              where, a.rank, verb(a), verb(b), lowered_.place(a.node), lowered_.place(b.node)));
     finding.other_rank = lowered_.node(b.node).rank;
     finding.other_move = lowered_.node(b.node).index;
     return finding;

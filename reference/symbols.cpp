@@ -5,6 +5,8 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "core/text.hpp"
+
 namespace unisono::reference {
 namespace {
 
@@ -18,9 +20,9 @@ constexpr std::uint64_t mix(std::uint64_t z) {
 constexpr std::uint64_t kBase[2] = {0x9e3779b97f4a7c15ULL, 0xd1342543de82ef95ULL};
 
 std::string leaf_text(const Leaf& leaf) {
-  std::string region = leaf.region >= kStreamRegion ? "stream" + std::to_string(leaf.region - kStreamRegion)
+  std::string region = leaf.region >= kStreamRegion ? formatted("stream{}", leaf.region - kStreamRegion)
                                                     : name_of(static_cast<Region>(leaf.region));
-  return "r" + std::to_string(leaf.rank) + "." + region + "[" + std::to_string(leaf.index) + "]";
+  return formatted("r{}.{}[{}]", leaf.rank, region, leaf.index);
 }
 
 }  // namespace
@@ -257,7 +259,7 @@ void SymbolTable::write(std::string& out, Symbol symbol, std::size_t limit) cons
       return;
     case Kind::kPart:
       write(out, static_cast<Symbol>(node.a), limit);
-      out += ".part" + std::to_string(node.b >> 32U);
+      out += formatted(".part{}", node.b >> 32U);
       return;
     case Kind::kJoin:
       out += "torn(";

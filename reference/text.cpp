@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/text.hpp"
+
 namespace unisono::reference {
 namespace {
 
@@ -50,9 +52,9 @@ std::string few_peers(const Program& program, std::uint32_t peer, PeerMode mode,
   const bool own = std::find(begin, begin + count, rank) != begin + count;
   if (count > 1 && count == size) return "all";
   if (count > 1 && count + 1 == size && !own) return "others";
-  if (count > 3) return std::to_string(count) + " ranks";
+  if (count > 3) return formatted("{} ranks", count);
   std::string text;
-  for (std::uint32_t i = 0; i < count; ++i) text += (i != 0 ? "," : "") + std::to_string(begin[i]);
+  for (std::uint32_t i = 0; i < count; ++i) text += formatted("{}{}", i != 0 ? "," : "", begin[i]);
   return text;
 }
 
@@ -63,10 +65,9 @@ std::string operand(const Program& program, const Move& move, const Operand& slo
     case OperandKind::kMemory:
       return range(move, slot.region, slot.indirect, slot.offset);
     case OperandKind::kStream:
-      return "stream(" + std::to_string(slot.offset) + ")";
+      return formatted("stream({})", slot.offset);
     case OperandKind::kArrival:
-      return "arrival(" + peers(program, move.arrival.peer, move.arrival.mode) + ", tag " +
-             std::to_string(move.arrival.tag) + ")";
+      return formatted("arrival({}, tag {})", peers(program, move.arrival.peer, move.arrival.mode), move.arrival.tag);
     case OperandKind::kRemoteMemory:
       return "remote(" + peers(program, move.arrival.peer, move.arrival.mode) + ")." +
              range(move, move.remote_address.region, false, move.remote_address.offset);

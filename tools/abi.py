@@ -100,17 +100,22 @@ def _items(unit: cindex.Cursor) -> Iterator[tuple[str, str]]:
                 yield f"type {cursor.spelling}", "opaque" if opaque else meaning.spelling
 
 
-def read_header(text: str | None = None) -> Interface:
-    """The interface that the header declares, or would if its text were this."""
-    text = HEADER.read_text() if text is None else text
+def parse_header(text: str) -> cindex.Cursor:
+    """What libclang makes of the header, if its text is this."""
     unit = cindex.Index.create().parse(
         str(HEADER), args=["-xc", "-std=c11", *_system_folders()], unsaved_files=[(str(HEADER), text)]
     )
     faults = [str(found) for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
     if faults:
         raise SystemExit("unisono.h does not compile:\n" + "\n".join(faults))
+    return unit.cursor
+
+
+def read_header(text: str | None = None) -> Interface:
+    """The interface that the header declares, or would if its text were this."""
+    text = HEADER.read_text() if text is None else text
     numbers = dict(re.findall(r"^#define (\w+) (\d+)$", text, re.MULTILINE))
-    return Interface(Version(int(numbers[MAJOR]), int(numbers[MINOR])), dict(_items(unit.cursor)))
+    return Interface(Version(int(numbers[MAJOR]), int(numbers[MINOR])), dict(_items(parse_header(text))))
 
 
 def compare(old: Interface, new: Interface) -> tuple[list[str], list[str]]:

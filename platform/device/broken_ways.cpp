@@ -1,5 +1,7 @@
 #include "platform/device/broken_ways.hpp"
 
+#include "core/text.hpp"
+
 namespace unisono {
 
 void BrokenWays::note(std::span<const Device::Broken> told, std::span<const std::uint32_t> nodes,
@@ -31,12 +33,12 @@ std::optional<std::uint32_t> BrokenWays::member_of(const cclo::CallState& call) 
 
 std::string BrokenWays::words(const cclo::CallState& call, std::uint32_t rank, const std::string& peer) const {
   const Way& way = ways_.at(call.communicator->peers[rank].endpoint);
-  const std::string other = "rank " + std::to_string(rank) + ", " + peer + ",";
+  const std::string other = formatted("rank {}, {},", rank, peer);
   const std::string what = way.what.control ? "control messages (credits, grants)" : "data";
-  std::string text = "frames were lost: frame " + std::to_string(way.what.missing) + " of the " + what + " ";
+  std::string text = formatted("frames were lost: frame {} of the {} ", way.what.missing, what);
   text += way.from_here ? "from this rank to " + other + " has not arrived there"
                         : "from " + other + " to this rank has not come";
-  text += way.what.nothing_came ? ", nor has any after it" : ", but frame " + std::to_string(way.what.until) + " has";
+  text += way.what.nothing_came ? ", nor has any after it" : formatted(", but frame {} has", way.what.until);
   return text +
          ". The transport of the simulated network repeats none, and passes on nothing behind a gap: run on a network "
          "without loss, reorder, corrupt and down and with room for all frames (policy = pause), or over a transport "

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/text.hpp"
 #include "engine/arguments.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/program_cache.hpp"
@@ -57,7 +58,7 @@ std::string hexadecimal(std::uint32_t value) {
 }
 
 std::string in_words(microseconds time) {
-  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " ms" : std::to_string(time.count()) + " us";
+  return time.count() % 1000 == 0 ? formatted("{} ms", time.count() / 1000) : formatted("{} us", time.count());
 }
 
 bool overlap(const Binding& a, const Binding& b) {
@@ -121,7 +122,7 @@ bool reads_dst(const Call& call) {
 CallResult result_of(const CallResult* known, CallId id, CallId last) {
   if (known != nullptr) return *known;
   if (id == 0 || id > last) {
-    throw Error(ErrorCode::kInvalidArgument, "no call of this endpoint has number " + std::to_string(id));
+    throw Error(ErrorCode::kInvalidArgument, formatted("no call of this endpoint has number {}", id));
   }
   return {true, ErrorCode::kOk, {}, 0};  // forgotten
 }
@@ -237,8 +238,8 @@ class DeviceEngine::Impl {
       const auto last = static_cast<std::uint32_t>(4 * (options.firmware.size() - 1));
       device->write(exchange::kFirmwareAddress, last);
       if (device->read(exchange::kFirmwareData) != options.firmware.back()) {
-        lost("its microcontroller's memory does not hold the firmware of " +
-             std::to_string(4 * options.firmware.size()) + " bytes");
+        lost(formatted("its microcontroller's memory does not hold the firmware of {} bytes",
+                       4 * options.firmware.size()));
       }
     }
     options.settings = within_limits(options.settings, capability);
@@ -266,9 +267,9 @@ class DeviceEngine::Impl {
     const auto found = groups.find(number);
     if (found != groups.end()) return *found->second;
     if (freed.count(number) != 0) {
-      throw Error(ErrorCode::kFreedCommunicator, "communicator " + std::to_string(number) + " was freed");
+      throw Error(ErrorCode::kFreedCommunicator, formatted("communicator {} was freed", number));
     }
-    throw Error(ErrorCode::kInvalidArgument, "there is no communicator " + std::to_string(number));
+    throw Error(ErrorCode::kInvalidArgument, formatted("there is no communicator {}", number));
   }
 
   void open_session(std::uint32_t node) {
@@ -320,33 +321,31 @@ class DeviceEngine::Impl {
               const Agreement& agreed, std::uint32_t group_size) {
     check_alive();
     const auto refuse = [&](ErrorCode code, const std::string& what) {
-      throw Error(code, "communicator " + std::to_string(number) + ": " + what);
+      throw Error(code, formatted("communicator {}: {}", number, what));
     };
     if (groups.count(number) != 0) refuse(ErrorCode::kInvalidArgument, "it exists already");
     if (endpoints.size() > DeviceLimits::kRanks) {
       refuse(ErrorCode::kUnsupported,
-             std::to_string(endpoints.size()) + " ranks; a device takes up to " + std::to_string(DeviceLimits::kRanks));
+             formatted("{} ranks; a device takes up to {}", endpoints.size(), DeviceLimits::kRanks));
     }
     if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1 || agreed.eager_limit > agreed.segment_bytes) {
       refuse(ErrorCode::kInvalidArgument,
-             "agreed were segments of " + std::to_string(agreed.segment_bytes) + " bytes, eager messages up to " +
-                 std::to_string(agreed.eager_limit) + " and " + std::to_string(agreed.rx_buffer_count) +
-                 " receive buffers; allowed are at least 64, up to a segment, and at least 1");
+             formatted("agreed were segments of {} bytes, eager messages up to {} and {} receive buffers; allowed are "
+                       "at least 64, up to a segment, and at least 1",
+                       agreed.segment_bytes, agreed.eager_limit, agreed.rx_buffer_count));
     }
     std::vector<std::uint32_t> nodes;
     for (const std::uint32_t endpoint : endpoints) {
       const std::uint32_t node = endpoint < options.nodes.size() ? options.nodes[endpoint] : ~0U;
       if (node >= DeviceLimits::kRanks || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) {
-        refuse(ErrorCode::kInvalidArgument, "endpoint " + std::to_string(endpoint) +
-                                                " has no node of its own from 0 to " +
-                                                std::to_string(DeviceLimits::kRanks - 1));
+        refuse(ErrorCode::kInvalidArgument,
+               formatted("endpoint {} has no node of its own from 0 to {}", endpoint, DeviceLimits::kRanks - 1));
       }
       nodes.push_back(node);
     }
     const auto own = std::find(nodes.begin(), nodes.end(), device->node());
     if (own == nodes.end()) {
-      refuse(ErrorCode::kInvalidArgument,
-             "node " + std::to_string(device->node()) + " is not among the members it names");
+      refuse(ErrorCode::kInvalidArgument, formatted("node {} is not among the members it names", device->node()));
     }
     auto made = std::make_unique<Group>();
     cclo::Communicator& state = made->state;
@@ -370,8 +369,8 @@ class DeviceEngine::Impl {
     for (const auto& leaving : retiring) taken[leaving->position] = true;
     const auto place = std::find(taken.begin(), taken.end(), false);
     if (place == taken.end()) {
-      refuse(ErrorCode::kCapacity, "the device knows " + std::to_string(DeviceLimits::kCommunicators) +
-                                       " communicators already; free one first");
+      refuse(ErrorCode::kCapacity,
+             formatted("the device knows {} communicators already; free one first", DeviceLimits::kCommunicators));
     }
     made->position = static_cast<std::uint32_t>(place - taken.begin());
     made->changes = changes[made->position];
@@ -389,8 +388,7 @@ class DeviceEngine::Impl {
   void free(std::uint32_t number) {
     Group& leaving = group(number);
     unbind_window(leaving);
-    end_all(leaving, ErrorCode::kFreedCommunicator,
-            "communicator " + std::to_string(number) + " was freed by this rank");
+    end_all(leaving, ErrorCode::kFreedCommunicator, formatted("communicator {} was freed by this rank", number));
     // The place keeps its words until it is needed: what this rank has sent may still be on its way through the device,
     // and peers may still wait for it. Only calls that are given up are told, so that they end soon.
     if (leaving.on_device != 0) use([&] { write_state(leaving, 0); });
@@ -441,15 +439,17 @@ class DeviceEngine::Impl {
     check_alive();
     const bool none = window.data == nullptr || window.bytes == 0;
     if (!none && !of.state.capability.remote_memory) {
-      throw Error(ErrorCode::kUnsupported, "window on communicator " + std::to_string(of.state.number) +
-                                               ": a member's device has no put and get; use send and recv");
+      throw Error(ErrorCode::kUnsupported,
+                  formatted("window on communicator {}: a member's device has no put and get; use send and recv",
+                            of.state.number));
     }
     unbind_window(of);
     if (none) return;
     const std::optional<std::uint64_t> address = memory.allocate(window.bytes);
     if (!address) {
-      throw Error(ErrorCode::kOutOfMemory, "window on communicator " + std::to_string(of.state.number) + ": its " +
-                                               std::to_string(window.bytes) + " bytes find no room in the device");
+      throw Error(ErrorCode::kOutOfMemory,
+                  formatted("window on communicator {}: its {} bytes find no room in the device", of.state.number,
+                            window.bytes));
     }
     auto image = std::make_shared<Image>(*this, *address, window);
     use([&] {
@@ -584,9 +584,10 @@ class DeviceEngine::Impl {
     check_alive();
     if (request.reserved_tag) {
       throw Error(ErrorCode::kUnsupported,
-                  "create_group on communicator " + std::to_string(request.communicator) +
-                      ": its members would exchange messages with tags of the library, which devices do not carry; use "
-                      "`split` or `subset`, which all ranks of the communicator call, or platform native");
+                  formatted("create_group on communicator {}: its members would exchange messages with tags of the "
+                            "library, which devices do not carry; use `split` or `subset`, which all ranks of the "
+                            "communicator call, or platform native",
+                            request.communicator));
     }
     listen();
     Group& on = group(request.communicator);
@@ -596,12 +597,13 @@ class DeviceEngine::Impl {
     for (const CallId id : request.wait_for) {
       if (id == 0 || id > last_id) {
         throw Error(ErrorCode::kInvalidArgument,
-                    "it is to follow call " + std::to_string(id) + ", but no call of this endpoint has that number");
+                    formatted("it is to follow call {}, but no call of this endpoint has that number", id));
       }
     }
     if (request.timeout.count() < 0) {
-      throw Error(ErrorCode::kInvalidArgument, "a timeout of " + std::to_string(request.timeout.count()) +
-                                                   " us was given; 0 is the communicator's, else it is positive");
+      throw Error(ErrorCode::kInvalidArgument,
+                  formatted("a timeout of {} us was given; 0 is the communicator's, else it is positive",
+                            request.timeout.count()));
     }
     auto made = std::make_unique<Work>();
     made->call = std::make_unique<cclo::CallState>();
@@ -639,23 +641,22 @@ class DeviceEngine::Impl {
       bytes += work.region(region).bytes;
     }
     if (bytes <= device->memory_bytes()) return;
-    throw Error(ErrorCode::kOutOfMemory, std::string(name_of(work.call->call.collective)) + " on communicator " +
-                                             std::to_string(work.group->state.number) + ": it takes " +
-                                             std::to_string(bytes) + " bytes of device memory; the device has " +
-                                             std::to_string(device->memory_bytes()));
+    throw Error(
+        ErrorCode::kOutOfMemory,
+        formatted("{} on communicator {}: it takes {} bytes of device memory; the device has {}",
+                  name_of(work.call->call.collective), work.group->state.number, bytes, device->memory_bytes()));
   }
 
   static void check_program_size(const Work& work) {
     const cclo::CheckedProgram& checked = *work.call->program;
     const auto refuse = [&](ErrorCode code, const std::string& what) {
-      throw Error(code, "program on communicator " + std::to_string(work.group->state.number) + ": " + what);
+      throw Error(code, formatted("program on communicator {}: {}", work.group->state.number, what));
     };
     const std::size_t moves = checked.program.moves.size(), words = checked.program.pool.size();
     if (moves > kProgramMoves || words > kLoadedWords) {
-      refuse(ErrorCode::kCapacity, "rank " + std::to_string(work.group->state.rank) + " has " + std::to_string(moves) +
-                                       " moves and " + std::to_string(words) + " words of peer lists; a device holds " +
-                                       std::to_string(kProgramMoves) + " and " + std::to_string(kLoadedWords) +
-                                       " of a program");
+      refuse(ErrorCode::kCapacity,
+             formatted("rank {} has {} moves and {} words of peer lists; a device holds {} and {} of a program",
+                       work.group->state.rank, moves, words, kProgramMoves, kLoadedWords));
     }
     if (checked.writes_params) refuse(ErrorCode::kUnsupported, "it writes its own params, which a device cannot do");
   }
@@ -698,8 +699,7 @@ class DeviceEngine::Impl {
       if (before == nullptr) continue;
       if (before->state == Work::State::kEnded) {
         if (before->result.code == ErrorCode::kOk) continue;
-        fail(work, before->result.code,
-             "it follows call " + std::to_string(id) + ", which failed: " + before->result.message);
+        fail(work, before->result.code, formatted("it follows call {}, which failed: {}", id, before->result.message));
         return;
       }
       // What the host does around a call it does with results on the host.
@@ -733,9 +733,9 @@ class DeviceEngine::Impl {
     }
     if (!find_room()) {
       fail(work, ErrorCode::kOutOfMemory,
-           "its " + std::to_string(src.bytes + dst.bytes + scratch.bytes + params.bytes + rest.bytes) +
-               " bytes find no room in the device: " + std::to_string(memory.free_bytes()) + " bytes are free, " +
-               std::to_string(memory.largest()) + " in one piece");
+           formatted("its {} bytes find no room in the device: {} bytes are free, {} in one piece",
+                     src.bytes + dst.bytes + scratch.bytes + params.bytes + rest.bytes, memory.free_bytes(),
+                     memory.largest()));
       return;
     }
     if (work.call->call.collective == Collective::kProgram) {
@@ -861,7 +861,7 @@ class DeviceEngine::Impl {
       device->write(registers::kProgramLoad, work.call->signature);
       const auto at = static_cast<std::uint32_t>(there - loaded.data());
       if ((device->read(registers::kProgramState) >> at & 1U) == 0) {
-        lost("it does not take a program of " + std::to_string(program->program.moves.size()) + " moves");
+        lost(formatted("it does not take a program of {} moves", program->program.moves.size()));
       }
       *there = {program, work.call->signature, 0, 0, std::move(rest_image)};
       return take(*there);
@@ -925,8 +925,7 @@ class DeviceEngine::Impl {
         const std::uint32_t answer = device->read(exchange::kCompletedCode);
         const auto found = running.find(number);
         if (found == running.end() || (answer & registers::kCodeGiven) == 0) {
-          lost("it answered a call that it was not given (" + std::to_string(number) + ", " + hexadecimal(answer) +
-               ")");
+          lost(formatted("it answered a call that it was not given ({}, {})", number, hexadecimal(answer)));
         }
         any = true;
         // Before the call's own result, which may lie in a window.
@@ -1125,7 +1124,7 @@ class DeviceEngine::Impl {
     std::sort(stuck.begin(), stuck.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
     for (const auto& [work, rank] : stuck) {
       const std::uint32_t endpoint = work->group->state.peers[rank].endpoint;
-      const std::string peer = hosts ? hosts->describe(endpoint) : "endpoint " + std::to_string(endpoint);
+      const std::string peer = hosts ? hosts->describe(endpoint) : formatted("endpoint {}", endpoint);
       fail(*work, ErrorCode::kFramesLost, broken_ways.words(*work->call, rank, peer));
     }
   }
@@ -1152,9 +1151,8 @@ class DeviceEngine::Impl {
           liveness == Poe::Liveness::kDead ? kAfterDeath : kAfterLeaving + nanoseconds(bytes / kLeastBandwidth);
       if (now - since < patience) continue;
       fail(work, ErrorCode::kPeerDead,
-           "rank " + std::to_string(rank) + ", " + hosts->describe(endpoint) +
-               (liveness == Poe::Liveness::kDead ? ", has died" : ", has left the job") +
-               ", and the call has not ended since");
+           formatted("rank {}, {}{}, and the call has not ended since", rank, hosts->describe(endpoint),
+                     liveness == Poe::Liveness::kDead ? ", has died" : ", has left the job"));
       return;
     }
   }
@@ -1303,7 +1301,7 @@ void DeviceEngine::set_timeout(std::uint32_t communicator, microseconds timeout)
   const std::lock_guard lock(impl_->turns);
   if (timeout.count() <= 0) {
     throw Error(ErrorCode::kInvalidArgument,
-                "a timeout of " + std::to_string(timeout.count()) + " us was given; it must be positive");
+                formatted("a timeout of {} us was given; it must be positive", timeout.count()));
   }
   impl_->group(communicator).state.timeout = timeout;
 }
@@ -1433,7 +1431,7 @@ void DeviceEngine::forget(CallId id) {
     return;
   }
   if (!work->result.complete) {
-    throw Error(ErrorCode::kInvalidArgument, "call " + std::to_string(id) + " is in flight; wait for it first");
+    throw Error(ErrorCode::kInvalidArgument, formatted("call {} is in flight; wait for it first", id));
   }
   work->forgotten = true;
   impl_->settle(*work);

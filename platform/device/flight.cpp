@@ -1,5 +1,6 @@
 #include "platform/device/flight.hpp"
 
+#include "core/text.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/flight_report.hpp"
 
@@ -64,12 +65,12 @@ std::string DeviceFlight::absent(const cclo::CallState& call) const {
   const std::vector<std::uint32_t> ranks = not_arrived(call);
   if (ranks.empty()) return {};
   std::string text = ". Not arrived: rank ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += formatted("{}{}", i == 0 ? "" : ", ", ranks[i]);
   const cclo::Communicator& communicator = *call.communicator;
   for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i) {
     const std::uint32_t endpoint = communicator.peers[ranks[i]].endpoint;
     const std::string what = cclo::doings(*job_, endpoint, communicator.number, communicator.epoch);
-    if (!what.empty()) text += ". Rank " + std::to_string(ranks[i]) + ", " + job_->describe(endpoint) + ": " + what;
+    if (!what.empty()) text += formatted(". Rank {}, {}: {}", ranks[i], job_->describe(endpoint), what);
   }
   return text;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "core/text.hpp"
 #include "engine/engine.hpp"
 #include "platform/device/device_engine.hpp"
 #include "platform/device/registers.hpp"
@@ -65,8 +66,8 @@ class FunctionalDevice::Impl {
     void* const mapped =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) {
-      throw Error(ErrorCode::kOutOfMemory, "functional device: " + std::to_string(bytes) +
-                                               " bytes of address space for its memory could not be had");
+      throw Error(ErrorCode::kOutOfMemory,
+                  formatted("functional device: {} bytes of address space for its memory could not be had", bytes));
     }
     memory = static_cast<std::byte*>(mapped);
     word(exchange::kEagerLimit) = 4096;
@@ -99,8 +100,7 @@ class FunctionalDevice::Impl {
   std::uint32_t& word(std::uint32_t offset) { return words[offset / 4]; }
 
   [[noreturn]] static void refuse(const char* what, std::uint32_t offset) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "functional device: " + std::string(what) + " at offset " + std::to_string(offset));
+    throw Error(ErrorCode::kInvalidArgument, formatted("functional device: {} at offset {}", what, offset));
   }
 
   static Access access_of(std::uint32_t offset, const char* what) {

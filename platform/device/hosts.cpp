@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/text.hpp"
+
 namespace unisono {
 
 namespace {
@@ -74,7 +76,7 @@ std::vector<std::vector<std::byte>> Hosts::exchange(std::span<const std::byte> o
     std::string missing;
     for (std::uint32_t endpoint = 0; endpoint < network_.size(); ++endpoint) {
       if (heard[endpoint]) continue;
-      missing += (missing.empty() ? "" : ", ") + std::to_string(endpoint);
+      missing += formatted("{}{}", missing.empty() ? "" : ", ", endpoint);
       const bool lives = network_.liveness(endpoint) == Poe::Liveness::kAlive;
       // What it sent before it went may have come since the last look.
       if (!lives && gone[endpoint]) {
@@ -85,8 +87,8 @@ std::vector<std::vector<std::byte>> Hosts::exchange(std::span<const std::byte> o
       gone[endpoint] = !lives;
     }
     if (Clock::now() >= end) {
-      throw Error(ErrorCode::kBootstrap, "these ranks have not brought up their devices within " +
-                                             std::to_string(patience.count() / 1000) + " s: " + missing);
+      throw Error(ErrorCode::kBootstrap, formatted("these ranks have not brought up their devices within {} s: {}",
+                                                   patience.count() / 1000, missing));
     }
     meanwhile();
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono {
 
@@ -25,7 +26,7 @@ constexpr milliseconds kLook{50};
 
 std::string in_seconds(milliseconds time) {
   std::string text = std::to_string(time.count() % 1000 + 1000);  // thousandths, behind a 1
-  text.replace(0, 1, std::to_string(time.count() / 1000) + ".");
+  text.replace(0, 1, formatted("{}.", time.count() / 1000));
   while (text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
   return text + " s";
 }
@@ -38,8 +39,9 @@ SimulatedDevice::SimulatedDevice(int descriptor, milliseconds patience) : descri
   try {
     ask(RequestKind::kHello, 0, 0, {}, std::as_writable_bytes(std::span(&greeting_, 1)));
     if (greeting_.version != kProtocolVersion) {
-      lose("it speaks version " + std::to_string(greeting_.version) + " of the protocol, this library version " +
-           std::to_string(kProtocolVersion) + ": use a cluster and a library of one release");
+      lose(formatted(
+          "it speaks version {} of the protocol, this library version {}: use a cluster and a library of one release",
+          greeting_.version, kProtocolVersion));
     }
   } catch (...) {
     close(descriptor_);
@@ -129,15 +131,14 @@ Reply SimulatedDevice::finish(std::uint64_t expected, std::span<std::byte> answe
   const Reply reply = head(end);
   const bool refused = reply.code != 0;
   if (reply.length != (refused ? 0 : expected)) {
-    lose("it answered with " + std::to_string(reply.length) + " bytes where " + std::to_string(refused ? 0 : expected) +
-         " were due");
+    lose(formatted("it answered with {} bytes where {} were due", reply.length, refused ? 0 : expected));
   }
   if (reply.code == static_cast<std::uint32_t>(ErrorCode::kInvalidArgument)) {
     throw Error(ErrorCode::kInvalidArgument, "the device answered an access with an error");
   }
   if (refused) {
-    lose("it answered with code " + std::to_string(reply.code) + " (" +
-         name_of(static_cast<ErrorCode>(std::min(reply.code, 0xffffU))) + ")");
+    lose(formatted("it answered with code {} ({})", reply.code,
+                   name_of(static_cast<ErrorCode>(std::min(reply.code, 0xffffU)))));
   }
   receive(answer, end);
   return reply;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "network/shm/segment.hpp"
 #include "platform/native/job.hpp"
 #include "platform/native/rendezvous.hpp"
@@ -56,7 +57,7 @@ std::chrono::milliseconds timeout_from(const char* name, std::chrono::millisecon
   const char* const end = value->data() + value->size();
   const auto [stop, fault] = std::from_chars(value->data(), end, seconds);
   if (fault != std::errc() || stop != end || !std::isfinite(seconds) || seconds < 0.001 || seconds > kLongestTimeout) {
-    refuse(name, value, "a number of seconds from 0.001 to " + std::to_string(static_cast<long>(kLongestTimeout)));
+    refuse(name, value, formatted("a number of seconds from 0.001 to {}", static_cast<long>(kLongestTimeout)));
   }
   return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
@@ -82,9 +83,11 @@ JobEnvironment JobEnvironment::from_environment() {
   environment.timeout = timeout_from("UNISONO_JOIN_TIMEOUT_S", environment.timeout);
   environment.observer = variable("UNISONO_OBSERVER").value_or("");
   if (environment.observer.size() > rendezvous::kMaxName || !is_printable(environment.observer)) {
-    refuse("UNISONO_OBSERVER", environment.observer,
-           "the name of an abstract Unix socket, at most " + std::to_string(rendezvous::kMaxName) +
-               " printable characters (`unisono run --counters` sets it)");
+    refuse(
+        "UNISONO_OBSERVER", environment.observer,
+        formatted(
+            "the name of an abstract Unix socket, at most {} printable characters (`unisono run --counters` sets it)",
+            rendezvous::kMaxName));
   }
   const auto way = variable("UNISONO_STDOUT");
   if (way && *way != "lines" && *way != "blocks") {
@@ -98,27 +101,27 @@ JobEnvironment JobEnvironment::from_environment() {
 
   environment.size =
       whole_number("UNISONO_SIZE", 1, shm::kMaxEndpoints,
-                   "the number of ranks, 1 to " + std::to_string(shm::kMaxEndpoints) + " (`unisono run` sets it)");
-  environment.rank = whole_number("UNISONO_RANK", 0, environment.size - 1,
-                                  "this process's rank, 0 to " + std::to_string(environment.size - 1) +
-                                      " (UNISONO_SIZE is " + std::to_string(environment.size) + ")");
+                   formatted("the number of ranks, 1 to {} (`unisono run` sets it)", shm::kMaxEndpoints));
+  environment.rank = whole_number(
+      "UNISONO_RANK", 0, environment.size - 1,
+      formatted("this process's rank, 0 to {} (UNISONO_SIZE is {})", environment.size - 1, environment.size));
   if (environment.size == 1) return environment;
 
   const auto rendezvous = variable("UNISONO_RENDEZVOUS");
   if (!rendezvous || rendezvous->empty() || rendezvous->size() > rendezvous::kMaxName || !is_printable(*rendezvous)) {
     refuse("UNISONO_RENDEZVOUS", rendezvous,
-           "the job's name, the same on all ranks: 1 to " + std::to_string(rendezvous::kMaxName) +
-               " printable characters without spaces");
+           formatted("the job's name, the same on all ranks: 1 to {} printable characters without spaces",
+                     rendezvous::kMaxName));
   }
   environment.rendezvous = *rendezvous;
 
   const auto secret = variable("UNISONO_SECRET");
   if (!secret || secret->size() < kMinSecret || secret->size() > rendezvous::kMaxSecret || !is_hexadecimal(*secret)) {
     // The value itself must not get into logs.
-    const std::string given = !secret ? "not set" : "set to " + std::to_string(secret->size()) + " characters";
-    throw Error(ErrorCode::kBootstrap,
-                "environment variable UNISONO_SECRET is " + given + ", but should be " + std::to_string(kMinSecret) +
-                    " to " + std::to_string(rendezvous::kMaxSecret) + " hexadecimal digits, the same on all ranks");
+    const std::string given = !secret ? "not set" : formatted("set to {} characters", secret->size());
+    throw Error(ErrorCode::kBootstrap, formatted("environment variable UNISONO_SECRET is {}, but should be {} to {} "
+                                                 "hexadecimal digits, the same on all ranks",
+                                                 given, kMinSecret, rendezvous::kMaxSecret));
   }
   environment.secret = *secret;
   return environment;

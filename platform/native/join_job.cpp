@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "network/shm/segment.hpp"
 #include "network/shm/shm_poe.hpp"
 #include "platform/native/job.hpp"
@@ -30,21 +31,19 @@ constexpr std::chrono::seconds kGrace{2};
 /// Connections that have not introduced themselves, beyond one for every rank.
 constexpr std::size_t kSpareGuests = 64;
 
-std::string person(std::uint32_t rank, std::uint32_t pid) {
-  return "rank " + std::to_string(rank) + " (pid " + std::to_string(pid) + ")";
-}
+std::string person(std::uint32_t rank, std::uint32_t pid) { return formatted("rank {} (pid {})", rank, pid); }
 
 /// "rank 3 has", "ranks 1, 2 and 5 have": shortened if there are many.
 std::string ranks_have(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kMost = 16;
-  if (ranks.size() == 1) return "rank " + std::to_string(ranks[0]) + " has";
+  if (ranks.size() == 1) return formatted("rank {} has", ranks[0]);
   std::string text = "ranks ";
   const std::size_t shown = std::min(ranks.size(), kMost);
   for (std::size_t i = 0; i < shown; ++i) {
     if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
     text += std::to_string(ranks[i]);
   }
-  if (shown < ranks.size()) text += " and " + std::to_string(ranks.size() - shown) + " more";
+  if (shown < ranks.size()) text += formatted(" and {} more", ranks.size() - shown);
   return text + " have";
 }
 
@@ -62,20 +61,19 @@ void check_request(const JobEnvironment& environment, std::span<const std::byte>
   const auto rank = std::to_string(environment.rank);
   const auto size = std::to_string(environment.size);
   if (environment.size == 0 || environment.size > shm::kMaxEndpoints) {
-    refuse("a job of " + size + " ranks; allowed are 1 to " + std::to_string(shm::kMaxEndpoints));
+    refuse(formatted("a job of {} ranks; allowed are 1 to {}", size, shm::kMaxEndpoints));
   }
   if (environment.rank >= environment.size) refuse("rank " + rank + " of a job of " + size + "; ranks count from 0");
   if (offer.size() > kMaxOffer) {
-    refuse("an offer of " + std::to_string(offer.size()) + " bytes; allowed are " + std::to_string(kMaxOffer));
+    refuse(formatted("an offer of {} bytes; allowed are {}", offer.size(), kMaxOffer));
   }
   if (environment.size == 1) return;
   if (environment.rendezvous.empty() || environment.rendezvous.size() > kMaxName) {
-    refuse("a rendezvous name of " + std::to_string(environment.rendezvous.size()) + " characters; allowed are 1 to " +
-           std::to_string(kMaxName));
+    refuse(
+        formatted("a rendezvous name of {} characters; allowed are 1 to {}", environment.rendezvous.size(), kMaxName));
   }
   if (environment.secret.empty() || environment.secret.size() > kMaxSecret) {
-    refuse("a secret of " + std::to_string(environment.secret.size()) + " characters; allowed are 1 to " +
-           std::to_string(kMaxSecret));
+    refuse(formatted("a secret of {} characters; allowed are 1 to {}", environment.secret.size(), kMaxSecret));
   }
 }
 
@@ -191,7 +189,7 @@ class Host {
 
   [[noreturn]] void fail(const std::string& text) const {
     throw Error(ErrorCode::kBootstrap,
-                "job \"" + environment_.rendezvous + "\" of " + std::to_string(environment_.size) + " ranks: " + text);
+                formatted("job \"{}\" of {} ranks: {}", environment_.rendezvous, environment_.size, text));
   }
 
   std::vector<std::uint32_t> ranks_without(bool (*property)(const std::optional<Member>&)) const {
@@ -290,18 +288,18 @@ class Host {
   void check_hello(const Hello& hello, std::uint32_t visible_pid) const {
     const std::string who = person(hello.rank, hello.pid);
     if (hello.size != environment_.size) {
-      fail(who + " says that the job has " + std::to_string(hello.size) + " ranks, rank 0 says " +
-           std::to_string(environment_.size));
+      fail(formatted("{} says that the job has {} ranks, rank 0 says {}", who, hello.size, environment_.size));
     }
-    if (hello.rank == 0) fail("a second rank 0 came, process " + std::to_string(hello.pid));
+    if (hello.rank == 0) fail(formatted("a second rank 0 came, process {}", hello.pid));
     if (hello.rank >= environment_.size) fail(who + " came; ranks count from 0");
     if (members_[hello.rank]) {
-      fail("rank " + std::to_string(hello.rank) + " came twice, as process " +
-           std::to_string(members_[hello.rank]->pid) + " and as process " + std::to_string(hello.pid));
+      fail(formatted("rank {} came twice, as process {} and as process {}", hello.rank, members_[hello.rank]->pid,
+                     hello.pid));
     }
     if (hello.pid != visible_pid) {
-      fail(who + " is process " + std::to_string(visible_pid) +
-           " to rank 0: members must be in one PID namespace to watch one another (same container)");
+      fail(formatted(
+          "{} is process {} to rank 0: members must be in one PID namespace to watch one another (same container)", who,
+          visible_pid));
     }
   }
 
@@ -399,9 +397,8 @@ class Visitor {
 
  private:
   [[noreturn]] void fail(const std::string& text) const {
-    throw Error(ErrorCode::kBootstrap, "rank " + std::to_string(environment_.rank) + " could not join job \"" +
-                                           environment_.rendezvous + "\" of " + std::to_string(environment_.size) +
-                                           " ranks: " + text);
+    throw Error(ErrorCode::kBootstrap, formatted("rank {} could not join job \"{}\" of {} ranks: {}", environment_.rank,
+                                                 environment_.rendezvous, environment_.size, text));
   }
 
   /// Ranks start in any order, so rank 0 may not listen yet.
@@ -420,8 +417,8 @@ class Visitor {
     // Anybody can open an abstract socket: the secret is for our own user's processes only.
     const auto peer = credentials_of(connection_);
     if (!peer || peer->uid != geteuid()) {
-      fail("the rendezvous belongs to user " + (peer ? std::to_string(peer->uid) : "unknown") + ", not to user " +
-           std::to_string(geteuid()));
+      fail(formatted("the rendezvous belongs to user {}, not to user {}", peer ? std::to_string(peer->uid) : "unknown",
+                     geteuid()));
     }
   }
 

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::rendezvous {
 namespace {
@@ -192,13 +193,13 @@ FrameReader::Progress FrameReader::read(const Descriptor& connection) {
       return Progress::kForeign;
     }
     if (head_.protocol != kProtocol && head_.kind != FrameKind::kRefused) {
-      fault_ = "it speaks version " + std::to_string(head_.protocol) + " of the rendezvous protocol, this process " +
-               std::to_string(kProtocol) + "; all members must use the same release";
+      fault_ = formatted(
+          "it speaks version {} of the rendezvous protocol, this process {}; all members must use the same release",
+          head_.protocol, kProtocol);
       return Progress::kForeign;
     }
     if (head_.body_bytes > std::max(max_body_, kMaxText)) {
-      fault_ = "a frame of " + std::to_string(head_.body_bytes) + " bytes, allowed are " +
-               std::to_string(std::max(max_body_, kMaxText));
+      fault_ = formatted("a frame of {} bytes, allowed are {}", head_.body_bytes, std::max(max_body_, kMaxText));
       return Progress::kForeign;
     }
     body_.resize(head_.body_bytes);

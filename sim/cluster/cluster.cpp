@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "sim/native/native_node.hpp"
 
 namespace unisono::sim {
@@ -25,8 +26,8 @@ Cluster::Cluster(const ClusterConfig& config)
   const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;
   for (const std::uint32_t node : config.native) {
     if (node < engines) continue;
-    throw Error(ErrorCode::kInvalidArgument, "node " + std::to_string(node) + " is to be native, but the cluster has " +
-                                                 std::to_string(engines) + " nodes, from 0 on");
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("node {} is to be native, but the cluster has {} nodes, from 0 on", node, engines));
   }
   for (std::uint32_t node = 0; node < engines; ++node) {
     if (std::find(config.native.begin(), config.native.end(), node) != config.native.end()) {
@@ -51,7 +52,7 @@ Cluster::Cluster(const ClusterConfig& config)
 
 Node* Cluster::verilated(std::uint32_t number) const {
   if (verilated_[number] == nullptr) {
-    throw Error(ErrorCode::kInvalidArgument, "the engine of node " + std::to_string(number) + " is the native one");
+    throw Error(ErrorCode::kInvalidArgument, formatted("the engine of node {} is the native one", number));
   }
   return verilated_[number];
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -60,17 +61,17 @@ NetworkConfig ClusterFile::network_of(std::uint32_t nodes, std::optional<std::ui
   NetworkConfig config = network;
   const auto refuse_line = [&](const char* key, const std::string& value, const std::string& why) {
     throw Error(ErrorCode::kInvalidArgument,
-                network.source + ", line " + std::to_string(network.lines.at(key)) + ": " + key + " = " + value + why);
+                formatted("{}, line {}: {} = {}{}", network.source, network.lines.at(key), key, value, why));
   };
   if (network.lines.contains("nodes") && network.nodes != nodes) {
     const std::string given = std::to_string(network.nodes);
     refuse_line("nodes", given,
-                ", but the job has " + std::to_string(nodes) + (nodes == 1 ? " rank" : " ranks") +
-                    ": each rank has a node. Leave the line out, or start " + given + " ranks");
+                formatted(", but the job has {}{}: each rank has a node. Leave the line out, or start {} ranks", nodes,
+                          nodes == 1 ? " rank" : " ranks", given));
   }
   if (network.lines.contains("seed") && seed && *seed != network.seed) {
     refuse_line("seed", std::to_string(network.seed),
-                " does nothing, for the option --seed says " + std::to_string(*seed) + ". Leave one of them out");
+                formatted(" does nothing, for the option --seed says {}. Leave one of them out", *seed));
   }
   config.nodes = nodes;
   config.seed = seed.value_or(network.seed);
@@ -92,7 +93,7 @@ ClusterFile parse_cluster(std::string_view text, const std::string& source) {
       try {
         apply(file, key, trimmed(content.substr(equals + 1)));
       } catch (const Error& error) {
-        throw Error(error.code(), source + ", line " + std::to_string(number) + ": " + error.what());
+        throw Error(error.code(), formatted("{}, line {}: {}", source, number, error.what()));
       }
     } else {
       rest += line;

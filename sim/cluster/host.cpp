@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/generated/spec.hpp"
+#include "core/text.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -18,7 +19,7 @@ std::uint32_t Host::read(std::uint32_t offset) {
     if (cycle == kLongestAccess) throw std::runtime_error("a read is not answered");
     cluster_.tick();
   }
-  if (!node.accepted()) throw std::runtime_error("the engine refused a read of " + std::to_string(offset));
+  if (!node.accepted()) throw std::runtime_error(formatted("the engine refused a read of {}", offset));
   return node.value();
 }
 
@@ -29,7 +30,7 @@ void Host::write(std::uint32_t offset, std::uint32_t value) {
     if (cycle == kLongestAccess) throw std::runtime_error("a write is not answered");
     cluster_.tick();
   }
-  if (!node.accepted()) throw std::runtime_error("the engine refused a write to " + std::to_string(offset));
+  if (!node.accepted()) throw std::runtime_error(formatted("the engine refused a write to {}", offset));
 }
 
 void Host::run() {
@@ -91,7 +92,7 @@ void Host::submit(const CallDescriptor& call) {
 
 std::pair<std::uint32_t, std::uint16_t> Host::completion(std::uint64_t cycles) {
   for (std::uint64_t cycle = 0; !cluster_.any_node(node_).interrupt(); ++cycle) {
-    if (cycle == cycles) throw std::runtime_error("node " + std::to_string(node_) + " completes nothing");
+    if (cycle == cycles) throw std::runtime_error(formatted("node {} completes nothing", node_));
     cluster_.tick();
   }
   const std::uint32_t id = read(exchange::kCompleted);

@@ -2,20 +2,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/config.hpp"
 #include "sim/cluster/server.hpp"
@@ -26,31 +25,10 @@ namespace {
 
 using unisono::Error;
 using unisono::ErrorCode;
+using unisono::formatted;
 
-constexpr const char* kUsage =
-    "usage: unisono-cluster -n NODES --fd FD,FD,... [--config FILE] [--memory partitioned|unified] [--seed N]\n"
-    "                       [--threads N] [--firmware FILE] [--wave FILE] [--trace FILE] [--counters FILE]\n"
-    "                       [--native NODE,... [--native-delay CYCLES]] [--ready FD]\n"
-    "       unisono-cluster -n NODES --check [OPTIONS]\n"
-    "\n"
-    "Runs NODES engines in simulation and serves one host of each over an inherited socket.\n"
-    "  --config    network: shape, rates, latencies, faults (docs/simulated-network.md)\n"
-    "  --memory    platform: partitioned (copies take time, a call takes 50 us to be given) or\n"
-    "              unified (the host's memory behind a TLB, a call takes 2 us); without it neither takes time\n"
-    "  --seed      of everything random; same seed, same cycles\n"
-    "  --threads   that evaluate nodes at the same time, which changes no cycle; default: one per node, as far as\n"
-    "              there are processors\n"
-    "  --firmware  image of the microcontroller, 32-bit words in hexadecimal; default: the one built with it\n"
-    "  --wave      waveforms of a node, in the build that has them (unisono-cluster-wave)\n"
-    "  --wave-node of which; default 0\n"
-    "  --trace     a timeline of the moves of all engines, for Perfetto (Trace Event Format)\n"
-    "  --counters  the engines' counters at the end, as JSON\n"
-    "  --native    nodes whose engine is the native one, in C++, on the same network; it takes no time, but for\n"
-    "  --native-delay  cycles that pass before a message of such an engine leaves; default 0\n"
-    "  --ready     inherited descriptor: a byte is written to it when all options are good and hosts may come\n"
-    "  --check     says what is wrong with the other options, and ends: status 0 if nothing is\n";
-
-constexpr std::uint64_t kMostNodes = 64;
+constexpr const char* kName = "unisono-cluster";
+constexpr std::uint32_t kMostNodes = 64;
 
 struct Options {
   unisono::sim::ClusterConfig cluster;
@@ -61,40 +39,17 @@ struct Options {
   bool check = false;           ///< nothing is to be run
 };
 
-std::uint64_t number_of(std::string_view option, std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    throw Error(ErrorCode::kInvalidArgument, std::string(option) + ": '" + std::string(text) + "' is not a number");
-  }
-  return value;
-}
-
-/// Numbers with commas between them.
-std::vector<std::uint64_t> numbers_of(std::string_view option, std::string_view text) {
-  std::vector<std::uint64_t> numbers;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    numbers.push_back(number_of(option, text.substr(at, comma - at)));
-    at = comma + 1;
-  }
-  return numbers;
-}
-
-/// What `--native` names.
-std::vector<std::uint32_t> native_of(std::span<const std::uint64_t> named, std::uint64_t nodes) {
-  std::vector<std::uint32_t> native;
-  for (const std::uint64_t node : named) {
-    if (node >= nodes) {
-      throw Error(ErrorCode::kInvalidArgument, "--native: there is no node " + std::to_string(node) +
-                                                   "; the cluster has nodes 0 to " + std::to_string(nodes - 1));
+/// Refuses what `--native` cannot name.
+void check_native(const std::vector<std::uint32_t>& native, std::uint32_t nodes) {
+  for (auto at = native.begin(); at != native.end(); ++at) {
+    if (*at >= nodes) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  formatted("--native: there is no node {}; the cluster has nodes 0 to {}", *at, nodes - 1));
     }
-    if (std::find(native.begin(), native.end(), node) != native.end()) {
-      throw Error(ErrorCode::kInvalidArgument, "--native names node " + std::to_string(node) + " twice");
+    if (std::find(native.begin(), at, *at) != at) {
+      throw Error(ErrorCode::kInvalidArgument, formatted("--native names node {} twice", *at));
     }
-    native.push_back(static_cast<std::uint32_t>(node));
   }
-  return native;
 }
 
 std::string text_of(const std::string& file) {
@@ -116,12 +71,6 @@ constexpr unisono::sim::TlbConfig kUnifiedTlb{.entries = 256,
                                               .miss_cycles = 250,
                                               .from = unisono::sim::Node::kMemoryAddress};
 
-unisono::sim::PlatformModel platform_of(std::string_view name) {
-  if (name == "partitioned") return {50'000, 5'000, 100'000};
-  if (name == "unified") return {2'000, 0, 0};
-  throw Error(ErrorCode::kInvalidArgument, "--memory: '" + std::string(name) + "'; there are partitioned and unified");
-}
-
 Options parse(int count, char** arguments) {
   Options options;
   auto& cluster = options.cluster;
@@ -130,84 +79,67 @@ Options parse(int count, char** arguments) {
   cluster.memory.one_memory = true;
   cluster.firmware = UNISONO_FIRMWARE_HEX;
   cluster.threads = unisono::sim::usable_processors();
-  std::uint64_t nodes = 0;
-  bool unified = false;
+  std::uint32_t nodes = 0;
+  std::string memory, network;
+  std::optional<std::uint64_t> seed;
+  CLI::App app("Runs engines in simulation, and serves a host of each over an inherited socket.", kName);
+  const CLI::Range most(1U, kMostNodes);
+  const auto not_negative = [](const std::string& text) { return text.starts_with('-') ? text + " is negative" : ""; };
+  app.add_option("-n", nodes, "how many engines")->required()->check(most);
+  app.add_option("--fd", options.sockets, "sockets of the hosts")->delimiter(',');
+  app.add_option("--config", network, "network: shape, rates, latencies, faults (docs/simulated-network.md)");
+  app.add_option("--memory", memory,
+                 "platform: partitioned (copies take time, a call takes 50 us to be given) or unified (the host's "
+                 "memory behind a TLB, a call takes 2 us); without it neither takes time")
+      ->check(CLI::IsMember({"partitioned", "unified"}));
+  app.add_option("--seed", seed, "of everything random; same seed, same cycles")->check(not_negative);
+  app.add_option("--threads", cluster.threads, "that evaluate nodes at the same time, which changes no cycle")
+      ->check(most)
+      ->capture_default_str();
+  app.add_option("--firmware", cluster.firmware, "image of the microcontroller, 32-bit words in hexadecimal")
+      ->capture_default_str();
+  app.add_option("--wave", cluster.wave, "waveforms of a node, in the build that has them (unisono-cluster-wave)");
+  app.add_option("--wave-node", cluster.wave_node, "of which")->capture_default_str();
+  app.add_option("--trace", options.trace, "a timeline of the moves of all engines (Trace Event Format, for Perfetto)");
+  app.add_option("--counters", options.counters, "the engines' counters at the end, as JSON");
+  app.add_option("--native", cluster.native,
+                 "nodes whose engine is the native one, in C++, which takes no time, but for")
+      ->delimiter(',');
+  app.add_option("--native-delay", cluster.native_delay, "cycles before a message of such an engine leaves")
+      ->check(not_negative)
+      ->capture_default_str();
+  app.add_option("--ready", options.ready, "inherited descriptor: gets a byte when hosts may come");
+  app.add_flag("--check", options.check, "says what is wrong with the other options, and ends: status 0 if nothing is");
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::Success& help) {
+    std::exit(app.exit(help));
+  } catch (const CLI::ParseError& fault) {
+    throw Error(ErrorCode::kInvalidArgument, fault.what() + ("\n" + app.help()));
+  }
   unisono::sim::ClusterFile file;
   file.network.policy = unisono::sim::Policy::kPause;
-  std::optional<std::uint64_t> seed;
-  std::vector<std::uint64_t> native;
-  for (int i = 1; i < count; ++i) {
-    const std::string option = arguments[i];
-    if (option == "--help" || option == "-h") {
-      std::fputs(kUsage, stdout);
-      std::exit(0);
-    }
-    if (option == "--check") {
-      options.check = true;
-      continue;
-    }
-    if (i + 1 == count) throw Error(ErrorCode::kInvalidArgument, option + " needs a value\n" + kUsage);
-    const std::string value = arguments[++i];
-    if (option == "-n") {
-      nodes = number_of(option, value);
-    } else if (option == "--config") {
-      file = unisono::sim::parse_cluster(text_of(value), value);
-    } else if (option == "--memory") {
-      options.platform = platform_of(value);
-      unified = value == "unified";
-    } else if (option == "--seed") {
-      seed = number_of(option, value);
-    } else if (option == "--threads") {
-      const std::uint64_t threads = number_of(option, value);
-      if (threads < 1 || threads > kMostNodes) {
-        throw Error(ErrorCode::kInvalidArgument, "--threads: 1 to 64\n" + std::string(kUsage));
-      }
-      cluster.threads = static_cast<unsigned>(threads);
-    } else if (option == "--firmware") {
-      cluster.firmware = value;
-    } else if (option == "--wave") {
-      cluster.wave = value;
-    } else if (option == "--wave-node") {
-      const std::uint64_t number = number_of(option, value);
-      if (number >= kMostNodes)
-        throw Error(ErrorCode::kInvalidArgument, "--wave-node: 0 to 63\n" + std::string(kUsage));
-      cluster.wave_node = static_cast<std::uint32_t>(number);
-    } else if (option == "--trace") {
-      options.trace = value;
-      cluster.trace = true;
-      written(option, value);
-    } else if (option == "--counters") {
-      options.counters = value;
-      written(option, value);
-    } else if (option == "--native") {
-      native = numbers_of(option, value);
-    } else if (option == "--native-delay") {
-      cluster.native_delay = number_of(option, value);
-    } else if (option == "--ready") {
-      options.ready = static_cast<int>(number_of(option, value));
-    } else if (option == "--fd") {
-      for (const std::uint64_t number : numbers_of(option, value)) options.sockets.push_back(static_cast<int>(number));
-    } else {
-      throw Error(ErrorCode::kInvalidArgument, "there is no option " + option + "\n" + kUsage);
-    }
-  }
-  if (nodes < 1 || nodes > kMostNodes) {
-    throw Error(ErrorCode::kInvalidArgument, "-n: a cluster has 1 to 64 nodes\n" + std::string(kUsage));
-  }
+  if (!network.empty()) file = unisono::sim::parse_cluster(text_of(network), network);
+  const bool unified = memory == "unified";
+  if (unified) options.platform = {2'000, 0, 0};
+  if (memory == "partitioned") options.platform = {50'000, 5'000, 100'000};
+  cluster.trace = !options.trace.empty();
+  if (cluster.trace) written("--trace", options.trace);
+  if (!options.counters.empty()) written("--counters", options.counters);
   if (!options.check && options.sockets.size() != nodes) {
-    throw Error(ErrorCode::kInvalidArgument, "--fd names " + std::to_string(options.sockets.size()) + " sockets for " +
-                                                 std::to_string(nodes) + " nodes");
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("--fd names {} sockets for {} nodes", options.sockets.size(), nodes));
   }
-  cluster.native = native_of(native, nodes);
+  check_native(cluster.native, nodes);
   if (cluster.wave_node >= nodes) {
-    throw Error(ErrorCode::kInvalidArgument, "--wave-node: there is no node " + std::to_string(cluster.wave_node));
+    throw Error(ErrorCode::kInvalidArgument, formatted("--wave-node: there is no node {}", cluster.wave_node));
   }
   if (!cluster.wave.empty() && std::count(cluster.native.begin(), cluster.native.end(), cluster.wave_node) != 0) {
-    throw Error(ErrorCode::kInvalidArgument, "--wave shows node " + std::to_string(cluster.wave_node) +
-                                                 ", and --native names it: it has no signals");
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("--wave shows node {}, and --native names it: it has no signals", cluster.wave_node));
   }
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
-  cluster.network = file.network_of(static_cast<std::uint32_t>(nodes), seed);
+  cluster.network = file.network_of(nodes, seed);
   cluster.seed = cluster.network.seed;
   cluster.memory.channels = unisono::sim::Node::kMemoryPorts;
   if (unified) {
@@ -224,11 +156,11 @@ void warn_of_faults(const unisono::sim::Network& network) {
   if (faults.empty()) return;
   std::string names;
   for (const std::string& fault : faults) names += (names.empty() ? "" : ", ") + fault;
-  std::fprintf(
-      stderr,
-      "unisono-cluster: warning: this network has faults (%s), and its transport repeats no frame: a call that "
-      "misses one ends with frames_lost (frames that come twice are dropped)\n",
-      names.c_str());
+  unisono::log(unisono::LogLevel::kWarn,
+               "this network has faults (" + names +
+                   "), and its transport repeats no frame: a call that misses one ends with frames_lost (frames that "
+                   "come twice are dropped)",
+               kName);
 }
 
 /// What became of frames that were not passed on, if there were any.
@@ -244,12 +176,11 @@ void tell_of_faults(const unisono::sim::Network& network) {
     late += counters.reordered;
   }
   if (lost + behind + twice + late == 0) return;
-  std::fprintf(
-      stderr,
-      "unisono-cluster: frames lost: %llu, come twice: %llu, come late: %llu; dropped because they had come, or "
-      "behind a gap: %llu\n",
-      static_cast<unsigned long long>(lost), static_cast<unsigned long long>(twice),
-      static_cast<unsigned long long>(late), static_cast<unsigned long long>(behind));
+  unisono::log(
+      unisono::LogLevel::kWarn,
+      formatted("frames lost: {}, come twice: {}, come late: {}; dropped because they had come, or behind a gap: {}",
+                lost, twice, late, behind),
+      kName);
 }
 
 }  // namespace
@@ -281,6 +212,7 @@ int main(int count, char** arguments) {
       unisono::sim::write_counters(stream, cluster);
     }
     tell_of_faults(cluster.network());
+    if (!unisono::logs(unisono::LogLevel::kWarn)) return 0;
     // Of a job that ended at once there are no cycles, and no seconds, to divide by.
     const double cycles = static_cast<double>(std::max<std::uint64_t>(cluster.cycle(), 1));
     const double seconds = std::max(server.seconds(), 1e-6);
@@ -289,7 +221,7 @@ int main(int count, char** arguments) {
     ::getrusage(RUSAGE_SELF, &used);
     const double user = static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec);
     const std::size_t native = options.cluster.native.size();
-    const std::string of_these = native == 0 ? "" : " (" + std::to_string(native) + " native)";
+    const std::string of_these = native == 0 ? "" : formatted(" ({} native)", native);
     std::fprintf(stderr,
                  "unisono-cluster: %u nodes%s, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
                  "%.1f us of processor time per node and cycle\n",

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #ifdef UNISONO_WAVE
 #include <verilated_fst_c.h>
 #endif
@@ -193,8 +194,8 @@ void Node::commit() {
   if (sends_) {
     if (first_sent_ == 0 && sent_.port == 0) first_sent_ = network_.cycle();
     if (const Pushed result = network_.push(node_, sent_); result != Pushed::kTaken) {
-      throw Error(ErrorCode::kInternal, "node " + std::to_string(node_) + ": the network refused a word to node " +
-                                            std::to_string(sent_.destination) + ": " + name_of(result));
+      throw Error(ErrorCode::kInternal, formatted("node {}: the network refused a word to node {}: {}", node_,
+                                                  sent_.destination, name_of(result)));
     }
   }
   if (pops_) network_.pop(node_);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -15,6 +14,8 @@
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
 #include "platform/device/registers.hpp"
 
 namespace unisono::sim {
@@ -89,7 +90,7 @@ void Server::Attached::leave() {
 }
 
 void Server::Attached::complain(const std::string& what) {
-  std::fprintf(stderr, "unisono-cluster: the host of node %u %s; it is detached\n", node_, what.c_str());
+  log(LogLevel::kError, formatted("the host of node {} {}; it is detached", node_, what), "unisono-cluster");
   leave();
 }
 
@@ -135,8 +136,7 @@ void Server::Attached::take_request() {
                      request_.kind == RequestKind::kMeet;
   if (request_.magic != device::kProtocolMagic) return complain("does not speak the protocol of this cluster");
   if (request_.length > device::kMostPayload) {
-    return complain("asks for " + std::to_string(request_.length) + " bytes at once, of " +
-                    std::to_string(device::kMostPayload) + " at most");
+    return complain(formatted("asks for {} bytes at once, of {} at most", request_.length, device::kMostPayload));
   }
   const std::size_t bytes = sizeof request_ + (sends ? request_.length : 0);
   if (input_.size() < bytes) return;

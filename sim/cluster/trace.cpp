@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "core/text.hpp"
 #include "sim/cluster/host.hpp"
 
 namespace unisono::sim {
@@ -68,9 +69,9 @@ class Events {
 std::string name_of_move(const MoveRecord& record) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (record.receives) add("recv " + std::to_string(record.source));
+  if (record.receives) add(formatted("recv {}", record.source));
   if (record.func != Func::kNone) add(name_of(record.func));
-  if (record.sends) add("send " + std::to_string(record.destination));
+  if (record.sends) add(formatted("send {}", record.destination));
   if (text.empty()) add(record.writes ? "copy" : "nothing");
   return text;
 }
@@ -134,13 +135,13 @@ class Descriptors {
 
 std::string arguments_of(const LoggedCall& logged) {
   const CallDescriptor& call = logged.call;
-  std::string text = ", \"count\": " + std::to_string(call.count) + ", \"dtype\": \"" + name_of(call.dtype) + "\"";
+  std::string text = formatted(", \"count\": {}, \"dtype\": \"{}\"", call.count, name_of(call.dtype));
   if (call.func != Func::kNone) text += std::string(", \"func\": \"") + name_of(call.func) + "\"";
   return text;
 }
 
 void write_node(Events& events, std::size_t node, const NodeTrace& trace, std::vector<Bar>& bars) {
-  events.name("process_name", node, 0, "rank " + std::to_string(node));
+  events.name("process_name", node, 0, formatted("rank {}", node));
   struct Call {
     std::uint64_t from = 0, to = 0;
     const LoggedCall* logged = nullptr;
@@ -173,15 +174,15 @@ void write_node(Events& events, std::size_t node, const NodeTrace& trace, std::v
   }
   for (const auto& [key, call] : calls) {
     const auto [slot, id, sequence] = key;
-    const std::string name = call.logged == nullptr ? "call " + std::to_string(id) : name_of(call.logged->call);
+    const std::string name = call.logged == nullptr ? formatted("call {}", id) : name_of(call.logged->call);
     events.span(name, node, kRows * slot, call.from, call.to,
-                "\"call\": " + std::to_string(id) + ", \"sequence\": " + std::to_string(sequence) +
-                    (call.logged == nullptr ? "" : arguments_of(*call.logged)));
+                formatted("\"call\": {}, \"sequence\": {}{}", id, sequence,
+                          call.logged == nullptr ? "" : arguments_of(*call.logged)));
   }
   for (const auto& [slot, rows] : ends) {
-    events.name("thread_name", node, kRows * slot, "slot " + std::to_string(slot) + ": calls");
+    events.name("thread_name", node, kRows * slot, formatted("slot {}: calls", slot));
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
-      events.name("thread_name", node, kRows * slot + 1 + row, "slot " + std::to_string(slot) + ": moves");
+      events.name("thread_name", node, kRows * slot + 1 + row, formatted("slot {}: moves", slot));
     }
   }
 }

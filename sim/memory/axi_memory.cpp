@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "core/text.hpp"
+
 namespace unisono::sim {
 
 namespace {
@@ -59,8 +61,8 @@ std::uint64_t AxiMemory::due(Channel& channel, unsigned latency) const {
 AxiMemory::Burst AxiMemory::burst(Channel& channel, std::uint32_t id, std::uint64_t address, unsigned length,
                                   unsigned size, unsigned kind, const char* what) const {
   const auto refuse = [&](const std::string& why) {
-    throw AxiViolation(std::string(what) + " of " + std::to_string(length + 1) + " beats at " + hex(address) + ": " +
-                       why + " (cycle " + std::to_string(channel.counters.cycles) + ")");
+    throw AxiViolation(
+        formatted("{} of {} beats at {}: {} (cycle {})", what, length + 1, hex(address), why, channel.counters.cycles));
   };
   if (kind != 1) refuse("only INCR bursts");
   if (size >= 8 || (1U << size) != config_.beat_bytes) refuse("only whole beats");
@@ -72,8 +74,7 @@ AxiMemory::Burst AxiMemory::burst(Channel& channel, std::uint32_t id, std::uint6
 void AxiMemory::check_stable(const Channel& channel, const AxiInputs& inputs) const {
   const AxiInputs& before = channel.before;
   const auto refuse = [&](const char* what) {
-    throw AxiViolation(std::string(what) + " changed before it was taken (cycle " +
-                       std::to_string(channel.counters.cycles) + ")");
+    throw AxiViolation(formatted("{} changed before it was taken (cycle {})", what, channel.counters.cycles));
   };
   // `before` keeps an offer only while it was not taken.
   if (before.arvalid && (!inputs.arvalid || inputs.araddr != before.araddr || inputs.arid != before.arid ||
@@ -172,9 +173,8 @@ void AxiMemory::take(unsigned number, Channel& channel, const AxiInputs& inputs)
     burst.data.push_back(channel.data.front());
     const bool end = burst.data.size() == burst.beats;
     if (channel.ends.front() != end) {
-      throw AxiViolation("wlast is " + std::to_string(channel.ends.front()) + " with beat " +
-                         std::to_string(burst.data.size()) + " of " + std::to_string(burst.beats) + " (channel " +
-                         std::to_string(number) + ", cycle " + std::to_string(channel.counters.cycles) + ")");
+      throw AxiViolation(formatted("wlast is {} with beat {} of {} (channel {}, cycle {})", channel.ends.front(),
+                                   burst.data.size(), burst.beats, number, channel.counters.cycles));
     }
     channel.data.pop_front();
     channel.ends.pop_front();

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/header.hpp"
+#include "core/text.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -86,7 +87,7 @@ void FramePoe::release(std::uint32_t peer, Lane lane) {
 }
 
 void FramePoe::wait(std::uint32_t /*seen*/, std::chrono::microseconds /*at_most*/) {
-  throw Error(ErrorCode::kInternal, "node " + std::to_string(node_) + ": its engine waits inside a cycle");
+  throw Error(ErrorCode::kInternal, formatted("node {}: its engine waits inside a cycle", node_));
 }
 
 std::chrono::steady_clock::time_point FramePoe::now() const {
@@ -96,7 +97,7 @@ std::chrono::steady_clock::time_point FramePoe::now() const {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(nanoseconds));
 }
 
-std::string FramePoe::describe(std::uint32_t peer) const { return "node " + std::to_string(peer); }
+std::string FramePoe::describe(std::uint32_t peer) const { return formatted("node {}", peer); }
 
 void FramePoe::exchange_words() {
   take_word();
@@ -126,8 +127,8 @@ void FramePoe::send_word() {
   word.frame_bytes = sending_.bytes;
   word.port = sending_port_;
   if (const Pushed result = network_.push(node_, word); result != Pushed::kTaken) {
-    throw Error(ErrorCode::kInternal, "node " + std::to_string(node_) + ": the network refused a word to node " +
-                                          std::to_string(word.destination) + ": " + name_of(result));
+    throw Error(ErrorCode::kInternal, formatted("node {}: the network refused a word to node {}: {}", node_,
+                                                word.destination, name_of(result)));
   }
   ++sent_words_;
   if (!word.last) return;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -26,7 +27,7 @@ std::uint64_t whole(std::string_view key, std::string_view value, std::uint64_t 
   std::uint64_t number = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (problem != std::errc{} || end != value.data() + value.size() || number < least || number > most)
-    refuse(key, value, "a whole number of " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(key, value, formatted("a whole number of {} to {}", least, most));
   return number;
 }
 
@@ -36,7 +37,7 @@ std::uint32_t whole32(std::string_view key, std::string_view value, std::uint32_
 
 /// A decimal number in thousandths, without rounding.
 std::uint64_t thousandths(std::string_view key, std::string_view value, std::uint64_t most) {
-  const std::string allowed = "a number above 0 with at most three decimals, at most " + std::to_string(most / 1000);
+  const std::string allowed = formatted("a number above 0 with at most three decimals, at most {}", most / 1000);
   const std::size_t point = value.find('.');
   const std::string_view decimals = point == std::string_view::npos ? "" : value.substr(point + 1);
   if (decimals.size() > 3 || (point != std::string_view::npos && decimals.empty())) refuse(key, value, allowed);
@@ -240,7 +241,7 @@ NetworkConfig parse_network(std::string_view text, const std::string& source) {
                                                      "; of links, also as key@link: " + kLinkKeys);
       }
     } catch (const Error& error) {
-      throw Error(error.code(), source + ", line " + std::to_string(number) + ": " + error.what());
+      throw Error(error.code(), formatted("{}, line {}: {}", source, number, error.what()));
     }
   }
   return config;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -66,7 +67,7 @@ class Lines {
 
   [[noreturn]] void refuse(std::uint32_t line, const std::string& what, const std::string& why) const {
     throw Error(ErrorCode::kInvalidArgument,
-                config_.source + ", line " + std::to_string(line) + ": " + what + " does nothing here: " + why);
+                formatted("{}, line {}: {} does nothing here: {}", config_.source, line, what, why));
   }
 
   bool given(std::string_view key) const {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "sim/network/random.hpp"
 
 namespace unisono::sim {
@@ -54,7 +55,7 @@ class Builder {
     return static_cast<std::uint32_t>(built_.links.size() - 1);
   }
   void attach(std::uint32_t index, std::uint32_t to, const std::string& name, bool local) {
-    const std::string own = "node" + std::to_string(index);
+    const std::string own = formatted("node{}", index);
     built_.uplink[index] = link(own, node(index), name, at_switch(to));
     built_.downlink[index] = link(name, at_switch(to), own, node(index));
     built_.links[built_.uplink[index]].local = local;
@@ -69,9 +70,9 @@ class Builder {
   }
 
   void point_to_point() {
-    if (config_.nodes != 2) refuse("nodes: point_to_point has 2, not " + std::to_string(config_.nodes));
+    if (config_.nodes != 2) refuse(formatted("nodes: point_to_point has 2, not {}", config_.nodes));
     for (std::uint32_t n = 0; n < 2; ++n) {
-      built_.uplink[n] = link("node" + std::to_string(n), node(n), "node" + std::to_string(1 - n), node(1 - n));
+      built_.uplink[n] = link(formatted("node{}", n), node(n), formatted("node{}", 1 - n), node(1 - n));
       built_.downlink[1 - n] = built_.uplink[n];
     }
   }
@@ -96,8 +97,7 @@ class Builder {
       rows = config_.nodes / columns;
     }
     if (std::uint64_t{columns} * rows != config_.nodes)
-      refuse("columns, rows: " + std::to_string(columns) + " times " + std::to_string(rows) +
-             " is not the number of nodes, " + std::to_string(config_.nodes));
+      refuse(formatted("columns, rows: {} times {} is not the number of nodes, {}", columns, rows, config_.nodes));
     grid(columns, rows);
   }
 
@@ -106,7 +106,7 @@ class Builder {
   void grid(std::uint32_t columns, std::uint32_t rows) {
     set_switches(config_.nodes);
     built_.channels = config_.policy == Policy::kPause ? 2 : 1;
-    const auto name = [](std::uint32_t index) { return "router" + std::to_string(index); };
+    const auto name = [](std::uint32_t index) { return formatted("router{}", index); };
     for (std::uint32_t n = 0; n < config_.nodes; ++n) attach(n, n, name(n), true);
     const std::uint32_t extents[2] = {columns, rows};
     const std::uint32_t strides[2] = {1, columns};
@@ -142,15 +142,15 @@ class Builder {
   void leaf_spine() {
     const std::uint32_t leaves = config_.leaves, spines = config_.spines;
     if (leaves == 0 || config_.nodes % leaves != 0)
-      refuse("leaves: " + std::to_string(leaves) + " does not divide the nodes, " + std::to_string(config_.nodes));
+      refuse(formatted("leaves: {} does not divide the nodes, {}", leaves, config_.nodes));
     if (spines == 0) refuse("spines: leaf_spine needs at least 1");
     set_switches(leaves + spines);
     const std::uint32_t each = config_.nodes / leaves;
-    for (std::uint32_t n = 0; n < config_.nodes; ++n) attach(n, n / each, "leaf" + std::to_string(n / each), false);
+    for (std::uint32_t n = 0; n < config_.nodes; ++n) attach(n, n / each, formatted("leaf{}", n / each), false);
     std::vector<std::uint32_t> up(std::size_t{leaves} * spines), down(std::size_t{leaves} * spines);
     for (std::uint32_t l = 0; l < leaves; ++l) {
       for (std::uint32_t s = 0; s < spines; ++s) {
-        const std::string leaf = "leaf" + std::to_string(l), spine = "spine" + std::to_string(s);
+        const std::string leaf = formatted("leaf{}", l), spine = formatted("spine{}", s);
         up[std::size_t{l} * spines + s] = link(leaf, at_switch(l), spine, at_switch(leaves + s));
         down[std::size_t{l} * spines + s] = link(spine, at_switch(leaves + s), leaf, at_switch(l));
       }
@@ -177,10 +177,9 @@ class Builder {
         found = true;
       }
       if (!found)
-        throw Error(ErrorCode::kInvalidArgument, config_.source + ", line " + std::to_string(setting.line) + ": " +
-                                                     setting.key + "@" + setting.pattern +
-                                                     ": no link has such a name; there is, for instance, " +
-                                                     built_.links.front().name);
+        throw Error(ErrorCode::kInvalidArgument,
+                    formatted("{}, line {}: {}@{}: no link has such a name; there is, for instance, {}", config_.source,
+                              setting.line, setting.key, setting.pattern, built_.links.front().name));
     }
     for (LinkPlan& plan : built_.links) {
       if (plan.local) {
@@ -192,12 +191,11 @@ class Builder {
         plan.config.buffer_bytes = buffer;
       }
       if (plan.config.buffer_bytes < config_.mtu)
-        refuse("buffer_bytes of " + plan.name + ": " + std::to_string(plan.config.buffer_bytes) +
-               " do not hold a frame of the mtu, " + std::to_string(config_.mtu));
+        refuse(formatted("buffer_bytes of {}: {} do not hold a frame of the mtu, {}", plan.name,
+                         plan.config.buffer_bytes, config_.mtu));
     }
     if (config_.receive_bytes < config_.mtu)
-      refuse("receive_bytes: " + std::to_string(config_.receive_bytes) + " do not hold a frame of the mtu, " +
-             std::to_string(config_.mtu));
+      refuse(formatted("receive_bytes: {} do not hold a frame of the mtu, {}", config_.receive_bytes, config_.mtu));
   }
 
   const NetworkConfig& config_;

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,13 @@ def check(environment: Environment, program: Path) -> None:
 
 def test_the_tag_says_where_it_runs(environment: Environment) -> None:
     assert re.search(r"-manylinux_2_\d+_x86_64\.whl$", environment.wheel.name), environment.wheel.name
+
+
+def test_it_carries_the_licenses_of_what_is_in_it(environment: Environment) -> None:
+    with zipfile.ZipFile(environment.wheel) as wheel:
+        names = {Path(name).name: name for name in wheel.namelist() if "dist-info/licenses/" in name}
+        assert set(names) == {"LICENSE", "THIRD-PARTY.md"}
+        assert wheel.read(names["THIRD-PARTY.md"]) == (ROOT / "THIRD-PARTY.md").read_bytes()
 
 
 def test_three_ranks_on_what_the_wheel_brings(environment: Environment, tmp_path: Path) -> None:

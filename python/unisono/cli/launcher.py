@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from ..machine.jobs import group_report
 from .cluster import Cluster
 from .counters import JobMemory
+from .log import VARIABLE, Log
 from .output import Output, Stream, label
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
@@ -65,6 +66,7 @@ class Launcher:
         counters: bool = False,
     ) -> None:
         self._command = command
+        self._log = Log()
         self._environment = environment or {}
         self._cluster = cluster
         self._size = size
@@ -87,6 +89,7 @@ class Launcher:
 
     def run(self) -> int:
         """Runs the job and returns its exit status."""
+        begin = time.monotonic()
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._wake = wake_write
         before = signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
@@ -99,6 +102,8 @@ class Launcher:
                 self._selector.register(self._memory, selectors.EVENT_READ, self._memory.take)
             deadline = None if self._timeout is None else time.monotonic() + self._timeout
             try:
+                if self._log.fault is not None:
+                    self._say("warn", self._log.fault)
                 try:
                     self._start()
                     self._output.start()
@@ -118,7 +123,9 @@ class Launcher:
                     self._cluster.finish(*([GRACE] if self._received is not None or self._timed_out else []))
                 self._output.close()
             self._await_output()
-            return self._report()
+            status = self._report()
+            self._say("info", f"info: the job ended after {time.monotonic() - begin:.1f} s with status {status}")
+            return status
         finally:
             self._selector.close()
             for number, handler in handlers.items():
@@ -154,6 +161,8 @@ class Launcher:
             "UNISONO_RENDEZVOUS": f"unisono-{launcher}-{secrets.token_hex(8)}",
             "UNISONO_SECRET": secrets.token_hex(32),
         }
+        if self._log.fault is not None:
+            environment[VARIABLE] = self._log.level  # the ranks need not say it again
         # What a rank has written is in the pipe, and not in a buffer that is lost when the rank is ended: Python's, and
         # C's when the library is initialised.
         environment.setdefault("PYTHONUNBUFFERED", "1")
@@ -183,6 +192,7 @@ class Launcher:
                 self._cluster.taken(number)
             rank = Rank(number, process, _pidfd(process.pid))
             self._ranks.append(rank)
+            self._say("debug", f"debug: rank {number} is process {process.pid}")
             if rank.pidfd is not None:
                 self._selector.register(rank.pidfd, selectors.EVENT_READ, lambda rank=rank: self._ended(rank))
             self._forward(rank)
@@ -218,9 +228,10 @@ class Launcher:
             stream.tracebacks = target == 2 and self._size > 1
             self._output.add(stream)
 
-    def _say(self, text: str) -> None:
-        """Writes to standard error, behind what the ranks have written."""
-        self._output.say(f"unisono run: {text}\n")
+    def _say(self, level: str, text: str) -> None:
+        """Writes to standard error, behind what the ranks have written, if UNISONO_LOG asks for such sentences."""
+        if self._log.has(level):
+            self._output.say(f"unisono run: {text}\n")
 
     def _told(self) -> None:
         """Wakes the loop; from the threads of the output."""
@@ -304,8 +315,9 @@ class Launcher:
             os.killpg(rank.process.pid, signal.SIGKILL)
         rank.status = rank.process.wait()
         rank.ended = True
+        self._say("debug", f"debug: rank {rank.number} {_how(rank.status)}")
         if rank.status < 0 and self._keep_going and not all(other.ended and other.status < 0 for other in self._ranks):
-            self._say(f"rank {rank.number} {_how(rank.status)}; the others go on")
+            self._say("warn", f"rank {rank.number} {_how(rank.status)}; the others go on")
             return
         if rank.status != 0 and self._first_failure is None and self._received is None and not self._timed_out:
             self._first_failure = rank
@@ -318,7 +330,7 @@ class Launcher:
         """Says on standard error what the ranks are doing."""
         text = group_report({rank.process.pid for rank in self._ranks if not rank.ended})
         if text:
-            self._say(f"what the ranks are doing:\n{text.rstrip()}")
+            self._say("error", f"what the ranks are doing:\n{text.rstrip()}")
 
     def _end(self) -> None:
         """Asks all ranks to end, and sets the time when they will be made to."""
@@ -377,25 +389,25 @@ class Launcher:
         if self._memory is not None:
             self._output.say(self._memory.table())
         if self._cluster is not None and self._cluster.fault is not None:
-            self._say(self._cluster.fault)
+            self._say("error", self._cluster.fault)
         failed = self._first_failure
         if self._fault is not None and self._fault.errno != errno.EPIPE:
-            self._say(f"standard output cannot be written: {self._fault.strerror}")
+            self._say("error", f"standard output cannot be written: {self._fault.strerror}")
             if self._ended_by_fault:
                 return 1
         elif self._fault is not None and (self._ended_by_fault or failed is None):
             return READER_GONE
         killed = f"; {self._killed} had to be killed {GRACE:g} s later" if self._killed else ""
         if self._timed_out:
-            self._say(f"the job has not ended within {self._timeout:g} s; all ranks were ended{killed}")
+            self._say("error", f"the job has not ended within {self._timeout:g} s; all ranks were ended{killed}")
             return TIMED_OUT
         if failed is None:
             return 0 if self._cluster is None or self._cluster.fault is None else 1
         if self._received is not None:
-            self._say(f"{self._received.name} was passed on to all ranks{killed}")
+            self._say("warn", f"{self._received.name} was passed on to all ranks{killed}")
         else:
             rest = f"; the others were ended{killed}" if self._size > 1 else ""
-            self._say(f"rank {failed.number} of {self._size} {_how(failed.status)}{rest}")
+            self._say("error", f"rank {failed.number} of {self._size} {_how(failed.status)}{rest}")
         return failed.status if failed.status > 0 else 128 - failed.status
 
 

@@ -111,7 +111,7 @@ def test_pkg_config_project(prefix: Path, project: Path) -> None:
 def test_components(tmp_path: Path) -> None:
     """Programs need the library alone; headers and links are for those who build them."""
     for component, expected in (
-        ("runtime", {"LICENSE", "libunisono.so.1", "libunisono.so.0.1.0"}),
+        ("runtime", {"LICENSE", "THIRD-PARTY.md", "libunisono.so.1", "libunisono.so.0.1.0"}),
         (
             "development",
             {
@@ -123,6 +123,15 @@ def test_components(tmp_path: Path) -> None:
         place = tmp_path / component
         command("cmake", "--install", build_folder(), "--prefix", place, "--component", component)
         assert {file.name for file in place.rglob("*") if not file.is_dir()} == expected
+
+
+def test_headers_need_the_standard_library_alone(prefix: Path) -> None:
+    """The libraries that Unisono is built with are its own affair."""
+    headers = [*prefix.glob("include/unisono/*")]
+    included = {name for file in headers for name in re.findall(r"#\s*include\s*[<\"](.+)[>\"]", file.read_text())}
+    assert {file.name for file in headers} == {"unisono.h", "unisono.hpp"}
+    assert "unisono/unisono.h" in included
+    assert not {name for name in included if "/" in name} - {"unisono/unisono.h"}
 
 
 def test_uninstall_leaves_what_is_not_its_own(tmp_path: Path) -> None:
