@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -66,6 +67,7 @@ std::vector<Entry> kept(const std::string& file) {
   std::vector<Entry> entries;
   for (Entry entry; entries.size() < kMostEntries &&
                     stream >> entry.line >> entry.from.one_way >> entry.from.exchange >> entry.from.reduction;) {
+    entry.from.measured = 1;
     entries.push_back(entry);
   }
   return entries;
@@ -115,13 +117,16 @@ bool kernel_refuses() {
   return process_vm_readv(getpid(), &own, 1, &far, 1, 0) != static_cast<ssize_t>(sizeof into);
 }
 
-/// The least length from which on the kernel wins at all lengths measured.
+/// The least length from which on the kernel wins at all lengths measured, which come in rising order.
 std::uint64_t threshold(const std::vector<CopyTimes>& times, Collective collective) {
   std::uint64_t from = shm::kNeverCopied;
-  for (auto entry = times.rbegin(); entry != times.rend(); ++entry) {
-    if (entry->collective != collective) continue;
-    if (entry->kernel_us >= entry->cells_us) break;
-    from = entry->bytes;
+  for (const CopyTimes& entry : times) {
+    if (entry.collective != collective) continue;
+    if (entry.kernel_us >= entry.cells_us) {
+      from = shm::kNeverCopied;
+    } else {
+      from = std::min(from, entry.bytes);
+    }
   }
   return from;
 }
@@ -151,7 +156,7 @@ CopyClass measure_copy_class() {
   if (!times) return {};
   const Entry found{*line,
                     {threshold(*times, Collective::kBcast), threshold(*times, Collective::kAllgather),
-                     threshold(*times, Collective::kAllreduce)}};
+                     threshold(*times, Collective::kAllreduce), 1}};
   const std::string file = copy_class_file();
   std::vector<Entry> entries = kept(file);
   std::erase_if(entries, [&](const Entry& entry) { return find({entry}, found.line) != nullptr; });

@@ -37,13 +37,15 @@ std::string copy_class_file();
 /// The first line of that file on this machine, since its start; others are not followed.
 std::string copy_class_title();
 
-/// From how many bytes on (Call::count elements) a collective has ordinary buffers copied by the kernel.
-constexpr std::uint64_t copied_from(Collective collective, const shm::CopyFrom& from) {
+/// From how many bytes on (Call::count elements) a collective of `ranks` has ordinary buffers copied by the kernel. The
+/// order of a reduction of more than two ranks depends on the way, and results must be the same in every run: so these
+/// do not follow a measurement.
+constexpr std::uint64_t copied_from(Collective collective, std::uint32_t ranks, const shm::CopyFrom& from) {
   switch (collective) {
     case Collective::kReduce:
     case Collective::kAllreduce:
     case Collective::kReduceScatter:
-      return from.reduction;
+      return from.measured != 0 && ranks > 2 ? shm::kNeverCopied : from.reduction;
     case Collective::kAllgather:
     case Collective::kAlltoall:
       return from.exchange;

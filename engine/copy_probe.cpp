@@ -256,7 +256,7 @@ class Shared {
 class Second {
  public:
   template <class Body>
-  explicit Second(Body&& body) {
+  explicit Second(const Body& body) {
     const auto parent = getpid();
     pid_ = syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr);
     if (pid_ != 0) return;

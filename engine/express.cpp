@@ -141,8 +141,8 @@ const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool
   }
   if (made->direct.algorithm != nullptr) {
     made->shows_addresses = size_ > 1 && call.count != 0;
-    made->may_copy = made->must_be_direct ||
-                     call.count * element_bytes(call) >= copied_from(call.collective, segment_->geometry().copy_from);
+    made->may_copy = made->must_be_direct || call.count * element_bytes(call) >=
+                                                 copied_from(call.collective, size_, segment_->geometry().copy_from);
     for (std::uint32_t peer = 0; peer < size_; ++peer) {
       Call of_peer = call;
       of_peer.rank = peer;

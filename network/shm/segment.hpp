@@ -46,10 +46,11 @@ inline constexpr std::uint64_t kNeverCopied = ~std::uint64_t{0};
 /// From how many bytes on (of a message; of a vector or block) the kernel copies between ordinary buffers, since that
 /// is faster than cells; kNeverCopied: it never is. What is taken where nobody has measured stands here.
 struct CopyFrom {
-  std::uint64_t one_way = 64 * 1024;       ///< messages, and collectives with a root that only move data
-  std::uint64_t exchange = 64 * 1024;      ///< allgather, alltoall
+  std::uint64_t one_way = 65536;           ///< messages, and collectives with a root that only move data
+  std::uint64_t exchange = 65536;          ///< allgather, alltoall
   std::uint64_t reduction = kNeverCopied;  ///< reduce, allreduce, reduce_scatter
-  static constexpr CopyFrom never() { return {kNeverCopied, kNeverCopied, kNeverCopied}; }
+  std::uint64_t measured = 0;  ///< 1: found by a measurement, so it may be another one in the next run of a program
+  static constexpr CopyFrom never() { return {kNeverCopied, kNeverCopied, kNeverCopied, 0}; }
   bool ever() const { return one_way != kNeverCopied || exchange != kNeverCopied || reduction != kNeverCopied; }
   friend bool operator==(const CopyFrom&, const CopyFrom&) = default;
 };

@@ -120,7 +120,7 @@ std::shared_ptr<shm::Segment> make_segment(std::uint32_t endpoints, const shm::C
 /// From how many bytes on the job has the kernel copy.
 shm::CopyFrom copy_from_of(const JobEnvironment& environment, const FindCopyFrom& find) {
   if (environment.kernel_copy == 0) return shm::CopyFrom::never();
-  if (environment.kernel_copy) return {*environment.kernel_copy, *environment.kernel_copy, *environment.kernel_copy};
+  if (environment.kernel_copy) return {*environment.kernel_copy, *environment.kernel_copy, *environment.kernel_copy, 0};
   return find ? find() : shm::CopyFrom{};
 }
 

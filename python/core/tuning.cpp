@@ -232,11 +232,13 @@ void bind_tuning(nb::module_& module) {
       "Measures from how many bytes on the kernel copies ordinary buffers here, and keeps it.");
   module.def(
       "copied_from",
-      [](int collective) {
-        const std::uint64_t from = cclo::copied_from(static_cast<Collective>(collective), cclo::copy_class().from);
+      [](int collective, std::uint32_t ranks) {
+        const std::uint64_t from =
+            cclo::copied_from(static_cast<Collective>(collective), ranks, cclo::copy_class().from);
         return from == shm::kNeverCopied ? nb::object(nb::none()) : nb::cast(from);
       },
-      "collective"_a, "From how many bytes on the kernel copies ordinary buffers of a collective here; None: never.");
+      "collective"_a, "ranks"_a,
+      "From how many bytes on the kernel copies ordinary buffers of a collective here; None: never.");
   module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,

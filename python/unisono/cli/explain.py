@@ -104,11 +104,14 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     count = 0 if barrier else options.bytes // element
     if not barrier and count * element != options.bytes:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
+    from_bytes = kernel_copies_from(operation, options.ranks)
+    copied = options.buffers == "malloc" and from_bytes is not None and count * element >= from_bytes
     answer = _core.explain(
         int(Collective[operation.upper()]), options.ranks, count, int(datatype),
-        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "allocated", cores,
+        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "allocated" or copied, cores,
         options.algorithm,
     )  # fmt: skip
+    answer["kernel_copy"] = {"from": from_bytes, "this_call": copied}
     rules = _core.tuning_in_force()
     tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated")}
     call = {
@@ -116,6 +119,16 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         "buffers": options.buffers, "cores": cores,
     }  # fmt: skip
     return {"call": call} | answer | {"tuning": tuning, "measured": _measured(options, count * element)}
+
+
+def kernel_copies_from(operation: str, ranks: int) -> int | None:
+    """From how many bytes on the kernel copies ordinary buffers of a collective here; None: it never does."""
+    setting = os.environ.get("UNISONO_KERNEL_COPY", "auto")
+    if setting == "off" or ranks < 2:
+        return None
+    if setting.isdecimal():
+        return int(setting)
+    return _core.copied_from(int(Collective[operation.upper()]), ranks)
 
 
 # ------------------------------------------------------------------------------------------- measured times
@@ -240,6 +253,11 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
         where = answer["crossover"]
         place = "at no size does their order change" if where is None else f"their order changes near {length(where)}"
         console.print(f"Runner-up: [cyan]{answer['runner_up']}[/]; {place}.")
+    if answer["kernel_copy"]["this_call"]:
+        console.print(
+            f"The kernel copies ordinary buffers from {length(answer['kernel_copy']['from'])} on here, so they can be "
+            "reached. Predicted are allocated buffers, which are quicker."
+        )
     if answer["asked_in_vain"]:
         console.print(
             f"Every call first asks whether all buffers can be reached, in vain: about "

@@ -68,12 +68,24 @@ class CopyClassFile : public testing::Test {
   std::string folder_;
 };
 
+TEST(CopiedFrom, AMeasurementDoesNotChangeTheOrderOfAReduction) {
+  const shm::CopyFrom measured{1, 2, 3, 1};
+  const shm::CopyFrom said{1, 2, 3, 0};
+  EXPECT_EQ(copied_from(Collective::kBcast, 5, measured), 1U);
+  EXPECT_EQ(copied_from(Collective::kAlltoall, 5, measured), 2U);
+  for (const Collective collective : {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter}) {
+    EXPECT_EQ(copied_from(collective, 2, measured), 3U) << "two operands have one order";
+    EXPECT_EQ(copied_from(collective, 3, measured), shm::kNeverCopied);
+    EXPECT_EQ(copied_from(collective, 3, said), 3U);
+  }
+}
+
 TEST_F(CopyClassFile, IsWrittenOnceAndFollowed) {
   const std::string own = copy_class_title() + "\n";
   write(own + entries());
   const CopyClass found = copy_class();
   EXPECT_EQ(found.source, CopyClass::Source::kKept);
-  EXPECT_EQ(found.from, (shm::CopyFrom{4711, 4712, 4713}));
+  EXPECT_EQ(found.from, (shm::CopyFrom{4711, 4712, 4713, 1}));
 }
 
 TEST_F(CopyClassFile, OfAnotherMachineOrHandIsNotFollowed) {
@@ -82,11 +94,11 @@ TEST_F(CopyClassFile, OfAnotherMachineOrHandIsNotFollowed) {
   for (const std::string& wrong : {other + entries(), std::string("unisono-copy-2"), std::string(), own + "-\n",
                                    own + "nan 1 1 1\n", std::string(5000, '9')}) {
     write(wrong);
-    EXPECT_NE(copy_class().from, (shm::CopyFrom{4711, 4712, 4713})) << wrong;
+    EXPECT_NE(copy_class().from, (shm::CopyFrom{4711, 4712, 4713, 1})) << wrong;
   }
   write(own + entries());
   chmod(copy_class_file().c_str(), 0666);
-  EXPECT_NE(copy_class().from, (shm::CopyFrom{4711, 4712, 4713})) << "others may write it";
+  EXPECT_NE(copy_class().from, (shm::CopyFrom{4711, 4712, 4713, 1})) << "others may write it";
 }
 
 TEST_F(CopyClassFile, OfAnotherPlacementIsNotFollowed) {

@@ -224,7 +224,8 @@ print("good")
 """
 
 
-def test_direct_access_between_processes(tmp_path: Path) -> None:
+def test_direct_access_between_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNISONO_KERNEL_COPY", "off")  # which would reach ordinary memory, too
     assert processes(tmp_path, 3, DIRECT).count("good") == 3
 
 
