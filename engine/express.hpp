@@ -323,13 +323,13 @@ class Express {
 
   // Of the blocking call in progress.
   Frame frame_;
-  std::optional<bool> copies_;  ///< every member's ordinary memory can be copied; empty: not tried yet
   Blocking blocking_;
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;
   WindowedRun windowed_;
 
   std::deque<LaneCall*> queue_;
+  std::optional<bool> copies_;  ///< every member's ordinary memory can be copied; empty: not tried yet
 };
 
 }  // namespace unisono::cclo

@@ -9,9 +9,10 @@
 namespace unisono::cclo {
 namespace {
 
-/// Does an action on operands that are all mapped here.
-void compute(const Action& action, const std::byte* const* sources, std::uint32_t inputs, std::byte* const* outputs,
-             std::uint32_t results, std::uint64_t bytes, bool streaming) {
+/// Does an action on operands that are all mapped here. In line, for it is the work of every short call.
+[[gnu::always_inline]] inline void compute(const Action& action, const std::byte* const* sources, std::uint32_t inputs,
+                                           std::byte* const* outputs, std::uint32_t results, std::uint64_t bytes,
+                                           bool streaming) {
   if (action.mean != nullptr) {
     for (std::uint32_t i = 0; i < results; ++i) {
       action.mean(sources[0], outputs[i], bytes / bytes_of(action.dtype), action.divisor);
@@ -35,8 +36,8 @@ void compute(const Action& action, const std::byte* const* sources, std::uint32_
 
 void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size,
                      shm::KernelCopy* copy, std::span<const std::uint32_t> endpoints) {
-  copy_ = copy;
-  endpoints_ = endpoints;
+  far_->copy = copy;
+  far_->endpoints = endpoints;
   rank_ = rank;
   segment_bytes_ = shm::segment_bytes_for(lanes.cell_bytes());
   // What does not fit this rank's share of the last cache will not be found there afterwards.
@@ -50,10 +51,10 @@ void LanePorts::open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint3
   }
   sources_.resize(std::size_t{2} * size + 2);
   outputs_.resize(std::size_t{2} * size + 1);
-  far_sources_.resize(sources_.size());
-  far_outputs_.resize(outputs_.size());
-  tile_sources_.resize(sources_.size());
-  tile_outputs_.resize(outputs_.size());
+  far_->sources.resize(sources_.size());
+  far_->outputs.resize(outputs_.size());
+  far_->tile_sources.resize(sources_.size());
+  far_->tile_outputs.resize(outputs_.size());
 }
 
 bool LanePorts::holds(const LoweredProgram& program) const {
@@ -107,10 +108,9 @@ bool LanePorts::advance(const Action& action, const Frame& frame, std::uint64_t&
   const bool touches = action.reach.count != 0 || action.write.count != 0;
   if (touches && !guard.enter()) throw AccessBanned{};
   if (bytes != 0) {
-    if (touches && frame.copies) {
+    if (touches && frame.copies) [[unlikely]] {
       name_far_operands(action, frame, done);
-      const bool complete = compute_by_copy(action, {inputs, results}, bytes);
-      if (!complete) {
+      if (!compute_by_copy(action, {inputs, results}, bytes)) {
         guard.leave();
         return false;
       }
@@ -145,17 +145,17 @@ void LanePorts::name_far_operands(const Action& action, const Frame& frame, std:
     place = {rank, region.mapped != nullptr ? 0 : region.address + piece.offset + done};
   };
   std::uint32_t next = 0;
-  if (action.own.present) far_sources_[next++] = {};
-  for (std::uint32_t i = 0; i < action.from.count; ++i) far_sources_[next++] = {};
+  if (action.own.present) far_->sources[next++] = {};
+  for (std::uint32_t i = 0; i < action.from.count; ++i) far_->sources[next++] = {};
   for (std::uint32_t i = 0; i < action.reach.count; ++i) {
-    name(far_sources_[next++], ranks[action.reach.begin + i], action.reach_in);
+    name(far_->sources[next++], ranks[action.reach.begin + i], action.reach_in);
   }
-  if (action.other.present) far_sources_[next++] = {};
+  if (action.other.present) far_->sources[next++] = {};
   next = 0;
-  if (action.out.present) far_outputs_[next++] = {};
-  for (std::uint32_t i = 0; i < action.forward.count; ++i) far_outputs_[next++] = {};
+  if (action.out.present) far_->outputs[next++] = {};
+  for (std::uint32_t i = 0; i < action.forward.count; ++i) far_->outputs[next++] = {};
   for (std::uint32_t i = 0; i < action.write.count; ++i) {
-    name(far_outputs_[next++], ranks[action.write.begin + i], action.reach_out);
+    name(far_->outputs[next++], ranks[action.write.begin + i], action.reach_out);
   }
 }
 
@@ -164,13 +164,13 @@ void LanePorts::name_far_operands(const Action& action, const Frame& frame, std:
 bool LanePorts::compute_by_copy(const Action& action, Operands operands, std::uint64_t bytes) {
   constexpr std::uint64_t kLeastTile = std::uint64_t{16} << 10U;
   std::uint32_t tiles = 1;  // the result
-  for (std::uint32_t i = 0; i < operands.inputs; ++i) tiles += far_sources_[i].address != 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < operands.inputs; ++i) tiles += far_->sources[i].address != 0 ? 1 : 0;
   const std::uint64_t element = bytes_of(action.dtype);
   // What is only copied from one place to one other needs no place in between.
   const bool plain =
-      operands.inputs == 1 && action.mean == nullptr && (action.out.present || far_sources_[0].address == 0);
+      operands.inputs == 1 && action.mean == nullptr && (action.out.present || far_->sources[0].address == 0);
   const std::uint64_t tile = plain ? bytes : std::max(kLeastTile, kAllTiles / tiles) / element * element;
-  if (!plain && tiles_.size() < tile * tiles) tiles_.resize(tile * tiles);
+  if (!plain && far_->tiles.size() < tile * tiles) far_->tiles.resize(tile * tiles);
   for (std::uint64_t offset = 0; offset < bytes; offset += tile) {
     if (!compute_tile(action, operands, offset, std::min(tile, bytes - offset), tile)) return false;
   }
@@ -181,39 +181,40 @@ bool LanePorts::compute_tile(const Action& action, Operands operands, std::uint6
                              std::uint64_t tile) {
   const bool copies_only = operands.inputs == 1 && action.mean == nullptr;
   std::byte* const local = action.out.present ? outputs_[0] + offset : nullptr;
-  std::byte* spare = tiles_.data();
+  std::byte* spare = far_->tiles.data();
   const auto take_tile = [&] {
     spare += tile;
     return spare - tile;
   };
 
   for (std::uint32_t i = 0; i < operands.inputs; ++i) {
-    const Copied& from = far_sources_[i];
+    const Copied& from = far_->sources[i];
     if (from.address == 0) {
-      tile_sources_[i] = sources_[i] + offset;
+      far_->tile_sources[i] = sources_[i] + offset;
       continue;
     }
     std::byte* const into = copies_only && local != nullptr ? local : take_tile();
-    if (!copied(copy_->fetch(endpoints_[from.rank], from.address + offset, into, bytes), from.rank, false))
+    if (!copied(far_->copy->fetch(far_->endpoints[from.rank], from.address + offset, into, bytes), from.rank, false))
       return false;
-    tile_sources_[i] = into;
+    far_->tile_sources[i] = into;
   }
 
   // The value is made once: where it is wanted here, or else where a peer's copy of it is taken from.
-  const std::byte* value = copies_only ? tile_sources_[0] : nullptr;
+  const std::byte* value = copies_only ? far_->tile_sources[0] : nullptr;
   std::uint32_t here = 0;
   for (std::uint32_t i = 0; i < operands.results; ++i) {
-    if (far_outputs_[i].address == 0) tile_outputs_[here++] = outputs_[i] + offset;
+    if (far_->outputs[i].address == 0) far_->tile_outputs[here++] = outputs_[i] + offset;
   }
-  if (here == 0 && value == nullptr) tile_outputs_[here++] = take_tile();
-  if (here != 0 && (value == nullptr || tile_outputs_[0] != value || here > 1)) {
-    compute(action, tile_sources_.data(), operands.inputs, tile_outputs_.data(), here, bytes, false);
+  if (here == 0 && value == nullptr) far_->tile_outputs[here++] = take_tile();
+  if (here != 0 && (value == nullptr || far_->tile_outputs[0] != value || here > 1)) {
+    compute(action, far_->tile_sources.data(), operands.inputs, far_->tile_outputs.data(), here, bytes, false);
   }
-  if (value == nullptr) value = tile_outputs_[0];
+  if (value == nullptr) value = far_->tile_outputs[0];
   for (std::uint32_t i = 0; i < operands.results; ++i) {
-    const Copied& to = far_outputs_[i];
+    const Copied& to = far_->outputs[i];
     if (to.address == 0) continue;
-    if (!copied(copy_->store(endpoints_[to.rank], to.address + offset, value, bytes), to.rank, true)) return false;
+    if (!copied(far_->copy->store(far_->endpoints[to.rank], to.address + offset, value, bytes), to.rank, true))
+      return false;
   }
   return true;
 }
@@ -222,7 +223,7 @@ bool LanePorts::compute_tile(const Action& action, Operands operands, std::uint6
 bool LanePorts::copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores) {
   if (outcome.done()) return true;
   if (outcome.kind == shm::CopyOutcome::Kind::kGone) {
-    gone_ = rank;
+    far_->gone = rank;
     return false;
   }
   guard.leave();

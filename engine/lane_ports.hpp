@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,7 +70,7 @@ class LanePorts {
             shm::KernelCopy* copy = nullptr, std::span<const std::uint32_t> endpoints = {});
 
   /// Makes the room that kernel copy needs, which otherwise the first call that copies does.
-  void prepare_copies() { tiles_.resize(kAllTiles); }
+  void prepare_copies() { far_->tiles.resize(kAllTiles); }
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(send.size()); }
@@ -89,8 +90,8 @@ class LanePorts {
   /// have, who must take some before there is room.
   template <class Use>
   void for_each_awaited(const Action& action, const LoweredProgram& program, Use&& use) const {
-    if (gone_) {
-      use(*gone_);
+    if (far_->gone) {
+      use(*far_->gone);
       return;
     }
     bool missing = false;
@@ -129,21 +130,25 @@ class LanePorts {
     std::uint64_t address = 0;  ///< 0: it is mapped
   };
   static constexpr std::uint64_t kAllTiles = std::uint64_t{256} << 10U;
-  void name_far_operands(const Action& action, const Frame& frame, std::uint64_t done);
-  bool compute_by_copy(const Action& action, Operands operands, std::uint64_t bytes);
+  [[gnu::noinline]] void name_far_operands(const Action& action, const Frame& frame, std::uint64_t done);
+  [[gnu::noinline]] bool compute_by_copy(const Action& action, Operands operands, std::uint64_t bytes);
   bool compute_tile(const Action& action, Operands operands, std::uint64_t offset, std::uint64_t bytes,
                     std::uint64_t tile);
-  bool copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores);
+  [[gnu::noinline]] bool copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores);
 
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> outputs_;
-  shm::KernelCopy* copy_ = nullptr;
-  std::span<const std::uint32_t> endpoints_;
-  std::vector<Copied> far_sources_, far_outputs_;  ///< by place in sources_ and outputs_
-  std::vector<const std::byte*> tile_sources_;
-  std::vector<std::byte*> tile_outputs_;
-  std::vector<std::byte> tiles_;       ///< what is copied from peers and to them
-  std::optional<std::uint32_t> gone_;  ///< a rank whose process had ended when its memory was copied
+  /// What only kernel copy needs, apart from what every call touches.
+  struct Copying {
+    shm::KernelCopy* copy = nullptr;
+    std::span<const std::uint32_t> endpoints;
+    std::vector<Copied> sources, outputs;  ///< by place in sources_ and outputs_
+    std::vector<const std::byte*> tile_sources;
+    std::vector<std::byte*> tile_outputs;
+    std::vector<std::byte> tiles;       ///< what is copied from peers and to them
+    std::optional<std::uint32_t> gone;  ///< a rank whose process had ended when its memory was copied
+  };
+  std::unique_ptr<Copying> far_ = std::make_unique<Copying>();
 };
 
 /// As memcpy, for at most kInlineBytes bytes: no call, few branches.
