@@ -2,8 +2,10 @@
 #include "driver/housekeeping.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/log.hpp"
@@ -29,6 +31,18 @@ std::shared_ptr<const std::vector<Rule>> rules_of_process(const RuleChoice& choi
   if (found.rules.empty()) return nullptr;
   return std::make_shared<const std::vector<Rule>>(std::move(found.rules));
 }
+
+EngineSettings::Deadlines deadlines_of_environment() {
+  const char* const value = std::getenv("UNISONO_DEADLINES");  // NOLINT(concurrency-mt-unsafe): nobody changes it
+  const std::string_view text = value == nullptr ? "fail" : value;
+  if (text == "fail") return EngineSettings::Deadlines::kFail;
+  if (text == "warn") return EngineSettings::Deadlines::kWarn;
+  if (text == "off") return EngineSettings::Deadlines::kOff;
+  throw Error(ErrorCode::kInvalidArgument, "environment variable UNISONO_DEADLINES is \"" + std::string(text) +
+                                               "\", but should be fail, warn or off");
+}
+static_assert(static_cast<int>(EngineSettings::Deadlines::kFail) == UNISONO_DEADLINE_FAILS - 1 &&
+              static_cast<int>(EngineSettings::Deadlines::kOff) == UNISONO_DEADLINE_OFF - 1);
 
 /// Gives what a structure of an older caller has room for.
 template <class Struct>
@@ -71,6 +85,16 @@ void apply(const unisono_settings& given, EngineSettings& settings, RuleChoice& 
   if (given.eager_limit != 0) made.eager_limit = given.eager_limit;
   if (given.segment_bytes != 0) made.segment_bytes = given.segment_bytes;
   if (given.rx_buffer_count != 0) made.rx_buffer_count = given.rx_buffer_count;
+  if (given.deadlines < 0 || given.deadlines > UNISONO_DEADLINE_OFF) {
+    throw Error(ErrorCode::kInvalidArgument, "deadlines is " + std::to_string(given.deadlines) +
+                                                 "; allowed are 0 (what UNISONO_DEADLINES says), " +
+                                                 "UNISONO_DEADLINE_FAILS, _WARNS and _OFF");
+  }
+  if (given.deadlines != 0) {
+    made.deadlines = static_cast<EngineSettings::Deadlines>(given.deadlines - 1);
+  } else if (!choice.made) {
+    made.deadlines = deadlines_of_environment();
+  }
   const auto timeout = duration_of(given.timeout_seconds, "timeout_seconds");
   if (timeout.count() != 0) made.timeout = timeout;
   if (given.without_lanes != 0) made.lanes = given.without_lanes < 0;
@@ -113,6 +137,7 @@ unisono_result unisono_settings_now(const unisono_context* context, unisono_sett
     result.without_lanes = now.lanes ? -1 : 1;
     result.offload = own->offloads_all() ? 1 : -1;
     result.determinism = static_cast<int>(in_force.determinism);
+    result.deadlines = static_cast<int>(now.deadlines) + 1;
     result.algorithms = algorithms.c_str();
     export_struct(result, settings, "unisono_settings");
   });

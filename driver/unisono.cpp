@@ -304,6 +304,27 @@ unisono_result unisono_abandon(unisono_context* context) {
   return leave(context, "unisono_abandon", Context::Leaving::kAfterError);
 }
 
+unisono_result unisono_progress(unisono_context* context) {
+  return guarded([&] { context_of(context)->endpoint()->engine->progress(); });
+}
+
+unisono_result unisono_abort(unisono_context* context, const char* reason) {
+  return guarded([&] {
+    const auto own = context_of(context);
+    const auto endpoint = own->endpoint();
+    const std::string text =
+        std::string("this rank ended all calls") + (reason == nullptr ? "" : ": ") + (reason == nullptr ? "" : reason);
+    for (const std::uint32_t number : own->numbers()) {
+      try {
+        endpoint->engine->revoke(number, text);
+      } catch (const Error& error) {
+        // Another thread has freed it meanwhile, or is at making it; then its agreement ends with the parent.
+        if (error.code() != ErrorCode::kFreedCommunicator && error.code() != ErrorCode::kInvalidArgument) throw;
+      }
+    }
+  });
+}
+
 unisono_result unisono_world(unisono_context* context, unisono_communicator** communicator) {
   return guarded([&] {
     output(communicator, "communicator") = handle_of<unisono_communicator>(context_of(context)->world_handle);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/log.hpp"
 #include "core/user_op.hpp"
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
@@ -480,8 +481,13 @@ bool CallQueue::examine(Clock::time_point now) {
       if (compare_awaited(call, now)) continue;
       if (now >= call.deadline) {
         if (compare_all(call)) continue;
-        fail(call, ErrorCode::kTimeout, phase(call));
-        continue;
+        if (!call.warns) {
+          fail(call, ErrorCode::kTimeout, phase(call, "timed out after " + milliseconds(call.timeout)));
+          continue;
+        }
+        const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - call.submitted);
+        log(LogLevel::kWarn, describe(call) + ": " + phase(call, "has waited for " + milliseconds(waited)));
+        call.deadline = now + call.timeout;
       }
       if (!look_for_dead(call)) record_wait(call, now);
     }
@@ -544,8 +550,8 @@ bool CallQueue::look_for_dead(CallState& call) {
   return true;
 }
 
-std::string CallQueue::phase(const CallState& call) const {
-  std::string text = "timed out after " + milliseconds(call.timeout);
+/// Goes on from `text`: what the call waits for, who has not come, and what these do instead.
+std::string CallQueue::phase(const CallState& call, std::string text) const {
   if (!call.started) {
     text += " before it began: it follows call";
     for (const CallId id : call.wait_for) text += " " + std::to_string(id);

@@ -123,7 +123,7 @@ class CallQueue {
   bool compare_all(CallState& call);
   bool compare_awaited(CallState& call, Clock::time_point now);
   static void record_wait(const CallState& call, Clock::time_point now);
-  std::string phase(const CallState& call) const;
+  std::string phase(const CallState& call, std::string text) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }
   const Record& record(CallId id) const { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }
 

@@ -258,6 +258,11 @@ class NativeEngine::Impl final : public Express::Watch {
   void set_deadline(CallState& call, std::chrono::microseconds timeout) const {
     call.submitted = blocks.poe->now();
     call.timeout = timeout.count() > 0 ? timeout : call.communicator->timeout;
+    if (settings.deadlines == EngineSettings::Deadlines::kOff) {
+      call.deadline = Clock::time_point::max();
+      return;
+    }
+    call.warns = settings.deadlines == EngineSettings::Deadlines::kWarn;
     // A deadline beyond what the clock can hold is none.
     const auto left = std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - call.submitted);
     call.deadline = call.timeout >= left ? Clock::time_point::max() : call.submitted + call.timeout;

@@ -27,10 +27,13 @@ struct Binding {
 
 /// Housekeeping settings of an endpoint. Communicators use the least of all members' values.
 struct EngineSettings {
-  std::uint32_t eager_limit = 8192;                ///< bytes of the largest eager message
-  std::uint32_t segment_bytes = 32768;             ///< bytes of the largest segment
-  std::uint32_t rx_buffer_count = 32;              ///< receive buffers per peer for eager messages that come early
-  std::chrono::microseconds timeout{60'000'000};   ///< default deadline of a call
+  std::uint32_t eager_limit = 8192;               ///< bytes of the largest eager message
+  std::uint32_t segment_bytes = 32768;            ///< bytes of the largest segment
+  std::uint32_t rx_buffer_count = 32;             ///< receive buffers per peer for eager messages that come early
+  std::chrono::microseconds timeout{60'000'000};  ///< default deadline of a call
+  /// What becomes of calls whose deadline has passed.
+  enum class Deadlines : std::uint8_t { kFail, kWarn, kOff };
+  Deadlines deadlines = Deadlines::kFail;
   bool lanes = true;                               ///< use the memory that members share, where there is some
   std::shared_ptr<const std::vector<Rule>> rules;  ///< of the choice of algorithms, before this library's own; or null
   /// Members may be engines in hardware, which take less than the protocol permits: see "Among engines in hardware" in

@@ -172,6 +172,7 @@ struct CallState {
   Clock::time_point submitted;
   Clock::time_point deadline;
   std::chrono::microseconds timeout{0};
+  bool warns = false;  ///< past the deadline it goes on, and says so
   bool started = false;
   bool announced = false;  ///< of a send: the peer has been told of its message, or that has been sent
   bool probed = false;

@@ -1204,6 +1204,11 @@ DeviceEngine::DeviceEngine(std::unique_ptr<Device> device, DeviceOptions options
 DeviceEngine::~DeviceEngine() = default;
 
 EngineSettings DeviceEngine::within_limits(EngineSettings settings, std::uint64_t capability) {
+  if (settings.deadlines != EngineSettings::Deadlines::kFail) {
+    throw Error(ErrorCode::kUnsupported,
+                "deadlines that warn, or none, were asked for; a device ends calls whose deadline has passed. Leave "
+                "deadlines (UNISONO_DEADLINES) at fail, and give a longer timeout");
+  }
   std::uint32_t most = DeviceLimits::kSegmentBytes;
   const unsigned log2 = decode_capability({capability}).log2_max_segment;
   if (log2 != 0) most = std::min(most, 1U << log2);

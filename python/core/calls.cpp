@@ -669,7 +669,7 @@ class Allocation {
 /// Lanes and offload are 1 for on, -1 for off, 0 for what they are.
 unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
                              double timeout, int lanes, int offload, int determinism,
-                             const std::optional<std::string>& algorithms) {
+                             const std::optional<std::string>& algorithms, int deadlines) {
   unisono_settings settings{};
   settings.struct_size = sizeof settings;
   settings.eager_limit = eager_limit;
@@ -680,6 +680,7 @@ unisono_settings settings_of(std::uint32_t eager_limit, std::uint32_t segment_by
   settings.offload = offload;
   settings.determinism = determinism;
   settings.algorithms = algorithms ? algorithms->c_str() : nullptr;
+  settings.deadlines = deadlines;
   return settings;
 }
 
@@ -702,9 +703,10 @@ class Context {
     return text;
   }
   void configure(std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
-                 int lanes, int offload, int determinism, const std::optional<std::string>& algorithms) const {
-    const unisono_settings settings =
-        settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism, algorithms);
+                 int lanes, int offload, int determinism, const std::optional<std::string>& algorithms,
+                 int deadlines) const {
+    const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload,
+                                                  determinism, algorithms, deadlines);
     without_gil([&] { return unisono_configure(handle_, &settings); });
   }
   nb::tuple settings() const {
@@ -712,10 +714,17 @@ class Context {
     now.struct_size = sizeof now;
     without_gil([&] { return unisono_settings_now(handle_, &now); });
     return nb::make_tuple(now.eager_limit, now.segment_bytes, now.rx_buffer_count, now.timeout_seconds,
-                          now.without_lanes<0, now.offload> 0, now.determinism, std::string(now.algorithms));
+                          now.without_lanes<0, now.offload> 0, now.determinism, std::string(now.algorithms),
+                          now.deadlines);
   }
   void reset() const {
     without_gil([&] { return unisono_reset(handle_); });
+  }
+  void progress() const {
+    without_gil([&] { return unisono_progress(handle_); });
+  }
+  void abort(const std::string& reason) const {
+    without_gil([&] { return unisono_abort(handle_, reason.empty() ? nullptr : reason.c_str()); });
   }
   /// NumPy takes the memory of new arrays from here; returns what it took it from before.
   nb::object take_array_memory() const { return python::take_array_memory(handle_); }
@@ -905,7 +914,9 @@ void bind_calls(nb::module_& module) {
       .def_prop_ro("world", &Context::world)
       .def("dump", &Context::dump, "history"_a)
       .def("configure", &Context::configure, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
-           "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none())
+           "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none(), "deadlines"_a)
+      .def("progress", &Context::progress)
+      .def("abort", &Context::abort, "reason"_a)
       .def("settings", &Context::settings)
       .def("reset", &Context::reset)
       .def("take_array_memory", &Context::take_array_memory)
@@ -923,31 +934,31 @@ void bind_calls(nb::module_& module) {
   module.def(
       "init",
       [](std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout,
-         int lanes, int offload, int determinism, const std::optional<std::string>& algorithms) {
-        const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism, algorithms);
+         int lanes, int offload, int determinism, const std::optional<std::string>& algorithms, int deadlines) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes,
+                                                      offload, determinism, algorithms, deadlines);
         return joined([&](unisono_context** context) { return unisono_init(&settings, context); });
       },
       "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a, "determinism"_a,
-      "algorithms"_a.none());
+      "algorithms"_a.none(), "deadlines"_a);
   module.def(
       "thread_context",
       [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,
          std::uint32_t rx_buffer_count, double timeout, int lanes, int offload, int determinism,
-         const std::optional<std::string>& algorithms) {
-        const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes, offload, determinism, algorithms);
+         const std::optional<std::string>& algorithms, int deadlines) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes,
+                                                      offload, determinism, algorithms, deadlines);
         return joined(
             [&](unisono_context** context) { return unisono_thread_context(job.handle, rank, &settings, context); });
       },
       "job"_a, "rank"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a,
-      "determinism"_a, "algorithms"_a.none());
+      "determinism"_a, "algorithms"_a.none(), "deadlines"_a);
   module.def(
       "process_configure",
       [](std::uint32_t pid, std::uint32_t eager_limit, std::uint32_t segment_bytes, std::uint32_t rx_buffer_count,
          double timeout) {
         const unisono_settings settings =
-            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, 0, 0, 0, std::nullopt);
+            settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, 0, 0, 0, std::nullopt, 0);
         check(unisono_process_configure(pid, &settings));
       },
       "pid"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,

@@ -32,6 +32,9 @@ _PATIENCE = 1.0  # seconds for threads to come out of the library when Python en
 #: What bits of results may depend on, as `init` takes it.
 Determinism = Literal["fast", "run_stable", "size_stable", "placement_stable"]
 
+#: What becomes of a call whose deadline has passed, as `init` takes it.
+Deadlines = Literal["fail", "warn", "off"]
+
 
 class ContextSettings(TypedDict, total=False):
     """Settings of a context, as keyword arguments. What is not given is the default, or stays as it is.
@@ -49,6 +52,8 @@ class ContextSettings(TypedDict, total=False):
       as UNISONO_DETERMINISM says.
     - `algorithms`: those to use, as in "allreduce=ring,bcast=binomial:64K-" (docs/tuning.md), alike on all ranks; not
       given, or None, as UNISONO_ALGORITHM says.
+    - `deadlines`: what becomes of calls whose deadline has passed, on this rank: they "fail" (`DeadlineError`), "warn"
+      on standard error and go on, or it is "off"; not given, or None, as UNISONO_DEADLINES says. Devices know "fail".
     """
 
     eager_limit: int
@@ -59,6 +64,7 @@ class ContextSettings(TypedDict, total=False):
     offload: bool
     determinism: Determinism | None
     algorithms: str | None
+    deadlines: Deadlines | None
 
 
 class Settings(NamedTuple):
@@ -72,12 +78,14 @@ class Settings(NamedTuple):
     offload: bool
     determinism: Determinism
     algorithms: str
+    deadlines: Deadlines
 
 
 _MODES: tuple[Determinism, ...] = get_args(Determinism)
+_DEADLINES: tuple[Deadlines, ...] = get_args(Deadlines)
 
 
-def _settings(given: ContextSettings) -> tuple[int, int, int, float, int, int, int, str | None]:
+def _settings(given: ContextSettings) -> tuple[int, int, int, float, int, int, int, str | None, int]:
     """The settings, if they can be handed on; what they may be is for the library to say."""
     if unknown := given.keys() - ContextSettings.__annotations__.keys():
         raise TypeError(
@@ -105,7 +113,11 @@ def _settings(given: ContextSettings) -> tuple[int, int, int, float, int, int, i
     algorithms: Any = given.get("algorithms")
     if algorithms is not None and not isinstance(algorithms, str):
         raise InvalidArgumentError(f"algorithms is {algorithms!r}; pass a text such as 'allreduce=ring', or None")
-    return sizes[0], sizes[1], sizes[2], float(seconds), switches[0], switches[1], mode, algorithms
+    deadlines = given.get("deadlines")
+    if deadlines is not None and deadlines not in _DEADLINES:
+        raise InvalidArgumentError(f"deadlines is {deadlines!r}; allowed are {', '.join(_DEADLINES)}, or None")
+    then = 0 if deadlines is None else 1 + _DEADLINES.index(deadlines)
+    return sizes[0], sizes[1], sizes[2], float(seconds), switches[0], switches[1], mode, algorithms, then
 
 
 @options_by_name
@@ -140,8 +152,10 @@ class Context:
     @property
     def settings(self) -> Settings:
         """What this rank would offer for the next communicator."""
-        eager, segment, buffers, timeout, lanes, offload, mode, algorithms = self._living("settings").settings()
-        return Settings(eager, segment, buffers, timeout, lanes, offload, _MODES[mode - 1], algorithms)
+        eager, segment, buffers, timeout, lanes, offload, mode, algorithms, then = self._living("settings").settings()
+        return Settings(
+            eager, segment, buffers, timeout, lanes, offload, _MODES[mode - 1], algorithms, _DEADLINES[then - 1]
+        )
 
     def configure(self, **settings: Unpack[ContextSettings]) -> None:
         """Changes settings; what is not given stays. They act on communicators that are made from then on.
@@ -158,6 +172,21 @@ class Context:
         a communicator of the others).
         """
         self._living("reset").reset()
+
+    def progress(self) -> None:
+        """Makes progress on all calls in flight, and returns at once. Any thread may call it.
+
+        Waits do so themselves; for programs that compute for long, or wait for something else.
+        """
+        self._living("progress").progress()
+
+    def abort(self, reason: str = "") -> None:
+        """Ends all calls of this rank with `RevokedError`, from any thread, without waiting for anybody.
+
+        Calls that other threads wait for end within 100 ms, later ones at once. The members are told, and their calls
+        end, too. Afterwards only `reset`, `shrink` and `close` are of use.
+        """
+        self._living("abort").abort(reason)
 
     def _living(self, what: str) -> _core.Context:
         if self._core is None:

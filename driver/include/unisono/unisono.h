@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 4
+#define UNISONO_ABI_MINOR 5
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -124,6 +124,14 @@ enum {
   UNISONO_PLACEMENT_STABLE = 4 /* nor on cores, groups and the memory of buffers */
 };
 
+/* What becomes of a call whose deadline has passed, on this rank. */
+enum {
+  UNISONO_DEADLINE_FAILS = 1, /* it ends with timeout, and its communicator is revoked: what holds if nothing is said */
+  UNISONO_DEADLINE_WARNS =
+      2,                   /* a sentence on standard error says who has not come, again after each further deadline */
+  UNISONO_DEADLINE_OFF = 3 /* nothing */
+};
+
 /* Settings of a context; zero in a field means its default. struct_size must be sizeof(the struct). */
 typedef struct {
   size_t struct_size;
@@ -140,6 +148,9 @@ typedef struct {
                                ranks, or the job does not form. 0: what UNISONO_DETERMINISM says */
   const char* algorithms;   /* algorithms that are to be used, as UNISONO_ALGORITHM has them (docs/tuning.md#pinning);
                                equal on all ranks. Null: what that says */
+  int deadlines; /* what becomes of calls whose deadline has passed: UNISONO_DEADLINE_FAILS ... For calls that
+                    begin from then on; each rank decides for itself. 0: what UNISONO_DEADLINES says (fail,
+                    warn or off). Devices know the first only */
 } unisono_settings;
 
 /* Arguments of a call. struct_size must be sizeof(the struct); unused fields are zero. Buffers must
@@ -221,6 +232,15 @@ UNISONO_API unisono_result unisono_finalize(unisono_context* context);
 /* The same after an error of the caller's own, which keeps it from making all calls: nothing is compared, and the other
  * ranks are told that this one has left. */
 UNISONO_API unisono_result unisono_abandon(unisono_context* context);
+
+/* Makes progress on all calls of the context that are in flight, and returns at once. Waits do so themselves; for
+ * programs that compute for long while calls are in flight, or wait for something else. Any thread may call it. */
+UNISONO_API unisono_result unisono_progress(unisono_context* context);
+/* Ends everything on this rank, from any thread and without waiting for anybody: calls in flight on all communicators
+ * end with revoked and the reason, within 100 ms also those that other threads wait for, and later calls do likewise.
+ * The members are told, and their calls end, too. Afterwards only unisono_reset, unisono_shrink, unisono_finalize and
+ * unisono_abandon are of use. `reason` may be null. */
+UNISONO_API unisono_result unisono_abort(unisono_context* context, const char* reason);
 
 /* The communicator of all ranks; owned by the context. */
 UNISONO_API unisono_result unisono_world(unisono_context* context, unisono_communicator** communicator);

@@ -1356,6 +1356,14 @@ enum class Determinism : int {
   kPlacementStable = UNISONO_PLACEMENT_STABLE
 };
 
+/// What becomes of a call whose deadline has passed, on this rank; see unisono_settings::deadlines.
+enum class Deadlines : int {
+  kUnsaid = 0,  ///< what UNISONO_DEADLINES says
+  kFail = UNISONO_DEADLINE_FAILS,
+  kWarn = UNISONO_DEADLINE_WARNS,
+  kOff = UNISONO_DEADLINE_OFF
+};
+
 /// Settings of a context; zero means the default. Communicators use the least of all members' values.
 struct Settings {
   std::uint32_t eager_limit = 0;      ///< bytes of the largest eager message
@@ -1367,6 +1375,7 @@ struct Settings {
   Determinism determinism = Determinism::kUnsaid;  ///< equal on all ranks: docs/determinism.md
   /// What algorithms are to be used, as UNISONO_ALGORITHM has it (docs/tuning.md); none: what that says.
   std::optional<std::string> algorithms = {};
+  Deadlines deadlines = Deadlines::kUnsaid;  ///< what becomes of calls whose deadline has passed
 };
 
 /// A job whose ranks are threads of this process. Each thread makes its own Context of it.
@@ -1443,7 +1452,8 @@ class Context {
             now.timeout_seconds,
             now.without_lanes<0, now.offload> 0,
             static_cast<Determinism>(now.determinism),
-            now.algorithms};
+            now.algorithms,
+            static_cast<Deadlines>(now.deadlines)};
   }
   /// Changes them, all of them: begin with `settings()`. They act on communicators that are made from then on.
   void configure(const Settings& settings) {
@@ -1455,6 +1465,12 @@ class Context {
   /// Gives up all communicators and makes the world anew, with the settings of now; collective over the job, also after
   /// errors. See unisono_reset.
   void reset() { detail::check(unisono_reset(handle_)); }
+  /// Makes progress on all calls in flight, and returns at once. From any thread.
+  void progress() { detail::check(unisono_progress(handle_)); }
+  /// Ends all calls of this rank, from any thread and without waiting for anybody; see unisono_abort.
+  void abort(const std::string& reason = {}) {
+    detail::check(unisono_abort(handle_, reason.empty() ? nullptr : reason.c_str()));
+  }
   unisono_context* handle() const noexcept { return handle_; }
 
  private:
@@ -1469,6 +1485,7 @@ class Context {
     given.offload = settings.offload ? 1 : 0;
     given.determinism = static_cast<int>(settings.determinism);
     given.algorithms = settings.algorithms ? settings.algorithms->c_str() : nullptr;
+    given.deadlines = static_cast<int>(settings.deadlines);
     return given;
   }
   unisono_context* handle_ = nullptr;

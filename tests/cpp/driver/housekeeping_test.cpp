@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -209,6 +211,56 @@ TEST(Housekeeping, DevicesHaveSettingsAndNoReset) {
     EXPECT_EQ(summed(made), std::vector<float>(10, 3));
   });
   unsetenv("UNISONO_PLATFORM");
+}
+
+TEST(Housekeeping, AnAbortEndsWhatAnotherThreadWaitsFor) {
+  on_contexts(2, [](Context& context) {
+    Communicator world = context.world();
+    EXPECT_EQ(summed(world)[0], 3);
+    if (world.rank() == 1) {
+      // In no call; what comes over the lanes is of the call that rank 0 gives up.
+      int code = 0;
+      for (int attempt = 0; attempt < 1000 && code == 0; ++attempt) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        code = code_of([&] {
+          context.progress();
+          float number = 0;
+          world.recv(std::span(&number, 1), 0, 7);
+        });
+      }
+      EXPECT_EQ(code, kRevoked);
+      return;
+    }
+    std::thread waits([&] {
+      float number = 0;
+      EXPECT_EQ(code_of([&] { world.recv(std::span(&number, 1), 1, 9); }), kRevoked);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto begin = std::chrono::steady_clock::now();
+    context.abort("too late");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1)) << "without waiting for anybody";
+    waits.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    try {
+      summed(world);
+      ADD_FAILURE() << "the communicator is of no use any more";
+    } catch (const api::Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("this rank ended all calls: too late"));
+    }
+  });
+}
+
+TEST(Housekeeping, DeadlinesAreASetting) {
+  on_contexts(1, [](Context& context) {
+    Settings settings = context.settings();
+    EXPECT_EQ(settings.deadlines, Deadlines::kFail);
+    settings.deadlines = Deadlines::kOff;
+    context.configure(settings);
+    EXPECT_EQ(context.settings().deadlines, Deadlines::kOff);
+    settings.deadlines = static_cast<Deadlines>(4);
+    EXPECT_EQ(code_of([&] { context.configure(settings); }), static_cast<int>(ErrorCode::kInvalidArgument));
+    EXPECT_EQ(context.settings().deadlines, Deadlines::kOff);
+  });
 }
 
 }  // namespace

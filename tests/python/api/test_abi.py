@@ -90,7 +90,7 @@ def test_the_library_exports_the_recorded_functions_under_its_major_version() ->
         (  # a new field before others
             "  uint32_t segment_bytes;   ",
             "  uint32_t fresh;\n  uint32_t segment_bytes;   ",
-            "field unisono_settings.fresh is new (12 4 uint32_t), and not behind the 56 bytes that programs know",
+            "field unisono_settings.fresh is new (12 4 uint32_t), and not behind the 64 bytes that programs know",
         ),
         (  # a field that moves into what was padding: a program's structure may hold anything there
             "  int determinism; ",
