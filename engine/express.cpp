@@ -581,7 +581,7 @@ Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* ds
     if (one_process_) return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(region));
     const std::uint64_t offset = segment_->offset_of(region, bytes);
     if (offset != 0) return offset;
-    return own.copies ? Reach::copied(region) : Reach::kNone;
+    return own.copies && network_.kernel_copy().copies_own(region, bytes) ? Reach::copied(region) : Reach::kNone;
   };
   own.src = word(src, plan.src_bytes);
   own.dst = word(dst, plan.dst_bytes);

@@ -302,6 +302,8 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
         if (mail.bytes > part.until - part.from) corrupt(peer, "a piece too many");
         copy_bytes(op->data + part.from, payload, mail.bytes, false);
         part.from += mail.bytes;
+        // What this rank was to copy ends where the message does. The sender's own part may come before or after it.
+        if (part.from == op->until && !op->remote.there()) op->own_done = true;
         break;
       }
       case MessageType::kDone: {
@@ -426,9 +428,6 @@ bool Mail::advance_receives(Box& box) {
         op.own_done = op.from == op.until;
       }
       any = true;
-    } else if (!op.own_done) {
-      // The sender's own part may come as a stream, too; this rank's ends where the message does.
-      op.own_done = op.arriving.from == op.until && op.arriving.until == op.until;
     }
     if (op.copies && op.own_done && !op.answered) {
       op.answered = true;

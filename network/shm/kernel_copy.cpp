@@ -88,6 +88,21 @@ bool KernelCopy::try_peer(std::uint32_t peer) {
   return result == Trial::kPassed;
 }
 
+bool KernelCopy::copies_own(const std::byte* memory, std::uint64_t bytes) {
+  const auto place = reinterpret_cast<std::uintptr_t>(memory);
+  Own& known = own_[(place >> 12U ^ place >> 6U) % own_.size()];
+  if (known.memory == memory && known.bytes == bytes) return true;
+  std::array<std::byte, 2> into{};
+  const iovec here{into.data(), into.size()};
+  auto* const first = const_cast<std::byte*>(memory);  // only read
+  const std::array<iovec, 2> there{iovec{first, 1}, iovec{first + bytes - 1, 1}};
+  if (process_vm_readv(getpid(), &here, 1, there.data(), there.size(), 0) != static_cast<ssize_t>(into.size())) {
+    return false;
+  }
+  known = {memory, bytes};
+  return true;
+}
+
 template <bool kStores>
 CopyOutcome KernelCopy::copy(std::uint32_t peer, std::uint64_t address, std::byte* own, std::uint64_t bytes) {
   Peer& entry = peers_[peer];

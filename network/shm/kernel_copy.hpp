@@ -7,6 +7,7 @@
 // again, is no danger: nothing is written before this has succeeded.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +63,10 @@ class KernelCopy {
     return known == Trial::kPassed;
   }
 
+  /// Whether the kernel can copy this process's own memory at all: it cannot that of some devices, and secret memory.
+  /// Tries the first and the last byte, once for each of the last buffers. Not thread-safe.
+  bool copies_own(const std::byte* memory, std::uint64_t bytes);
+
   /// Copies bytes of a peer that `reaches`: `bytes` at `address` there to `into`.
   CopyOutcome fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::uint64_t bytes);
   /// Copies to a peer that `reaches`: `bytes` at `from` to `address` there.
@@ -86,6 +91,11 @@ class KernelCopy {
   std::shared_ptr<Segment> segment_;
   bool refused_;
   std::unique_ptr<Nonce> nonce_;
+  struct Own {
+    const std::byte* memory = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::array<Own, 16> own_{};  ///< that were tried and can be copied
   std::mutex trials_;
   std::vector<Peer> peers_;
 };

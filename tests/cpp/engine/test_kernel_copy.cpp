@@ -242,6 +242,42 @@ TEST(KernelCopy, ABufferThatAStoppedRankMayStillWriteToIsNamed) {
   expect_success(children);
 }
 
+/// Memory that its process uses like any other, and that the kernel copies for nobody, as that of some devices.
+std::byte* secret(std::uint64_t bytes) {
+  constexpr long kMemfdSecret = 447;
+  const auto file = static_cast<int>(syscall(kMemfdSecret, 0U));
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return nullptr;
+  void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);
+}
+
+TEST(KernelCopy, MemoryThatTheKernelCopiesForNobodyGoesOtherWays) {
+  constexpr std::uint64_t kCount = 20'000;
+  if (secret(4096) == nullptr) GTEST_SKIP() << "no secret memory here";
+  for (std::uint32_t who = 1; who < 4; ++who) {
+    auto children = start(2, kAlways, [who](Rank& self) {
+      Memory memory(self, false, kCount);
+      if ((who >> self.rank & 1U) != 0) {
+        std::byte* const place = secret(8 * kCount);
+        require(place != nullptr, "secret memory");
+        auto* const values = reinterpret_cast<std::int32_t*>(place);
+        std::copy_n(memory.src, kCount, values);
+        memory.src = values;
+        memory.dst = values + kCount;
+      }
+      for (int round = 0; round < 2; ++round) {
+        pass(self, memory, kCount);
+        std::fill_n(memory.dst, kCount, 0);
+        self.engine.run(memory.sum(kCount));
+        require(!self.engine.express(0)->last_algorithm()->direct, "it cannot be reached");
+        memory.check(2, kCount);
+      }
+    });
+    expect_success(children);
+  }
+}
+
 TEST(KernelCopy, AVanishedBufferIsNamed) {
   constexpr std::uint64_t kCount = 1'000'000;
   auto children = start(2, kAlways, [](Rank& self) {
