@@ -124,7 +124,7 @@ def oracle(root: Path = ROOT) -> Path:
         if not done:
             # Two of them may be loaded: nothing of the one may stand for the other.
             flags = ["-std=c++20", "-O1", "-fPIC", "-fno-gnu-unique", "-ffp-contract=off", f"-I{root}"]
-            objects = _compile([own, root / "core/user_op.cpp", *sources], flags, folder)
+            objects = _compile([own, root / "core/text.cpp", root / "core/user_op.cpp", *sources], flags, folder)
             _run(["g++", "-shared", "-Wl,-Bsymbolic", *objects, "-o", str(library)], folder)
     return library
 

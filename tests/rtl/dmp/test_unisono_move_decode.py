@@ -79,7 +79,7 @@ def build_shim():
         subprocess.run(command, check=True, timeout=300)
 
 
-CORE = ("program_check.cpp", "user_op.cpp")
+CORE = ("program_check.cpp", "text.cpp", "user_op.cpp")
 
 
 class Oracle:
