@@ -84,7 +84,8 @@ def test_the_tag_says_where_it_runs(environment: Environment) -> None:
 
 def test_it_carries_the_licenses_of_what_is_in_it(environment: Environment) -> None:
     with zipfile.ZipFile(environment.wheel) as wheel:
-        names = {Path(name).name: name for name in wheel.namelist() if "dist-info/licenses/" in name}
+        files = [name for name in wheel.namelist() if "dist-info/licenses/" in name and not name.endswith("/")]
+        names = {Path(name).name: name for name in files}
         assert set(names) == {"LICENSE", "THIRD-PARTY.md"}
         assert wheel.read(names["THIRD-PARTY.md"]) == (ROOT / "THIRD-PARTY.md").read_bytes()
 
