@@ -27,7 +27,9 @@ def build(parameters: dict[str, int]) -> Path:
         *map(str, hdl.packages()),
         str(HERE / "unisono_memory_copy_bench.sv"),
     ]
-    sources = [HERE / "copy_harness.cpp", *sorted((hdl.ROOT / "sim" / "memory").glob("*.cpp"))]
+    # The text first: it is compiled as one with the others, and says how {fmt} is.
+    sources = [hdl.ROOT / "core" / "text.cpp", HERE / "copy_harness.cpp"]
+    sources += sorted((hdl.ROOT / "sim" / "memory").glob("*.cpp"))
     with locked(folder):
         with measured("verilate"):
             command(words, folder / "verilate.log", environment)
