@@ -153,7 +153,7 @@ CopyClass measure_copy_class() {
   if (!two_cores()) return {};
   const auto line = probe_line();
   const auto times = line ? probe_copies() : std::nullopt;
-  if (!times) return {};
+  if (!times) return {shm::CopyFrom::never(), CopyClass::Source::kUsual};
   const Entry found{*line,
                     {threshold(*times, Collective::kBcast), threshold(*times, Collective::kAllgather),
                      threshold(*times, Collective::kAllreduce), 1}};
@@ -170,10 +170,15 @@ CopyClass copy_class() {
   if (kernel_refuses()) return {shm::CopyFrom::never(), CopyClass::Source::kRefused};
   const std::vector<Entry> entries = kept(copy_class_file());
   if (!entries.empty() && two_cores()) {
-    const auto line = probe_line();
-    // Where others need the cores, nothing can be learned now; what was last found is better than nothing.
-    const Entry* entry = line ? find(entries, *line) : &entries.front();
-    if (entry != nullptr) return {entry->from, CopyClass::Source::kKept};
+    if (const auto line = probe_line()) {
+      if (const Entry* entry = find(entries, *line)) return {entry->from, CopyClass::Source::kKept};
+    } else {
+      // Others need the cores, so nothing can be learned now. What holds wherever the cores are is known all the same.
+      const shm::CopyFrom& first = entries.front().from;
+      const bool alike = std::all_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.from == first; });
+      if (alike) return {first, CopyClass::Source::kKept};
+      return {shm::CopyFrom::never(), CopyClass::Source::kUsual};
+    }
   }
   return measure_copy_class();
 }

@@ -20,7 +20,7 @@ struct CopyClass {
     kMeasured,  ///< now
     kKept,      ///< by an earlier job
     kRefused,   ///< the kernel does not let processes copy
-    kUsual,     ///< nothing could be measured: fewer than two cores, say
+    kUsual,  ///< nothing could be measured: on one core one copy is better than two; where others need the cores, cells
   };
   shm::CopyFrom from{};
   Source source = Source::kUsual;
