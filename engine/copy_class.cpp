@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "engine/copy_probe.hpp"
-#include "network/shm/cores.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -102,11 +101,8 @@ void keep(const std::string& file, const std::vector<Entry>& entries) {
   if (!written || rename(fresh.c_str(), file.c_str()) != 0) unlink(fresh.c_str());
 }
 
-/// Whether two processes can be at work at a time.
-bool two_cores() {
-  const std::array<std::uint32_t, 2> two{0, 0};
-  return shm::seats(two) >= 2;
-}
+/// Whether two processes can be at work at a time. That this one is bound to a core says nothing of the others.
+bool two_cores() { return sysconf(_SC_NPROCESSORS_ONLN) >= 2; }
 
 /// Whether the kernel does not even let this process copy from itself.
 bool kernel_refuses() {

@@ -251,6 +251,19 @@ class Shared {
   Thing* thing_ = nullptr;
 };
 
+/// Where a launcher has bound this process to one core, its child goes to any other, as the other ranks are.
+void leave_bound_core() {
+  cpu_set_t own;
+  if (sched_getaffinity(0, sizeof own, &own) != 0 || CPU_COUNT(&own) != 1) return;
+  cpu_set_t others;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    CPU_CLR(core, &others);
+    if (!CPU_ISSET(core, &own)) CPU_SET(core, &others);
+  }
+  // Refused, both share the core; then a line takes too long to come, and nothing is measured.
+  static_cast<void>(sched_setaffinity(0, sizeof others, &others));
+}
+
 /// A second process, as by fork, but nobody's handlers run, and its end sends no signal. It ends after `body`, or with
 /// this process.
 class Second {
@@ -261,6 +274,7 @@ class Second {
     pid_ = syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr);
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    leave_bound_core();
     if (getppid() == parent) body();
     for (;;) syscall(SYS_exit_group, 0);
   }
