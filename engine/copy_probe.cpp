@@ -54,7 +54,6 @@ struct Meeting {
   struct Order {
     std::uint32_t trial = 0;  ///< position in `trials`
     bool by_kernel = false;
-    bool ends = false;
   };
   Order order;
   alignas(2 * shm::kLineBytes) std::atomic<std::uint64_t> asked;
@@ -169,7 +168,7 @@ void follow(Meeting& meeting, Side& side, Clock::time_point deadline) {
   for (std::uint64_t number = 1;; ++number) {
     if (!until([&] { return meeting.asked.load(std::memory_order_acquire) >= number; }, deadline)) return;
     const Meeting::Order order = meeting.order;
-    if (order.ends || !side.run(order, deadline)) return;
+    if (!side.run(order, deadline)) return;
     meeting.answered.store(number, std::memory_order_release);
   }
 }
@@ -220,7 +219,7 @@ class Lead {
   double call(std::uint32_t trial, bool by_kernel) {
     const std::uint64_t number = meeting_.asked.load(std::memory_order_relaxed) + 1;
     const auto begin = Clock::now();
-    meeting_.order = {trial, by_kernel, false};
+    meeting_.order = {trial, by_kernel};
     meeting_.asked.store(number, std::memory_order_release);
     if (!side_.run(meeting_.order, deadline_)) return -1;
     if (!until([&] { return meeting_.answered.load(std::memory_order_acquire) >= number; }, deadline_)) return -1;
@@ -256,16 +255,16 @@ void leave_bound_core() {
   cpu_set_t own;
   if (sched_getaffinity(0, sizeof own, &own) != 0 || CPU_COUNT(&own) != 1) return;
   cpu_set_t others;
+  CPU_ZERO(&others);
   for (int core = 0; core < CPU_SETSIZE; ++core) {
-    CPU_CLR(core, &others);
     if (!CPU_ISSET(core, &own)) CPU_SET(core, &others);
   }
   // Refused, both share the core; then a line takes too long to come, and nothing is measured.
   static_cast<void>(sched_setaffinity(0, sizeof others, &others));
 }
 
-/// A second process, as by fork, but nobody's handlers run, and its end sends no signal. It ends after `body`, or with
-/// this process.
+/// A second process, as by fork, but nobody's handlers run, and its end sends no signal. It ends after `body`, with
+/// this object, or with this process.
 class Second {
  public:
   template <class Body>
@@ -280,13 +279,13 @@ class Second {
   }
   ~Second() {
     if (!there()) return;
+    syscall(SYS_kill, pid_, SIGKILL);  // it may have been stopped, and then would never end by itself
     while (waitpid(static_cast<pid_t>(pid_), nullptr, __WALL) < 0 && errno == EINTR) {
     }
   }
   Second(const Second&) = delete;
   Second& operator=(const Second&) = delete;
   bool there() const { return pid_ > 0; }
-  void end() const { syscall(SYS_kill, pid_, SIGKILL); }
 
  private:
   long pid_ = -1;
@@ -322,11 +321,7 @@ std::optional<std::vector<CopyTimes>> measure() {
     follow(*meeting, *sides[1], deadline);
   });
   if (!second.there()) return std::nullopt;
-  auto times = Lead(*meeting, *sides[0], deadline).time_all();
-  meeting->order.ends = true;
-  meeting->asked.store(meeting->asked.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (!times) second.end();
-  return times;
+  return Lead(*meeting, *sides[0], deadline).time_all();
 }
 
 }  // namespace
@@ -362,7 +357,6 @@ std::optional<double> probe_line() {
     }
     if (comes) best = std::min(best, std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / kBatch);
   }
-  second.end();
   if (best > kApart) return std::nullopt;
   return best * 1000 / 2;
 }

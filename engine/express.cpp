@@ -572,6 +572,16 @@ bool Express::copies_all() {
   return all;
 }
 
+/// Whether the kernel copies a region of this rank; asked once for each of the last ones.
+bool Express::copies_own(const std::byte* region, std::uint64_t bytes) {
+  const auto place = reinterpret_cast<std::uintptr_t>(region);
+  OwnRegion& known = copied_[(place >> 12U ^ place >> 6U) % copied_.size()];
+  if (known.region == region && known.bytes == bytes) return true;
+  if (!shm::KernelCopy::copies_own(region, bytes)) return false;
+  known = {region, bytes};
+  return true;
+}
+
 /// Where this rank's regions are, for its peers.
 Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* dst) {
   Shown own;
@@ -581,7 +591,7 @@ Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* ds
     if (one_process_) return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(region));
     const std::uint64_t offset = segment_->offset_of(region, bytes);
     if (offset != 0) return offset;
-    return own.copies && network_.kernel_copy().copies_own(region, bytes) ? Reach::copied(region) : Reach::kNone;
+    return own.copies && copies_own(region, bytes) ? Reach::copied(region) : Reach::kNone;
   };
   own.src = word(src, plan.src_bytes);
   own.dst = word(dst, plan.dst_bytes);

@@ -260,6 +260,7 @@ class Express {
   void finish(const Action& action);
   bool exchange_addresses(const LanePlan& plan);
   bool copies_all();
+  bool copies_own(const std::byte* region, std::uint64_t bytes);
 
   template <class End>
   void fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end);
@@ -329,7 +330,12 @@ class Express {
   WindowedRun windowed_;
 
   std::deque<LaneCall*> queue_;
-  std::optional<bool> copies_;  ///< every member's ordinary memory can be copied; empty: not tried yet
+  struct OwnRegion {
+    const std::byte* region = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::array<OwnRegion, 16> copied_{};  ///< some of those that the kernel was seen to copy; of who has claimed
+  std::optional<bool> copies_;          ///< every member's ordinary memory can be copied; empty: not tried yet
 };
 
 }  // namespace unisono::cclo

@@ -7,7 +7,6 @@
 // again, is no danger: nothing is written before this has succeeded.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -64,8 +63,8 @@ class KernelCopy {
   }
 
   /// Whether the kernel can copy this process's own memory at all: it cannot that of some devices, and secret memory.
-  /// Tries the first and the last byte, once for each of the last buffers. Not thread-safe.
-  bool copies_own(const std::byte* memory, std::uint64_t bytes);
+  /// Tries the first and the last byte.
+  static bool copies_own(const std::byte* memory, std::uint64_t bytes);
 
   /// Copies bytes of a peer that `reaches`: `bytes` at `address` there to `into`.
   CopyOutcome fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::uint64_t bytes);
@@ -91,11 +90,6 @@ class KernelCopy {
   std::shared_ptr<Segment> segment_;
   bool refused_;
   std::unique_ptr<Nonce> nonce_;
-  struct Own {
-    const std::byte* memory = nullptr;
-    std::uint64_t bytes = 0;
-  };
-  std::array<Own, 16> own_{};  ///< that were tried and can be copied
   std::mutex trials_;
   std::vector<Peer> peers_;
 };

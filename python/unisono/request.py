@@ -34,7 +34,7 @@ class Request:
     def __init__(self, core: _core.Request, result: npt.NDArray[Any] | None, buffers: Buffers | None = None) -> None:
         self._core = core
         self.result = result
-        # What is to be unpacked when the call has ended, once, whoever sees it first.
+        # Destinations that were packed. The first wait, test or callback that sees the end unpacks them.
         self._buffers = buffers
         self._lock = None if buffers is None else threading.Lock()
 

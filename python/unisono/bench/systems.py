@@ -153,7 +153,7 @@ class System:
             self._members.append(member)
 
     def _check_build(self) -> None:
-        """Whoever measures another state of Unisono must not get this one by mistake."""
+        """A measurement of another state of Unisono must not run this one by mistake."""
         folder = self._build.serves(self._interface) if self._build is not None else None
         for member in self._members if folder is not None else ():
             if f"{folder}/" not in Path(f"/proc/{member.pid}/maps").read_text():

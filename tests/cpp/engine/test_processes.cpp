@@ -5,23 +5,12 @@
 #include <cstring>
 #include <string>
 
+#include "tests/cpp/engine/process_jobs.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 #include "tests/cpp/network/processes.hpp"
 
 namespace unisono::test {
 namespace {
-
-/// Runs `body` as one rank of a job of processes; communicator 0 has all ranks.
-void join_and_run(const JobEnvironment& environment, const std::function<void(Rank&)>& body) {
-  JoinedJob job = join_job(environment, {});
-  NativeEngine engine(*job.poe, quick_settings());
-  const Agreement offer = engine.offer();
-  std::vector<std::uint32_t> endpoints(environment.size);
-  std::iota(endpoints.begin(), endpoints.end(), 0U);
-  engine.create_communicator(0, 0, endpoints, agree({&offer, 1}));
-  Rank self{environment.rank, environment.size, engine, *job.poe, offer};
-  body(self);
-}
 
 JobEnvironment environment(const char* name, std::uint32_t rank, std::uint32_t size) {
   JobEnvironment made;
