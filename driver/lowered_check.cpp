@@ -93,7 +93,7 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     auto made = cclo::lower(job.programs[rank], size);
     if (!made) {
-      if (cclo::Express::carries(job.call.collective)) {
+      if (cclo::carried_by_lanes(job.call.collective)) {
         return Finding{FindingKind::kMalformed,
                        rank,
                        0,

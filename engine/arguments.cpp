@@ -6,8 +6,9 @@
 
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
-#include "core/signature.hpp"
-#include "engine/program_cache.hpp"
+#include "core/user_op.hpp"
+#include "engine/express.hpp"
+#include "engine/plan.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -99,7 +100,7 @@ class Admission {
     fields();
     vectors();
     buffers();
-    algorithm();
+    plan();
     bind();
   }
 
@@ -301,34 +302,74 @@ class Admission {
     }
   }
 
-  void algorithm() {
+  PlanTerms terms() const {
+    return {communicator_.capability, communicator_.tuning, communicator_.agreed.eager_limit,
+            communicator_.express ? &communicator_.express->copy_from() : nullptr};
+  }
+
+  /// Finds the plan of the call, or makes it.
+  void plan() {
+    PlanCache::Key key{call_, nullptr, identity_of(call_.func)};
+    const Algorithm* named = nullptr;
     if (call_.collective == Collective::kProgram) {
-      if (request_.program == nullptr) refuse(ErrorCode::kInvalidArgument, "no program was given");
-      if (!communicator_.capability.programs) {
-        refuse(ErrorCode::kUnsupported, "the engine of some member takes no programs of the user");
-      }
-      if (request_.algorithm != -1) refuse(ErrorCode::kInvalidArgument, "an algorithm was given; a program has none");
-      try {
-        state_.program = communicator_.cache->get(request_.program, call_, communicator_.capability);
-      } catch (const Error& error) {
-        refuse(error.code(), error.what());
-      }
-      return;
+      key.source = user_program().get();
+    } else if (request_.algorithm != -1) {
+      key.source = named = &algorithm(request_.algorithm);
     }
+    state_.plan = communicator_.plans->find(key);
+    if (state_.plan == nullptr) {
+      state_.plan = call_.collective == Collective::kProgram ? plan_of_program() : plan_of_algorithm(named);
+      communicator_.plans->insert(key, state_.plan);
+      if (communicator_.express) {
+        communicator_.express->trim_plans();
+      } else {
+        communicator_.plans->trim();
+      }
+    }
+    call_ = state_.plan->call;
+    state_.algorithm = state_.plan->algorithm;
+    state_.program = state_.plan->checked;
+    state_.signature = state_.plan->signature;
+  }
+
+  const std::shared_ptr<const Program>& user_program() const {
+    if (request_.program == nullptr) refuse(ErrorCode::kInvalidArgument, "no program was given");
+    if (!communicator_.capability.programs) {
+      refuse(ErrorCode::kUnsupported, "the engine of some member takes no programs of the user");
+    }
+    if (request_.algorithm != -1) refuse(ErrorCode::kInvalidArgument, "an algorithm was given; a program has none");
+    return request_.program;
+  }
+
+  std::shared_ptr<const Plan> plan_of_program() const {
+    try {
+      return make_plan(call_, request_.program, terms());
+    } catch (const Error& error) {
+      refuse(error.code(), error.what());
+    }
+  }
+
+  /// The algorithm of a position in the table.
+  const Algorithm& algorithm(int position) const {
     const std::span<const Algorithm> table = algorithms();
-    int position = request_.algorithm;
-    if (position == -1) {
-      const Choice choice = choose(call_, communicator_.tuning);
-      position = choice.position;
-      if (choice.radix != 0) call_.radix = choice.radix;
-      if (position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
-    }
     if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||
         table[static_cast<std::size_t>(position)].collective != call_.collective) {
       refuse(ErrorCode::kUnknownAlgorithm,
              "algorithm number " + std::to_string(position) + " was given, which is none of this operation's");
     }
-    const Algorithm& chosen = table[static_cast<std::size_t>(position)];
+    return table[static_cast<std::size_t>(position)];
+  }
+
+  const Algorithm& automatic() {
+    const Choice choice = choose(call_, communicator_.tuning);
+    if (choice.radix != 0) call_.radix = choice.radix;
+    if (choice.position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
+    return algorithm(choice.position);
+  }
+
+  /// `named`: the algorithm that the user chose; null: none.
+  std::shared_ptr<const Plan> plan_of_algorithm(const Algorithm* named) {
+    const Algorithm& chosen = named != nullptr ? *named : automatic();
     if (chosen.direct && !communicator_.express) {
       refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
                                           " reaches the memory of other ranks; the members of this communicator "
@@ -345,10 +386,8 @@ class Admission {
                                           " does not fold in rank order, and op " + operator_name(call_.func) +
                                           " does not commute");
     }
-    state_.algorithm = &chosen;
-    number_ = static_cast<std::uint32_t>(position) + 1;
     try {
-      state_.program = communicator_.cache->get(chosen, call_, communicator_.capability);
+      return make_plan(call_, chosen, named != nullptr, terms());
     } catch (const Error& error) {
       refuse(error.code(), std::string("algorithm ") + chosen.name + ": " + error.what());
     }
@@ -412,15 +451,12 @@ class Admission {
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
                                                                  program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
-    state_.signature = signature_of(
-        call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone, identity_of(call_.func)});
   }
 
   const CallRequest& request_;
   CallState& state_;
   Communicator& communicator_;
   Call& call_;
-  std::uint32_t number_ = 0;  ///< algorithm number
   std::uint64_t send_extent_ = 0;
   std::uint64_t recv_extent_ = 0;
   std::uint64_t own_count_ = 0;

@@ -7,14 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "collectives/record.hpp"
 #include "core/error.hpp"
-#include "core/footprint.hpp"
-#include "core/signature.hpp"
-#include "core/user_op.hpp"
-#include "engine/copy_class.hpp"
 #include "engine/state.hpp"
-#include "engine/validate.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -35,7 +29,8 @@ std::uint64_t address_head() {
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
                  std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
-                 std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder)
+                 std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder,
+                 std::shared_ptr<PlanCache> plans)
     : network_(network),
       watch_(watch),
       number_(number),
@@ -44,6 +39,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       eager_limit_(eager_limit),
       order_(std::move(order)),
       last_(std::move(last)),
+      plans_(std::move(plans)),
       segment_(network.segment()),
       traffic_(segment_->ledger(network.self())),
       recorder_(std::move(recorder)),
@@ -60,107 +56,10 @@ Error Express::unreachable(const LanePlan& plan) {
           "leave the choice of the algorithm to Unisono"};
 }
 
-bool Express::carries(Collective collective) {
-  switch (collective) {
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kAlltoall:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kBarrier:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// --------------------------------------------------------------------------------------------- plans
-
-std::size_t Express::Hash::operator()(const Key& key) const {
-  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(key.algorithm);
-  const auto mix = [&](std::uint64_t value) {
-    hash ^= value;
-    hash *= 0x9e3779b97f4a7c15ULL;
-    hash ^= hash >> 29U;
-  };
-  const Call& call = key.call;
-  mix(static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
-      static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
-      std::uint64_t{call.root} << 32U);
-  mix(call.count);
-  return hash;
-}
-
-const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool named,
-                              std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
-                              std::uint32_t eager_limit, const Tuning& tuning) {
-  const Key key{call, named ? &algorithm : nullptr, identity_of(call.func)};
-  if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
-  if (plans_.size() >= kMostPlans && pins_.load(std::memory_order_acquire) == 0 && claim()) {
-    // Nobody is running one of them while the lanes are claimed and nothing is queued.
-    if (queued_.load(std::memory_order_relaxed) == 0) {
-      slots_.fill(nullptr);
-      for (Past& entry : past_) entry.plan.store(nullptr, std::memory_order_relaxed);
-      plans_.clear();
-    }
-    release();
-  }
-  auto made = std::make_unique<LanePlan>();
-  made->call = call;
-  made->checked = std::move(checked);
-  const auto lowered = [&](const Algorithm& chosen, const Program& program) {
-    std::optional<LoweredProgram> result = lower(program, size_);
-    if (!result) {
-      throw Error(ErrorCode::kInternal, std::string("algorithm ") + chosen.name +
-                                            " uses what lanes do not carry; it must not be one of this collective");
-    }
-    return LaneProgram{&chosen, LastNumber::of(&chosen, !named), std::move(*result)};
-  };
-  const auto footprint = footprint_of(call);
-  made->src_bytes = footprint.src * bytes_of(call.dtype);
-  made->dst_bytes = footprint.dst * bytes_of(call.dtype);
-  made->must_be_direct = algorithm.direct;
-  if (algorithm.direct) {
-    made->direct = lowered(algorithm, made->checked->program);
-  } else {
-    made->plain = lowered(algorithm, made->checked->program);
-  }
-  if (!named && size_ > 1) {
-    Call direct = call;
-    direct.direct = true;
-    const int position = choose_algorithm(direct, tuning);
-    const Algorithm* best = position < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(position)];
-    if (best != nullptr && best->direct) {
-      made->direct = lowered(*best, check_program(record(*best, direct), size_, capability, true)->program);
-    }
-  }
-  if (made->direct.algorithm != nullptr) {
-    made->shows_addresses = size_ > 1 && call.count != 0;
-    made->may_copy = made->must_be_direct || call.count * element_bytes(call) >=
-                                                 copied_from(call.collective, size_, segment_->geometry().copy_from);
-    for (std::uint32_t peer = 0; peer < size_; ++peer) {
-      Call of_peer = call;
-      of_peer.rank = peer;
-      const auto needs = footprint_of(of_peer);
-      made->peer_bytes.push_back({needs.src * bytes_of(call.dtype), needs.dst * bytes_of(call.dtype)});
-    }
-  }
-  const std::uint32_t number =
-      named ? static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1 : 0;  // 0: the automatic choice
-  made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone, key.op});
-  made->record = RecordEntry::of(call, made->signature, 0);
-  return *(plans_[key] = std::move(made));
-}
-
-const LanePlan* Express::past(std::uint32_t sequence) const {
-  const Past& entry = past_[sequence % kPast];
-  const LanePlan* plan = entry.plan.load(std::memory_order_acquire);
-  return entry.sequence.load(std::memory_order_relaxed) == sequence ? plan : nullptr;
+void Express::trim_plans() {
+  if (!plans_->full() || !claim()) return;
+  plans_->trim();
+  release();
 }
 
 // ------------------------------------------------------------------------------------------ blocking calls
@@ -178,18 +77,14 @@ bool Express::claim() {
 
 void Express::release() { busy_.store(false, std::memory_order_release); }
 
-bool Express::run(const LanePlan& plan, std::byte* src, std::byte* dst, bool remember) {
+bool Express::run(const std::shared_ptr<const Plan>& plan, std::byte* src, std::byte* dst, bool remember) {
   if (!claim()) return false;
   if (unavailable()) {
     release();
     return false;
   }
-  if (remember && !is_user(plan.call.func)) {  // whose number may come to stand for another operator
-    const Call& call = plan.call;
-    slots_[slot_of({call.collective, call.func, call.dtype, call.in_place, call.root, call.count, nullptr, 0, nullptr,
-                    0})] = &plan;
-  }
-  run_claimed(plan, src, dst);
+  if (remember && !is_user(plan->call.func)) plans_->remember(plan);  // whose number may come to mean another operator
+  run_claimed(*plan, src, dst);
   return true;
 }
 
@@ -208,7 +103,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   };
   Claim claim(*this);
   const CallOrder::Place place = order_->enter_alone(plan.signature);
-  note(place.sequence, plan);
+  plans_->note(place.sequence, plan);
   blocking_.mark = recorder_->begin(plan.record, place.sequence);
   blocking_.plan = &plan;
   blocking_.sequence = place.sequence;
@@ -613,7 +508,7 @@ void Express::enqueue(LaneCall& call) {
   const CallOrder::Place place = order_->enter(call.plan->signature);
   call.sequence = place.sequence;
   call.digest = place.digest;
-  note(call.sequence, *call.plan);
+  plans_->note(call.sequence, *call.plan);
   call.phase = LaneCall::Phase::kWaiting;
   queue_.push_back(&call);
 }
