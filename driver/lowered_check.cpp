@@ -8,7 +8,7 @@
 #include "core/arithmetic.hpp"
 #include "engine/express.hpp"
 #include "engine/lower.hpp"
-#include "engine/straight_run.hpp"
+#include "engine/model.hpp"
 #include "network/shm/lanes.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/text.hpp"
@@ -149,8 +149,8 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
   if (auto finding = run(cclo::LaneModel::windowed_with_one_segment(size, element), "windowed")) return finding;
 
-  // Ranks may differ: LanePorts::holds looks at what a rank's own lanes carry, against the length of a segment. Every
-  // length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
+  // Ranks may differ: LaneChannels::holds looks at what a rank's own lanes carry, against the length of a segment.
+  // Every length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
   std::vector<std::uint64_t> lengths;
   lengths.reserve(size);
   for (const auto& program : lowered) lengths.push_back(std::max(program.most_lane_bytes, element));

@@ -111,9 +111,9 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   try {
     if (!opened_.load(std::memory_order_relaxed)) [[unlikely]]
       open(blocking_);
-    frame_.regions[static_cast<std::size_t>(Region::kSrc)] = src;
-    frame_.regions[static_cast<std::size_t>(Region::kDst)] = dst;
-    frame_.digest = place.digest;
+    region(Region::kSrc) = src;
+    region(Region::kDst) = dst;
+    live_.channels.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
     if (plan.shows_addresses) {
       if (exchange_addresses(plan)) {
@@ -124,12 +124,12 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     }
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]]
       scratch_.resize(program->lowered.scratch_bytes);
-    frame_.regions[static_cast<std::size_t>(Region::kScratch)] = scratch_.data();
-    frame_.program = &program->lowered;
+    region(Region::kScratch) = scratch_.data();
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
-    if (ports_.holds(program->lowered)) {
-      run_straight(program->lowered);
+    if (live_.channels.holds(program->lowered)) {
+      flight_.start_straight(program->lowered);
+      if (!live_.executor->straight(flight_)) await_straight();
     } else {
       run_windowed(program->lowered);
     }
@@ -149,7 +149,7 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
   }
   if (blocking_.registered != 0) [[unlikely]]
     watch_.completed(*this, blocking_);
-  traffic_.add(frame_.program->load);
+  traffic_.add(flight_.program->load);
   claim.outcome = RecordedState::kEnded;
 }
 
@@ -184,7 +184,7 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
 std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
   close();
   if (!opened_.load(std::memory_order_acquire)) return {};
-  const shm::TouchGuard& guard = ports_.guard;
+  const shm::TouchGuard& guard = live_.values.guard;
   guard.ban();
   constexpr std::chrono::seconds kPatience{1};
   const auto until = shm::Parking::Clock::now() + kPatience;
@@ -214,7 +214,7 @@ bool Express::try_open() {
   if (opened_.load(std::memory_order_relaxed)) return true;
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
-  ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
+  live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
   const std::lock_guard lock(early_mutex_);
   mail_ = std::make_unique<Mail>(
       MailWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_}, size_);
@@ -237,85 +237,33 @@ void Express::open(Blocking& blocking) {
   await_naming([&] { return try_open(); }, [](auto&& use) { use(0U); }, blocking);
 }
 
-void Express::run_straight(const LoweredProgram& program) {
-  for (const Step& step : program.steps) {
-    switch (step.kind) {
-      case Step::Kind::kSend:
-        send_inline(step.send);
-        break;
-      case Step::Kind::kExchange:
-        send_inline(step.send);
-        take_inline(step.take);
-        break;
-      case Step::Kind::kTake:
-        take_inline(step.take);
-        break;
-      case Step::Kind::kGeneral:
-        finish(step.take);
-        break;
-    }
-  }
-}
-
-inline void Express::send_inline(const Action& action) {
-  if (action.bytes > shm::kInlineBytes) {
-    finish(action);
-    return;
-  }
-  const auto bytes = static_cast<std::uint32_t>(action.bytes);
-  const std::byte* data = action.own.present ? frame_.at(action.own) : nullptr;
-  const std::uint64_t head = LanePorts::head(bytes, action.tag_forward);
-  for (std::uint32_t i = action.forward.begin; i < action.forward.begin + action.forward.count; ++i) {
-    const std::uint32_t peer = frame_.program->ranks[i];
-    shm::LaneSender& lane = ports_.send[peer];
-    if (!lane.has_line()) [[unlikely]]
-      await_line(lane, peer);
-    copy_inline(lane.next().payload.data(), data, bytes);
-    lane.publish(head, frame_.digest);
-    shm::wake_if_parked(*lane.peer);
-  }
-}
-
-inline void Express::take_inline(const Action& action) {
-  if (action.bytes > shm::kInlineBytes) {
-    finish(action);
-    return;
-  }
-  const std::uint32_t peer = frame_.program->ranks[action.from.begin];
-  shm::LaneReceiver& lane = ports_.receive[peer];
-  const shm::LaneLine& line = lane.next();
-  const std::uint64_t awaited = lane.awaited(frame_.digest);
-  if (line.flag.load(std::memory_order_acquire) != awaited) await_flag(lane, awaited, peer);
-  const auto bytes = static_cast<std::uint32_t>(action.bytes);
-  if (line.head != LanePorts::head(bytes, action.tag_in)) [[unlikely]]
-    throw LaneFault{peer, false};
-  if (action.own.present) {
-    const std::byte* own = frame_.at(action.own);
-    const std::byte* payload = line.payload.data();
-    action.combine(action.swap ? payload : own, action.swap ? own : payload, frame_.at(action.out), action.count);
-  } else if (action.out.present) {
-    copy_inline(frame_.at(action.out), line.payload.data(), bytes);
-  }
-  if (lane.release()) shm::wake_if_parked(*lane.peer);
-}
-
-void Express::finish(const Action& action) {
-  std::uint64_t done = 0;
-  while (!LanePorts::finished(action, done)) {
-    if (ports_.advance(action, frame_, done)) continue;
-    blocking_.phase = "waits for a message, or for room for one";
-    await_naming([&] { return ports_.advance(action, frame_, done); },
-                 [&](auto&& use) { ports_.for_each_awaited(action, *frame_.program, use); }, blocking_);
+/// The rest of a straight form that could not go on.
+void Express::await_straight() {
+  Live& executor = *live_.executor;
+  const auto name = [&](auto&& use) {
+    executor.awaited_straight(flight_, [&](std::uint32_t rank, Need need) {
+      blocking_.phase = need == Need::kRoom ? "waits for the receiver to take earlier messages" : "waits for a message";
+      use(rank);
+    });
+  };
+  while (!flight_.ended_straight()) {
+    const Flight::Place stuck = flight_.place;
+    // Nothing is tried before the word that tells has changed: a look at more would slow down who writes it.
+    await_naming(
+        [&] { return !live_.channels.stuck.still() && (executor.straight(flight_) || flight_.place != stuck); }, name,
+        blocking_);
   }
 }
 
 void Express::run_windowed(const LoweredProgram& program) {
-  frame_.program = &program;
-  windowed_.start(ports_, frame_);
-  while (!windowed_.finished()) {
-    if (windowed_.step()) continue;
+  Live& executor = *live_.executor;
+  flight_.start_windowed(program, size_);
+  while (!flight_.ended_windowed()) {
+    if (executor.windowed(flight_)) continue;
     blocking_.phase = "waits for messages, or for room for them";
-    await_naming([&] { return windowed_.step(); }, [&](auto&& use) { windowed_.for_each_awaited(use); }, blocking_);
+    await_naming([&] { return executor.windowed(flight_); },
+                 [&](auto&& use) { executor.awaited_windowed(flight_, [&](std::uint32_t rank, Need) { use(rank); }); },
+                 blocking_);
   }
 }
 
@@ -340,19 +288,6 @@ void Express::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
   while (!network_.await(ready, look, until)) {
     if (Clock::now() >= until) look();
   }
-}
-
-void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer) {
-  blocking_.phase = "waits for a message";
-  const std::atomic<std::uint64_t>& flag = lane.next().flag;
-  std::uint64_t seen = 0;
-  await(
-      [&] {
-        seen = flag.load(std::memory_order_acquire);
-        return static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(awaited);
-      },
-      peer);
-  if (seen != awaited) throw LaneFault{peer, true};
 }
 
 void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
@@ -497,21 +432,21 @@ Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* ds
 
 /// Tells one peer where this rank's regions are; false if there is no room for it now.
 bool Express::show_address(std::uint32_t peer, const Shown& own) {
-  shm::LaneSender& lane = ports_.send[peer];
+  shm::LaneSender& lane = live_.channels.send[peer];
   if (!lane.has_line()) return false;
   const AddressWords words{own.src, own.dst, own.copies ? 1U : 0U};
   std::memcpy(lane.next().payload.data(), words.data(), sizeof words);
-  lane.publish(address_head(), frame_.digest);
+  lane.publish(address_head(), live_.channels.digest);
   shm::wake_if_parked(*lane.peer);
   return true;
 }
 
 /// Learns where a peer's regions are; false if it has not said so yet. Adds what it says to what is known of `all`.
 bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) {
-  shm::LaneReceiver& lane = ports_.receive[peer];
+  shm::LaneReceiver& lane = live_.channels.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
-  const std::uint64_t awaited = lane.awaited(frame_.digest);
+  const std::uint64_t awaited = lane.awaited(live_.channels.digest);
   if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
   if (flag != awaited) throw LaneFault{peer, true};
   if (line.head != address_head()) throw LaneFault{peer, false};
@@ -542,14 +477,14 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) 
 /// Every rank tells every other where its regions are. Returns whether all of them can be reached, which all ranks
 /// find alike, for each has what all have shown.
 bool Express::exchange_addresses(const LanePlan& plan) {
-  std::byte* src_region = frame_.regions[static_cast<std::size_t>(Region::kSrc)];
-  std::byte* dst_region = frame_.regions[static_cast<std::size_t>(Region::kDst)];
+  std::byte* const src_region = region(Region::kSrc);
+  std::byte* const dst_region = region(Region::kDst);
   const Shown own = own_addresses(plan, src_region, dst_region);
   Shown all = own;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
     if (!show_address(peer, own)) {
-      await_line(ports_.send[peer], peer);
+      await_line(live_.channels.send[peer], peer);
       show_address(peer, own);
     }
   }
@@ -561,8 +496,8 @@ bool Express::exchange_addresses(const LanePlan& plan) {
     }
   }
   reachable_[rank_] = {{src_region, 0}, {dst_region, 0}};
-  frame_.peers = reachable_.data();
-  frame_.copies = all.ordinary;
+  live_.values.peers = reachable_.data();
+  live_.values.copies = all.ordinary;
   return all.reachable();
 }
 
@@ -611,9 +546,9 @@ bool Express::step(LaneCall& call) {
     any = true;
   }
   // Only one call of the queue is beyond kWaiting, so it may use what blocking calls use.
-  frame_.regions[static_cast<std::size_t>(Region::kSrc)] = call.src.data;
-  frame_.regions[static_cast<std::size_t>(Region::kDst)] = call.dst.data;
-  frame_.digest = call.digest;
+  region(Region::kSrc) = call.src.data;
+  region(Region::kDst) = call.dst.data;
+  live_.channels.digest = call.digest;
   if (call.phase == LaneCall::Phase::kAddresses) {
     bool complete = true;
     bool reachable = plan.shows_addresses;
@@ -629,8 +564,8 @@ bool Express::step(LaneCall& call) {
         complete = complete && call.shown[peer] && call.seen[peer];
       }
       reachable = call.all.reachable();
-      frame_.peers = reachable_.data();
-      frame_.copies = call.all.ordinary;
+      live_.values.peers = reachable_.data();
+      live_.values.copies = call.all.ordinary;
     }
     if (!complete) return any;
     if (plan.must_be_direct && plan.shows_addresses && !reachable) {
@@ -640,15 +575,15 @@ bool Express::step(LaneCall& call) {
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
-    frame_.regions[static_cast<std::size_t>(Region::kScratch)] = call.scratch.data();
-    frame_.program = &program.lowered;
-    call.run.start(ports_, frame_);
+    region(Region::kScratch) = call.scratch.data();
+    call.flight.start_windowed(program.lowered, size_);
     call.phase = LaneCall::Phase::kRunning;
     any = true;
   }
-  while (!call.run.finished() && call.run.step()) any = true;
-  if (call.run.finished()) {
-    traffic_.add(frame_.program->load);
+  region(Region::kScratch) = call.scratch.data();
+  while (!call.flight.ended_windowed() && live_.executor->windowed(call.flight)) any = true;
+  if (call.flight.ended_windowed()) {
+    traffic_.add(call.flight.program->load);
     call.phase = LaneCall::Phase::kDone;
     queue_.pop_front();
     queued_.fetch_sub(1, std::memory_order_relaxed);
@@ -657,9 +592,9 @@ bool Express::step(LaneCall& call) {
   return any;
 }
 
-void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const {
+void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) {
   if (call.phase == LaneCall::Phase::kRunning) {
-    call.run.for_each_awaited(use);
+    live_.executor->awaited_windowed(call.flight, [&](std::uint32_t rank, Need) { use(rank); });
   } else if (call.phase == LaneCall::Phase::kWaiting) {
     if (!opened_ && rank_ != 0) use(0);  // who makes the lanes
   } else if (call.phase == LaneCall::Phase::kAddresses) {

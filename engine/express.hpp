@@ -24,12 +24,11 @@
 #include "core/call.hpp"
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
-#include "engine/lane_ports.hpp"
+#include "engine/live.hpp"
 #include "engine/lower.hpp"
 #include "engine/mail.hpp"
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
-#include "engine/windowed_run.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/shm_poe.hpp"
 
@@ -68,7 +67,7 @@ struct LaneCall {
   Shown own, all;                 ///< where the regions are
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
   std::vector<std::byte> scratch;
-  WindowedRun run;
+  Flight flight;
 };
 
 class Express {
@@ -168,7 +167,7 @@ class Express {
   /// or Error.
   bool step(LaneCall& call);
   /// Ranks that a queued call waits for.
-  void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const;
+  void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use);
 
   /// Ends the use of the lanes: calls in progress find out through their Watch, later ones are not taken.
   void close() { closed_.store(true, std::memory_order_relaxed); }
@@ -200,11 +199,9 @@ class Express {
   bool claim();
   void release();
   void run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst);
-  void run_straight(const LoweredProgram& program);
+  [[gnu::noinline]] void await_straight();
   void run_windowed(const LoweredProgram& program);
-  void send_inline(const Action& action);
-  void take_inline(const Action& action);
-  void finish(const Action& action);
+  std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
   bool exchange_addresses(const LanePlan& plan);
   bool copies_all();
   bool copies_own(const std::byte* region, std::uint64_t bytes);
@@ -223,7 +220,6 @@ class Express {
   void await(Ready&& ready, std::uint32_t peer);
   template <class Ready, class Name>
   void await_naming(Ready&& ready, Name&& name, Blocking& blocking);
-  [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
 
   shm::ShmPoe& network_;
@@ -241,7 +237,7 @@ class Express {
   LaneTraffic traffic_;
   std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
-  LanePorts ports_;
+  LiveRank live_;
   std::unique_ptr<Mail> mail_;
   std::mutex early_mutex_;
   std::vector<MailOp*> early_;  ///< entered before the lanes were there, oldest first
@@ -252,11 +248,10 @@ class Express {
   std::vector<std::uint32_t> endpoints_;  ///< by rank
 
   // Of the blocking call in progress.
-  Frame frame_;
+  Flight flight_;
   Blocking blocking_;
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;
-  WindowedRun windowed_;
 
   std::deque<LaneCall*> queue_;
   struct OwnRegion {

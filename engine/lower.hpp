@@ -6,7 +6,7 @@
 // for nothing comes before what awaits a message, so that no rank waits for what its peer holds back for no reason, and
 // moves that belong together become one step (exchange, broadcast, fan-in).
 //
-// That no set of straight programs can wait in a circle is not obvious from that rule; run_lowered (straight_run.hpp)
+// That no set of straight programs can wait in a circle is not obvious from that rule; run_lowered (model.hpp)
 // executes them for all ranks, and `unisono check` does so for every algorithm.
 #pragma once
 

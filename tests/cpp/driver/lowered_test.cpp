@@ -6,7 +6,7 @@
 
 #include "collectives/build.hpp"
 #include "driver/lowered_check.hpp"
-#include "engine/straight_run.hpp"
+#include "engine/model.hpp"
 #include "reference/checker.hpp"
 #include "reference/interpreter.hpp"
 
