@@ -10,7 +10,7 @@
 
 #include "core/crc32c.hpp"
 #include "core/user_op.hpp"
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"

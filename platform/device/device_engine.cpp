@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"

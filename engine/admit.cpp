@@ -1,20 +1,19 @@
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "core/footprint.hpp"
 #include "core/operators.hpp"
 #include "core/user_op.hpp"
 #include "engine/express.hpp"
 #include "engine/plan.hpp"
+#include "engine/state.hpp"
 
 namespace unisono::cclo {
 namespace {
 
-constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 62U;
-/// Offsets travel in 48 bits, and the largest put has 2^43 bytes.
+constexpr std::uint64_t kUnbounded = kBeyondAnyBuffer;
 
 /// Saturating product, for sizes that no buffer has.
 std::uint64_t times(std::uint64_t a, std::uint64_t b) {
@@ -24,77 +23,15 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
 
 unsigned capability_bit(Func func) { return is_user(func) ? 15 : static_cast<unsigned>(func); }
 
-bool reduces(Collective c) {
-  switch (c) {
-    case Collective::kCombine:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool rooted(Collective c) {
-  switch (c) {
-    case Collective::kSend:
-    case Collective::kRecv:
-    case Collective::kPut:
-    case Collective::kGet:
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kProgram:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool point_to_point(Collective c) { return c == Collective::kSend || c == Collective::kRecv; }
-
-bool local(Collective c) {
-  return c == Collective::kNop || c == Collective::kCopy || c == Collective::kCombine || c == Collective::kPut ||
-         c == Collective::kGet;
-}
-
-bool may_be_in_place(Collective c) {
-  switch (c) {
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kAllgatherv:
-    case Collective::kAlltoall:
-    case Collective::kAlltoallv:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kProgram:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool has_data(Collective c) { return c != Collective::kNop && c != Collective::kBarrier && c != Collective::kProgram; }
-
 /// One rank's admission of one call.
 class Admission {
  public:
   Admission(const CallRequest& request, CallState& state)
-      : request_(request), state_(state), communicator_(*state.communicator), call_(state.call) {}
+      : request_(request),
+        state_(state),
+        communicator_(*state.communicator),
+        call_(state.call),
+        refusal_{"call", state.communicator} {}
 
   void run() {
     fields();
@@ -105,18 +42,16 @@ class Admission {
   }
 
  private:
-  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const {
-    throw Error(code, std::string(is_known(call_.collective) ? name_of(call_.collective) : "call") + " on " +
-                          communicator_.title() + ": " + what);
-  }
+  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const { refusal_(code, what); }
 
   void fields() {
     call_ = request_.call;
-    if (!is_known(call_.collective)) {
-      refuse(ErrorCode::kInvalidArgument,
-             "operation " + std::to_string(static_cast<unsigned>(request_.call.collective)) + " is not known");
-    }
     const Collective c = call_.collective;
+    if (!is_known(c)) {
+      refuse(ErrorCode::kInvalidArgument, "collective " + std::to_string(static_cast<unsigned>(c)) + " is not known");
+    }
+    refusal_.operation = name_of(c);
+    facts_ = facts_of(c);
     call_.rank = communicator_.rank;
     call_.size = communicator_.size;
     call_.group_size = communicator_.group_size;
@@ -125,23 +60,10 @@ class Admission {
              "datatype " + std::to_string(static_cast<unsigned>(call_.dtype)) + " is not known");
     }
     if (!is_known(call_.func)) {
-      refuse(ErrorCode::kInvalidOp, "operator " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
+      refuse(ErrorCode::kInvalidOp, "op " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
     }
-    if (has_data(c) && call_.dtype == Datatype::kNone) {
-      refuse(ErrorCode::kInvalidDatatype, "datatype none was given; a datatype with elements is needed");
-    }
-    if (reduces(c)) {
-      if (call_.func == Func::kNone) {
-        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are " + operators_on(call_.dtype));
-      }
-      if (call_.func == Func::kAvg && !takes_mean(c)) {
-        refuse(ErrorCode::kInvalidOp, std::string("operator avg was given; it is one of ") + kTakesMean);
-      }
-      if (!is_operator(call_.func, call_.dtype)) {
-        refuse(ErrorCode::kInvalidDatatype, std::string("operator ") + name_of(call_.func) +
-                                                " is not defined on datatype " + name_of(call_.dtype) +
-                                                "; allowed there are " + operators_on(call_.dtype));
-      }
+    check_operands(call_, refusal_);
+    if (facts_.reduces) {
       const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
                              (communicator_.capability.funcs >> capability_bit(call_.func) & 1U) != 0;
       if (!supported) {
@@ -151,16 +73,13 @@ class Admission {
     } else if (c != Collective::kProgram) {
       call_.func = Func::kNone;
     }
-    if (!may_be_in_place(c)) call_.in_place = false;
-    if (rooted(c)) {
-      if (call_.root >= call_.size) {
-        refuse(ErrorCode::kInvalidRoot, "root or peer " + std::to_string(call_.root) + " was given; ranks are 0 to " +
-                                            std::to_string(call_.size - 1));
-      }
+    if (!facts_.in_place) call_.in_place = false;
+    if (facts_.rooted) {
+      check_root(c, call_.root, call_.size, refusal_);
     } else {
       call_.root = 0;
     }
-    if (c == Collective::kNop || c == Collective::kBarrier) {
+    if (!facts_.data && c != Collective::kProgram) {
       call_.count = 0;
       call_.dtype = Datatype::kNone;
     }
@@ -168,17 +87,15 @@ class Admission {
       refuse(ErrorCode::kInvalidCount,
              "count " + std::to_string(call_.count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
     }
-    if (point_to_point(c)) {
-      if (request_.tag > kMaxUserTag && !request_.reserved_tag) {
-        refuse(ErrorCode::kInvalidArgument,
-               "tag " + std::to_string(request_.tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
-      }
+    if (facts_.point_to_point) {
+      if (!request_.reserved_tag) check_tag(request_.tag, refusal_);
       state_.tag = request_.tag;
     }
-    state_.space = point_to_point(c) ? CallState::Space::kPointToPoint
-                   : local(c)        ? CallState::Space::kLocal
-                                     : CallState::Space::kCollective;
-    state_.window_offset = c == Collective::kPut || c == Collective::kGet ? request_.window_offset : 0;
+    state_.space = facts_.point_to_point ? CallState::Space::kPointToPoint
+                   : facts_.local        ? CallState::Space::kLocal
+                                         : CallState::Space::kCollective;
+    const bool one_sided = facts_.local && facts_.rooted;
+    state_.window_offset = one_sided ? request_.window_offset : 0;
     if (state_.window_offset > kMaxWindowOffset) {
       refuse(ErrorCode::kInvalidArgument, "window offset " + std::to_string(state_.window_offset) +
                                               " was given; allowed are 0 to " + std::to_string(kMaxWindowOffset));
@@ -219,43 +136,43 @@ class Admission {
   }
 
   void vectors() {
-    const Collective c = call_.collective;
-    const bool sends = c == Collective::kScatterv || c == Collective::kAlltoallv;
-    const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv ||
-                          c == Collective::kReduceScatterv || c == Collective::kAlltoallv;
-    if (!sends && !receives) return;
+    if (!facts_.vectors) return;
+    const VectorSides sides = sides_of(call_.collective, call_.in_place);
+    // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks have agreed
+    // on, or kUnknownCount if they have not; the algorithms say whether they need it.
+    if (!sides.own && !call_.in_place) call_.count = 0;
     if (request_.params.data != nullptr) {
       // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.
-      if (c == Collective::kAlltoallv && !call_.in_place) call_.count = 0;
       bound_ = true;
       return;
     }
     if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
     const VectorArguments& v = *request_.vectors;
-    const bool root = call_.rank == call_.root;
-    if (sends && !(c == Collective::kAlltoallv && call_.in_place)) {
+    // Where there is a root, the others know of no displacements.
+    const bool places = !facts_.rooted || call_.rank == call_.root;
+    if (sides.send) {
       needed(v.send_counts, "send counts");
-      send_extent_ =
-          extent(v.send_counts, c == Collective::kScatterv && !root ? nullptr : v.send_displacements, "send");
+      blocks_.send = extent(v.send_counts, places ? v.send_displacements : nullptr, "send");
     }
-    if (receives) {
+    if (sides.recv) {
       needed(v.recv_counts, "receive counts");
-      recv_extent_ =
-          extent(v.recv_counts, c == Collective::kGatherv && !root ? nullptr : v.recv_displacements, "receive");
+      blocks_.recv = extent(v.recv_counts, places ? v.recv_displacements : nullptr, "receive");
     }
-    if (c == Collective::kAlltoallv) {
-      // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks
-      // have agreed on, or kUnknownCount if they have not; the algorithms say whether they need it.
-      if (!call_.in_place) call_.count = 0;
-      for (std::uint32_t rank = 0; call_.in_place && call_.count != kUnknownCount && rank < call_.size; ++rank) {
-        if (v.recv_counts[rank] <= call_.count) continue;
-        refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
-                                             std::to_string(v.recv_counts[rank]) + "; the call's count, " +
-                                             std::to_string(call_.count) + ", bounds the blocks");
-      }
-    } else {
-      call_.count = sum(sends ? v.send_counts : v.recv_counts);
-      own_count_ = sends ? v.send_counts[call_.rank] : v.recv_counts[call_.rank];
+    if (sides.own) {
+      const std::uint64_t* counts = sides.send ? v.send_counts : v.recv_counts;
+      call_.count = sum(counts);
+      blocks_.own = counts[call_.rank];
+    } else if (call_.in_place && call_.count != kUnknownCount) {
+      check_bound(v.recv_counts);
+    }
+  }
+
+  void check_bound(const std::uint64_t* counts) const {
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) {
+      if (counts[rank] <= call_.count) continue;
+      refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
+                                           std::to_string(counts[rank]) + "; the call's count, " +
+                                           std::to_string(call_.count) + ", bounds the blocks");
     }
   }
 
@@ -278,28 +195,18 @@ class Admission {
     if (call_.collective == Collective::kProgram || bound_) {
       state_.regions[static_cast<std::size_t>(Region::kSrc)] = request_.src;
       state_.regions[static_cast<std::size_t>(Region::kDst)] = request_.dst;
-      distinct(request_.src, request_.src.bytes, request_.dst, request_.dst.bytes);
+      check_disjoint(call_.collective, request_.src, request_.dst, refusal_);
       return;
     }
-    const auto [src, dst] = footprint_of(call_, {own_count_, send_extent_, recv_extent_});
+    const auto [src, dst] = footprint_of(call_, blocks_);
     buffer("src", request_.src, src);
     buffer("dst", request_.dst, dst);
-    const std::uint64_t element = bytes_of(call_.dtype);
-    distinct(request_.src, src * element, request_.dst, dst * element);
-    if (src != 0) state_.regions[static_cast<std::size_t>(Region::kSrc)] = {request_.src.data, src * element};
-    if (dst != 0) state_.regions[static_cast<std::size_t>(Region::kDst)] = {request_.dst.data, dst * element};
-  }
-
-  void distinct(const Binding& src, std::uint64_t src_bytes, const Binding& dst, std::uint64_t dst_bytes) const {
-    if (src_bytes == 0 || dst_bytes == 0 || src.data == nullptr || dst.data == nullptr) return;
-    const auto a = reinterpret_cast<std::uintptr_t>(src.data);
-    const auto b = reinterpret_cast<std::uintptr_t>(dst.data);
-    if (a < b + dst_bytes && b < a + src_bytes) {
-      refuse(ErrorCode::kOverlappingBuffers,
-             "src (" + std::to_string(src_bytes) + " bytes) and dst (" + std::to_string(dst_bytes) +
-                 " bytes) overlap; pass disjoint buffers" +
-                 (may_be_in_place(call_.collective) ? ", or ask for the in-place form" : ""));
-    }
+    const std::uint64_t element = element_bytes(call_);
+    const Binding used_src = src == 0 ? Binding{} : Binding{request_.src.data, src * element};
+    const Binding used_dst = dst == 0 ? Binding{} : Binding{request_.dst.data, dst * element};
+    check_disjoint(call_.collective, used_src, used_dst, refusal_);
+    state_.regions[static_cast<std::size_t>(Region::kSrc)] = used_src;
+    state_.regions[static_cast<std::size_t>(Region::kDst)] = used_dst;
   }
 
   PlanTerms terms() const {
@@ -377,15 +284,7 @@ class Admission {
     }
     call_.direct = chosen.direct;
     radix(chosen);
-    if (chosen.admits != nullptr && !chosen.admits(call_)) {
-      refuse(ErrorCode::kUnsupported,
-             std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);
-    }
-    if (needs_order(call_.func) && !chosen.ordered) {
-      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
-                                          " does not fold in rank order, and op " + operator_name(call_.func) +
-                                          " does not commute");
-    }
+    check_admits(chosen, call_, refusal_);
     try {
       return make_plan(call_, chosen, named != nullptr, terms());
     } catch (const Error& error) {
@@ -457,14 +356,80 @@ class Admission {
   CallState& state_;
   Communicator& communicator_;
   Call& call_;
-  std::uint64_t send_extent_ = 0;
-  std::uint64_t recv_extent_ = 0;
-  std::uint64_t own_count_ = 0;
+  Refusal refusal_;
+  CollectiveFacts facts_;
+  VectorExtents blocks_;
   bool bound_ = false;  ///< a v-collective whose counts stand in params that were given
 };
 
 }  // namespace
 
 void admit(const CallRequest& request, CallState& call) { Admission(request, call).run(); }
+
+void Refusal::operator()(ErrorCode code, const std::string& what) const {
+  throw Error(code, operation + (communicator == nullptr ? "" : " on " + communicator->title()) + ": " + what);
+}
+
+void check_operands(const Call& call, const Refusal& refuse) {
+  const CollectiveFacts facts = facts_of(call.collective);
+  if (facts.data && call.dtype == Datatype::kNone) {
+    refuse(ErrorCode::kInvalidDatatype,
+           "datatype none was given; allowed are " + names_of(kAllDatatype, Datatype::kNone));
+  }
+  if (!facts.reduces) return;
+  if (call.func == Func::kNone) {
+    refuse(ErrorCode::kInvalidOp, "no op was given (none); allowed are " + operators_on(call.dtype));
+  }
+  if (call.func == Func::kAvg && !facts.mean) {
+    refuse(ErrorCode::kInvalidOp, std::string("op avg was given; it is one of ") + kTakesMean);
+  }
+  if (is_user(call.func) && find_user_op(call.func) == nullptr) {
+    refuse(ErrorCode::kInvalidOp, "op " + std::to_string(static_cast<unsigned>(call.func)) +
+                                      " is none that unisono_op_create gave and that was not freed");
+  }
+  if (!is_operator(call.func, call.dtype)) {
+    refuse(ErrorCode::kInvalidDatatype, std::string("op ") + name_of(call.func) + " is not defined on datatype " +
+                                            name_of(call.dtype) + "; it is on " + datatypes_of(call.func) + "; on " +
+                                            name_of(call.dtype) + " are " + operators_on(call.dtype));
+  }
+}
+
+void check_root(Collective collective, std::int64_t root, std::uint32_t size, const Refusal& refuse) {
+  if (root >= 0 && root < size) return;
+  const CollectiveFacts facts = facts_of(collective);
+  const bool peer = facts.point_to_point || facts.local;
+  refuse(ErrorCode::kInvalidRoot, std::string(peer ? "peer " : "root ") + std::to_string(root) +
+                                      " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
+}
+
+void check_tag(std::int64_t tag, const Refusal& refuse) {
+  if (tag >= 0 && tag <= static_cast<std::int64_t>(kMaxUserTag)) return;
+  refuse(ErrorCode::kInvalidArgument,
+         "tag " + std::to_string(tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
+}
+
+void check_disjoint(Collective collective, const Binding& src, const Binding& dst, const Refusal& refuse) {
+  if (src.bytes == 0 || dst.bytes == 0 || src.data == nullptr || dst.data == nullptr) return;
+  const auto a = reinterpret_cast<std::uintptr_t>(src.data);
+  const auto b = reinterpret_cast<std::uintptr_t>(dst.data);
+  if (a >= b + dst.bytes || b >= a + src.bytes) return;
+  const CollectiveFacts facts = facts_of(collective);
+  refuse(ErrorCode::kOverlappingBuffers, "src (" + std::to_string(src.bytes) + " bytes) and dst (" +
+                                             std::to_string(dst.bytes) + " bytes) overlap; pass disjoint buffers" +
+                                             (facts.in_place && facts.data ? ", or ask for the in-place form" : ""));
+}
+
+void check_admits(const Algorithm& chosen, const Call& call, const Refusal& refuse) {
+  if (needs_order(call.func) && !chosen.ordered) {
+    refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name +
+                                        "\" does not fold in rank order, and op " + operator_name(call.func) +
+                                        " does not commute");
+  }
+  if (chosen.admits == nullptr || chosen.admits(call)) return;
+  refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name + "\" does not admit this call (" +
+                                      std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +
+                                      (call.in_place ? ", in place" : "") +
+                                      "); its restriction: " + chosen.restriction);
+}
 
 }  // namespace unisono::cclo
