@@ -59,6 +59,7 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
 }
 
 void sign(Plan& plan, const AgreedTerms& agreed) {
+  plan.head = head_of(plan.call);
   plan.signature = signature_of(plan.call, agreed);
   plan.record = RecordEntry::of(plan.call, plan.signature, 0);
 }
@@ -107,10 +108,9 @@ std::size_t PlanCache::Hash::operator()(const Key& key) const {
     hash ^= hash >> 29U;
   };
   const Call& call = key.call;
-  mix(static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
-      static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
-      std::uint64_t{call.radix} << 25U | std::uint64_t{call.root} << 33U);
+  mix(head_of(call));
   mix(call.count);
+  if (call.radix != 0) mix(call.radix);
   return hash;
 }
 

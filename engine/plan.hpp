@@ -42,9 +42,18 @@ struct LaneProgram {
   LoweredProgram lowered;
 };
 
+/// What tells calls apart whose count is equal and whose algorithm is not named, as one word. Fields that the operation
+/// does not use are 0, as in a plan.
+constexpr std::uint64_t head_of(const Call& call) {
+  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
+         static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
+         std::uint64_t{call.root} << 32U;
+}
+
 /// Everything about a call that does not change from one to the next. What a blocking call on the lanes looks at
 /// comes first.
 struct alignas(64) Plan {
+  std::uint64_t head = 0;       ///< of `call`
   Call call;                    ///< as it runs: with the radix, and direct access, of its algorithm
   std::uint64_t src_bytes = 0;  ///< that the call binds on this rank; 0 for v-collectives, whose counts say it
   std::uint64_t dst_bytes = 0;
@@ -110,14 +119,13 @@ class PlanCache {
 
   // Of who has claimed the lanes; no lock.
 
-  /// The plan that may be the one of such a call; or null.
-  const Plan* front(Collective collective, std::uint64_t count, std::uint32_t root) const {
-    return front_[slot_of(collective, count, root)].get();
+  /// The plan of a call whose algorithm is not named, if it is in front; or null.
+  const Plan* front(const Call& call) const {
+    const Plan* plan = front_[slot_of(call)].get();
+    return plan != nullptr && plan->head == head_of(call) && plan->call.count == call.count ? plan : nullptr;
   }
-  /// Puts a plan in front.
-  void remember(const std::shared_ptr<const Plan>& plan) {
-    front_[slot_of(plan->call.collective, plan->call.count, plan->call.root)] = plan;
-  }
+  /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one.
+  void remember(const std::shared_ptr<const Plan>& plan) { front_[slot_of(plan->call)] = plan; }
 
   /// Notes the plan of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
   void note(std::uint32_t sequence, const Plan& plan) {
@@ -132,8 +140,8 @@ class PlanCache {
   static constexpr std::size_t kSlots = 64;
   static constexpr std::size_t kPast = 16;
 
-  static std::size_t slot_of(Collective collective, std::uint64_t count, std::uint32_t root) {
-    return (static_cast<std::size_t>(collective) * 5 + count + (count >> 6U) + root) % kSlots;
+  static std::size_t slot_of(const Call& call) {
+    return (static_cast<std::size_t>(call.collective) * 5 + call.count + (call.count >> 6U) + call.root) % kSlots;
   }
 
   struct Hash {

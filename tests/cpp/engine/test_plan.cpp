@@ -151,7 +151,7 @@ TEST_F(Cache, WhatIsInUseStays) {
   EXPECT_EQ(plans_.find(key(8)), in_flight);
   EXPECT_EQ(plans_.past(42), in_flight.get());
   EXPECT_EQ(plans_.past(43), nullptr);
-  const Plan* front = plans_.front(Collective::kAllreduce, 9, 0);
+  const Plan* front = plans_.front(allreduce(9));
   ASSERT_NE(front, nullptr);
   EXPECT_EQ(front, plans_.find(key(9)).get());
 }
