@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driver/callbacks.hpp"
+#include "driver/front_door.hpp"
 #include "driver/group.hpp"
 #include "driver/interface.hpp"
 #include "engine/interrupt.hpp"
@@ -51,7 +52,7 @@ std::int64_t receive(unisono_communicator* communicator, const std::shared_ptr<C
                      const unisono_call& given) {
   std::uint64_t bytes = 0;
   if (given.struct_size == sizeof given && given.collective == UNISONO_RECV &&
-      run_express(communicator, &given, &bytes)) {
+      run_at_once(communicator, &given, bytes)) {
     return whole_elements(bytes, bytes_of(static_cast<Datatype>(given.datatype)));
   }
   const unisono_call imported = import_struct(&given, "unisono_call");
@@ -121,7 +122,8 @@ unisono_result unisono_sendrecv(unisono_communicator* communicator, const unison
     resolve_before(*receives);
     const std::uint64_t element = receives->element_bytes;
     // A short message is on its way at once, and waits for nobody.
-    const std::uint64_t bytes = run_express(communicator, send)
+    std::uint64_t none = 0;
+    const std::uint64_t bytes = run_at_once(communicator, send, none)
                                     ? run_to_end(*own, receives->request)
                                     : run_together(own, std::move(sends), std::move(receives));
     if (received != nullptr) *received = whole_elements(bytes, element);

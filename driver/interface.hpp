@@ -98,9 +98,6 @@ inline void throw_if_failed(const CallResult& result) {
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
 }
 
-/// Runs a call that was made before, and has no wishes, without the checks that it passed then. False, having done
-/// nothing, for all others. Of a receive, `received` gets the bytes that came, if it is not null.
-bool run_express(const unisono_communicator* handle, const unisono_call* given, std::uint64_t* received = nullptr);
 /// Checks a call, and what of it the ranks must have agreed on beforehand.
 void prepare(const Communicator& communicator, const unisono_call& given, CheckedCall& checked);
 

@@ -19,6 +19,7 @@
 #include "core/log.hpp"
 #include "core/user_op.hpp"
 #include "driver/callbacks.hpp"
+#include "driver/front_door.hpp"
 #include "driver/group.hpp"
 #include "driver/housekeeping.hpp"
 #include "driver/interface.hpp"
@@ -26,7 +27,6 @@
 #include "driver/objects.hpp"
 #include "driver/observe.hpp"
 #include "driver/platform.hpp"
-#include "engine/express.hpp"
 #include "engine/interrupt.hpp"
 #include "network/shm/arena.hpp"
 
@@ -151,54 +151,23 @@ std::string read_file(const char* path) {
   return {};
 }
 
-}  // namespace
-
-bool run_express(const unisono_communicator* handle, const unisono_call* given, std::uint64_t* received) {
-  // Programs that were compiled when the structure ended earlier go this way as well.
-  constexpr std::size_t kEarlier = offsetof(unisono_call, element_bytes);
-  if (handle == nullptr || given == nullptr ||
-      (given->struct_size != sizeof(unisono_call) && given->struct_size != kEarlier) || given->algorithm != nullptr ||
-      given->wait_for_count != 0 || given->timeout_seconds != 0 || given->graph != nullptr ||
-      given->wire_datatype != 0 || (given->struct_size != kEarlier && given->element_bytes != 0)) {
-    return false;
+/// A blocking call that must be checked first. By itself, so that the way of all others is short.
+[[gnu::noinline]] void run_checked(const unisono_communicator* communicator, const unisono_call* call) {
+  Callbacks::refuse("unisono_run");
+  const auto own = communicator_of(communicator);
+  if (Group::of_this_thread(*own)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a call that blocks was made while a group of this communicator is open on this thread; start it, "
+                "and wait for it after unisono_group_end");
   }
-  if (Callbacks::running()) return false;  // which is refused, in words
-  const Communicator& communicator =
-      Communicators::instance().get_again(number_of(handle), "communicator", ErrorCode::kFreedCommunicator);
-  if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
-  constexpr auto kEnumerators = 256U;
-  if (static_cast<unsigned>(given->collective) >= kEnumerators || static_cast<unsigned>(given->op) >= kEnumerators ||
-      static_cast<unsigned>(given->datatype) >= kEnumerators || given->root >> 32U != 0) {
-    return false;
-  }
-  const auto collective = static_cast<Collective>(given->collective);
-  if (collective == Collective::kSend || collective == Collective::kRecv) {
-    const bool sends = collective == Collective::kSend;
-    const void* data = sends ? given->src : given->dst;
-    const std::uint64_t held = sends ? given->src_bytes : given->dst_bytes;
-    const auto dtype = static_cast<Datatype>(given->datatype);
-    const auto count = static_cast<std::uint64_t>(given->count);
-    if (given->root >= communicator.size || given->tag < 0 || static_cast<std::uint64_t>(given->tag) > kMaxUserTag ||
-        !is_known(dtype) || dtype == Datatype::kNone || given->op != 0 || count > cclo::Mail::kShort ||
-        data == nullptr || held < count * bytes_of(dtype) || given->in_place != 0) {
-      return false;
-    }
-    std::uint64_t came = 0;
-    const bool done = communicator.express->try_mail(
-        sends, static_cast<std::uint32_t>(given->root), static_cast<std::uint32_t>(given->tag), dtype, count,
-        const_cast<std::byte*>(static_cast<const std::byte*>(data)), came);  // NOLINT(*-const-cast)
-    if (done && received != nullptr) *received = came;
-    return done;
-  }
-  const bool data = collective != Collective::kBarrier;
-  // A program never writes what is bound to src.
-  auto* src = const_cast<std::byte*>(static_cast<const std::byte*>(given->src));  // NOLINT(*-const-cast)
-  return communicator.express->try_run(
-      {collective, static_cast<Func>(given->op), data ? static_cast<Datatype>(given->datatype) : Datatype::kNone,
-       given->in_place != 0 && collective != Collective::kBcast, static_cast<std::uint32_t>(given->root),
-       data ? static_cast<std::uint64_t>(given->count) : 0, src, given->src_bytes, static_cast<std::byte*>(given->dst),
-       given->dst_bytes});
+  const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
+  CheckedCall checked;
+  prepare(*own, given, checked);
+  resolve_before(checked);
+  run_to_end(*own, checked.request);
 }
+
+}  // namespace
 
 void prepare(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
   check_call(communicator, given, checked);
@@ -532,19 +501,10 @@ void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context) {
 
 unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {
   return guarded([&] {
-    if (run_express(communicator, call)) return;
-    Callbacks::refuse("unisono_run");
-    const auto own = communicator_of(communicator);
-    if (Group::of_this_thread(*own)) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "a call that blocks was made while a group of this communicator is open on this thread; start it, "
-                  "and wait for it after unisono_group_end");
-    }
-    const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
-    CheckedCall checked;
-    prepare(*own, given, checked);
-    resolve_before(checked);
-    run_to_end(*own, checked.request);
+    std::uint64_t received = 0;
+    if (run_at_once(communicator, call, received)) [[likely]]
+      return;
+    run_checked(communicator, call);
   });
 }
 

@@ -224,17 +224,9 @@ class Admission {
     } else if (request_.algorithm != -1) {
       key.source = named = &algorithm(request_.algorithm);
     }
-    // Of a v-collective the class of the count is in the key, for counts change from call to call; and where in it
-    // another algorithm would be chosen.
+    // Of a v-collective the counts that one plan serves are in the key, for they change from call to call.
     const std::uint64_t count = call_.count;
-    if (facts_.vectors) {
-      key.call.count = least_of_class(count);
-      if (named == nullptr && count != kUnknownCount) {
-        const std::uint64_t element = element_bytes(call_);
-        const std::uint64_t least = (same_choice(call_, communicator_.tuning).least + element - 1) / element;
-        key.call.count = std::max(key.call.count, least);
-      }
-    }
+    if (facts_.vectors) key.call.count = served_with(call_, named != nullptr, communicator_.tuning).least;
     state_.plan = communicator_.plans->find(key);
     if (state_.plan == nullptr) {
       state_.plan = call_.collective == Collective::kProgram ? plan_of_program() : plan_of_algorithm(named);

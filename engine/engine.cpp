@@ -312,7 +312,7 @@ class NativeEngine::Impl final : public Express::Watch {
       calls.watch(call);
       return calls.in_flight(blocking.registered);
     }
-    const LanePlan& plan = *blocking.plan;
+    const Plan& plan = *blocking.plan;
     call.call = plan.call;
     if (plan.varies) call.call.count = blocking.count;
     call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
@@ -676,8 +676,12 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
   const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
-  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || carried_by_lanes(collective))) {
-    std::shared_ptr<Express> express;
+  if (request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
+      (mail || carried_by_lanes(collective))) {
+    std::shared_ptr<Express> express = this->express(request.communicator);
+    if (std::uint64_t received = 0; express != nullptr && request.plain() && express->try_run(request, received)) {
+      return received;
+    }
     std::shared_ptr<const Plan> plan;
     LaneLaunch launch;
     std::vector<std::uint64_t> params;

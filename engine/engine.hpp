@@ -57,16 +57,21 @@ class CallHooks {
   virtual void after(std::uint64_t received_bytes) = 0;
 };
 
-/// One request to the engine. Buffers must stay valid until the call has completed.
-struct CallRequest {
+/// What a front door says of a call, field for field; of most calls that is all. Buffers must stay valid until the call
+/// has completed.
+struct Request {
   std::uint32_t communicator = 0;
-  Call call;                        ///< rank, size and group_size are filled in by the engine
-  int algorithm = -1;               ///< position in algorithms(), or -1 for automatic choice
   std::uint32_t tag = 0;            ///< user tag (send, recv)
+  Call call;                        ///< rank, size and group_size are filled in by the engine
   std::uint64_t window_offset = 0;  ///< put, get: byte offset in the peer's window
   Binding src;
   Binding dst;
   const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
+};
+
+/// A request, and what few calls ask for beside.
+struct CallRequest : Request {
+  int algorithm = -1;  ///< position in algorithms(), or -1 for automatic choice
   /// What a call descriptor has bound, for the engine behind a device's registers: memory for scratch, and the params
   /// as `Algorithm::fill_params` leaves them, copied at submission (`vectors` is then not looked at). Null: the engine
   /// provides its own.
@@ -77,6 +82,13 @@ struct CallRequest {
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
   std::shared_ptr<CallHooks> hooks;        ///< null: none
   bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
+
+  /// Whether it asks for nothing that a request has no words for. (A program and the like come with operations that
+  /// are never without them.)
+  bool plain() const {
+    return algorithm == -1 && call.radix == 0 && !call.direct && wait_for.empty() && timeout.count() == 0 &&
+           hooks == nullptr && !reserved_tag;
+  }
 };
 
 /// What became of a call.
@@ -166,7 +178,9 @@ class Engine {
   virtual CallId submit(const CallRequest& request) = 0;
   /// `submit`, `wait` and `forget` in one. Throws what the call ends with. Returns the bytes that a recv received.
   virtual std::uint64_t run(const CallRequest& request);
-  /// The express way of a communicator, or null if it has none; remains usable for as long as the caller keeps it.
+  /// What carries out the blocking calls of a communicator in the caller's thread, or null if there is no such way;
+  /// remains usable for as long as the caller keeps it. A front door that has it hands its requests to that first
+  /// (Express::try_run), which needs no look for the communicator; `run` does the same for those that have not.
   virtual std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
   /// The algorithm of the last collective call that has begun on a communicator.
   virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/footprint.hpp"
+#include "engine/plain_blocks.hpp"
 #include "engine/state.hpp"
 
 namespace unisono::cclo {
@@ -47,7 +49,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       endpoints_(endpoints.begin(), endpoints.end()),
       reachable_(size_) {}
 
-Error Express::unreachable(const LanePlan& plan) {
+Error Express::unreachable(const Plan& plan) {
   return {
       ErrorCode::kUnsupported,
       std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
@@ -83,13 +85,39 @@ bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& lau
     release();
     return false;
   }
-  if (remember && !plan->varies && !is_user(plan->call.func))
-    plans_->remember(plan);  // whose number may come to mean another operator
+  if (remember && !is_user(plan->call.func)) plans_->remember(plan);  // whose number may come to mean another operator
   run_claimed(*plan, launch);
   return true;
 }
 
-void Express::run_claimed(const LanePlan& plan, const LaneLaunch& launch) {
+bool Express::try_vectors(const Request& request) {
+  Call call = request.call;
+  call.rank = rank_;
+  call.size = size_;
+  if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
+    return false;
+  const std::optional<PlainBlocks> blocks = plain_blocks(call, *request.vectors);
+  if (!blocks) return false;
+  call.count = blocks->count;
+  const Footprint used = footprint_of(call, blocks->extents);
+  const std::uint64_t element = element_bytes(call);
+  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 43U;  // the product stays a number
+  if (std::max(used.src, used.dst) >= kMostElements) return false;
+  const Binding src{request.src.data, used.src * element};
+  const Binding dst{request.dst.data, used.dst * element};
+  if (!fits(src.bytes, dst.bytes, request.src, request.dst) || !claim()) return false;
+  const Plan* plan = plans_->front_of_class(call, blocks->count);
+  if (plan == nullptr || unavailable()) {
+    release();
+    return false;
+  }
+  params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
+  plan->algorithm->fill_params(call, *request.vectors, params_.data());
+  run_claimed(*plan, {src, dst, blocks->count, params_});
+  return true;
+}
+
+void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
   // However the call ends, that is recorded, and the lanes are given back; after an error nobody takes them again.
   struct Claim {
     explicit Claim(Express& of) : express(of) {}
@@ -307,18 +335,26 @@ void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
 
 // ------------------------------------------------------------------------------------------------ mail
 
-bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
-                       std::byte* data, std::uint64_t& received) {
+bool Express::try_mail(const Request& request, std::uint64_t& received) {
   if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
-  const std::uint64_t bytes = count * bytes_of(dtype);
-  if (sends) return mail_->try_send(peer, tag, dtype, data, bytes);
+  const Call& call = request.call;
+  const bool sends = call.collective == Collective::kSend;
+  const Binding& data = sends ? request.src : request.dst;
+  const std::uint64_t element = element_bytes(call);
+  const std::uint64_t bytes = call.count * element;
+  const std::uint32_t peer = call.root;
+  if (peer >= size_ || request.tag > kMaxUserTag || element == 0 || call.func != Func::kNone || call.in_place ||
+      call.count > Mail::kShort || data.data == nullptr || data.bytes < bytes) {
+    return false;
+  }
+  if (sends) return mail_->try_send(peer, request.tag, call.dtype, data.data, bytes);
   if (bytes > Mail::kShort) return false;
   constexpr int kPolls = 1024;
   for (int polls = 0; !mail_->stirs(peer); ++polls) {
     if (polls == kPolls || network_.crowded()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
-  return mail_->try_receive(peer, tag, dtype, data, bytes, received);
+  return mail_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
 }
 
 std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
@@ -423,7 +459,7 @@ bool Express::copies_own(const std::byte* region, std::uint64_t bytes) {
 }
 
 /// Where this rank's regions are, for its peers.
-Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* dst) {
+Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
   Shown own;
   own.copies = !one_process_ && plan.may_copy && copies_all();
   const auto word = [&](const std::byte* region, std::uint64_t bytes) {
@@ -452,7 +488,7 @@ bool Express::show_address(std::uint32_t peer, const Shown& own) {
 }
 
 /// Learns where a peer's regions are; false if it has not said so yet. Adds what it says to what is known of `all`.
-bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) {
+bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
   shm::LaneReceiver& lane = live_.channels.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
@@ -486,7 +522,7 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) 
 
 /// Every rank tells every other where its regions are. Returns whether all of them can be reached, which all ranks
 /// find alike, for each has what all have shown.
-bool Express::exchange_addresses(const LanePlan& plan) {
+bool Express::exchange_addresses(const Plan& plan) {
   std::byte* const src_region = region(Region::kSrc);
   std::byte* const dst_region = region(Region::kDst);
   const Shown own = own_addresses(plan, src_region, dst_region);
@@ -545,7 +581,7 @@ bool Express::step(LaneCall& call) {
     Express& express;
   };
   const Claim claimed(*this);
-  const LanePlan& plan = *call.plan;
+  const Plan& plan = *call.plan;
   bool any = false;
   if (call.phase == LaneCall::Phase::kWaiting) {
     if (!try_open()) return false;

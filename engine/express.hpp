@@ -34,8 +34,6 @@
 
 namespace unisono::cclo {
 
-using LanePlan = Plan;
-
 /// Thrown inside the engine: the user named an algorithm with direct access, and not all regions can be reached. All
 /// ranks find this alike, and nothing of the call is left on the lanes.
 struct Unreachable {};
@@ -67,7 +65,7 @@ struct LaneLaunch {
 /// A call on the lanes that may be advanced bit by bit.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
-  const LanePlan* plan = nullptr;
+  const Plan* plan = nullptr;
   LaneLaunch launch;  ///< its params stay where they are until the call has ended
   Phase phase = Phase::kWaiting;
   std::uint32_t sequence = 0;
@@ -82,7 +80,7 @@ class Express {
  public:
   /// A blocking call in progress.
   struct Blocking {
-    const LanePlan* plan = nullptr;  ///< null for a send or receive:
+    const Plan* plan = nullptr;  ///< null for a send or receive:
     Call mail;
     std::uint32_t tag = 0;
     std::uint64_t count = 0;  ///< of a plan that varies
@@ -119,37 +117,26 @@ class Express {
   /// On what its plans depend.
   const shm::CopyFrom& copy_from() const { return segment_->geometry().copy_from; }
 
-  /// A blocking call with automatic choice and default deadline, as a front door has it.
-  struct Fast {
-    Collective collective;
-    Func func;
-    Datatype dtype;
-    bool in_place;
-    std::uint32_t root;
-    std::uint64_t count;
-    std::byte* src;
-    std::uint64_t src_bytes;
-    std::byte* dst;
-    std::uint64_t dst_bytes;
-  };
-  /// Runs the call if it is known and nothing stands in its way; false, having done nothing, if it must go through
-  /// the engine. Throws what the call ends with.
-  bool try_run(const Fast& call) {
+  /// Carries out a blocking call that says no more than its words: a collective whose plan is in front; a short send; a
+  /// receive whose message comes soon, of `received` bytes. False, having done nothing, if it is not such a call or
+  /// something stands in its way: it goes through the engine, which checks it. Throws what the call ends with.
+  bool try_run(const Request& request, std::uint64_t& received) {
+    const Call& call = request.call;
+    if (call.collective == Collective::kSend || call.collective == Collective::kRecv)
+      return try_mail(request, received);
+    if (request.vectors != nullptr) return try_vectors(request);
     if (!claim()) [[unlikely]]
       return false;
-    const LanePlan* plan = plans_->front(call.collective, call.count, call.root);
-    if (plan == nullptr || !matches(plan->call, call) || !fits(*plan, call) || unavailable()) [[unlikely]] {
+    const Plan* plan = plans_->front(call);
+    if (plan == nullptr || !fits(plan->src_bytes, plan->dst_bytes, request.src, request.dst) || unavailable())
+        [[unlikely]] {
       release();
       return false;
     }
-    run_claimed(*plan, {{call.src, plan->src_bytes}, {call.dst, plan->dst_bytes}});
+    run_claimed(*plan, {{request.src.data, plan->src_bytes}, {request.dst.data, plan->dst_bytes}});
     return true;
   }
 
-  /// A blocking send or receive of `count` elements, in short: done if nothing stands in its way and, for a receive,
-  /// the message comes soon, of `received` bytes. False, having done nothing, if it must go through the engine.
-  bool try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count, std::byte* data,
-                std::uint64_t& received);
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
   std::uint64_t run_mail(MailOp& op, std::uint64_t count);
   /// Enters a send or receive that does not block, if the lanes are not there yet before all that follow. Under the
@@ -161,7 +148,7 @@ class Express {
   void withdraw_mail(MailOp& op);
 
   /// What a call that ended with Unreachable ends with.
-  static Error unreachable(const LanePlan& plan);
+  static Error unreachable(const Plan& plan);
 
   /// Drops plans, if there are more than should be and nobody begins a call now. Under the engine's lock.
   void trim_plans();
@@ -194,25 +181,22 @@ class Express {
     return closed_.load(std::memory_order_relaxed) || queued_.load(std::memory_order_relaxed) != 0;
   }
 
-  static bool matches(const Call& known, const Fast& call) {
-    return known.collective == call.collective && known.func == call.func && known.dtype == call.dtype &&
-           known.in_place == call.in_place && known.root == call.root && known.count == call.count;
-  }
-  static bool fits(const LanePlan& plan, const Fast& call) {
-    if (plan.src_bytes != 0 && (call.src == nullptr || call.src_bytes < plan.src_bytes)) return false;
-    if (plan.dst_bytes != 0 && (call.dst == nullptr || call.dst_bytes < plan.dst_bytes)) return false;
-    return plan.src_bytes == 0 || plan.dst_bytes == 0 || call.src + plan.src_bytes <= call.dst ||
-           call.dst + plan.dst_bytes <= call.src;
+  static bool fits(std::uint64_t src_bytes, std::uint64_t dst_bytes, const Binding& src, const Binding& dst) {
+    if (src_bytes != 0 && (src.data == nullptr || src.bytes < src_bytes)) return false;
+    if (dst_bytes != 0 && (dst.data == nullptr || dst.bytes < dst_bytes)) return false;
+    return src_bytes == 0 || dst_bytes == 0 || src.data + src_bytes <= dst.data || dst.data + dst_bytes <= src.data;
   }
 
+  bool try_mail(const Request& request, std::uint64_t& received);
+  bool try_vectors(const Request& request);
   bool claim();
   void release();
-  void run_claimed(const LanePlan& plan, const LaneLaunch& launch);
+  void run_claimed(const Plan& plan, const LaneLaunch& launch);
   void bind(const LaneProgram& program, const LaneLaunch& launch);
   [[gnu::noinline]] void await_straight();
   void run_windowed(const LoweredProgram& program);
   std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
-  bool exchange_addresses(const LanePlan& plan);
+  bool exchange_addresses(const Plan& plan);
   bool copies_all();
   bool copies_own(const std::byte* region, std::uint64_t bytes);
 
@@ -222,9 +206,9 @@ class Express {
   bool try_open();
   bool claim_and_open();
   void open(Blocking& blocking);
-  Shown own_addresses(const LanePlan& plan, std::byte* src, std::byte* dst);
+  Shown own_addresses(const Plan& plan, std::byte* src, std::byte* dst);
   bool show_address(std::uint32_t peer, const Shown& own);
-  bool see_address(std::uint32_t peer, const LanePlan& plan, Shown& all);
+  bool see_address(std::uint32_t peer, const Plan& plan, Shown& all);
 
   template <class Ready>
   void await(Ready&& ready, std::uint32_t peer);
@@ -263,6 +247,7 @@ class Express {
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;
   Launcher launcher_;
+  std::vector<std::uint64_t> params_;  ///< of a v-collective
 
   std::deque<LaneCall*> queue_;
   struct OwnRegion {

@@ -1,5 +1,6 @@
 #include "engine/plan.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,6 +60,7 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
 }
 
 void sign(Plan& plan, const AgreedTerms& agreed) {
+  plan.head = head_of(plan.call) | (plan.varies ? kVaries : 0);
   plan.signature = signature_of(plan.call, agreed);
   plan.record = RecordEntry::of(plan.call, plan.signature, 0);
 }
@@ -80,6 +82,8 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
   if (facts_of(call.collective).vectors) {
     made->varies = true;
     generated.count = largest_of_class(call.count);
+    made->counts = served_with(call, named, terms.tuning);
+    made->call.count = made->counts.least;
   } else {
     const auto [src, dst] = bytes_of_regions(call);
     made->src_bytes = src;
@@ -111,10 +115,9 @@ std::size_t PlanCache::Hash::operator()(const Key& key) const {
     hash ^= hash >> 29U;
   };
   const Call& call = key.call;
-  mix(static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
-      static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
-      std::uint64_t{call.radix} << 25U | std::uint64_t{call.root} << 33U);
+  mix(head_of(call));
   mix(call.count);
+  if (call.radix != 0) mix(call.radix);
   return hash;
 }
 
@@ -144,6 +147,16 @@ void PlanCache::trim() {
     index_.erase(entry->key);
     entry = entries_.erase(entry);
   }
+}
+
+Plan::Counts served_with(const Call& call, bool named, const Tuning& tuning) {
+  Plan::Counts counts{least_of_class(call.count), largest_of_class(call.count)};
+  if (named || call.count == kUnknownCount) return counts;
+  const std::uint64_t element = element_bytes(call);
+  const ByteRange alike = same_choice(call, tuning);
+  counts.least = std::max(counts.least, (alike.least + element - 1) / element);
+  counts.most = std::min(counts.most, alike.most / element);
+  return counts;
 }
 
 PlanCache::PastLaunch PlanCache::past(std::uint32_t sequence) const {

@@ -45,9 +45,21 @@ struct LaneProgram {
   mutable LoweredProgram lowered;
 };
 
+/// What tells calls apart whose count is equal and whose algorithm is not named, as one word. Fields that the operation
+/// does not use are 0, as in a plan.
+constexpr std::uint64_t head_of(const Call& call) {
+  return static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
+         static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
+         std::uint64_t{call.root} << 32U;
+}
+
+/// In the head of a plan that varies: no call of fixed count is taken for it.
+inline constexpr std::uint64_t kVaries = std::uint64_t{1} << 25U;
+
 /// Everything about a call that does not change from one to the next. What a blocking call on the lanes looks at
 /// comes first.
 struct alignas(64) Plan {
+  std::uint64_t head = 0;       ///< of `call`
   Call call;                    ///< as it runs: with the radix, and direct access, of its algorithm
   std::uint64_t src_bytes = 0;  ///< that the call binds on this rank; 0 for v-collectives, whose counts say it
   std::uint64_t dst_bytes = 0;
@@ -56,7 +68,7 @@ struct alignas(64) Plan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
-  bool varies = false;           ///< a v-collective: the count differs from launch to launch, within a class
+  bool varies = false;           ///< a v-collective: the count differs from launch to launch, within `counts`
   RecordEntry record;
   LaneProgram plain;
   LaneProgram direct;                    ///< algorithm null: there is none
@@ -65,6 +77,13 @@ struct alignas(64) Plan {
   std::shared_ptr<const CheckedProgram> checked;
   std::shared_ptr<const Program> user;                   ///< that `checked` was made of; keeps its address
   std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst; empty if nothing is direct
+
+  /// Of a plan that varies: counts that it serves. That of `call` is the least.
+  struct Counts {
+    std::uint64_t least = 0;
+    std::uint64_t most = 0;
+  };
+  Counts counts;
 
   /// What the ranks compare of a launch of so many elements on the lanes.
   std::uint32_t signature_for(std::uint64_t count) const {
@@ -85,14 +104,18 @@ struct alignas(64) Plan {
 /// more than any of it. kUnknownCount is a class of its own.
 constexpr std::uint64_t largest_of_class(std::uint64_t count) {
   constexpr int kBits = 4;  // that tell classes apart
-  const int width = std::bit_width(count);
+  const auto width = static_cast<int>(std::bit_width(count));
   return width <= kBits || count == kUnknownCount ? count : count | ((std::uint64_t{1} << (width - kBits)) - 1);
 }
 constexpr std::uint64_t least_of_class(std::uint64_t count) {
   constexpr int kBits = 4;
-  const int width = std::bit_width(count);
+  const auto width = static_cast<int>(std::bit_width(count));
   return width <= kBits || count == kUnknownCount ? count : count & ~((std::uint64_t{1} << (width - kBits)) - 1);
 }
+
+/// The counts around that of a v-collective which one plan serves: those of its class that choose alike; `named`: the
+/// user chose the algorithm.
+Plan::Counts served_with(const Call& call, bool named, const Tuning& tuning);
 
 /// On what the plans of a communicator depend beside the call.
 struct PlanTerms {
@@ -141,13 +164,24 @@ class PlanCache {
 
   // Of who has claimed the lanes; no lock.
 
-  /// The plan that may be the one of such a call; or null.
-  const Plan* front(Collective collective, std::uint64_t count, std::uint32_t root) const {
-    return front_[slot_of(collective, count, root)].get();
+  /// The plan of a call whose algorithm is not named, if it is in front; or null.
+  const Plan* front(const Call& call) const {
+    const Plan* plan = front_[slot_of(call)].get();
+    return plan != nullptr && plan->head == head_of(call) && plan->call.count == call.count ? plan : nullptr;
   }
-  /// Puts a plan in front.
+  /// The same of a v-collective of `count` elements.
+  const Plan* front_of_class(Call call, std::uint64_t count) const {
+    call.count = least_of_class(count);
+    const Plan* plan = front_[slot_of(call)].get();
+    const bool serves = plan != nullptr && plan->head == (head_of(call) | kVaries) && count >= plan->counts.least &&
+                        count <= plan->counts.most;
+    return serves ? plan : nullptr;
+  }
+  /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one.
   void remember(const std::shared_ptr<const Plan>& plan) {
-    front_[slot_of(plan->call.collective, plan->call.count, plan->call.root)] = plan;
+    Call call = plan->call;
+    if (plan->varies) call.count = least_of_class(call.count);
+    front_[slot_of(call)] = plan;
   }
 
   /// Notes plan and count of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
@@ -168,8 +202,8 @@ class PlanCache {
   static constexpr std::size_t kSlots = 64;
   static constexpr std::size_t kPast = 16;
 
-  static std::size_t slot_of(Collective collective, std::uint64_t count, std::uint32_t root) {
-    return (static_cast<std::size_t>(collective) * 5 + count + (count >> 6U) + root) % kSlots;
+  static std::size_t slot_of(const Call& call) {
+    return (static_cast<std::size_t>(call.collective) * 5 + call.count + (call.count >> 6U) + call.root) % kSlots;
   }
 
   struct Hash {

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/admit.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 
 namespace unisono::test {
@@ -273,6 +274,22 @@ TEST(Arguments, AreCheckedBeforeAnythingIsSent) {
     self.run(collective(Collective::kAllreduce, 100, buffers));
     EXPECT_EQ(buffers.dst[99], 10);
   });
+}
+
+TEST(Arguments, WhichCountsAVectorCollectiveTakesFollowsFromItsFootprint) {
+  const auto sides = [](Collective collective, bool in_place) {
+    const cclo::VectorSides found = cclo::sides_of(collective, in_place);
+    return std::string(found.send ? "send " : "") + (found.recv ? "recv " : "") + (found.own ? "own" : "");
+  };
+  for (const bool in_place : {false, true}) {
+    EXPECT_EQ(sides(Collective::kGatherv, in_place), "recv own");
+    EXPECT_EQ(sides(Collective::kScatterv, in_place), "send own");
+    EXPECT_EQ(sides(Collective::kAllgatherv, in_place), "recv own");
+    EXPECT_EQ(sides(Collective::kReduceScatterv, in_place), "recv own");
+    EXPECT_EQ(sides(Collective::kAllreduce, in_place), "");
+  }
+  EXPECT_EQ(sides(Collective::kAlltoallv, false), "send recv ");
+  EXPECT_EQ(sides(Collective::kAlltoallv, true), "recv ");
 }
 
 TEST(Arguments, MalformedProgramsAreRefused) {

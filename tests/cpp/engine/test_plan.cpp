@@ -82,15 +82,26 @@ TEST(Plan, AnAutomaticChoiceOnLanesHasBothProgramsAndTheFootprintsOfAll) {
   EXPECT_NE(plan->signature, messages->signature) << "messages agree on the algorithm that was chosen";
 }
 
-TEST(Plan, LanesCarryWhatMovesBetweenRanksInEqualBlocks) {
-  std::vector<Collective> carried;
+TEST(Plan, LanesCarryWhatMovesBetweenRanks) {
   for (const Collective collective : kAllCollective) {
-    if (cclo::carried_by_lanes(collective)) carried.push_back(collective);
+    const bool here = collective <= Collective::kGet || collective == Collective::kProgram;
+    EXPECT_EQ(cclo::carried_by_lanes(collective), !here) << name_of(collective);
   }
-  EXPECT_EQ(carried, (std::vector<Collective>{Collective::kBcast, Collective::kReduce, Collective::kAllreduce,
-                                              Collective::kReduceScatter, Collective::kAllgather, Collective::kGather,
-                                              Collective::kScatter, Collective::kAlltoall, Collective::kScan,
-                                              Collective::kExscan, Collective::kBarrier}));
+}
+
+TEST(Plan, AClassOfCountsHasOneLargest) {
+  for (std::uint64_t count = 0; count < 5000; ++count) {
+    const std::uint64_t least = cclo::least_of_class(count);
+    const std::uint64_t largest = cclo::largest_of_class(count);
+    ASSERT_LE(least, count);
+    ASSERT_GE(largest, count);
+    ASSERT_LE(largest - count, count / 8) << "no more than an eighth is wasted";
+    for (const std::uint64_t other : {least, largest}) {
+      ASSERT_EQ(cclo::least_of_class(other), least);
+      ASSERT_EQ(cclo::largest_of_class(other), largest);
+    }
+  }
+  EXPECT_EQ(cclo::largest_of_class(kUnknownCount), kUnknownCount);
 }
 
 class Cache : public testing::Test {
@@ -151,7 +162,7 @@ TEST_F(Cache, WhatIsInUseStays) {
   EXPECT_EQ(plans_.find(key(8)), in_flight);
   EXPECT_EQ(plans_.past(42).plan, in_flight.get());
   EXPECT_EQ(plans_.past(43).plan, nullptr);
-  const Plan* front = plans_.front(Collective::kAllreduce, 9, 0);
+  const Plan* front = plans_.front(allreduce(9));
   ASSERT_NE(front, nullptr);
   EXPECT_EQ(front, plans_.find(key(9)).get());
 }

@@ -1,0 +1,71 @@
+// From the C interface into the engine, for calls that say no more than a Request has words for: what they need is
+// translated field for field, on the stack, and handed on. Nothing is checked here but that it can be said; whether it
+// is allowed is the engine's to know.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "driver/callbacks.hpp"
+#include "driver/objects.hpp"
+#include "engine/engine.hpp"
+#include "engine/express.hpp"
+#include "unisono/unisono.h"
+
+namespace unisono::driver {
+
+/// False if the call asks for something that a Request has no words for, or has values that no enumeration has. What
+/// barriers and broadcasts do not look at is left out, as in what the engine keeps of them.
+inline bool translate(const unisono_call& given, unisono::Request& request) {
+  // Programs that were compiled when the structure ended earlier go this way as well.
+  constexpr std::size_t kEarlier = offsetof(unisono_call, element_bytes);
+  const bool whole = given.struct_size == sizeof(unisono_call);
+  if ((!whole && given.struct_size != kEarlier) || given.algorithm != nullptr || given.wait_for_count != 0 ||
+      given.timeout_seconds != 0 || given.graph != nullptr || given.wire_datatype != 0 ||
+      (whole && given.element_bytes != 0)) {
+    return false;
+  }
+  constexpr unsigned kEnumerators = 256;
+  const auto enumerators =
+      static_cast<unsigned>(given.collective) | static_cast<unsigned>(given.op) | static_cast<unsigned>(given.datatype);
+  if (enumerators >= kEnumerators || given.root >> 32U != 0 || given.tag >> 32U != 0) return false;
+  Call& call = request.call;
+  call.collective = static_cast<Collective>(given.collective);
+  const bool data = call.collective != Collective::kBarrier;
+  call.func = static_cast<Func>(given.op);
+  call.dtype = data ? static_cast<Datatype>(given.datatype) : Datatype::kNone;
+  call.in_place = given.in_place != 0 && call.collective != Collective::kBcast;
+  call.root = static_cast<std::uint32_t>(given.root);
+  call.count = data ? static_cast<std::uint64_t>(given.count) : 0;
+  request.tag = static_cast<std::uint32_t>(given.tag);
+  // A program never writes what is bound to src.
+  request.src = {const_cast<std::byte*>(static_cast<const std::byte*>(given.src)),  // NOLINT(*-const-cast)
+                 given.src_bytes};
+  request.dst = {static_cast<std::byte*>(given.dst), given.dst_bytes};
+  return true;
+}
+
+/// The counts of a v-collective, where they stand; a negative one is a number that none can be.
+inline VectorArguments counts_of(const unisono_call& given) {
+  const auto words = [](const std::int64_t* numbers) { return reinterpret_cast<const std::uint64_t*>(numbers); };
+  return {words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
+          words(given.recv_displacements)};
+}
+
+/// Hands a blocking call to its communicator's way into the engine; see Express::try_run. False, having done nothing,
+/// if it must be checked first: whatever is wrong with it, or with the handle, is found there.
+inline bool run_at_once(const unisono_communicator* handle, const unisono_call* given, std::uint64_t& received) {
+  unisono::Request request;
+  if (handle == nullptr || given == nullptr || !translate(*given, request)) return false;
+  if (Callbacks::running()) return false;  // which is refused, in words
+  const Communicator& communicator = Communicators::instance().get_again(reinterpret_cast<std::uintptr_t>(handle),
+                                                                         "communicator", ErrorCode::kFreedCommunicator);
+  if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
+  if (given->send_counts == nullptr && given->recv_counts == nullptr) [[likely]]
+    return communicator.express->try_run(request, received);
+  const VectorArguments counts = counts_of(*given);
+  request.vectors = &counts;
+  return communicator.express->try_run(request, received);
+}
+
+}  // namespace unisono::driver

@@ -1,0 +1,72 @@
+#include "engine/plain_blocks.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/facts.hpp"
+#include "engine/admit.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+/// By collective, and whether it is in place.
+constexpr auto kSides = [] {
+  std::array<std::array<VectorSides, 2>, 32> sides{};  // its number has five bits
+  for (const Collective collective : kAllCollective) {
+    for (const bool in_place : {false, true}) {
+      sides[static_cast<std::size_t>(collective)][in_place ? 1 : 0] = sides_of(collective, in_place);
+    }
+  }
+  return sides;
+}();
+
+/// What one side's arrays come to.
+struct Side {
+  std::uint64_t total = 0;
+  std::uint64_t extent = 0;
+};
+
+/// `ascending`: blocks are written, so that they must be known not to overlap.
+bool add_up(const std::uint64_t* counts, const std::uint64_t* displacements, std::uint32_t size, bool ascending,
+            Side& side) {
+  if (counts == nullptr) return false;
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    const std::uint64_t begin = displacements != nullptr ? displacements[rank] : side.total;
+    if (counts[rank] > kMaxCount || begin > kMaxCount) return false;
+    side.total += counts[rank];
+    if (counts[rank] == 0) continue;
+    if (ascending && begin < side.extent) return false;
+    side.extent = std::max(side.extent, begin + counts[rank]);
+  }
+  return side.total <= kMaxCount;
+}
+
+}  // namespace
+
+std::optional<PlainBlocks> plain_blocks(const Call& call, const VectorArguments& arguments) {
+  const CollectiveFacts facts = facts_of(call.collective);
+  if (!facts.vectors) return std::nullopt;
+  const VectorSides sides = kSides[static_cast<std::size_t>(call.collective)][call.in_place ? 1 : 0];
+  if (!sides.own && call.in_place) return std::nullopt;
+  // Where there is a root, the others know of no displacements.
+  const bool places = !facts.rooted || call.rank == call.root;
+  Side send;
+  Side recv;
+  if (sides.send &&
+      !add_up(arguments.send_counts, places ? arguments.send_displacements : nullptr, call.size, false, send)) {
+    return std::nullopt;
+  }
+  if (sides.recv &&
+      !add_up(arguments.recv_counts, places ? arguments.recv_displacements : nullptr, call.size, true, recv)) {
+    return std::nullopt;
+  }
+  PlainBlocks blocks;
+  blocks.extents = {0, send.extent, recv.extent};
+  if (sides.own) {
+    blocks.count = sides.send ? send.total : recv.total;
+    blocks.extents.own = (sides.send ? arguments.send_counts : arguments.recv_counts)[call.rank];
+  }
+  return blocks;
+}
+
+}  // namespace unisono::cclo
