@@ -57,6 +57,14 @@ class CallHooks {
   virtual void after(std::uint64_t received_bytes) = 0;
 };
 
+/// What is known of a message.
+struct MessageStatus {
+  std::uint32_t source = 0;  ///< rank
+  std::uint32_t tag = 0;
+  std::uint64_t bytes = 0;
+  Datatype dtype = Datatype::kNone;  ///< of its elements, as the sender has them
+};
+
 /// One request to the engine. Buffers must stay valid until the call has completed.
 struct CallRequest {
   std::uint32_t communicator = 0;
@@ -77,6 +85,10 @@ struct CallRequest {
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
   std::shared_ptr<CallHooks> hooks;        ///< null: none
   bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
+  bool any_source = false;                 ///< recv: of whichever rank; `call.root` is 0
+  bool any_tag = false;                    ///< recv: with whichever tag; `tag` is 0
+  bool probe = false;                      ///< recv: waits until there is such a message, and leaves it there
+  MessageStatus* status = nullptr;         ///< of `run`, recv: what came; null: nobody asks
 };
 
 /// What became of a call.
@@ -85,6 +97,7 @@ struct CallResult {
   ErrorCode code = ErrorCode::kOk;
   std::string message;               ///< empty on success
   std::uint64_t received_bytes = 0;  ///< of a recv
+  MessageStatus status;              ///< of a recv
 };
 
 /// Cores, by number; those beyond its length are counted with the lower ones.
