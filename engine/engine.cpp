@@ -231,12 +231,13 @@ class NativeEngine::Impl final : public Express::Watch {
   }
 
   static bool is_mail(const CallState& call) {
-    return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint;
+    return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
   }
   static void fill(MailOp& op, const CallState& call) {
     op.sends = call.call.collective == Collective::kSend;
     op.peer = call.call.root;
     op.tag = call.tag;
+    op.wanted = call.wanted;
     op.dtype = call.call.dtype;
     op.data = call.regions[static_cast<std::size_t>(op.sends ? Region::kSrc : Region::kDst)].data;
     op.bytes = call.call.count * bytes_of(call.call.dtype);
@@ -308,6 +309,7 @@ class NativeEngine::Impl final : public Express::Watch {
       call.program = message_program;
       call.space = CallState::Space::kPointToPoint;
       call.tag = blocking.tag;
+      call.wanted = blocking.wanted;
       set_deadline(call, {});
       call.mark = blocking.mark;
       blocking.registered = call.id;
@@ -343,7 +345,11 @@ class NativeEngine::Impl final : public Express::Watch {
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
-      call->communicator->recorder->wait(blocking.mark, call->submitted, blocking.phase, blocking.awaited);
+      call->lane_anybody = blocking.anybody;
+      // That it waits for all of these, and hangs together with them, would be wrong of who waits for any of them.
+      const std::span<const std::uint32_t> awaited = blocking.awaited;
+      call->communicator->recorder->wait(blocking.mark, call->submitted, blocking.phase,
+                                         blocking.anybody ? awaited.first(0) : awaited);
     }
     // A round that has work to do does not look at clocks and liveness.
     for (int round = 0; progress() && round < kRoundsAtOnce; ++round) {
@@ -498,6 +504,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
   }
   forget(id);
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  if (request.status != nullptr) *request.status = result.status;
   return result.received_bytes;
 }
 
@@ -517,6 +524,10 @@ Agreed Engine::agree(std::uint32_t /*communicator*/, std::uint32_t /*purpose*/, 
 }
 
 std::vector<bool> Engine::gone(std::uint32_t /*communicator*/) { refuse_recovery(); }
+
+std::optional<MessageStatus> Engine::look_for(const CallRequest& request) {
+  throw Error(ErrorCode::kUnsupported, "recv: " + wildcard_in_hardware(request));
+}
 
 std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const { return nullptr; }
 
@@ -678,7 +689,7 @@ CallId NativeEngine::submit(const CallRequest& request) {
 std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
-  const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
+  const bool mail = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
   if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || Express::carries(collective))) {
     std::shared_ptr<Express> express;
     std::optional<Express::Pin> pin;
@@ -698,10 +709,27 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       if (plan != nullptr) pin.emplace(express);
       engine.calls.abandon(call);
     }
-    if (mail && express != nullptr) return express->run_mail(op, request.call.count);
+    if (mail && express != nullptr) {
+      const std::uint64_t received = express->run_mail(op, request.call.count);
+      if (request.status != nullptr) *request.status = op.status();
+      return received;
+    }
     if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);
+}
+
+std::optional<MessageStatus> NativeEngine::look_for(const CallRequest& request) {
+  const Turn turn(*impl_);
+  CallState& call = impl_->admitted(request);
+  const Wanted wanted = call.wanted;
+  Communicator& communicator = *call.communicator;
+  impl_->calls.abandon(call);
+  impl_->progress();
+  if (communicator.revoked) {
+    throw Error(ErrorCode::kRevoked, communicator.title() + " was revoked: " + communicator.reason);
+  }
+  return CallQueue::look_for(communicator, wanted);
 }
 
 std::shared_ptr<Express> NativeEngine::express(std::uint32_t communicator) const {

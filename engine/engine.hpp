@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -97,7 +98,7 @@ struct CallResult {
   ErrorCode code = ErrorCode::kOk;
   std::string message;               ///< empty on success
   std::uint64_t received_bytes = 0;  ///< of a recv
-  MessageStatus status;              ///< of a recv
+  MessageStatus status{};            ///< of a recv
 };
 
 /// Cores, by number; those beyond its length are counted with the lower ones.
@@ -179,6 +180,8 @@ class Engine {
   virtual CallId submit(const CallRequest& request) = 0;
   /// `submit`, `wait` and `forget` in one. Throws what the call ends with. Returns the bytes that a recv received.
   virtual std::uint64_t run(const CallRequest& request);
+  /// The message that a probe (`request.probe`) would find now, if there is one: it does not wait. Throws Error.
+  virtual std::optional<MessageStatus> look_for(const CallRequest& request);
   /// The express way of a communicator, or null if it has none; remains usable for as long as the caller keeps it.
   virtual std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
   /// The algorithm of the last collective call that has begun on a communicator.
@@ -253,6 +256,7 @@ class NativeEngine final : public Engine {
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
   std::uint64_t run(const CallRequest& request) override;
+  std::optional<MessageStatus> look_for(const CallRequest& request) override;
   std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
   CommunicatorState state(std::uint32_t communicator) const override;

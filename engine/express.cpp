@@ -490,7 +490,9 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   blocking.mail.size = size_;
   blocking.mail.count = count;
   blocking.tag = op.tag;
-  blocking.mark = recorder_->begin(RecordEntry::of(blocking.mail, op.tag, kRecordedPointToPoint), 0);
+  blocking.wanted = op.wanted;
+  blocking.mark =
+      recorder_->begin(RecordEntry::of(blocking.mail, op.tag, kRecordedPointToPoint | record_flags(op.wanted)), 0);
   recorder_->set_algorithm(blocking.mark, 0);
   struct Recorded {
     ~Recorded() { recorder.end(mark, outcome); }
@@ -508,9 +510,19 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
     mail_->post(op);
     posted = true;
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
-    await_naming(
-        [&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
-        [&](auto&& use) { use(op.peer); }, blocking);
+    const auto progress = [&] { return op.of_anybody() ? progress_all() : mail_->progress(op.peer); };
+    await_naming([&] { return op.ended.load(std::memory_order_acquire) || (progress(), op.ended.load()); },
+                 [&](auto&& use) {
+                   blocking.anybody = op.of_anybody();
+                   if (!blocking.anybody) {
+                     use(op.peer);
+                     return;
+                   }
+                   for (std::uint32_t peer = 0; peer < size_; ++peer) {
+                     if (peer != rank_ || size_ == 1) use(peer);
+                   }
+                 },
+                 blocking);
   } catch (const AccessBanned&) {
     if (posted) mail_->withdraw(op);
     fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] { await_verdict(blocking); });
@@ -542,8 +554,35 @@ void Express::post_mail(MailOp& op) {
   mail_->post(op);
 }
 
-bool Express::step_mail(const MailOp& op) {
-  return (opened_.load(std::memory_order_acquire) || claim_and_open()) && mail_->progress(op.peer);
+/// Does what can be done for the messages of all peers. While this endpoint polls, for so many of them at a time; who
+/// is about to sleep has said so in its word, and looks at all once more.
+bool Express::progress_all() {
+  constexpr std::uint32_t kPolled = 64;
+  const bool about_to_sleep =
+      (segment_->endpoint(network_.self()).parked.load(std::memory_order_relaxed) & shm::kParked) != 0;
+  return mail_->progress_all(about_to_sleep ? size_ : kPolled);
+}
+
+bool Express::step_mail(const MailOp& op, std::uint32_t round) {
+  if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return false;
+  if (!op.of_anybody()) return mail_->progress(op.peer);
+  if (std::exchange(polled_in_, round) == round) return false;
+  return progress_all();
+}
+
+std::optional<MessageStatus> Express::probe(const Wanted& wanted) {
+  if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return std::nullopt;
+  if (auto found = mail_->look_for(wanted)) return found;
+  if (wanted.any_source) {
+    mail_->progress_all(size_);
+  } else {
+    mail_->progress(wanted.source);
+  }
+  return mail_->look_for(wanted);
+}
+
+std::string Express::unexpected_text() const {
+  return opened_.load(std::memory_order_acquire) ? mail_->unexpected_text() : std::string();
 }
 
 void Express::withdraw_mail(MailOp& op) {

@@ -101,6 +101,8 @@ class Express {
   struct Blocking {
     const LanePlan* plan = nullptr;  ///< null for a send or receive:
     Call mail;
+    Wanted wanted;         ///< and this is what it takes, if it is a receive,
+    bool anybody = false;  ///< of which any of `awaited` may send it, rather than all
     std::uint32_t tag = 0;
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
@@ -171,8 +173,13 @@ class Express {
   /// Enters a send or receive that does not block, if the lanes are not there yet before all that follow. Under the
   /// engine's lock.
   void post_mail(MailOp& op);
-  /// Advances what concerns the peer of such an operation. Returns whether anything was done.
-  bool step_mail(const MailOp& op);
+  /// Advances what concerns the peer of such an operation; of one for anybody, what concerns all peers, once in a
+  /// `round` of all calls. Returns whether anything was done.
+  bool step_mail(const MailOp& op, std::uint32_t round);
+  /// The message that a receive would get now, which stays; looks at what has come first. Under the engine's lock.
+  std::optional<MessageStatus> probe(const Wanted& wanted);
+  /// Messages that nobody has asked for, in words; empty if there are none.
+  std::string unexpected_text() const;
   /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
   void withdraw_mail(MailOp& op);
 
@@ -267,6 +274,7 @@ class Express {
   [[noreturn]] void await_verdict(Blocking& blocking);
   bool try_open();
   bool claim_and_open();
+  bool progress_all();
   void open(Blocking& blocking);
   Shown own_addresses(const LanePlan& plan, std::byte* src, std::byte* dst);
   bool show_address(std::uint32_t peer, const Shown& own);
@@ -297,6 +305,7 @@ class Express {
   std::unique_ptr<Mail> mail_;
   std::mutex early_mutex_;
   std::vector<MailOp*> early_;  ///< entered before the lanes were there, oldest first
+  std::uint32_t polled_in_ = 0;  ///< round of all calls in which all peers were looked at
 
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};

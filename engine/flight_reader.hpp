@@ -22,6 +22,7 @@ struct SeenCall {
   Datatype dtype = Datatype::kNone;
   std::uint64_t count = 0;
   bool in_place = false, point_to_point = false, local = false;
+  bool any_source = false, any_tag = false, probe = false;  ///< of a receive
   std::uint32_t peer = 0;                ///< or root
   std::uint32_t tag = 0;                 ///< point to point
   std::uint32_t signature = 0;           ///< of collectives

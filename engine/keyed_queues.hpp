@@ -78,6 +78,13 @@ class KeyedQueues {
   }
 
   std::size_t size() const { return size_; }
+  /// Some item, or null. Looks through the table.
+  Item* any() const {
+    for (Item* item : buckets_) {
+      if (item != nullptr) return item;
+    }
+    return nullptr;
+  }
 
  private:
   static constexpr std::size_t kLeastBuckets = 16;

@@ -50,7 +50,7 @@ MailOp* find(const std::vector<MailOp*>& list, std::uint32_t id) {
 /// The flag. Held for steps that never wait, so that whoever finds it taken may spin.
 class Mail::Turn {
  public:
-  explicit Turn(Mail& of) : busy_(of.busy_), alone_(__libc_single_threaded != 0) {
+  explicit Turn(const Mail& of) : busy_(of.busy_), alone_(__libc_single_threaded != 0) {
     if (alone_) return;
     while (busy_.exchange(true, std::memory_order_acquire)) {
       while (busy_.load(std::memory_order_relaxed)) sched_yield();
@@ -74,6 +74,7 @@ Mail::Mail(const MailWays& ways, std::uint32_t size)
       traffic_(ways.traffic),
       one_process_(ways.one_process),
       short_bytes_(std::min<std::uint64_t>(kShort, ways.eager_limit)),
+      most_kept_(ways.most_kept),
       boxes_(size) {
   guard_ = ways.lanes.touch_guard();
   for (std::uint32_t peer = 0; peer < size; ++peer) {
@@ -131,7 +132,10 @@ bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const
   if (bytes > short_bytes_) return false;
   const Turn turn(*this);
   Box& box = boxes_[peer];
-  if (!box.outgoing.empty() || !put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes)) return false;
+  if (!box.outgoing.empty() || box.send.full ||
+      !put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes)) {
+    return false;
+  }
   traffic_.add({1, bytes, 0});
   return true;
 }
@@ -140,7 +144,7 @@ bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, st
                        std::uint64_t& received) {
   const Turn turn(*this);
   Box& box = boxes_[peer];
-  if (!box.receive.has_line() || !box.letters.empty() || !box.posted.empty()) return false;
+  if (!box.receive.has_line() || box.queued != 0 || matcher_.oldest_wildcard() != nullptr) return false;
   const shm::LaneLine& line = box.receive.next();
   const std::uint64_t head = line.head;
   const std::uint64_t length = head & ((1U << 20U) - 1);
@@ -167,57 +171,95 @@ bool Mail::stirs(std::uint32_t peer) const {
 void Mail::post(MailOp& op) {
   const Turn turn(*this);
   in_flight_.fetch_add(1, std::memory_order_relaxed);
-  Box& box = boxes_[op.peer];
   if (op.sends) {
-    box.outgoing.push_back(&op);
+    boxes_[op.peer].outgoing.push_back(&op);
     return;
   }
-  const auto letter = std::find_if(box.letters.begin(), box.letters.end(),
-                                   [&](const Letter& candidate) { return candidate.tag == op.tag; });
-  if (letter == box.letters.end()) {
-    box.posted.push_back(&op);
+  UnexpectedMessage* const message = matcher_.post(op);
+  if (message == nullptr) {
+    if (!op.wanted.any_source) ++boxes_[op.wanted.source].queued;
     return;
   }
-  Letter taken = std::move(*letter);
-  box.letters.erase(letter);
-  deliver(box, op, std::move(taken));
+  Box& box = boxes_[message->source];
+  Letter* const letter = unkeep(*message);
+  matched(op, letter->source, letter->tag);
+  deliver(box, op, *letter, letter->payload.data());
+  recycle(letter);
 }
 
 void Mail::withdraw(MailOp& op) {
   const Turn turn(*this);
   if (op.ended.load(std::memory_order_relaxed)) return;
-  Box& box = boxes_[op.peer];
-  box.outgoing.erase(std::remove(box.outgoing.begin(), box.outgoing.end(), &op), box.outgoing.end());
-  erase(box.sending, &op);
-  erase(box.posted, &op);
-  erase(box.receiving, &op);
+  if (Matcher::posted(op)) {
+    matcher_.withdraw(op);
+    if (!op.wanted.any_source) --boxes_[op.wanted.source].queued;
+  } else {
+    Box& box = boxes_[op.peer];
+    box.outgoing.erase(std::remove(box.outgoing.begin(), box.outgoing.end(), &op), box.outgoing.end());
+    erase(box.sending, &op);
+    erase(box.receiving, &op);
+  }
   end(op);
 }
 
 bool Mail::progress(std::uint32_t peer) {
   const Turn turn(*this);
-  Box& box = boxes_[peer];
+  return advance(boxes_[peer]);
+}
+
+bool Mail::progress_all(std::uint32_t polled) {
+  const Turn turn(*this);
+  const auto size = static_cast<std::uint32_t>(boxes_.size());
+  bool any = false;
+  for (std::uint32_t i = std::min(polled, size); i != 0; --i) {
+    Box& box = boxes_[next_poll_];
+    next_poll_ = next_poll_ + 1 == size ? 0 : next_poll_ + 1;
+    if (due(box)) any = advance(box) || any;
+  }
+  return any;
+}
+
+std::optional<MessageStatus> Mail::look_for(const Wanted& wanted) const {
+  const Turn turn(*this);
+  const UnexpectedMessage* const message = matcher_.find(wanted);
+  if (message == nullptr) return std::nullopt;
+  const auto& letter = static_cast<const Letter&>(*message);
+  return MessageStatus{letter.source, letter.tag, letter.bytes, letter.dtype};
+}
+
+std::string Mail::unexpected_text() const {
+  const Turn turn(*this);
+  return matcher_.unexpected_text();
+}
+
+std::uint64_t Mail::kept() const {
+  const Turn turn(*this);
+  return kept_;
+}
+
+/// Whether there may be something to do for a peer.
+bool Mail::due(const Box& box) {
+  return box.receive.has_line() || box.answers.has_line() || !box.outgoing.empty() || !box.sending.empty() ||
+         !box.receiving.empty() || !box.unanswered.empty();
+}
+
+bool Mail::advance(Box& box) {
   bool any = flush_answers(box);
   while (!box.outgoing.empty() && begin_send(box, *box.outgoing.front())) {
     box.outgoing.pop_front();
     any = true;
   }
-  any = take_answers(box, peer) || any;
-  any = take_lines(box, peer) || any;
+  any = take_answers(box, box.peer) || any;
+  any = take_lines(box, box.peer) || any;
   any = advance_sends(box) || any;
   any = advance_receives(box) || any;
   return any;
 }
 
-bool Mail::progress() {
-  bool any = false;
-  for (std::uint32_t peer = 0; peer < boxes_.size(); ++peer) any = progress(peer) || any;
-  return any;
-}
-
 /// Puts a send on its lane; false if there is no room yet.
 bool Mail::begin_send(Box& box, MailOp& op) {
-  if (op.bytes <= short_bytes_) {
+  if (box.send.full) box.send.look();
+  if (op.bytes <= short_bytes_ && !box.send.full) {
     if (!put_line(box.send, MessageType::kEager, op.tag, op.dtype, 0, op.data, op.bytes)) return false;
     end(op);
     return true;
@@ -236,7 +278,8 @@ bool Mail::begin_send(Box& box, MailOp& op) {
 
 bool Mail::take_lines(Box& box, std::uint32_t peer) {
   bool any = false;
-  for (; box.receive.has_line(); any = true) {
+  // So many at a time: a sender that never stops does not keep this rank from the others.
+  for (std::uint32_t line_count = 0; line_count < shm::kLaneLines && box.receive.has_line(); ++line_count, any = true) {
     const shm::LaneLine& line = box.receive.next();
     const std::uint64_t head = line.head;
     const std::uint64_t flag = line.flag.load(std::memory_order_relaxed);
@@ -250,41 +293,9 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
     }
     switch (mail.type) {
       case MessageType::kEager:
-      case MessageType::kRequest: {
-        Letter letter;
-        letter.tag = mail.tag;
-        letter.dtype = mail.dtype;
-        letter.bytes = mail.bytes;
-        if (mail.type == MessageType::kRequest) {
-          std::array<std::uint64_t, 3> where{};
-          if (mail.bytes != sizeof where) corrupt(peer, "an announcement of another length");
-          std::memcpy(where.data(), payload, sizeof where);
-          letter.announced = true;
-          letter.id = mail.id;
-          letter.bytes = where[0];
-          letter.address = where[1];
-          letter.may_copy = where[2] != 0;
-        }
-        const auto receiver =
-            std::find_if(box.posted.begin(), box.posted.end(), [&](const MailOp* op) { return op->tag == mail.tag; });
-        if (receiver == box.posted.end()) {
-          if (!letter.announced) letter.payload.assign(payload, payload + mail.bytes);
-          box.letters.push_back(std::move(letter));
-        } else {
-          MailOp& op = **receiver;
-          box.posted.erase(receiver);
-          if (letter.announced) {
-            deliver(box, op, std::move(letter));
-          } else {
-            if (!refuse_if_wrong(op, mail.tag, mail.dtype, mail.bytes)) {
-              copy_bytes(op.data, payload, mail.bytes, false);
-              op.received = mail.bytes;
-            }
-            end(op);
-          }
-        }
+      case MessageType::kRequest:
+        take_message(box, mail, payload);
         break;
-      }
       case MessageType::kControl: {
         std::array<std::uint64_t, 2> part{};
         if (mail.bytes != sizeof part) corrupt(peer, "a piece announced at another length");
@@ -320,9 +331,80 @@ bool Mail::take_lines(Box& box, std::uint32_t peer) {
   return any;
 }
 
+/// A message has come, or one is announced.
+void Mail::take_message(Box& box, const MailLine& mail, const std::byte* payload) {
+  Letter letter;
+  letter.source = box.peer;
+  letter.tag = mail.tag;
+  letter.dtype = mail.dtype;
+  letter.bytes = mail.bytes;
+  if (mail.type == MessageType::kRequest) {
+    std::array<std::uint64_t, 3> where{};
+    if (mail.bytes != sizeof where) corrupt(box.peer, "an announcement of another length");
+    std::memcpy(where.data(), payload, sizeof where);
+    letter.announced = true;
+    letter.id = mail.id;
+    letter.bytes = where[0];
+    letter.address = where[1];
+    letter.may_copy = where[2] != 0;
+  }
+  PostedReceive* const receive = matcher_.arrive(box.peer, mail.tag);
+  if (receive == nullptr) {
+    keep(box, letter, payload);
+    return;
+  }
+  auto& op = static_cast<MailOp&>(*receive);
+  if (!op.wanted.any_source) --box.queued;
+  matched(op, box.peer, mail.tag);
+  deliver(box, op, letter, payload);
+}
+
+void Mail::keep(Box& box, const Letter& letter, const std::byte* payload) {
+  if (free_letters_.empty()) free_letters_.push_back(&letters_.emplace_back());
+  Letter& kept = *free_letters_.back();
+  kept = letter;
+  if (!letter.announced) kept.payload.assign(payload, payload + letter.bytes);
+  free_letters_.pop_back();
+  matcher_.keep(kept);
+  ++box.queued;
+  kept_ += kept.cost();
+  if (kept_ > most_kept_ && !box.full) {
+    box.full = true;
+    ++full_;
+    box.receive.tail->full.store(1, std::memory_order_relaxed);
+  }
+}
+
+/// A message that is not kept any longer; to be recycled.
+Mail::Letter* Mail::unkeep(UnexpectedMessage& message) {
+  auto& letter = static_cast<Letter&>(message);
+  --boxes_[letter.source].queued;
+  kept_ -= letter.cost();
+  if (full_ != 0 && kept_ <= most_kept_ / 2) {
+    for (Box& box : boxes_) {
+      if (!box.full) continue;
+      box.full = false;
+      box.receive.tail->full.store(0, std::memory_order_relaxed);
+    }
+    full_ = 0;
+  }
+  return &letter;
+}
+
+void Mail::recycle(Letter* letter) {
+  letter->payload = {};
+  free_letters_.push_back(letter);
+}
+
+/// A receive has its message.
+void Mail::matched(MailOp& op, std::uint32_t source, std::uint32_t tag) {
+  op.peer = source;
+  op.tag = tag;
+  op.matched.store(true, std::memory_order_release);
+}
+
 /// Whether a message cannot be what a receive takes; the receive then has its error.
-bool Mail::refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::uint64_t bytes) {
-  static_cast<void>(tag);
+bool Mail::refuse_if_wrong(MailOp& op, Datatype dtype, std::uint64_t bytes) {
   if (dtype != op.dtype) {
     op.code = ErrorCode::kMismatchedCall;
     op.text =
@@ -338,8 +420,8 @@ bool Mail::refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::u
   return false;
 }
 
-void Mail::deliver(Box& box, MailOp& op, Letter&& letter) {
-  if (refuse_if_wrong(op, letter.tag, letter.dtype, letter.bytes)) {
+void Mail::deliver(Box& box, MailOp& op, const Letter& letter, const std::byte* payload) {
+  if (refuse_if_wrong(op, letter.dtype, letter.bytes)) {
     if (letter.announced) {
       answer(box, MessageType::kControl, letter.id, static_cast<std::uint64_t>(op.code), op.bytes);
     }
@@ -348,7 +430,12 @@ void Mail::deliver(Box& box, MailOp& op, Letter&& letter) {
   }
   op.received = letter.bytes;
   if (!letter.announced) {
-    copy_bytes(op.data, letter.payload.data(), letter.bytes, false);
+    copy_bytes(op.data, payload, letter.bytes, false);
+    end(op);
+    return;
+  }
+  if (letter.bytes == 0) {  // nothing has to travel
+    answer(box, MessageType::kDone, letter.id, 0, 0);
     end(op);
     return;
   }

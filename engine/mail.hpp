@@ -5,7 +5,12 @@
 // reached, sender and receiver copy one half each; if one end can, whoever reaches the other copies all; else the
 // sender streams it through the cells. Memory of arenas is reached by its mapping, ordinary memory by kernel copy, from
 // the length on from which that is faster here. Where the kernel refuses a copy half-way, the rest is streamed.
-// Announcements are matched in the order of the lane, so messages of a pair with equal tags never overtake each other.
+//
+// Which receive takes which message is the matcher's to say (matcher.hpp). Lines are taken in the order of the lane, and
+// so messages of a pair with matching tags never overtake each other. A short message that nobody has asked for is
+// copied and kept. When a communicator keeps more than it should, it says so in its lanes: then senders announce short
+// messages as well, and what is announced stays where it is until it is received. So a rank keeps a bounded number of
+// bytes, and of each send in flight a few words.
 //
 // All state is guarded by one flag that is held for short steps only, never while waiting: one thread may wait for a
 // message while another sends.
@@ -17,13 +22,16 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
+#include "engine/engine.hpp"
 #include "engine/ledger.hpp"
+#include "engine/matcher.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/segment.hpp"
@@ -31,10 +39,11 @@
 namespace unisono::cclo {
 
 /// One send or receive. Stays where it is from `post` until it has ended; read by its owner once `ended` is true.
-struct MailOp {
+struct MailOp : PostedReceive {  // what is posted is of receives: whom they take a message of
   bool sends = false;
-  std::uint32_t peer = 0;
-  std::uint32_t tag = 0;
+  std::uint32_t peer = 0;  ///< of a receive of any source, once it is `matched`
+  std::uint32_t tag = 0;   ///< likewise
+  std::atomic<bool> matched{false};  ///< of a receive: the message is known
   Datatype dtype = Datatype::kByte;
   std::byte* data = nullptr;  ///< of a send only read
   std::uint64_t bytes = 0;    ///< of the message, or that the receive can take
@@ -42,6 +51,10 @@ struct MailOp {
   ErrorCode code = ErrorCode::kOk;
   std::string text;            ///< on failure
   std::uint64_t received = 0;  ///< bytes
+
+  /// Whether it waits for a message of whoever sends one.
+  bool of_anybody() const { return wanted.any_source && !matched.load(std::memory_order_acquire); }
+  MessageStatus status() const { return {peer, tag, received, dtype}; }
 
   // Of a long message.
   struct Part {  ///< bytes from .. until of it, that the sender streams
@@ -78,6 +91,7 @@ struct MailWays {
   LaneTraffic traffic;
   bool one_process = false;       ///< every address can be reached
   std::uint32_t eager_limit = 0;  ///< longer messages, or those beyond kShort, are announced
+  std::uint64_t most_kept = 16U << 20U;  ///< bytes of short messages that are kept before senders are told to announce
 };
 
 /// The messages of one communicator. Thread-safe.
@@ -95,10 +109,16 @@ class Mail {
   void post(MailOp& op);
   /// Takes back an operation that has not ended, because its call has failed. What it shared with the peer is lost.
   void withdraw(MailOp& op);
-  /// Does what can be done for the messages of one peer, or of all. Returns whether anything was done. Throws
-  /// Error(kCorruptMessage), or AccessBanned.
+  /// Does what can be done for the messages of one peer; or of all, of whom `polled` have their turn at a time. Returns
+  /// whether anything was done. Throws Error(kCorruptMessage), or AccessBanned.
   bool progress(std::uint32_t peer);
-  bool progress();
+  bool progress_all(std::uint32_t polled);
+  /// The message that a receive would get now; it stays.
+  std::optional<MessageStatus> look_for(const Wanted& wanted) const;
+  /// What nobody has asked for, in words; empty if there is nothing.
+  std::string unexpected_text() const;
+  /// Bytes of short messages that are kept.
+  std::uint64_t kept() const;
   /// Whether a message of a peer has come; without the flag, for polls.
   bool stirs(std::uint32_t peer) const;
   /// Operations in flight.
@@ -109,8 +129,7 @@ class Mail {
   static constexpr std::uint64_t kShort = 8192;
 
  private:
-  struct Letter {  ///< a message that nobody has asked for yet
-    std::uint32_t tag = 0;
+  struct Letter : UnexpectedMessage {  ///< a message that nobody has asked for yet
     Datatype dtype = Datatype::kByte;
     std::uint64_t bytes = 0;
     std::vector<std::byte> payload;
@@ -118,6 +137,8 @@ class Mail {
     std::uint32_t id = 0;
     std::uint64_t address = 0;
     bool may_copy = false;  ///< the sender passed its trial of kernel copy with this rank
+    /// What it counts for. One that is announced costs its sender a send in flight, of which there are not too many.
+    std::uint64_t cost() const { return announced ? 0 : sizeof(Letter) + bytes; }
   };
   struct Box {  ///< everything between this rank and one peer
     std::uint32_t peer = 0;
@@ -125,9 +146,9 @@ class Mail {
     shm::LaneReceiver receive, answers;
     std::deque<MailOp*> outgoing;    ///< sends that are not on the lane
     std::vector<MailOp*> sending;    ///< long ones that are announced
-    std::vector<MailOp*> posted;     ///< receives without a message, oldest first
     std::vector<MailOp*> receiving;  ///< of long ones
-    std::deque<Letter> letters;
+    std::uint32_t queued = 0;        ///< receives posted for this peer, and messages of it that are kept
+    bool full = false;               ///< it was told to announce short messages, too
     std::deque<std::array<std::uint64_t, 3>> unanswered;  ///< answers that found no room: type and id, two words
     std::uint32_t next_id = 0;
   };
@@ -135,16 +156,23 @@ class Mail {
 
   bool put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype, std::uint32_t id,
                 const std::byte* data, std::uint64_t bytes);
+  bool advance(Box& box);
+  static bool due(const Box& box);
   bool begin_send(Box& box, MailOp& op);
   bool take_lines(Box& box, std::uint32_t peer);
   bool take_answers(Box& box, std::uint32_t peer);
   bool advance_sends(Box& box);
   bool advance_receives(Box& box);
-  void deliver(Box& box, MailOp& op, Letter&& letter);
+  void take_message(Box& box, const MailLine& mail, const std::byte* payload);
+  void keep(Box& box, const Letter& letter, const std::byte* payload);
+  Letter* unkeep(UnexpectedMessage& message);
+  void recycle(Letter* letter);
+  void matched(MailOp& op, std::uint32_t source, std::uint32_t tag);
+  void deliver(Box& box, MailOp& op, const Letter& letter, const std::byte* payload);
   void answer(Box& box, MessageType type, std::uint32_t id, std::uint64_t first, std::uint64_t second);
   bool flush_answers(Box& box);
   void accept_long(Box& box, MailOp& op, const Letter& letter);
-  bool refuse_if_wrong(MailOp& op, std::uint32_t tag, Datatype dtype, std::uint64_t bytes);
+  static bool refuse_if_wrong(MailOp& op, Datatype dtype, std::uint64_t bytes);
   void end(MailOp& op) {
     if (op.sends && op.code == ErrorCode::kOk) traffic_.add({1, op.bytes, 0});
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
@@ -164,9 +192,16 @@ class Mail {
   LaneTraffic traffic_;
   bool one_process_;
   std::uint64_t short_bytes_;
+  std::uint64_t most_kept_;
   std::vector<Box> boxes_;  ///< by rank
+  Matcher matcher_;
+  std::deque<Letter> letters_;  ///< as many as there were at once
+  std::vector<Letter*> free_letters_;
+  std::uint64_t kept_ = 0;       ///< bytes
+  std::uint32_t full_ = 0;       ///< peers that were told to announce
+  std::uint32_t next_poll_ = 0;  ///< whose turn it is
   shm::TouchGuard guard_;
-  std::atomic<bool> busy_{false};
+  mutable std::atomic<bool> busy_{false};
   std::atomic<std::uint32_t> in_flight_{0};
 };
 

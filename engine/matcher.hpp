@@ -67,7 +67,9 @@ class Matcher {
   std::size_t unexpected() const { return by_pair_.size(); }
   /// The oldest posted receive with a wildcard, or null. Of communicators without any this is one load.
   PostedReceive* oldest_wildcard() const { return wild_.size() == 0 ? nullptr : wild_.first(kAll); }
-  /// The user's messages that are kept, oldest first; for people and for clearing up.
+  /// Some message that is kept, also of the library's own tags, or null; for clearing up.
+  UnexpectedMessage* any() const { return by_pair_.any(); }
+  /// The user's messages that are kept, oldest first; for people.
   UnexpectedMessage* oldest() const { return by_age_.first(kAll); }
   static UnexpectedMessage* next(const UnexpectedMessage& message) { return message.by_age.next; }
 
