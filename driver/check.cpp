@@ -405,7 +405,10 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   }
 
   // Root or peer.
-  if (shape.rooted || shape.to_peer) {
+  const bool receives = collective == Collective::kRecv;
+  request.any_source = receives && given.root == UNISONO_ANY_SOURCE;
+  request.any_tag = receives && given.tag == UNISONO_ANY_TAG;
+  if ((shape.rooted || shape.to_peer) && !request.any_source) {
     if (given.root < 0 || given.root >= size) {
       throw Error(ErrorCode::kInvalidRoot,
                   operation + ": " + (shape.rooted ? "root " : "peer ") + std::to_string(given.root) +
@@ -414,11 +417,11 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     call.root = static_cast<std::uint32_t>(given.root);
   }
   const bool is_root = shape.rooted && call.root == rank;
-  if (given.tag < 0 || given.tag > static_cast<std::int64_t>(kMaxUserTag)) {
+  if (!request.any_tag && (given.tag < 0 || given.tag > static_cast<std::int64_t>(kMaxUserTag))) {
     throw Error(ErrorCode::kInvalidArgument, operation + ": tag " + std::to_string(given.tag) +
                                                  " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
   }
-  request.tag = static_cast<std::uint32_t>(given.tag);
+  request.tag = request.any_tag ? 0 : static_cast<std::uint32_t>(given.tag);
   request.window_offset = given.window_offset;
 
   // Counts.

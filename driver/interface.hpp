@@ -94,9 +94,32 @@ Struct import_struct(const Struct* given, const char* what) {
   return result;
 }
 
+/// Refuses a structure of the caller's that cannot be filled.
+template <class Struct>
+void check_struct(const Struct* to, const char* what) {
+  const std::size_t size = output(to, what).struct_size;
+  if (size < sizeof(std::size_t) || size % alignof(Struct) != 0) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(what) + ": struct_size is " + std::to_string(size) +
+                                                 "; set it to sizeof(" + what + "), which is " +
+                                                 std::to_string(sizeof(Struct)) + " in this version");
+  }
+}
+
+/// Gives what a structure of an older caller has room for.
+template <class Struct>
+void export_struct(const Struct& value, Struct* to, const char* what) {
+  check_struct(to, what);
+  const std::size_t size = to->struct_size;
+  std::memcpy(to, &value, std::min(size, sizeof(Struct)));
+  to->struct_size = size;
+}
+
 inline void throw_if_failed(const CallResult& result) {
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
 }
+
+/// What a receive has got, or a probe has found, for its user; `element_bytes` is of his elements. `status` may be null.
+void export_status(const MessageStatus& came, std::uint64_t element_bytes, unisono_status* status);
 
 /// Runs a call that was made before, and has no wishes, without the checks that it passed then. False, having done
 /// nothing, for all others. Of a receive, `received` gets the bytes that came, if it is not null.

@@ -655,7 +655,7 @@ std::string CallQueue::describe(const CallState& call) {
     text += call.wanted.any_source ? std::string(", any source") : ", peer " + std::to_string(call.call.root);
     text += call.wanted.any_tag ? std::string(", any tag") : ", tag " + std::to_string(call.tag);
   }
-  if (call.algorithm != nullptr) text += std::string(", algorithm ") + call.algorithm->name;
+  if (call.algorithm != nullptr && !call.probe) text += std::string(", algorithm ") + call.algorithm->name;
   return text + ")";
 }
 

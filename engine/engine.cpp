@@ -595,6 +595,7 @@ CommunicatorState NativeEngine::state(std::uint32_t number) const {
   state.timeout = communicator.timeout;
   state.calls = communicator.recorder->begun();
   state.lanes = communicator.express != nullptr;
+  state.kept = communicator.express == nullptr ? 0 : communicator.express->kept();
   state.revoked = communicator.revoked;
   return state;
 }

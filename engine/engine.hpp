@@ -129,6 +129,7 @@ struct CommunicatorState {
   Agreement agreed;  ///< segments as they are on this network
   std::chrono::microseconds timeout{0};
   std::uint64_t calls = 0;  ///< begun on this rank
+  std::uint64_t kept = 0;   ///< bytes of short messages on lanes that no receive has asked for
   bool lanes = false;       ///< messages in memory that all members share
   bool revoked = false;
 };

@@ -581,6 +581,8 @@ std::optional<MessageStatus> Express::probe(const Wanted& wanted) {
   return mail_->look_for(wanted);
 }
 
+std::uint64_t Express::kept() const { return opened_.load(std::memory_order_acquire) ? mail_->kept() : 0; }
+
 std::string Express::unexpected_text() const {
   return opened_.load(std::memory_order_acquire) ? mail_->unexpected_text() : std::string();
 }

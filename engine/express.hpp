@@ -178,8 +178,9 @@ class Express {
   bool step_mail(const MailOp& op, std::uint32_t round);
   /// The message that a receive would get now, which stays; looks at what has come first. Under the engine's lock.
   std::optional<MessageStatus> probe(const Wanted& wanted);
-  /// Messages that nobody has asked for, in words; empty if there are none.
+  /// Messages that nobody has asked for, in words; empty if there are none. Bytes that are kept of them.
   std::string unexpected_text() const;
+  std::uint64_t kept() const;
   /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
   void withdraw_mail(MailOp& op);
 
