@@ -118,7 +118,8 @@ inline void throw_if_failed(const CallResult& result) {
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
 }
 
-/// What a receive has got, or a probe has found, for its user; `element_bytes` is of his elements. `status` may be null.
+/// What a receive has got, or a probe has found, for its user; `element_bytes` is of his elements. `status` may be
+/// null.
 void export_status(const MessageStatus& came, std::uint64_t element_bytes, unisono_status* status);
 
 /// Runs a call that was made before, and has no wishes, without the checks that it passed then. False, having done

@@ -69,7 +69,8 @@ unisono_result unisono_recv(unisono_communicator* communicator, const unisono_ca
     if (status != nullptr) check_struct(status, "unisono_status");  // before a message is taken
     std::uint64_t bytes = 0;
     const unisono_call& call = output(recv, "recv");
-    if (call.struct_size == sizeof call && call.collective == UNISONO_RECV && run_express(communicator, &call, &bytes)) {
+    if (call.struct_size == sizeof call && call.collective == UNISONO_RECV &&
+        run_express(communicator, &call, &bytes)) {
       const auto dtype = static_cast<Datatype>(call.datatype);
       export_status({static_cast<std::uint32_t>(call.root), static_cast<std::uint32_t>(call.tag), bytes, dtype},
                     bytes_of(dtype), status);

@@ -305,7 +305,7 @@ class Express {
   LanePorts ports_;
   std::unique_ptr<Mail> mail_;
   std::mutex early_mutex_;
-  std::vector<MailOp*> early_;  ///< entered before the lanes were there, oldest first
+  std::vector<MailOp*> early_;   ///< entered before the lanes were there, oldest first
   std::uint32_t polled_in_ = 0;  ///< round of all calls in which all peers were looked at
 
   std::atomic<bool> busy_{false};

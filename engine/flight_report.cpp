@@ -21,7 +21,8 @@ std::string name_of(const SeenCall& call) {
   std::string text = call.probe ? "probe" : unisono::name_of(call.collective);
   if (call.point_to_point) {
     const bool to = call.collective == Collective::kSend || call.collective == Collective::kPut;
-    return text + (call.any_source ? " from any source" : (to ? " to rank " : " from rank ") + std::to_string(call.peer)) +
+    return text +
+           (call.any_source ? " from any source" : (to ? " to rank " : " from rank ") + std::to_string(call.peer)) +
            (call.any_tag ? " (any tag)" : " (tag " + std::to_string(call.tag) + ")");
   }
   return call.local ? text : text + " #" + std::to_string(call.sequence);

@@ -132,8 +132,7 @@ bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const
   if (bytes > short_bytes_) return false;
   const Turn turn(*this);
   Box& box = boxes_[peer];
-  if (!box.outgoing.empty() || box.send.full ||
-      !put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes)) {
+  if (!box.outgoing.empty() || box.send.full || !put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes)) {
     return false;
   }
   traffic_.add({1, bytes, 0});

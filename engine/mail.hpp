@@ -6,8 +6,8 @@
 // sender streams it through the cells. Memory of arenas is reached by its mapping, ordinary memory by kernel copy, from
 // the length on from which that is faster here. Where the kernel refuses a copy half-way, the rest is streamed.
 //
-// Which receive takes which message is the matcher's to say (matcher.hpp). Lines are taken in the order of the lane, and
-// so messages of a pair with matching tags never overtake each other. A short message that nobody has asked for is
+// Which receive takes which message is the matcher's to say (matcher.hpp). Lines are taken in the order of the lane,
+// and so messages of a pair with matching tags never overtake each other. A short message that nobody has asked for is
 // copied and kept. When a communicator keeps more than it should, it says so in its lanes: then senders announce short
 // messages as well, and what is announced stays where it is until it is received. So a rank keeps a bounded number of
 // bytes, and of each send in flight a few words.
@@ -41,8 +41,8 @@ namespace unisono::cclo {
 /// One send or receive. Stays where it is from `post` until it has ended; read by its owner once `ended` is true.
 struct MailOp : PostedReceive {  // what is posted is of receives: whom they take a message of
   bool sends = false;
-  std::uint32_t peer = 0;  ///< of a receive of any source, once it is `matched`
-  std::uint32_t tag = 0;   ///< likewise
+  std::uint32_t peer = 0;            ///< of a receive of any source, once it is `matched`
+  std::uint32_t tag = 0;             ///< likewise
   std::atomic<bool> matched{false};  ///< of a receive: the message is known
   Datatype dtype = Datatype::kByte;
   std::byte* data = nullptr;  ///< of a send only read
@@ -89,8 +89,8 @@ struct MailWays {
   shm::KernelCopy* copy = nullptr;             ///< null: there is none. Outlives the messages
   std::span<const std::uint32_t> endpoints{};  ///< by rank. Outlives the messages
   LaneTraffic traffic;
-  bool one_process = false;       ///< every address can be reached
-  std::uint32_t eager_limit = 0;  ///< longer messages, or those beyond kShort, are announced
+  bool one_process = false;              ///< every address can be reached
+  std::uint32_t eager_limit = 0;         ///< longer messages, or those beyond kShort, are announced
   std::uint64_t most_kept = 16U << 20U;  ///< bytes of short messages that are kept before senders are told to announce
 };
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import integer
 from ._spec import Datatype
 from .errors import InvalidArgumentError
 
@@ -63,4 +62,4 @@ def peer_of(operation: str, peer: Any, source: Any) -> Any:
         return peer
     if peer is not None:
         raise InvalidArgumentError(f"{operation}: both peer and source were given, which are two names for one thing")
-    return integer(operation, "source", source)
+    return source

@@ -87,9 +87,7 @@ class PrimitiveCalls(Calls):
         **options: Unpack[Options],
     ) -> Request:
         """As `recv`; `Request.received` gives the number of elements, `Request.status` source and tag as well."""
-        return self._start(
-            self._to_peer(Collective.RECV, None, dst, peer_of("recv", peer, source), tag, 0, options)
-        )
+        return self._start(self._to_peer(Collective.RECV, None, dst, peer_of("recv", peer, source), tag, 0, options))
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, timeout: float | None = None) -> Status:
         """Waits until there is a message that such a receive would get, and says which; the message stays.

@@ -39,7 +39,8 @@ class Scene {
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
     const cclo::LaneTraffic traffic(ledger_);
-    const cclo::MailWays ways{*sets_[0], segment_, nullptr, {}, traffic, false, limits[input.up_to(3)]};
+    const cclo::MailWays ways{*sets_[0], segment_, nullptr, {}, traffic, false, limits[input.up_to(3)],
+                             input.up_to(1) == 0 ? 10'000U : 16U << 20U};
     mail_ = std::make_unique<cclo::Mail>(ways, 2);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
       lines_[i] = sets_[1]->sender(kSpaces[i], 0);
@@ -77,14 +78,14 @@ class Scene {
       case 1:
       case 2: {
         auto pending = std::make_unique<Pending>();
-        fill(*pending, kind % 16 == 2);
+        fill(*pending, kind % 16 == 2, true);
         calls_.push_back(std::move(pending));
         mail_->post(calls_.back()->op);
         break;
       }
       case 3: {
         Pending at_once;
-        fill(at_once, kind >= 128);
+        fill(at_once, kind >= 128, false);
         const cclo::MailOp& op = at_once.op;
         if (op.sends) {
           mail_->try_send(1, op.tag, op.dtype, op.data, op.bytes);
@@ -104,7 +105,8 @@ class Scene {
         if (kind >= 240) sets_[1]->touch_guard().ban();
         break;
       case 7:
-        mail_->progress();
+        mail_->progress_all(1 + kind % 2);
+        static_cast<void>(mail_->look_for({0, 0, true, true}));
         break;
       default:
         line(kind % 2);
@@ -112,11 +114,13 @@ class Scene {
     }
   }
 
-  void fill(Pending& pending, bool sends) {
+  void fill(Pending& pending, bool sends, bool posts) {
     cclo::MailOp& op = pending.op;
     op.sends = sends;
     op.peer = 1;
     op.tag = input_.up_to(1);
+    // At once only exact ones are sent and received.
+    if (!sends) op.wanted = {1, op.tag, posts && input_.up_to(3) == 0, posts && input_.up_to(3) == 0};
     op.dtype = kTypes[input_.up_to(2)];
     op.bytes = kLengths[input_.up_to(static_cast<std::uint32_t>(std::size(kLengths)) - 1)];
     if (input_.up_to(2) == 0) {
@@ -132,6 +136,7 @@ class Scene {
     for (const shm::LaneReceiver& lane : read_) {
       const std::uint64_t lines = input_.take<std::uint64_t>();
       const std::uint64_t bytes = input_.take<std::uint64_t>();
+      lane.tail->full = static_cast<std::uint32_t>(lines & 1U);
       if (!right) {
         lane.tail->lines = lines;
         lane.tail->bytes = bytes;
@@ -171,8 +176,8 @@ class Scene {
     constexpr MessageType kAnswers[] = {MessageType::kGrant, MessageType::kDone, MessageType::kControl,
                                         MessageType::kEager};
     mail.type = (lane == 0 ? kMessages : kAnswers)[input_.up_to(3)];
-    const bool words = lane == 1 || mail.type == MessageType::kRequest;
-    mail.bytes = words ? 16 : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1) : input_.up_to(9000);
+    const bool announces = lane == 0 && mail.type == MessageType::kRequest;
+    mail.bytes = lane == 1 ? 16 : announces ? 24 : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1) : input_.up_to(9000);
     const std::uint64_t length = kLengths[input_.up_to(static_cast<std::uint32_t>(std::size(kLengths)) - 1)];
     const std::array<std::uint64_t, 2> first{length, address()};
     const std::array<std::uint64_t, 2> answer{first[1], input_.up_to(3) == 0 ? input_.take<std::uint64_t>() : length};

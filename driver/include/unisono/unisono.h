@@ -132,7 +132,7 @@ enum {
   UNISONO_DEADLINE_OFF = 3 /* nothing */
 };
 
-/* In place of the peer and of the tag of a receive, and of a probe: whichever. Neither is a rank less one by mistake. */
+/* In place of peer (`root`) and tag of a receive or a probe: whichever. Neither is a rank less one by mistake. */
 enum { UNISONO_ANY_SOURCE = -1000, UNISONO_ANY_TAG = -2000 };
 
 /* Settings of a context; zero in a field means its default. struct_size must be sizeof(the struct). */
@@ -190,8 +190,8 @@ typedef struct {
   unisono_datatype datatype;
   unisono_op op;
   int in_place;
-  int64_t root; /* root, or peer; of recv also UNISONO_ANY_SOURCE */
-  int64_t tag;  /* user tag of send and recv; of recv also UNISONO_ANY_TAG */
+  int64_t root; /* root, or peer */
+  int64_t tag;  /* user tag of send and recv */
   int64_t count;
   const void* src;
   uint64_t src_bytes;
@@ -441,9 +441,9 @@ UNISONO_API unisono_result unisono_sendrecv(unisono_communicator* communicator, 
 /* What is known of a message. struct_size must be sizeof(the struct). */
 typedef struct {
   size_t struct_size;
-  int64_t source;            /* rank that sent it */
+  int64_t source; /* rank that sent it */
   int64_t tag;
-  int64_t count;             /* elements: as the receive has them; of a probe as the sender has */
+  int64_t count; /* elements: as the receive has them; of a probe as the sender has */
   uint64_t bytes;
   unisono_datatype datatype; /* of the sender's elements */
 } unisono_status;

@@ -238,9 +238,9 @@ inline constexpr std::int64_t kAnyTag = UNISONO_ANY_TAG;
 
 /// What is known of a message.
 struct Status {
-  std::uint32_t source = 0;       ///< rank that sent it
+  std::uint32_t source = 0;  ///< rank that sent it
   std::int64_t tag = 0;
-  std::int64_t count = 0;         ///< elements: as the receive has them; of a probe as the sender has
+  std::int64_t count = 0;  ///< elements: as the receive has them; of a probe as the sender has
   std::uint64_t bytes = 0;
   unisono_datatype datatype = 0;  ///< of the sender's elements
 };

@@ -139,8 +139,7 @@ TEST_P(Wildcards, InFlightAreFilledInTheOrderInWhichTheyWereMade) {
                             self.engine.submit(d)};
       Values go{1};
       self.engine.run(sending(0, 1, go));
-      const CallResult results[] = {self.finish(ids[0]), self.finish(ids[1]), self.finish(ids[2]),
-                                    self.finish(ids[3])};
+      const CallResult results[] = {self.finish(ids[0]), self.finish(ids[1]), self.finish(ids[2]), self.finish(ids[3])};
       for (const CallResult& result : results) EXPECT_EQ(result.status.source, 0U);
       EXPECT_EQ(results[0].status.tag, 5U);
       EXPECT_EQ(results[1].status.tag, 5U);
@@ -196,8 +195,7 @@ TEST_P(Wildcards, ThatAreTooShortFailAsOthersDo) {
       self.engine.forget(first);
       self.finish(second);
     } else {
-      const std::string text =
-          failure_of([&] { self.engine.run(from_anybody(in)); }, ErrorCode::kTruncated);
+      const std::string text = failure_of([&] { self.engine.run(from_anybody(in)); }, ErrorCode::kTruncated);
       EXPECT_SAYS(text, "2000 bytes");
       EXPECT_SAYS(text, "the receive takes at most 80");
       EXPECT_EQ(run(self, from_anybody(in)).source, 0U);
@@ -349,10 +347,11 @@ struct Storm {
   std::uint32_t most_elements;
 };
 
-/// Every rank sends to random ranks, with random tags and lengths, and receives with wildcards and without, by probe and
-/// by receives in flight, until it has what was sent to it. Each message has its number in its pair and tag.
+/// Every rank sends to random ranks, with random tags and lengths, and receives with wildcards and without, by probe
+/// and by receives in flight, until it has what was sent to it. Each message has its number in its pair and tag.
 void storm(Rank& self, const Storm& of, unsigned seed) {
-  const auto plan = [&](std::uint32_t rank, const std::function<void(std::uint32_t, std::uint32_t, std::uint32_t)>& use) {
+  const auto plan = [&](std::uint32_t rank,
+                        const std::function<void(std::uint32_t, std::uint32_t, std::uint32_t)>& use) {
     std::mt19937 random(seed * 1000 + rank);
     for (std::uint32_t i = 0; i < of.messages; ++i) {
       const auto to = static_cast<std::uint32_t>(random() % of.ranks);
