@@ -60,6 +60,7 @@ CallState& CallQueue::create() {
   call.id = entry.id;
   call.communicator = nullptr;
   call.algorithm = nullptr;
+  call.plan.reset();
   call.program.reset();
   call.regions = {};
   call.wait_for.clear();
@@ -83,6 +84,7 @@ CallState& CallQueue::create() {
 void CallQueue::abandon(CallState& call) {
   free_records_.push_back(static_cast<std::uint32_t>(call.id & ((CallId{1} << kSlotBits) - 1)));
   record(call.id).id = 0;
+  call.plan.reset();
   free_calls_.push_back(&call);
 }
 
@@ -361,7 +363,10 @@ void CallQueue::sweep() {
   swept_ = true;
   active_.erase(std::remove_if(active_.begin(), active_.end(),
                                [&](CallState* call) {
-                                 if (call->finished) free_calls_.push_back(call);
+                                 if (call->finished) {
+                                   call->plan.reset();
+                                   free_calls_.push_back(call);
+                                 }
                                  return call->finished;
                                }),
                 active_.end());
@@ -459,7 +464,7 @@ bool CallQueue::compare_all(CallState& call) {
 void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header,
                             const std::string& text) {
   PastCall past = communicator.history[header.sequence % communicator.history.size()];
-  const LanePlan* plan = communicator.express ? communicator.express->past(header.sequence) : nullptr;
+  const Plan* plan = communicator.plans->past(header.sequence);
   if (plan != nullptr && !(past.valid && past.sequence == header.sequence)) {
     past = {true, header.sequence, plan->call, plan->plain.algorithm};
   }

@@ -10,7 +10,7 @@
 
 #include "core/crc32c.hpp"
 #include "core/user_op.hpp"
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"
@@ -246,14 +246,6 @@ class NativeEngine::Impl final : public Express::Watch {
     auto op = std::make_unique<MailOp>();
     fill(*op, call);
     return op;
-  }
-
-  /// The lanes' plan of an admitted call, or null if it does not go over them.
-  const LanePlan* plan_of(const CallState& call, const CallRequest& request) {
-    Communicator& communicator = *call.communicator;
-    if (!communicator.express || !Express::carries(call.call.collective)) return nullptr;
-    return &communicator.express->plan(call.call, *call.algorithm, request.algorithm != -1, call.program,
-                                       communicator.capability, communicator.agreed.eager_limit, communicator.tuning);
   }
 
   void set_deadline(CallState& call, std::chrono::microseconds timeout) const {
@@ -662,12 +654,11 @@ CallId NativeEngine::submit(const CallRequest& request) {
   try {
     if (Impl::is_mail(call)) {
       call.mail = Impl::mail_of(call);
-    } else if (const LanePlan* plan = engine.plan_of(call, request)) {
+    } else if (call.plan->lanes) {
       call.lane = std::make_unique<LaneCall>();
-      call.lane->plan = plan;
+      call.lane->plan = call.plan.get();
       call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
       call.lane->dst = call.regions[static_cast<std::size_t>(Region::kDst)];
-      call.signature = plan->signature;
     } else if (call.space == CallState::Space::kCollective) {
       call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
                                             std::memory_order_relaxed);
@@ -691,23 +682,16 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
   const bool mail = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
-  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || Express::carries(collective))) {
+  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express;
-    std::optional<Express::Pin> pin;
-    const LanePlan* plan = nullptr;
+    std::shared_ptr<const Plan> plan;
     MailOp op;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
-      try {
-        plan = engine.plan_of(call, request);
-        if (mail) Impl::fill(op, call);
-      } catch (...) {
-        engine.calls.abandon(call);
-        throw;
-      }
+      if (mail) Impl::fill(op, call);
+      plan = call.plan;
       express = call.communicator->express;
-      if (plan != nullptr) pin.emplace(express);
       engine.calls.abandon(call);
     }
     if (mail && express != nullptr) {
@@ -715,7 +699,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       if (request.status != nullptr) *request.status = op.status();
       return received;
     }
-    if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
+    if (plan->lanes && express->run(plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);
 }

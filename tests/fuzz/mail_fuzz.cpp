@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "engine/lane_ports.hpp"
+#include "engine/kernel_values.hpp"
 #include "engine/ledger.hpp"
 #include "engine/mail.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -39,8 +39,14 @@ class Scene {
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
     const cclo::LaneTraffic traffic(ledger_);
-    const cclo::MailWays ways{*sets_[0], segment_, nullptr, {}, traffic, false, limits[input.up_to(3)],
-                             input.up_to(1) == 0 ? 10'000U : 16U << 20U};
+    const cclo::MailWays ways{*sets_[0],
+                              segment_,
+                              nullptr,
+                              {},
+                              traffic,
+                              false,
+                              limits[input.up_to(3)],
+                              input.up_to(1) == 0 ? 10'000U : 16U << 20U};
     mail_ = std::make_unique<cclo::Mail>(ways, 2);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
       lines_[i] = sets_[1]->sender(kSpaces[i], 0);
@@ -177,7 +183,10 @@ class Scene {
                                         MessageType::kEager};
     mail.type = (lane == 0 ? kMessages : kAnswers)[input_.up_to(3)];
     const bool announces = lane == 0 && mail.type == MessageType::kRequest;
-    mail.bytes = lane == 1 ? 16 : announces ? 24 : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1) : input_.up_to(9000);
+    mail.bytes = lane == 1              ? 16
+                 : announces            ? 24
+                 : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1)
+                                        : input_.up_to(9000);
     const std::uint64_t length = kLengths[input_.up_to(static_cast<std::uint32_t>(std::size(kLengths)) - 1)];
     const std::array<std::uint64_t, 2> first{length, address()};
     const std::array<std::uint64_t, 2> answer{first[1], input_.up_to(3) == 0 ? input_.take<std::uint64_t>() : length};

@@ -1,19 +1,19 @@
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "core/footprint.hpp"
 #include "core/operators.hpp"
-#include "core/signature.hpp"
-#include "engine/program_cache.hpp"
+#include "core/user_op.hpp"
+#include "engine/express.hpp"
+#include "engine/plan.hpp"
+#include "engine/state.hpp"
 
 namespace unisono::cclo {
 namespace {
 
-constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 62U;
-/// Offsets travel in 48 bits, and the largest put has 2^43 bytes.
+constexpr std::uint64_t kUnbounded = kBeyondAnyBuffer;
 
 /// Saturating product, for sizes that no buffer has.
 std::uint64_t times(std::uint64_t a, std::uint64_t b) {
@@ -23,99 +23,35 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
 
 unsigned capability_bit(Func func) { return is_user(func) ? 15 : static_cast<unsigned>(func); }
 
-bool reduces(Collective c) {
-  switch (c) {
-    case Collective::kCombine:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool rooted(Collective c) {
-  switch (c) {
-    case Collective::kSend:
-    case Collective::kRecv:
-    case Collective::kPut:
-    case Collective::kGet:
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kProgram:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool point_to_point(Collective c) { return c == Collective::kSend || c == Collective::kRecv; }
-
-bool local(Collective c) {
-  return c == Collective::kNop || c == Collective::kCopy || c == Collective::kCombine || c == Collective::kPut ||
-         c == Collective::kGet;
-}
-
-bool may_be_in_place(Collective c) {
-  switch (c) {
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kAllgatherv:
-    case Collective::kAlltoall:
-    case Collective::kAlltoallv:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kProgram:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool has_data(Collective c) { return c != Collective::kNop && c != Collective::kBarrier && c != Collective::kProgram; }
-
 /// One rank's admission of one call.
 class Admission {
  public:
   Admission(const CallRequest& request, CallState& state)
-      : request_(request), state_(state), communicator_(*state.communicator), call_(state.call) {}
+      : request_(request),
+        state_(state),
+        communicator_(*state.communicator),
+        call_(state.call),
+        refusal_{"call", state.communicator} {}
 
   void run() {
     fields();
     vectors();
     buffers();
-    algorithm();
+    plan();
     bind();
   }
 
  private:
-  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const {
-    throw Error(code, std::string(is_known(call_.collective) ? name_of(call_.collective) : "call") + " on " +
-                          communicator_.title() + ": " + what);
-  }
+  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const { refusal_(code, what); }
 
   void fields() {
     call_ = request_.call;
-    if (!is_known(call_.collective)) {
-      refuse(ErrorCode::kInvalidArgument,
-             "operation " + std::to_string(static_cast<unsigned>(request_.call.collective)) + " is not known");
-    }
     const Collective c = call_.collective;
+    if (!is_known(c)) {
+      refuse(ErrorCode::kInvalidArgument, "collective " + std::to_string(static_cast<unsigned>(c)) + " is not known");
+    }
+    refusal_.operation = name_of(c);
+    facts_ = facts_of(c);
     call_.rank = communicator_.rank;
     call_.size = communicator_.size;
     call_.group_size = communicator_.group_size;
@@ -124,23 +60,10 @@ class Admission {
              "datatype " + std::to_string(static_cast<unsigned>(call_.dtype)) + " is not known");
     }
     if (!is_known(call_.func)) {
-      refuse(ErrorCode::kInvalidOp, "operator " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
+      refuse(ErrorCode::kInvalidOp, "op " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
     }
-    if (has_data(c) && call_.dtype == Datatype::kNone) {
-      refuse(ErrorCode::kInvalidDatatype, "datatype none was given; a datatype with elements is needed");
-    }
-    if (reduces(c)) {
-      if (call_.func == Func::kNone) {
-        refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are " + operators_on(call_.dtype));
-      }
-      if (call_.func == Func::kAvg && !takes_mean(c)) {
-        refuse(ErrorCode::kInvalidOp, std::string("operator avg was given; it is one of ") + kTakesMean);
-      }
-      if (!is_operator(call_.func, call_.dtype)) {
-        refuse(ErrorCode::kInvalidDatatype, std::string("operator ") + name_of(call_.func) +
-                                                " is not defined on datatype " + name_of(call_.dtype) +
-                                                "; allowed there are " + operators_on(call_.dtype));
-      }
+    check_operands(call_, refusal_);
+    if (facts_.reduces) {
       const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
                              (communicator_.capability.funcs >> capability_bit(call_.func) & 1U) != 0;
       if (!supported) {
@@ -150,16 +73,13 @@ class Admission {
     } else if (c != Collective::kProgram) {
       call_.func = Func::kNone;
     }
-    if (!may_be_in_place(c)) call_.in_place = false;
-    if (rooted(c)) {
-      if (call_.root >= call_.size) {
-        refuse(ErrorCode::kInvalidRoot, "root or peer " + std::to_string(call_.root) + " was given; ranks are 0 to " +
-                                            std::to_string(call_.size - 1));
-      }
+    if (!facts_.in_place) call_.in_place = false;
+    if (facts_.rooted) {
+      check_root(c, call_.root, call_.size, refusal_);
     } else {
       call_.root = 0;
     }
-    if (c == Collective::kNop || c == Collective::kBarrier) {
+    if (!facts_.data && c != Collective::kProgram) {
       call_.count = 0;
       call_.dtype = Datatype::kNone;
     }
@@ -167,18 +87,16 @@ class Admission {
       refuse(ErrorCode::kInvalidCount,
              "count " + std::to_string(call_.count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
     }
-    if (point_to_point(c)) {
-      if (request_.tag > kMaxUserTag && !request_.reserved_tag) {
-        refuse(ErrorCode::kInvalidArgument,
-               "tag " + std::to_string(request_.tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
-      }
+    if (facts_.point_to_point) {
+      if (!request_.reserved_tag) check_tag(request_.tag, refusal_);
       state_.tag = request_.tag;
     }
     wanted();
-    state_.space = point_to_point(c) ? CallState::Space::kPointToPoint
-                   : local(c)        ? CallState::Space::kLocal
-                                     : CallState::Space::kCollective;
-    state_.window_offset = c == Collective::kPut || c == Collective::kGet ? request_.window_offset : 0;
+    state_.space = facts_.point_to_point ? CallState::Space::kPointToPoint
+                   : facts_.local        ? CallState::Space::kLocal
+                                         : CallState::Space::kCollective;
+    const bool one_sided = facts_.local && facts_.rooted;
+    state_.window_offset = one_sided ? request_.window_offset : 0;
     if (state_.window_offset > kMaxWindowOffset) {
       refuse(ErrorCode::kInvalidArgument, "window offset " + std::to_string(state_.window_offset) +
                                               " was given; allowed are 0 to " + std::to_string(kMaxWindowOffset));
@@ -232,43 +150,43 @@ class Admission {
   }
 
   void vectors() {
-    const Collective c = call_.collective;
-    const bool sends = c == Collective::kScatterv || c == Collective::kAlltoallv;
-    const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv ||
-                          c == Collective::kReduceScatterv || c == Collective::kAlltoallv;
-    if (!sends && !receives) return;
+    if (!facts_.vectors) return;
+    const VectorSides sides = sides_of(call_.collective, call_.in_place);
+    // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks have agreed
+    // on, or kUnknownCount if they have not; the algorithms say whether they need it.
+    if (!sides.own && !call_.in_place) call_.count = 0;
     if (request_.params.data != nullptr) {
       // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.
-      if (c == Collective::kAlltoallv && !call_.in_place) call_.count = 0;
       bound_ = true;
       return;
     }
     if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
     const VectorArguments& v = *request_.vectors;
-    const bool root = call_.rank == call_.root;
-    if (sends && !(c == Collective::kAlltoallv && call_.in_place)) {
+    // Where there is a root, the others know of no displacements.
+    const bool places = !facts_.rooted || call_.rank == call_.root;
+    if (sides.send) {
       needed(v.send_counts, "send counts");
-      send_extent_ =
-          extent(v.send_counts, c == Collective::kScatterv && !root ? nullptr : v.send_displacements, "send");
+      blocks_.send = extent(v.send_counts, places ? v.send_displacements : nullptr, "send");
     }
-    if (receives) {
+    if (sides.recv) {
       needed(v.recv_counts, "receive counts");
-      recv_extent_ =
-          extent(v.recv_counts, c == Collective::kGatherv && !root ? nullptr : v.recv_displacements, "receive");
+      blocks_.recv = extent(v.recv_counts, places ? v.recv_displacements : nullptr, "receive");
     }
-    if (c == Collective::kAlltoallv) {
-      // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks
-      // have agreed on, or kUnknownCount if they have not; the algorithms say whether they need it.
-      if (!call_.in_place) call_.count = 0;
-      for (std::uint32_t rank = 0; call_.in_place && call_.count != kUnknownCount && rank < call_.size; ++rank) {
-        if (v.recv_counts[rank] <= call_.count) continue;
-        refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
-                                             std::to_string(v.recv_counts[rank]) + "; the call's count, " +
-                                             std::to_string(call_.count) + ", bounds the blocks");
-      }
-    } else {
-      call_.count = sum(sends ? v.send_counts : v.recv_counts);
-      own_count_ = sends ? v.send_counts[call_.rank] : v.recv_counts[call_.rank];
+    if (sides.own) {
+      const std::uint64_t* counts = sides.send ? v.send_counts : v.recv_counts;
+      call_.count = sum(counts);
+      blocks_.own = counts[call_.rank];
+    } else if (call_.in_place && call_.count != kUnknownCount) {
+      check_bound(v.recv_counts);
+    }
+  }
+
+  void check_bound(const std::uint64_t* counts) const {
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) {
+      if (counts[rank] <= call_.count) continue;
+      refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
+                                           std::to_string(counts[rank]) + "; the call's count, " +
+                                           std::to_string(call_.count) + ", bounds the blocks");
     }
   }
 
@@ -291,58 +209,88 @@ class Admission {
     if (call_.collective == Collective::kProgram || bound_) {
       state_.regions[static_cast<std::size_t>(Region::kSrc)] = request_.src;
       state_.regions[static_cast<std::size_t>(Region::kDst)] = request_.dst;
-      distinct(request_.src, request_.src.bytes, request_.dst, request_.dst.bytes);
+      check_disjoint(call_.collective, request_.src, request_.dst, refusal_);
       return;
     }
-    const auto [src, dst] = footprint_of(call_, {own_count_, send_extent_, recv_extent_});
+    const auto [src, dst] = footprint_of(call_, blocks_);
     buffer("src", request_.src, src);
     buffer("dst", request_.dst, dst);
-    const std::uint64_t element = bytes_of(call_.dtype);
-    distinct(request_.src, src * element, request_.dst, dst * element);
-    if (src != 0) state_.regions[static_cast<std::size_t>(Region::kSrc)] = {request_.src.data, src * element};
-    if (dst != 0) state_.regions[static_cast<std::size_t>(Region::kDst)] = {request_.dst.data, dst * element};
+    const std::uint64_t element = element_bytes(call_);
+    const Binding used_src = src == 0 ? Binding{} : Binding{request_.src.data, src * element};
+    const Binding used_dst = dst == 0 ? Binding{} : Binding{request_.dst.data, dst * element};
+    check_disjoint(call_.collective, used_src, used_dst, refusal_);
+    state_.regions[static_cast<std::size_t>(Region::kSrc)] = used_src;
+    state_.regions[static_cast<std::size_t>(Region::kDst)] = used_dst;
   }
 
-  void distinct(const Binding& src, std::uint64_t src_bytes, const Binding& dst, std::uint64_t dst_bytes) const {
-    if (src_bytes == 0 || dst_bytes == 0 || src.data == nullptr || dst.data == nullptr) return;
-    const auto a = reinterpret_cast<std::uintptr_t>(src.data);
-    const auto b = reinterpret_cast<std::uintptr_t>(dst.data);
-    if (a < b + dst_bytes && b < a + src_bytes) {
-      refuse(ErrorCode::kOverlappingBuffers,
-             "src (" + std::to_string(src_bytes) + " bytes) and dst (" + std::to_string(dst_bytes) +
-                 " bytes) overlap; pass disjoint buffers" +
-                 (may_be_in_place(call_.collective) ? ", or ask for the in-place form" : ""));
-    }
+  PlanTerms terms() const {
+    return {communicator_.capability, communicator_.tuning, communicator_.agreed.eager_limit,
+            communicator_.express ? &communicator_.express->copy_from() : nullptr};
   }
 
-  void algorithm() {
+  /// Finds the plan of the call, or makes it.
+  void plan() {
+    PlanCache::Key key{call_, nullptr, identity_of(call_.func)};
+    const Algorithm* named = nullptr;
     if (call_.collective == Collective::kProgram) {
-      if (request_.program == nullptr) refuse(ErrorCode::kInvalidArgument, "no program was given");
-      if (!communicator_.capability.programs) {
-        refuse(ErrorCode::kUnsupported, "the engine of some member takes no programs of the user");
-      }
-      if (request_.algorithm != -1) refuse(ErrorCode::kInvalidArgument, "an algorithm was given; a program has none");
-      try {
-        state_.program = communicator_.cache->get(request_.program, call_, communicator_.capability);
-      } catch (const Error& error) {
-        refuse(error.code(), error.what());
-      }
-      return;
+      key.source = user_program().get();
+    } else if (request_.algorithm != -1) {
+      key.source = named = &algorithm(request_.algorithm);
     }
+    state_.plan = communicator_.plans->find(key);
+    if (state_.plan == nullptr) {
+      state_.plan = call_.collective == Collective::kProgram ? plan_of_program() : plan_of_algorithm(named);
+      communicator_.plans->insert(key, state_.plan);
+      if (communicator_.express) {
+        communicator_.express->trim_plans();
+      } else {
+        communicator_.plans->trim();
+      }
+    }
+    call_ = state_.plan->call;
+    state_.algorithm = state_.plan->algorithm;
+    state_.program = state_.plan->checked;
+    state_.signature = state_.plan->signature;
+  }
+
+  const std::shared_ptr<const Program>& user_program() const {
+    if (request_.program == nullptr) refuse(ErrorCode::kInvalidArgument, "no program was given");
+    if (!communicator_.capability.programs) {
+      refuse(ErrorCode::kUnsupported, "the engine of some member takes no programs of the user");
+    }
+    if (request_.algorithm != -1) refuse(ErrorCode::kInvalidArgument, "an algorithm was given; a program has none");
+    return request_.program;
+  }
+
+  std::shared_ptr<const Plan> plan_of_program() const {
+    try {
+      return make_plan(call_, request_.program, terms());
+    } catch (const Error& error) {
+      refuse(error.code(), error.what());
+    }
+  }
+
+  /// The algorithm of a position in the table.
+  const Algorithm& algorithm(int position) const {
     const std::span<const Algorithm> table = algorithms();
-    int position = request_.algorithm;
-    if (position == -1) {
-      const Choice choice = choose(call_, communicator_.tuning);
-      position = choice.position;
-      if (choice.radix != 0) call_.radix = choice.radix;
-      if (position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
-    }
     if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||
         table[static_cast<std::size_t>(position)].collective != call_.collective) {
       refuse(ErrorCode::kUnknownAlgorithm,
              "algorithm number " + std::to_string(position) + " was given, which is none of this operation's");
     }
-    const Algorithm& chosen = table[static_cast<std::size_t>(position)];
+    return table[static_cast<std::size_t>(position)];
+  }
+
+  const Algorithm& automatic() {
+    const Choice choice = choose(call_, communicator_.tuning);
+    if (choice.radix != 0) call_.radix = choice.radix;
+    if (choice.position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
+    return algorithm(choice.position);
+  }
+
+  /// `named`: the algorithm that the user chose; null: none.
+  std::shared_ptr<const Plan> plan_of_algorithm(const Algorithm* named) {
+    const Algorithm& chosen = named != nullptr ? *named : automatic();
     if (chosen.direct && !communicator_.express) {
       refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
                                           " reaches the memory of other ranks; the members of this communicator "
@@ -350,19 +298,9 @@ class Admission {
     }
     call_.direct = chosen.direct;
     radix(chosen);
-    if (chosen.admits != nullptr && !chosen.admits(call_)) {
-      refuse(ErrorCode::kUnsupported,
-             std::string("algorithm ") + chosen.name + " does not admit this call: " + chosen.restriction);
-    }
-    if (needs_order(call_.func) && !chosen.ordered) {
-      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
-                                          " does not fold in rank order, and op " + operator_name(call_.func) +
-                                          " does not commute");
-    }
-    state_.algorithm = &chosen;
-    number_ = static_cast<std::uint32_t>(position) + 1;
+    check_admits(chosen, call_, refusal_);
     try {
-      state_.program = communicator_.cache->get(chosen, call_, communicator_.capability);
+      return make_plan(call_, chosen, named != nullptr, terms());
     } catch (const Error& error) {
       refuse(error.code(), std::string("algorithm ") + chosen.name + ": " + error.what());
     }
@@ -426,18 +364,15 @@ class Admission {
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
                                                                  program.params_bytes};
     state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
-    state_.signature = signature_of(
-        call_, AgreedTerms{number_, communicator_.agreed.eager_limit, Datatype::kNone, identity_of(call_.func)});
   }
 
   const CallRequest& request_;
   CallState& state_;
   Communicator& communicator_;
   Call& call_;
-  std::uint32_t number_ = 0;  ///< algorithm number
-  std::uint64_t send_extent_ = 0;
-  std::uint64_t recv_extent_ = 0;
-  std::uint64_t own_count_ = 0;
+  Refusal refusal_;
+  CollectiveFacts facts_;
+  VectorExtents blocks_;
   bool bound_ = false;  ///< a v-collective whose counts stand in params that were given
 };
 
@@ -453,5 +388,71 @@ std::string wildcard_in_hardware(const CallRequest& request) {
 }
 
 void admit(const CallRequest& request, CallState& call) { Admission(request, call).run(); }
+
+void Refusal::operator()(ErrorCode code, const std::string& what) const {
+  throw Error(code, operation + (communicator == nullptr ? "" : " on " + communicator->title()) + ": " + what);
+}
+
+void check_operands(const Call& call, const Refusal& refuse) {
+  const CollectiveFacts facts = facts_of(call.collective);
+  if (facts.data && call.dtype == Datatype::kNone) {
+    refuse(ErrorCode::kInvalidDatatype,
+           "datatype none was given; allowed are " + names_of(kAllDatatype, Datatype::kNone));
+  }
+  if (!facts.reduces) return;
+  if (call.func == Func::kNone) {
+    refuse(ErrorCode::kInvalidOp, "no op was given (none); allowed are " + operators_on(call.dtype));
+  }
+  if (call.func == Func::kAvg && !facts.mean) {
+    refuse(ErrorCode::kInvalidOp, std::string("op avg was given; it is one of ") + kTakesMean);
+  }
+  if (is_user(call.func) && find_user_op(call.func) == nullptr) {
+    refuse(ErrorCode::kInvalidOp, "op " + std::to_string(static_cast<unsigned>(call.func)) +
+                                      " is none that unisono_op_create gave and that was not freed");
+  }
+  if (!is_operator(call.func, call.dtype)) {
+    refuse(ErrorCode::kInvalidDatatype, std::string("op ") + name_of(call.func) + " is not defined on datatype " +
+                                            name_of(call.dtype) + "; it is on " + datatypes_of(call.func) + "; on " +
+                                            name_of(call.dtype) + " are " + operators_on(call.dtype));
+  }
+}
+
+void check_root(Collective collective, std::int64_t root, std::uint32_t size, const Refusal& refuse) {
+  if (root >= 0 && root < size) return;
+  const CollectiveFacts facts = facts_of(collective);
+  const bool peer = facts.point_to_point || facts.local;
+  refuse(ErrorCode::kInvalidRoot, std::string(peer ? "peer " : "root ") + std::to_string(root) +
+                                      " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
+}
+
+void check_tag(std::int64_t tag, const Refusal& refuse) {
+  if (tag >= 0 && tag <= static_cast<std::int64_t>(kMaxUserTag)) return;
+  refuse(ErrorCode::kInvalidArgument,
+         "tag " + std::to_string(tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
+}
+
+void check_disjoint(Collective collective, const Binding& src, const Binding& dst, const Refusal& refuse) {
+  if (src.bytes == 0 || dst.bytes == 0 || src.data == nullptr || dst.data == nullptr) return;
+  const auto a = reinterpret_cast<std::uintptr_t>(src.data);
+  const auto b = reinterpret_cast<std::uintptr_t>(dst.data);
+  if (a >= b + dst.bytes || b >= a + src.bytes) return;
+  const CollectiveFacts facts = facts_of(collective);
+  refuse(ErrorCode::kOverlappingBuffers, "src (" + std::to_string(src.bytes) + " bytes) and dst (" +
+                                             std::to_string(dst.bytes) + " bytes) overlap; pass disjoint buffers" +
+                                             (facts.in_place && facts.data ? ", or ask for the in-place form" : ""));
+}
+
+void check_admits(const Algorithm& chosen, const Call& call, const Refusal& refuse) {
+  if (needs_order(call.func) && !chosen.ordered) {
+    refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name +
+                                        "\" does not fold in rank order, and op " + operator_name(call.func) +
+                                        " does not commute");
+  }
+  if (chosen.admits == nullptr || chosen.admits(call)) return;
+  refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name + "\" does not admit this call (" +
+                                      std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +
+                                      (call.in_place ? ", in place" : "") +
+                                      "); its restriction: " + chosen.restriction);
+}
 
 }  // namespace unisono::cclo
