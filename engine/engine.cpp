@@ -248,6 +248,12 @@ class NativeEngine::Impl final : public Express::Watch {
     return op;
   }
 
+  /// Refers to the params of the call.
+  static LaneLaunch launch_of(const CallState& call) {
+    return {call.regions[static_cast<std::size_t>(Region::kSrc)], call.regions[static_cast<std::size_t>(Region::kDst)],
+            call.call.count, call.params};
+  }
+
   void set_deadline(CallState& call, std::chrono::microseconds timeout) const {
     call.submitted = blocks.poe->now();
     call.timeout = timeout.count() > 0 ? timeout : call.communicator->timeout;
@@ -310,10 +316,11 @@ class NativeEngine::Impl final : public Express::Watch {
     }
     const LanePlan& plan = *blocking.plan;
     call.call = plan.call;
+    if (plan.varies) call.call.count = blocking.count;
     call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     call.program = plan.checked;
     call.space = CallState::Space::kCollective;
-    call.signature = plan.signature;
+    call.signature = plan.signature_for(blocking.count);
     call.sequence = blocking.sequence;
     call.mark = blocking.mark;
     set_deadline(call, {});
@@ -657,8 +664,7 @@ CallId NativeEngine::submit(const CallRequest& request) {
     } else if (call.plan->lanes) {
       call.lane = std::make_unique<LaneCall>();
       call.lane->plan = call.plan.get();
-      call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
-      call.lane->dst = call.regions[static_cast<std::size_t>(Region::kDst)];
+      call.lane->launch = Impl::launch_of(call);
     } else if (call.space == CallState::Space::kCollective) {
       call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
                                             std::memory_order_relaxed);
@@ -685,12 +691,19 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express;
     std::shared_ptr<const Plan> plan;
+    LaneLaunch launch;
+    std::vector<std::uint64_t> params;
     MailOp op;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
       if (mail) Impl::fill(op, call);
       plan = call.plan;
+      launch = Impl::launch_of(call);
+      if (plan->varies) {
+        params.assign(call.params.begin(), call.params.end());
+        launch.params = params;
+      }
       express = call.communicator->express;
       engine.calls.abandon(call);
     }
@@ -699,7 +712,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       if (request.status != nullptr) *request.status = op.status();
       return received;
     }
-    if (plan->lanes && express->run(plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
+    if (plan->lanes && express->run(plan, launch, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);
 }

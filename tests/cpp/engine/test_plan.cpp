@@ -147,10 +147,10 @@ TEST_F(Cache, WhatIsInUseStays) {
   }
   EXPECT_LE(plans_.size(), PlanCache::kMostPlans);
   EXPECT_EQ(plans_.find(key(7)), nullptr);
-  EXPECT_EQ(plans_.past(41), nullptr) << "its plan is gone";
+  EXPECT_EQ(plans_.past(41).plan, nullptr) << "its plan is gone";
   EXPECT_EQ(plans_.find(key(8)), in_flight);
-  EXPECT_EQ(plans_.past(42), in_flight.get());
-  EXPECT_EQ(plans_.past(43), nullptr);
+  EXPECT_EQ(plans_.past(42).plan, in_flight.get());
+  EXPECT_EQ(plans_.past(43).plan, nullptr);
   const Plan* front = plans_.front(Collective::kAllreduce, 9, 0);
   ASSERT_NE(front, nullptr);
   EXPECT_EQ(front, plans_.find(key(9)).get());
