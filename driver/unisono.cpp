@@ -179,12 +179,12 @@ bool run_express(const unisono_communicator* handle, const unisono_call* given, 
     const auto dtype = static_cast<Datatype>(given->datatype);
     const auto count = static_cast<std::uint64_t>(given->count);
     if (given->root >= communicator.size || given->tag < 0 || static_cast<std::uint64_t>(given->tag) > kMaxUserTag ||
-        !is_known(dtype) || dtype == Datatype::kNone || given->op != 0 || count > cclo::Mail::kShort ||
+        !is_known(dtype) || dtype == Datatype::kNone || given->op != 0 || count > cclo::PointToPoint::kShort ||
         data == nullptr || held < count * bytes_of(dtype) || given->in_place != 0) {
       return false;
     }
     std::uint64_t came = 0;
-    const bool done = communicator.express->try_mail(
+    const bool done = communicator.express->try_transfer(
         sends, static_cast<std::uint32_t>(given->root), static_cast<std::uint32_t>(given->tag), dtype, count,
         const_cast<std::byte*>(static_cast<const std::byte*>(data)), came);  // NOLINT(*-const-cast)
     if (done && received != nullptr) *received = came;

@@ -72,7 +72,7 @@ CallState& CallQueue::create() {
   call.probe = call.matched = call.lane_anybody = false;
   call.status = {};
   call.lane.reset();
-  call.mail.reset();
+  call.transfer.reset();
   call.lane_phase = "";
   call.lane_awaited.clear();
   call.entered = call.retired = 0;
@@ -243,7 +243,7 @@ bool CallQueue::start(CallState& call) {
   if (!starts) return call.finished;
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
-  if (call.mail) call.communicator->express->post_mail(*call.mail);
+  if (call.transfer) call.communicator->express->post_transfer(*call.transfer);
   call.started = true;
   if (call.call.collective == Collective::kSend) {
     call.sequence = call.communicator->peers[call.call.root].next_send++;
@@ -294,18 +294,18 @@ bool CallQueue::advance(CallState& call) {
       call.received_bytes = found->bytes;
       complete = true;
     });
-  } else if (call.mail) {
+  } else if (call.transfer) {
     guard(call, [&] {
       try {
-        any = call.communicator->express->step_mail(*call.mail, round_);
+        any = call.communicator->express->step_transfer(*call.transfer, round_);
       } catch (const AccessBanned&) {
         return;  // another rank has failed; its word ends this call
       }
-      complete = call.mail->ended.load(std::memory_order_acquire);
+      complete = call.transfer->ended.load(std::memory_order_acquire);
       if (!complete) return;
-      call.received_bytes = call.mail->received;
-      call.status = call.mail->status();
-      if (call.mail->code != ErrorCode::kOk) fail(call, call.mail->code, call.mail->text, false);
+      call.received_bytes = call.transfer->received;
+      call.status = call.transfer->status();
+      if (call.transfer->code != ErrorCode::kOk) fail(call, call.transfer->code, call.transfer->text, false);
     });
   } else {
     guard(call, [&] { any = blocks_.dmp->step(call); });
@@ -333,7 +333,7 @@ std::optional<MessageStatus> CallQueue::look_for(Communicator& communicator, con
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
   if (call.lane) communicator.express->dequeue(*call.lane);
-  if (call.mail && call.started) communicator.express->withdraw_mail(*call.mail);
+  if (call.transfer && call.started) communicator.express->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;

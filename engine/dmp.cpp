@@ -371,7 +371,7 @@ bool Dmp::step(CallState& call) {
 bool Dmp::awaits_anybody(const CallState& call) {
   if (!call.wanted.any_source) return false;
   if (call.watched) return call.lane_anybody;
-  return call.mail ? call.mail->of_anybody() : !call.matched;
+  return call.transfer ? call.transfer->of_anybody() : !call.matched;
 }
 
 std::string Dmp::awaited_message(const CallState& call) {
@@ -398,11 +398,12 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     report(call.wanted.source, awaited_message(call));
     return;
   }
-  if (call.mail) {
-    report(call.mail->peer, call.mail->sends
-                                ? "waits for rank " + std::to_string(call.mail->peer) + " to take what was sent to it"
-                            : call.wanted.exact() ? awaited_message(call)
-                                                  : "waits for a message of rank " + std::to_string(call.mail->peer));
+  if (call.transfer) {
+    report(call.transfer->peer,
+           call.transfer->sends
+               ? "waits for rank " + std::to_string(call.transfer->peer) + " to take what was sent to it"
+           : call.wanted.exact() ? awaited_message(call)
+                                 : "waits for a message of rank " + std::to_string(call.transfer->peer));
     return;
   }
   if (call.lane) {

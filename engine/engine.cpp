@@ -230,10 +230,10 @@ class NativeEngine::Impl final : public Express::Watch {
     return call;
   }
 
-  static bool is_mail(const CallState& call) {
+  static bool is_transfer(const CallState& call) {
     return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
   }
-  static void fill(MailOp& op, const CallState& call) {
+  static void fill(Transfer& op, const CallState& call) {
     op.sends = call.call.collective == Collective::kSend;
     op.peer = call.call.root;
     op.tag = call.tag;
@@ -242,8 +242,8 @@ class NativeEngine::Impl final : public Express::Watch {
     op.data = call.regions[static_cast<std::size_t>(op.sends ? Region::kSrc : Region::kDst)].data;
     op.bytes = call.call.count * bytes_of(call.call.dtype);
   }
-  static std::unique_ptr<MailOp> mail_of(const CallState& call) {
-    auto op = std::make_unique<MailOp>();
+  static std::unique_ptr<Transfer> transfer_of(const CallState& call) {
+    auto op = std::make_unique<Transfer>();
     fill(*op, call);
     return op;
   }
@@ -281,7 +281,7 @@ class NativeEngine::Impl final : public Express::Watch {
   CallState* watched(Express& express, Express::Blocking& blocking) {
     const auto gone = [&] {
       const Collective collective =
-          blocking.plan == nullptr ? blocking.mail.collective : blocking.plan->call.collective;
+          blocking.plan == nullptr ? blocking.transfer.collective : blocking.plan->call.collective;
       return Error(ErrorCode::kFreedCommunicator, std::string(name_of(collective)) + " (communicator " +
                                                       std::to_string(express.number()) +
                                                       "): the communicator was freed by this rank meanwhile");
@@ -303,7 +303,7 @@ class NativeEngine::Impl final : public Express::Watch {
         program->messages = true;
         return program;
       }();
-      call.call = blocking.mail;
+      call.call = blocking.transfer;
       call.program = message_program;
       call.space = CallState::Space::kPointToPoint;
       call.tag = blocking.tag;
@@ -659,8 +659,8 @@ CallId NativeEngine::submit(const CallRequest& request) {
   CallState& call = engine.admitted(request);
   const CallId id = call.id;
   try {
-    if (Impl::is_mail(call)) {
-      call.mail = Impl::mail_of(call);
+    if (Impl::is_transfer(call)) {
+      call.transfer = Impl::transfer_of(call);
     } else if (call.plan->lanes) {
       call.lane = std::make_unique<LaneCall>();
       call.lane->plan = call.plan.get();
@@ -687,17 +687,17 @@ CallId NativeEngine::submit(const CallRequest& request) {
 std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
-  const bool mail = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
-  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || carried_by_lanes(collective))) {
+  const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
+  if (request.wait_for.empty() && request.timeout.count() == 0 && (transfers || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express;
     std::shared_ptr<const Plan> plan;
     LaneLaunch launch;
     std::vector<std::uint64_t> params;
-    MailOp op;
+    Transfer op;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
-      if (mail) Impl::fill(op, call);
+      if (transfers) Impl::fill(op, call);
       plan = call.plan;
       launch = Impl::launch_of(call);
       if (plan->varies) {
@@ -707,8 +707,8 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       express = call.communicator->express;
       engine.calls.abandon(call);
     }
-    if (mail && express != nullptr) {
-      const std::uint64_t received = express->run_mail(op, request.call.count);
+    if (transfers && express != nullptr) {
+      const std::uint64_t received = express->run_transfer(op, request.call.count);
       if (request.status != nullptr) *request.status = op.status();
       return received;
     }

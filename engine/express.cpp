@@ -220,9 +220,10 @@ bool Express::try_open() {
   one_process_ = network_.one_process();
   live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
   const std::lock_guard lock(early_mutex_);
-  mail_ = std::make_unique<Mail>(
-      MailWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_}, size_);
-  for (MailOp* op : early_) mail_->post(*op);
+  point_to_point_ = std::make_unique<PointToPoint>(
+      PointToPointWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_},
+      size_);
+  for (Transfer* op : early_) point_to_point_->post(*op);
   early_.clear();
   opened_.store(true, std::memory_order_release);
   return true;
@@ -305,34 +306,34 @@ void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
   await([&] { return lane.has_line(); }, peer);
 }
 
-// ------------------------------------------------------------------------------------------------ mail
+// ------------------------------------------------------------------------------------------------ point to point
 
-bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
-                       std::byte* data, std::uint64_t& received) {
+bool Express::try_transfer(bool sends, std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::uint64_t count,
+                           std::byte* data, std::uint64_t& received) {
   if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
   const std::uint64_t bytes = count * bytes_of(dtype);
-  if (sends) return mail_->try_send(peer, tag, dtype, data, bytes);
-  if (bytes > Mail::kShort) return false;
+  if (sends) return point_to_point_->try_send(peer, tag, dtype, data, bytes);
+  if (bytes > PointToPoint::kShort) return false;
   constexpr int kPolls = 1024;
-  for (int polls = 0; !mail_->stirs(peer); ++polls) {
+  for (int polls = 0; !point_to_point_->stirs(peer); ++polls) {
     if (polls == kPolls || network_.crowded()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
-  return mail_->try_receive(peer, tag, dtype, data, bytes, received);
+  return point_to_point_->try_receive(peer, tag, dtype, data, bytes, received);
 }
 
-std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
+std::uint64_t Express::run_transfer(Transfer& op, std::uint64_t count) {
   Blocking blocking;
-  blocking.mail.collective = op.sends ? Collective::kSend : Collective::kRecv;
-  blocking.mail.dtype = op.dtype;
-  blocking.mail.root = op.peer;
-  blocking.mail.rank = rank_;
-  blocking.mail.size = size_;
-  blocking.mail.count = count;
+  blocking.transfer.collective = op.sends ? Collective::kSend : Collective::kRecv;
+  blocking.transfer.dtype = op.dtype;
+  blocking.transfer.root = op.peer;
+  blocking.transfer.rank = rank_;
+  blocking.transfer.size = size_;
+  blocking.transfer.count = count;
   blocking.tag = op.tag;
   blocking.wanted = op.wanted;
   blocking.mark =
-      recorder_->begin(RecordEntry::of(blocking.mail, op.tag, kRecordedPointToPoint | record_flags(op.wanted)), 0);
+      recorder_->begin(RecordEntry::of(blocking.transfer, op.tag, kRecordedPointToPoint | record_flags(op.wanted)), 0);
   recorder_->set_algorithm(blocking.mark, 0);
   struct Recorded {
     ~Recorded() { recorder.end(mark, outcome); }
@@ -347,10 +348,10 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
       blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
       await_naming([&] { return claim_and_open(); }, [](auto&& use) { use(0U); }, blocking);
     }
-    mail_->post(op);
+    point_to_point_->post(op);
     posted = true;
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
-    const auto progress = [&] { return op.of_anybody() ? progress_all() : mail_->progress(op.peer); };
+    const auto progress = [&] { return op.of_anybody() ? progress_all() : point_to_point_->progress(op.peer); };
     await_naming([&] { return op.ended.load(std::memory_order_acquire) || (progress(), op.ended.load()); },
                  [&](auto&& use) {
                    blocking.anybody = op.of_anybody();
@@ -364,10 +365,10 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
                  },
                  blocking);
   } catch (const AccessBanned&) {
-    if (posted) mail_->withdraw(op);
+    if (posted) point_to_point_->withdraw(op);
     fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] { await_verdict(blocking); });
   } catch (const Error& error) {
-    if (posted) mail_->withdraw(op);
+    if (posted) point_to_point_->withdraw(op);
     fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] {
       watch_.failed(*this, error);
       throw Error(error);
@@ -383,7 +384,7 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   return op.received;
 }
 
-void Express::post_mail(MailOp& op) {
+void Express::post_transfer(Transfer& op) {
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
     if (!opened_.load(std::memory_order_relaxed)) {
@@ -391,7 +392,7 @@ void Express::post_mail(MailOp& op) {
       return;
     }
   }
-  mail_->post(op);
+  point_to_point_->post(op);
 }
 
 /// Does what can be done for the messages of all peers. While this endpoint polls, for so many of them at a time; who
@@ -400,34 +401,34 @@ bool Express::progress_all() {
   constexpr std::uint32_t kPolled = 64;
   const bool about_to_sleep =
       (segment_->endpoint(network_.self()).parked.load(std::memory_order_relaxed) & shm::kParked) != 0;
-  return mail_->progress_all(about_to_sleep ? size_ : kPolled);
+  return point_to_point_->progress_all(about_to_sleep ? size_ : kPolled);
 }
 
-bool Express::step_mail(const MailOp& op, std::uint32_t round) {
+bool Express::step_transfer(const Transfer& op, std::uint32_t round) {
   if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return false;
-  if (!op.of_anybody()) return mail_->progress(op.peer);
+  if (!op.of_anybody()) return point_to_point_->progress(op.peer);
   if (std::exchange(polled_in_, round) == round) return false;
   return progress_all();
 }
 
 std::optional<MessageStatus> Express::probe(const Wanted& wanted) {
   if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return std::nullopt;
-  if (auto found = mail_->look_for(wanted)) return found;
+  if (auto found = point_to_point_->look_for(wanted)) return found;
   if (wanted.any_source) {
-    mail_->progress_all(size_);
+    point_to_point_->progress_all(size_);
   } else {
-    mail_->progress(wanted.source);
+    point_to_point_->progress(wanted.source);
   }
-  return mail_->look_for(wanted);
+  return point_to_point_->look_for(wanted);
 }
 
-std::uint64_t Express::kept() const { return opened_.load(std::memory_order_acquire) ? mail_->kept() : 0; }
+std::uint64_t Express::kept() const { return opened_.load(std::memory_order_acquire) ? point_to_point_->kept() : 0; }
 
 std::string Express::unexpected_text() const {
-  return opened_.load(std::memory_order_acquire) ? mail_->unexpected_text() : std::string();
+  return opened_.load(std::memory_order_acquire) ? point_to_point_->unexpected_text() : std::string();
 }
 
-void Express::withdraw_mail(MailOp& op) {
+void Express::withdraw_transfer(Transfer& op) {
   if (op.ended.load(std::memory_order_acquire)) return;
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
@@ -436,7 +437,7 @@ void Express::withdraw_mail(MailOp& op) {
       return;
     }
   }
-  mail_->withdraw(op);
+  point_to_point_->withdraw(op);
   shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
 }
 

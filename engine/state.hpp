@@ -34,7 +34,7 @@ class Express;
 struct Communicator;
 struct CallState;
 struct LaneCall;
-struct MailOp;
+struct Transfer;
 struct MoveState;
 struct Port;
 
@@ -192,7 +192,7 @@ struct CallState {
   bool announced = false;  ///< of a send: the peer has been told of its message, or that has been sent
   bool probed = false;
   std::unique_ptr<LaneCall> lane;           ///< a collective that goes over the lanes
-  std::unique_ptr<MailOp> mail;             ///< a send or receive that does
+  std::unique_ptr<Transfer> transfer;       ///< a send or receive that does
   bool watched = false;                     ///< a blocking call on the lanes: its own thread advances it
   const char* lane_phase = "";              ///< what it waits for, as its thread last said
   std::vector<std::uint32_t> lane_awaited;  ///< ranks, likewise

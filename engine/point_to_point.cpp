@@ -1,4 +1,4 @@
-#include "engine/mail.hpp"
+#include "engine/point_to_point.hpp"
 
 #include <sys/single_threaded.h>
 
@@ -33,8 +33,8 @@ void erase(std::vector<T*>& list, T* item) {
   list.erase(std::remove(list.begin(), list.end(), item), list.end());
 }
 
-MailOp* find(const std::vector<MailOp*>& list, std::uint32_t id) {
-  for (MailOp* op : list) {
+Transfer* find(const std::vector<Transfer*>& list, std::uint32_t id) {
+  for (Transfer* op : list) {
     if (op->id == id) return op;
   }
   return nullptr;
@@ -48,9 +48,9 @@ MailOp* find(const std::vector<MailOp*>& list, std::uint32_t id) {
 }  // namespace
 
 /// The flag. Held for steps that never wait, so that whoever finds it taken may spin.
-class Mail::Turn {
+class PointToPoint::Turn {
  public:
-  explicit Turn(const Mail& of) : busy_(of.busy_), alone_(__libc_single_threaded != 0) {
+  explicit Turn(const PointToPoint& of) : busy_(of.busy_), alone_(__libc_single_threaded != 0) {
     if (alone_) return;
     while (busy_.exchange(true, std::memory_order_acquire)) {
       while (busy_.load(std::memory_order_relaxed)) sched_yield();
@@ -67,7 +67,7 @@ class Mail::Turn {
   bool alone_;
 };
 
-Mail::Mail(const MailWays& ways, std::uint32_t size)
+PointToPoint::PointToPoint(const PointToPointWays& ways, std::uint32_t size)
     : segment_(ways.segment),
       copy_(ways.copy),
       endpoints_(ways.endpoints),
@@ -75,32 +75,32 @@ Mail::Mail(const MailWays& ways, std::uint32_t size)
       one_process_(ways.one_process),
       short_bytes_(std::min<std::uint64_t>(kShort, ways.eager_limit)),
       most_kept_(ways.most_kept),
-      boxes_(size) {
+      peers_(size) {
   guard_ = ways.lanes.touch_guard();
   for (std::uint32_t peer = 0; peer < size; ++peer) {
-    Box& box = boxes_[peer];
-    box.peer = peer;
-    box.send = ways.lanes.sender(shm::LaneSpace::kPointToPoint, peer);
-    box.receive = ways.lanes.receiver(shm::LaneSpace::kPointToPoint, peer);
-    box.answer = ways.lanes.sender(shm::LaneSpace::kAnswers, peer);
-    box.answers = ways.lanes.receiver(shm::LaneSpace::kAnswers, peer);
+    PeerQueues& queues = peers_[peer];
+    queues.peer = peer;
+    queues.send = ways.lanes.sender(shm::LaneSpace::kPointToPoint, peer);
+    queues.receive = ways.lanes.receiver(shm::LaneSpace::kPointToPoint, peer);
+    queues.answer = ways.lanes.sender(shm::LaneSpace::kAnswers, peer);
+    queues.answers = ways.lanes.receiver(shm::LaneSpace::kAnswers, peer);
   }
 }
 
 /// Whether the kernel may copy a message of a peer: it can, and that is faster.
-bool Mail::may_copy(std::uint32_t peer, std::uint64_t bytes) const {
+bool PointToPoint::may_copy(std::uint32_t peer, std::uint64_t bytes) const {
   return copy_ != nullptr && bytes >= segment_->geometry().copy_from.one_way && copy_->reaches(endpoints_[peer]);
 }
 
 /// The word that says where a buffer is; `by_copy`: the peer may be shown ordinary memory.
-std::uint64_t Mail::address_of(const std::byte* data, std::uint64_t bytes, bool by_copy) const {
+std::uint64_t PointToPoint::address_of(const std::byte* data, std::uint64_t bytes, bool by_copy) const {
   if (one_process_) return reinterpret_cast<std::uintptr_t>(data);
   const std::uint64_t offset = segment_->offset_of(data, bytes);
   if (offset != 0) return offset;
   return by_copy ? Reach::copied(data) : Reach::kNone;
 }
 
-MailOp::Far Mail::reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) const {
+Transfer::Far PointToPoint::reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) const {
   if (word == Reach::kNone) return {};
   if (one_process_)
     return {reinterpret_cast<std::byte*>(word), 0};  // NOLINT(performance-no-int-to-ptr): a thread's own
@@ -109,8 +109,8 @@ MailOp::Far Mail::reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) c
 }
 
 /// Publishes one line; false if there is no room for it.
-bool Mail::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype, std::uint32_t id,
-                    const std::byte* data, std::uint64_t bytes) {
+bool PointToPoint::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype,
+                            std::uint32_t id, const std::byte* data, std::uint64_t bytes) {
   if (!lane.has_line()) return false;
   const auto payload = static_cast<std::uint32_t>(bytes);
   if (payload <= shm::kInlineBytes) {
@@ -128,23 +128,25 @@ bool Mail::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, 
 
 // ----------------------------------------------------------------------------------------- the short way
 
-bool Mail::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes) {
+bool PointToPoint::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data,
+                            std::uint64_t bytes) {
   if (bytes > short_bytes_) return false;
   const Turn turn(*this);
-  Box& box = boxes_[peer];
-  if (!box.outgoing.empty() || box.send.full || !put_line(box.send, MessageType::kEager, tag, dtype, 0, data, bytes)) {
+  PeerQueues& queues = peers_[peer];
+  if (!queues.outgoing.empty() || queues.send.full ||
+      !put_line(queues.send, MessageType::kEager, tag, dtype, 0, data, bytes)) {
     return false;
   }
   traffic_.add({1, bytes, 0});
   return true;
 }
 
-bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data, std::uint64_t bytes,
-                       std::uint64_t& received) {
+bool PointToPoint::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, std::byte* data,
+                               std::uint64_t bytes, std::uint64_t& received) {
   const Turn turn(*this);
-  Box& box = boxes_[peer];
-  if (!box.receive.has_line() || box.queued != 0 || matcher_.oldest_wildcard() != nullptr) return false;
-  const shm::LaneLine& line = box.receive.next();
+  PeerQueues& queues = peers_[peer];
+  if (!queues.receive.has_line() || queues.queued != 0 || matcher_.oldest_wildcard() != nullptr) return false;
+  const shm::LaneLine& line = queues.receive.next();
   const std::uint64_t head = line.head;
   const std::uint64_t length = head & ((1U << 20U) - 1);
   if (length > bytes || length > kShort || head != head_of(MessageType::kEager, tag, dtype, length)) return false;
@@ -152,258 +154,259 @@ bool Mail::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype dtype, st
   if (payload <= shm::kInlineBytes) {
     copy_inline(data, line.payload.data(), payload);
   } else {
-    copy_bytes(data, box.receive.cell(payload), payload, false);
-    box.receive.release_cell(payload);
+    copy_bytes(data, queues.receive.cell(payload), payload, false);
+    queues.receive.release_cell(payload);
   }
-  if (box.receive.release()) shm::wake_if_parked(*box.receive.peer);
+  if (queues.receive.release()) shm::wake_if_parked(*queues.receive.peer);
   received = length;
   return true;
 }
 
-bool Mail::stirs(std::uint32_t peer) const {
-  const Box& box = boxes_[peer];
-  return box.receive.has_line();
+bool PointToPoint::stirs(std::uint32_t peer) const {
+  const PeerQueues& queues = peers_[peer];
+  return queues.receive.has_line();
 }
 
 // --------------------------------------------------------------------------------------------- operations
 
-void Mail::post(MailOp& op) {
+void PointToPoint::post(Transfer& op) {
   const Turn turn(*this);
   in_flight_.fetch_add(1, std::memory_order_relaxed);
   if (op.sends) {
-    boxes_[op.peer].outgoing.push_back(&op);
+    peers_[op.peer].outgoing.push_back(&op);
     return;
   }
   UnexpectedMessage* const message = matcher_.post(op);
   if (message == nullptr) {
-    if (!op.wanted.any_source) ++boxes_[op.wanted.source].queued;
+    if (!op.wanted.any_source) ++peers_[op.wanted.source].queued;
     return;
   }
-  Box& box = boxes_[message->source];
-  Letter* const letter = unkeep(*message);
-  matched(op, letter->source, letter->tag);
-  deliver(box, op, *letter, letter->payload.data());
-  recycle(letter);
+  PeerQueues& queues = peers_[message->source];
+  KeptMessage* const came = unkeep(*message);
+  matched(op, came->source, came->tag);
+  deliver(queues, op, *came, came->payload.data());
+  recycle(came);
 }
 
-void Mail::withdraw(MailOp& op) {
+void PointToPoint::withdraw(Transfer& op) {
   const Turn turn(*this);
   if (op.ended.load(std::memory_order_relaxed)) return;
   if (Matcher::posted(op)) {
     matcher_.withdraw(op);
-    if (!op.wanted.any_source) --boxes_[op.wanted.source].queued;
+    if (!op.wanted.any_source) --peers_[op.wanted.source].queued;
   } else {
-    Box& box = boxes_[op.peer];
-    box.outgoing.erase(std::remove(box.outgoing.begin(), box.outgoing.end(), &op), box.outgoing.end());
-    erase(box.sending, &op);
-    erase(box.receiving, &op);
+    PeerQueues& queues = peers_[op.peer];
+    queues.outgoing.erase(std::remove(queues.outgoing.begin(), queues.outgoing.end(), &op), queues.outgoing.end());
+    erase(queues.sending, &op);
+    erase(queues.receiving, &op);
   }
   end(op);
 }
 
-bool Mail::progress(std::uint32_t peer) {
+bool PointToPoint::progress(std::uint32_t peer) {
   const Turn turn(*this);
-  return advance(boxes_[peer]);
+  return advance(peers_[peer]);
 }
 
-bool Mail::progress_all(std::uint32_t polled) {
+bool PointToPoint::progress_all(std::uint32_t polled) {
   const Turn turn(*this);
-  const auto size = static_cast<std::uint32_t>(boxes_.size());
+  const auto size = static_cast<std::uint32_t>(peers_.size());
   bool any = false;
   for (std::uint32_t i = std::min(polled, size); i != 0; --i) {
-    Box& box = boxes_[next_poll_];
+    PeerQueues& queues = peers_[next_poll_];
     next_poll_ = next_poll_ + 1 == size ? 0 : next_poll_ + 1;
-    if (due(box)) any = advance(box) || any;
+    if (due(queues)) any = advance(queues) || any;
   }
   return any;
 }
 
-std::optional<MessageStatus> Mail::look_for(const Wanted& wanted) const {
+std::optional<MessageStatus> PointToPoint::look_for(const Wanted& wanted) const {
   const Turn turn(*this);
   const UnexpectedMessage* const message = matcher_.find(wanted);
   if (message == nullptr) return std::nullopt;
-  const auto& letter = static_cast<const Letter&>(*message);
-  return MessageStatus{letter.source, letter.tag, letter.bytes, letter.dtype};
+  const auto& came = static_cast<const KeptMessage&>(*message);
+  return MessageStatus{came.source, came.tag, came.bytes, came.dtype};
 }
 
-std::string Mail::unexpected_text() const {
+std::string PointToPoint::unexpected_text() const {
   const Turn turn(*this);
   return matcher_.unexpected_text();
 }
 
-std::uint64_t Mail::kept() const {
+std::uint64_t PointToPoint::kept() const {
   const Turn turn(*this);
   return kept_;
 }
 
 /// Whether there may be something to do for a peer.
-bool Mail::due(const Box& box) {
-  return box.receive.has_line() || box.answers.has_line() || !box.outgoing.empty() || !box.sending.empty() ||
-         !box.receiving.empty() || !box.unanswered.empty();
+bool PointToPoint::due(const PeerQueues& queues) {
+  return queues.receive.has_line() || queues.answers.has_line() || !queues.outgoing.empty() ||
+         !queues.sending.empty() || !queues.receiving.empty() || !queues.unanswered.empty();
 }
 
-bool Mail::advance(Box& box) {
-  bool any = flush_answers(box);
-  while (!box.outgoing.empty() && begin_send(box, *box.outgoing.front())) {
-    box.outgoing.pop_front();
+bool PointToPoint::advance(PeerQueues& queues) {
+  bool any = flush_answers(queues);
+  while (!queues.outgoing.empty() && begin_send(queues, *queues.outgoing.front())) {
+    queues.outgoing.pop_front();
     any = true;
   }
-  any = take_answers(box, box.peer) || any;
-  any = take_lines(box, box.peer) || any;
-  any = advance_sends(box) || any;
-  any = advance_receives(box) || any;
+  any = take_answers(queues, queues.peer) || any;
+  any = take_lines(queues, queues.peer) || any;
+  any = advance_sends(queues) || any;
+  any = advance_receives(queues) || any;
   return any;
 }
 
 /// Puts a send on its lane; false if there is no room yet.
-bool Mail::begin_send(Box& box, MailOp& op) {
-  if (box.send.full) box.send.look();
-  if (op.bytes <= short_bytes_ && !box.send.full) {
-    if (!put_line(box.send, MessageType::kEager, op.tag, op.dtype, 0, op.data, op.bytes)) return false;
+bool PointToPoint::begin_send(PeerQueues& queues, Transfer& op) {
+  if (queues.send.full) queues.send.look();
+  if (op.bytes <= short_bytes_ && !queues.send.full) {
+    if (!put_line(queues.send, MessageType::kEager, op.tag, op.dtype, 0, op.data, op.bytes)) return false;
     end(op);
     return true;
   }
   const bool by_copy = may_copy(op.peer, op.bytes);
   const std::array<std::uint64_t, 3> where = {op.bytes, address_of(op.data, op.bytes, by_copy), by_copy ? 1U : 0U};
-  op.id = box.next_id;
-  if (!put_line(box.send, MessageType::kRequest, op.tag, op.dtype, op.id,
+  op.id = queues.next_id;
+  if (!put_line(queues.send, MessageType::kRequest, op.tag, op.dtype, op.id,
                 reinterpret_cast<const std::byte*>(where.data()), sizeof where)) {
     return false;
   }
-  ++box.next_id;
-  box.sending.push_back(&op);
+  ++queues.next_id;
+  queues.sending.push_back(&op);
   return true;
 }
 
-bool Mail::take_lines(Box& box, std::uint32_t peer) {
+bool PointToPoint::take_lines(PeerQueues& queues, std::uint32_t peer) {
   bool any = false;
   // So many at a time: a sender that never stops does not keep this rank from the others.
-  for (std::uint32_t line_count = 0; line_count < shm::kLaneLines && box.receive.has_line(); ++line_count, any = true) {
-    const shm::LaneLine& line = box.receive.next();
+  for (std::uint32_t line_count = 0; line_count < shm::kLaneLines && queues.receive.has_line();
+       ++line_count, any = true) {
+    const shm::LaneLine& line = queues.receive.next();
     const std::uint64_t head = line.head;
     const std::uint64_t flag = line.flag.load(std::memory_order_relaxed);
     if (!well_formed_mail_line({head, flag})) corrupt(peer, "reserved bits are set");
-    const MailLine mail = line_of(head, flag);
+    const MailLine message = line_of(head, flag);
     const std::byte* payload = line.payload.data();
-    const bool in_cells = mail.bytes > shm::kInlineBytes;
+    const bool in_cells = message.bytes > shm::kInlineBytes;
     if (in_cells) {
-      payload = box.receive.cell(mail.bytes);
+      payload = queues.receive.cell(message.bytes);
       if (payload == nullptr) corrupt(peer, "its length is beyond all cells");
     }
-    switch (mail.type) {
+    switch (message.type) {
       case MessageType::kEager:
       case MessageType::kRequest:
-        take_message(box, mail, payload);
+        take_message(queues, message, payload);
         break;
       case MessageType::kControl: {
         std::array<std::uint64_t, 2> part{};
-        if (mail.bytes != sizeof part) corrupt(peer, "a piece announced at another length");
+        if (message.bytes != sizeof part) corrupt(peer, "a piece announced at another length");
         std::memcpy(part.data(), payload, sizeof part);
-        MailOp* op = find(box.receiving, mail.id);
+        Transfer* op = find(queues.receiving, message.id);
         if (op == nullptr) break;  // its receive was withdrawn
         if (part[0] > part[1] || part[1] > op->received) corrupt(peer, "a piece beyond the message");
         op->arriving = {part[0], part[1]};
         break;
       }
       case MessageType::kWrite: {
-        MailOp* op = find(box.receiving, mail.id);
+        Transfer* op = find(queues.receiving, message.id);
         if (op == nullptr) break;  // its receive was withdrawn
-        MailOp::Part& part = op->arriving;
-        if (mail.bytes > part.until - part.from) corrupt(peer, "a piece too many");
-        copy_bytes(op->data + part.from, payload, mail.bytes, false);
-        part.from += mail.bytes;
+        Transfer::Part& part = op->arriving;
+        if (message.bytes > part.until - part.from) corrupt(peer, "a piece too many");
+        copy_bytes(op->data + part.from, payload, message.bytes, false);
+        part.from += message.bytes;
         // What this rank was to copy ends where the message does. The sender's own part may come before or after it.
         if (part.from == op->until && !op->remote.there()) op->own_done = true;
         break;
       }
       case MessageType::kDone: {
-        MailOp* op = find(box.receiving, mail.id);
+        Transfer* op = find(queues.receiving, message.id);
         if (op != nullptr) op->peer_done = true;
         break;
       }
       default:
         corrupt(peer, "its type is not one of a message");
     }
-    if (in_cells) box.receive.release_cell(mail.bytes);
-    if (box.receive.release()) shm::wake_if_parked(*box.receive.peer);
+    if (in_cells) queues.receive.release_cell(message.bytes);
+    if (queues.receive.release()) shm::wake_if_parked(*queues.receive.peer);
   }
   return any;
 }
 
 /// A message has come, or one is announced.
-void Mail::take_message(Box& box, const MailLine& mail, const std::byte* payload) {
-  Letter letter;
-  letter.source = box.peer;
-  letter.tag = mail.tag;
-  letter.dtype = mail.dtype;
-  letter.bytes = mail.bytes;
-  if (mail.type == MessageType::kRequest) {
+void PointToPoint::take_message(PeerQueues& queues, const MailLine& message, const std::byte* payload) {
+  KeptMessage came;
+  came.source = queues.peer;
+  came.tag = message.tag;
+  came.dtype = message.dtype;
+  came.bytes = message.bytes;
+  if (message.type == MessageType::kRequest) {
     std::array<std::uint64_t, 3> where{};
-    if (mail.bytes != sizeof where) corrupt(box.peer, "an announcement of another length");
+    if (message.bytes != sizeof where) corrupt(queues.peer, "an announcement of another length");
     std::memcpy(where.data(), payload, sizeof where);
-    letter.announced = true;
-    letter.id = mail.id;
-    letter.bytes = where[0];
-    letter.address = where[1];
-    letter.may_copy = where[2] != 0;
+    came.announced = true;
+    came.id = message.id;
+    came.bytes = where[0];
+    came.address = where[1];
+    came.may_copy = where[2] != 0;
   }
-  PostedReceive* const receive = matcher_.arrive(box.peer, mail.tag);
+  PostedReceive* const receive = matcher_.arrive(queues.peer, message.tag);
   if (receive == nullptr) {
-    keep(box, letter, payload);
+    keep(queues, came, payload);
     return;
   }
-  auto& op = static_cast<MailOp&>(*receive);
-  if (!op.wanted.any_source) --box.queued;
-  matched(op, box.peer, mail.tag);
-  deliver(box, op, letter, payload);
+  auto& op = static_cast<Transfer&>(*receive);
+  if (!op.wanted.any_source) --queues.queued;
+  matched(op, queues.peer, message.tag);
+  deliver(queues, op, came, payload);
 }
 
-void Mail::keep(Box& box, const Letter& letter, const std::byte* payload) {
-  if (free_letters_.empty()) free_letters_.push_back(&letters_.emplace_back());
-  Letter& kept = *free_letters_.back();
-  kept = letter;
-  if (!letter.announced) kept.payload.assign(payload, payload + letter.bytes);
-  free_letters_.pop_back();
+void PointToPoint::keep(PeerQueues& queues, const KeptMessage& came, const std::byte* payload) {
+  if (free_messages_.empty()) free_messages_.push_back(&messages_.emplace_back());
+  KeptMessage& kept = *free_messages_.back();
+  kept = came;
+  if (!came.announced) kept.payload.assign(payload, payload + came.bytes);
+  free_messages_.pop_back();
   matcher_.keep(kept);
-  ++box.queued;
+  ++queues.queued;
   kept_ += kept.cost();
-  if (kept_ > most_kept_ && !box.full) {
-    box.full = true;
+  if (kept_ > most_kept_ && !queues.full) {
+    queues.full = true;
     ++full_;
-    box.receive.tail->full.store(1, std::memory_order_relaxed);
+    queues.receive.tail->full.store(1, std::memory_order_relaxed);
   }
 }
 
 /// A message that is not kept any longer; to be recycled.
-Mail::Letter* Mail::unkeep(UnexpectedMessage& message) {
-  auto& letter = static_cast<Letter&>(message);
-  --boxes_[letter.source].queued;
-  kept_ -= letter.cost();
+PointToPoint::KeptMessage* PointToPoint::unkeep(UnexpectedMessage& message) {
+  auto& came = static_cast<KeptMessage&>(message);
+  --peers_[came.source].queued;
+  kept_ -= came.cost();
   if (full_ != 0 && kept_ <= most_kept_ / 2) {
-    for (Box& box : boxes_) {
-      if (!box.full) continue;
-      box.full = false;
-      box.receive.tail->full.store(0, std::memory_order_relaxed);
+    for (PeerQueues& queues : peers_) {
+      if (!queues.full) continue;
+      queues.full = false;
+      queues.receive.tail->full.store(0, std::memory_order_relaxed);
     }
     full_ = 0;
   }
-  return &letter;
+  return &came;
 }
 
-void Mail::recycle(Letter* letter) {
-  letter->payload = {};
-  free_letters_.push_back(letter);
+void PointToPoint::recycle(KeptMessage* came) {
+  came->payload = {};
+  free_messages_.push_back(came);
 }
 
 /// A receive has its message.
-void Mail::matched(MailOp& op, std::uint32_t source, std::uint32_t tag) {
+void PointToPoint::matched(Transfer& op, std::uint32_t source, std::uint32_t tag) {
   op.peer = source;
   op.tag = tag;
   op.matched.store(true, std::memory_order_release);
 }
 
 /// Whether a message cannot be what a receive takes; the receive then has its error.
-bool Mail::refuse_if_wrong(MailOp& op, Datatype dtype, std::uint64_t bytes) {
+bool PointToPoint::refuse_if_wrong(Transfer& op, Datatype dtype, std::uint64_t bytes) {
   if (dtype != op.dtype) {
     op.code = ErrorCode::kMismatchedCall;
     op.text =
@@ -419,55 +422,55 @@ bool Mail::refuse_if_wrong(MailOp& op, Datatype dtype, std::uint64_t bytes) {
   return false;
 }
 
-void Mail::deliver(Box& box, MailOp& op, const Letter& letter, const std::byte* payload) {
-  if (refuse_if_wrong(op, letter.dtype, letter.bytes)) {
-    if (letter.announced) {
-      answer(box, MessageType::kControl, letter.id, static_cast<std::uint64_t>(op.code), op.bytes);
+void PointToPoint::deliver(PeerQueues& queues, Transfer& op, const KeptMessage& came, const std::byte* payload) {
+  if (refuse_if_wrong(op, came.dtype, came.bytes)) {
+    if (came.announced) {
+      answer(queues, MessageType::kControl, came.id, static_cast<std::uint64_t>(op.code), op.bytes);
     }
     end(op);
     return;
   }
-  op.received = letter.bytes;
-  if (!letter.announced) {
-    copy_bytes(op.data, payload, letter.bytes, false);
+  op.received = came.bytes;
+  if (!came.announced) {
+    copy_bytes(op.data, payload, came.bytes, false);
     end(op);
     return;
   }
-  if (letter.bytes == 0) {  // nothing has to travel
-    answer(box, MessageType::kDone, letter.id, 0, 0);
+  if (came.bytes == 0) {  // nothing has to travel
+    answer(queues, MessageType::kDone, came.id, 0, 0);
     end(op);
     return;
   }
-  accept_long(box, op, letter);
+  accept_long(queues, op, came);
 }
 
 /// Decides how a long message travels, and tells the sender.
-void Mail::accept_long(Box& box, MailOp& op, const Letter& letter) {
-  const std::uint64_t bytes = letter.bytes;
-  const bool by_copy = letter.may_copy && may_copy(box.peer, bytes);
+void PointToPoint::accept_long(PeerQueues& queues, Transfer& op, const KeptMessage& came) {
+  const std::uint64_t bytes = came.bytes;
+  const bool by_copy = came.may_copy && may_copy(queues.peer, bytes);
   const std::uint64_t own = address_of(op.data, bytes, by_copy);
-  op.remote = reach(letter.address, bytes, by_copy);
-  op.id = letter.id;
+  op.remote = reach(came.address, bytes, by_copy);
+  op.id = came.id;
   op.from = 0;
   op.until = bytes;
   op.copies = op.remote.there();
   if (op.copies && own != Reach::kNone) {
     // Each end copies one half; whole lines, so that both never write to one.
     op.from = bytes / 2 / shm::kLineBytes * shm::kLineBytes;
-    answer(box, MessageType::kGrant, op.id, own, op.from);
+    answer(queues, MessageType::kGrant, op.id, own, op.from);
   } else if (op.copies) {
     op.peer_done = true;  // has nothing to do
   } else if (own != Reach::kNone) {
     op.own_done = true;
-    answer(box, MessageType::kGrant, op.id, own, bytes);
+    answer(queues, MessageType::kGrant, op.id, own, bytes);
   } else {
-    await_stream(box, op);
+    await_stream(queues, op);
   }
-  box.receiving.push_back(&op);
+  queues.receiving.push_back(&op);
 }
 
 /// Has the sender stream what this rank does not copy, or cannot.
-void Mail::await_stream(Box& box, MailOp& op) {
+void PointToPoint::await_stream(PeerQueues& queues, Transfer& op) {
   // Without a part of its own, this rank has nothing to tell the sender afterwards.
   if (op.from == 0) {
     op.copies = false;
@@ -476,11 +479,11 @@ void Mail::await_stream(Box& box, MailOp& op) {
   // All but a whole message is announced by the sender; a part of its own may be on its way meanwhile.
   if (op.from == 0) op.arriving = {0, op.until};
   op.remote = {};
-  answer(box, MessageType::kGrant, op.id, Reach::kNone, op.from);
+  answer(queues, MessageType::kGrant, op.id, Reach::kNone, op.from);
 }
 
 /// Copies the next piece of this rank's part. False if the kernel refuses it.
-bool Mail::copy_piece(Box& box, MailOp& op) {
+bool PointToPoint::copy_piece(PeerQueues& queues, Transfer& op) {
   const std::uint64_t bytes = std::min(kBlock, op.until - op.from);
   if (bytes == 0) return true;
   if (!guard_.enter()) throw AccessBanned{};
@@ -493,7 +496,7 @@ bool Mail::copy_piece(Box& box, MailOp& op) {
       copy_bytes(own, op.remote.mapped + op.from, bytes, false);
     }
   } else {
-    const std::uint32_t endpoint = endpoints_[box.peer];
+    const std::uint32_t endpoint = endpoints_[queues.peer];
     const std::uint64_t address = op.remote.address + op.from;
     done =
         (op.sends ? copy_->store(endpoint, address, own, bytes) : copy_->fetch(endpoint, address, own, bytes)).done();
@@ -503,13 +506,13 @@ bool Mail::copy_piece(Box& box, MailOp& op) {
   return done;
 }
 
-bool Mail::advance_receives(Box& box) {
+bool PointToPoint::advance_receives(PeerQueues& queues) {
   bool any = false;
-  for (std::size_t i = 0; i < box.receiving.size();) {
-    MailOp& op = *box.receiving[i];
+  for (std::size_t i = 0; i < queues.receiving.size();) {
+    Transfer& op = *queues.receiving[i];
     if (op.remote.there() && !op.own_done) {
-      if (!copy_piece(box, op)) {
-        await_stream(box, op);
+      if (!copy_piece(queues, op)) {
+        await_stream(queues, op);
       } else {
         op.own_done = op.from == op.until;
       }
@@ -517,10 +520,10 @@ bool Mail::advance_receives(Box& box) {
     }
     if (op.copies && op.own_done && !op.answered) {
       op.answered = true;
-      answer(box, MessageType::kDone, op.id, 0, 0);
+      answer(queues, MessageType::kDone, op.id, 0, 0);
     }
     if (op.own_done && op.peer_done) {
-      box.receiving.erase(box.receiving.begin() + static_cast<std::ptrdiff_t>(i));
+      queues.receiving.erase(queues.receiving.begin() + static_cast<std::ptrdiff_t>(i));
       end(op);
       any = true;
     } else {
@@ -532,40 +535,41 @@ bool Mail::advance_receives(Box& box) {
 
 // ------------------------------------------------------------------------------------------------ answers
 
-void Mail::answer(Box& box, MessageType type, std::uint32_t id, std::uint64_t first, std::uint64_t second) {
-  box.unanswered.push_back({static_cast<std::uint64_t>(type) << 32U | id, first, second});
-  flush_answers(box);
+void PointToPoint::answer(PeerQueues& queues, MessageType type, std::uint32_t id, std::uint64_t first,
+                          std::uint64_t second) {
+  queues.unanswered.push_back({static_cast<std::uint64_t>(type) << 32U | id, first, second});
+  flush_answers(queues);
 }
 
-bool Mail::flush_answers(Box& box) {
+bool PointToPoint::flush_answers(PeerQueues& queues) {
   bool any = false;
-  while (!box.unanswered.empty()) {
-    const auto& [what, first, second] = box.unanswered.front();
+  while (!queues.unanswered.empty()) {
+    const auto& [what, first, second] = queues.unanswered.front();
     const std::array<std::uint64_t, 2> words = {first, second};
-    if (!put_line(box.answer, static_cast<MessageType>(what >> 32U), 0, Datatype::kByte,
+    if (!put_line(queues.answer, static_cast<MessageType>(what >> 32U), 0, Datatype::kByte,
                   static_cast<std::uint32_t>(what), reinterpret_cast<const std::byte*>(words.data()), sizeof words)) {
       break;
     }
-    box.unanswered.pop_front();
+    queues.unanswered.pop_front();
     any = true;
   }
   return any;
 }
 
-bool Mail::take_answers(Box& box, std::uint32_t peer) {
+bool PointToPoint::take_answers(PeerQueues& queues, std::uint32_t peer) {
   bool any = false;
-  for (; box.answers.has_line(); any = true) {
-    const shm::LaneLine& line = box.answers.next();
-    const MailLine mail = line_of(line.head, line.flag.load(std::memory_order_relaxed));
+  for (; queues.answers.has_line(); any = true) {
+    const shm::LaneLine& line = queues.answers.next();
+    const MailLine message = line_of(line.head, line.flag.load(std::memory_order_relaxed));
     std::array<std::uint64_t, 2> words{};
-    if (mail.bytes != sizeof words) corrupt(peer, "an answer of another length");
+    if (message.bytes != sizeof words) corrupt(peer, "an answer of another length");
     std::memcpy(words.data(), line.payload.data(), sizeof words);
-    if (box.answers.release()) shm::wake_if_parked(*box.answers.peer);
-    MailOp* op = find(box.sending, mail.id);
+    if (queues.answers.release()) shm::wake_if_parked(*queues.answers.peer);
+    Transfer* op = find(queues.sending, message.id);
     if (op == nullptr) continue;  // its send was withdrawn
-    switch (mail.type) {
+    switch (message.type) {
       case MessageType::kGrant:
-        take_grant(box, *op, words[0], words[1]);
+        take_grant(queues, *op, words[0], words[1]);
         break;
       case MessageType::kDone:
         op->peer_done = true;
@@ -590,19 +594,19 @@ bool Mail::take_answers(Box& box, std::uint32_t peer) {
 }
 
 /// The receiver wants this rank to write the first `bytes`, or to stream what follows them.
-void Mail::take_grant(Box& box, MailOp& op, std::uint64_t word, std::uint64_t bytes) {
-  if (bytes > op.bytes) corrupt(box.peer, "a grant beyond the message");
+void PointToPoint::take_grant(PeerQueues& queues, Transfer& op, std::uint64_t word, std::uint64_t bytes) {
+  if (bytes > op.bytes) corrupt(queues.peer, "a grant beyond the message");
   if (word == Reach::kNone) {
-    if (op.asked) corrupt(box.peer, "a grant too many");
+    if (op.asked) corrupt(queues.peer, "a grant too many");
     op.asked = true;
     op.parts[op.streams++] = {bytes, op.bytes, bytes == 0, false};
     if (!op.copies && bytes == 0) op.peer_done = true;  // nothing more comes
     if (!op.copies) op.own_done = true;
     return;
   }
-  if (op.copies || op.streams != 0) corrupt(box.peer, "a second grant of memory");
-  op.remote = reach(word, op.bytes, copy_ != nullptr && copy_->reaches(endpoints_[box.peer]));
-  if (!op.remote.there()) corrupt(box.peer, "a grant of memory that is none");
+  if (op.copies || op.streams != 0) corrupt(queues.peer, "a second grant of memory");
+  op.remote = reach(word, op.bytes, copy_ != nullptr && copy_->reaches(endpoints_[queues.peer]));
+  if (!op.remote.there()) corrupt(queues.peer, "a grant of memory that is none");
   op.copies = true;
   op.from = 0;
   op.until = bytes;
@@ -610,25 +614,25 @@ void Mail::take_grant(Box& box, MailOp& op, std::uint64_t word, std::uint64_t by
 }
 
 /// Sends the next piece of the first part that goes through cells; true if it did.
-bool Mail::stream(Box& box, MailOp& op) {
-  MailOp::Part& part = op.parts[0];
+bool PointToPoint::stream(PeerQueues& queues, Transfer& op) {
+  Transfer::Part& part = op.parts[0];
   if (!part.announced) {
     const std::array<std::uint64_t, 2> where = {part.from, part.until};
-    if (!put_line(box.send, MessageType::kControl, 0, op.dtype, op.id, reinterpret_cast<const std::byte*>(where.data()),
-                  sizeof where)) {
+    if (!put_line(queues.send, MessageType::kControl, 0, op.dtype, op.id,
+                  reinterpret_cast<const std::byte*>(where.data()), sizeof where)) {
       return false;
     }
     part.announced = true;
   }
   const std::uint64_t bytes =
-      std::min<std::uint64_t>(shm::segment_bytes_for(box.send.cell_bytes), part.until - part.from);
+      std::min<std::uint64_t>(shm::segment_bytes_for(queues.send.cell_bytes), part.until - part.from);
   if (bytes != 0) {
-    if (!put_line(box.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + part.from, bytes)) return false;
+    if (!put_line(queues.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + part.from, bytes)) return false;
     part.from += bytes;
   }
   if (part.from != part.until) return true;
   if (part.own) {
-    if (!put_line(box.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) return false;
+    if (!put_line(queues.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) return false;
     op.own_done = true;
   }
   part = op.parts[1];
@@ -636,27 +640,27 @@ bool Mail::stream(Box& box, MailOp& op) {
   return true;
 }
 
-bool Mail::advance_sends(Box& box) {
+bool PointToPoint::advance_sends(PeerQueues& queues) {
   bool any = false;
-  for (std::size_t i = 0; i < box.sending.size();) {
-    MailOp& op = *box.sending[i];
+  for (std::size_t i = 0; i < queues.sending.size();) {
+    Transfer& op = *queues.sending[i];
     if (op.remote.there() && !op.own_done) {
       const std::uint64_t before = op.from;
-      if (!copy_piece(box, op)) {
+      if (!copy_piece(queues, op)) {
         // A grant of the receiver's part may stand there already.
         op.parts[op.streams++] = {op.from, op.until, false, true};
         op.remote = {};
         any = true;
-      } else if (op.from == op.until && put_line(box.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) {
+      } else if (op.from == op.until && put_line(queues.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) {
         op.own_done = true;
         any = true;
       }
       any = any || op.from != before;
     } else if (op.streams != 0) {
-      any = stream(box, op) || any;
+      any = stream(queues, op) || any;
     }
     if (op.own_done && op.peer_done && op.streams == 0) {
-      box.sending.erase(box.sending.begin() + static_cast<std::ptrdiff_t>(i));
+      queues.sending.erase(queues.sending.begin() + static_cast<std::ptrdiff_t>(i));
       end(op);
       any = true;
     } else {

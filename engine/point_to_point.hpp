@@ -1,4 +1,4 @@
-// Mail: point-to-point messages over lanes, blocking and not, with matching by tag.
+// Point-to-point messages over lanes, blocking and not, with matching by tag.
 //
 // A short message is one line, with cells if need be, and is sent as soon as there is room. A long one is announced by
 // a line that says where it stands. When a receive matches, the receiver decides how it travels: if both ends can be
@@ -39,7 +39,7 @@
 namespace unisono::cclo {
 
 /// One send or receive. Stays where it is from `post` until it has ended; read by its owner once `ended` is true.
-struct MailOp : PostedReceive {  // what is posted is of receives: whom they take a message of
+struct Transfer : PostedReceive {  // what is posted is of receives: whom they take a message of
   bool sends = false;
   std::uint32_t peer = 0;            ///< of a receive of any source, once it is `matched`
   std::uint32_t tag = 0;             ///< likewise
@@ -83,7 +83,7 @@ struct MailOp : PostedReceive {  // what is posted is of receives: whom they tak
 };
 
 /// What messages of one communicator travel by.
-struct MailWays {
+struct PointToPointWays {
   const shm::LaneSet& lanes;  ///< open
   std::shared_ptr<shm::Segment> segment;
   shm::KernelCopy* copy = nullptr;             ///< null: there is none. Outlives the messages
@@ -95,9 +95,9 @@ struct MailWays {
 };
 
 /// The messages of one communicator. Thread-safe.
-class Mail {
+class PointToPoint {
  public:
-  Mail(const MailWays& ways, std::uint32_t size);
+  PointToPoint(const PointToPointWays& ways, std::uint32_t size);
 
   /// Sends a short message at once; false, having done nothing, if that is not possible now.
   bool try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtype, const std::byte* data, std::uint64_t bytes);
@@ -106,9 +106,9 @@ class Mail {
                    std::uint64_t& received);
 
   /// Enters an operation. Operations of a pair begin in this order.
-  void post(MailOp& op);
+  void post(Transfer& op);
   /// Takes back an operation that has not ended, because its call has failed. What it shared with the peer is lost.
-  void withdraw(MailOp& op);
+  void withdraw(Transfer& op);
   /// Does what can be done for the messages of one peer; or of all, of whom `polled` have their turn at a time. Returns
   /// whether anything was done. Throws Error(kCorruptMessage), or AccessBanned.
   bool progress(std::uint32_t peer);
@@ -129,7 +129,7 @@ class Mail {
   static constexpr std::uint64_t kShort = 8192;
 
  private:
-  struct Letter : UnexpectedMessage {  ///< a message that nobody has asked for yet
+  struct KeptMessage : UnexpectedMessage {  ///< a message that nobody has asked for yet
     Datatype dtype = Datatype::kByte;
     std::uint64_t bytes = 0;
     std::vector<std::byte> payload;
@@ -138,17 +138,17 @@ class Mail {
     std::uint64_t address = 0;
     bool may_copy = false;  ///< the sender passed its trial of kernel copy with this rank
     /// What it counts for. One that is announced costs its sender a send in flight, of which there are not too many.
-    std::uint64_t cost() const { return announced ? 0 : sizeof(Letter) + bytes; }
+    std::uint64_t cost() const { return announced ? 0 : sizeof(KeptMessage) + bytes; }
   };
-  struct Box {  ///< everything between this rank and one peer
+  struct PeerQueues {  ///< everything between this rank and one peer
     std::uint32_t peer = 0;
     shm::LaneSender send, answer;
     shm::LaneReceiver receive, answers;
-    std::deque<MailOp*> outgoing;    ///< sends that are not on the lane
-    std::vector<MailOp*> sending;    ///< long ones that are announced
-    std::vector<MailOp*> receiving;  ///< of long ones
-    std::uint32_t queued = 0;        ///< receives posted for this peer, and messages of it that are kept
-    bool full = false;               ///< it was told to announce short messages, too
+    std::deque<Transfer*> outgoing;    ///< sends that are not on the lane
+    std::vector<Transfer*> sending;    ///< long ones that are announced
+    std::vector<Transfer*> receiving;  ///< of long ones
+    std::uint32_t queued = 0;          ///< receives posted for this peer, and messages of it that are kept
+    bool full = false;                 ///< it was told to announce short messages, too
     std::deque<std::array<std::uint64_t, 3>> unanswered;  ///< answers that found no room: type and id, two words
     std::uint32_t next_id = 0;
   };
@@ -156,35 +156,35 @@ class Mail {
 
   bool put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype, std::uint32_t id,
                 const std::byte* data, std::uint64_t bytes);
-  bool advance(Box& box);
-  static bool due(const Box& box);
-  bool begin_send(Box& box, MailOp& op);
-  bool take_lines(Box& box, std::uint32_t peer);
-  bool take_answers(Box& box, std::uint32_t peer);
-  bool advance_sends(Box& box);
-  bool advance_receives(Box& box);
-  void take_message(Box& box, const MailLine& mail, const std::byte* payload);
-  void keep(Box& box, const Letter& letter, const std::byte* payload);
-  Letter* unkeep(UnexpectedMessage& message);
-  void recycle(Letter* letter);
-  void matched(MailOp& op, std::uint32_t source, std::uint32_t tag);
-  void deliver(Box& box, MailOp& op, const Letter& letter, const std::byte* payload);
-  void answer(Box& box, MessageType type, std::uint32_t id, std::uint64_t first, std::uint64_t second);
-  bool flush_answers(Box& box);
-  void accept_long(Box& box, MailOp& op, const Letter& letter);
-  static bool refuse_if_wrong(MailOp& op, Datatype dtype, std::uint64_t bytes);
-  void end(MailOp& op) {
+  bool advance(PeerQueues& queues);
+  static bool due(const PeerQueues& queues);
+  bool begin_send(PeerQueues& queues, Transfer& op);
+  bool take_lines(PeerQueues& queues, std::uint32_t peer);
+  bool take_answers(PeerQueues& queues, std::uint32_t peer);
+  bool advance_sends(PeerQueues& queues);
+  bool advance_receives(PeerQueues& queues);
+  void take_message(PeerQueues& queues, const MailLine& message, const std::byte* payload);
+  void keep(PeerQueues& queues, const KeptMessage& came, const std::byte* payload);
+  KeptMessage* unkeep(UnexpectedMessage& message);
+  void recycle(KeptMessage* came);
+  void matched(Transfer& op, std::uint32_t source, std::uint32_t tag);
+  void deliver(PeerQueues& queues, Transfer& op, const KeptMessage& came, const std::byte* payload);
+  void answer(PeerQueues& queues, MessageType type, std::uint32_t id, std::uint64_t first, std::uint64_t second);
+  bool flush_answers(PeerQueues& queues);
+  void accept_long(PeerQueues& queues, Transfer& op, const KeptMessage& came);
+  static bool refuse_if_wrong(Transfer& op, Datatype dtype, std::uint64_t bytes);
+  void end(Transfer& op) {
     if (op.sends && op.code == ErrorCode::kOk) traffic_.add({1, op.bytes, 0});
     in_flight_.fetch_sub(1, std::memory_order_relaxed);
     op.ended.store(true, std::memory_order_release);
   }
-  void await_stream(Box& box, MailOp& op);
-  bool stream(Box& box, MailOp& op);
-  void take_grant(Box& box, MailOp& op, std::uint64_t word, std::uint64_t bytes);
-  bool copy_piece(Box& box, MailOp& op);
+  void await_stream(PeerQueues& queues, Transfer& op);
+  bool stream(PeerQueues& queues, Transfer& op);
+  void take_grant(PeerQueues& queues, Transfer& op, std::uint64_t word, std::uint64_t bytes);
+  bool copy_piece(PeerQueues& queues, Transfer& op);
   bool may_copy(std::uint32_t peer, std::uint64_t bytes) const;
   std::uint64_t address_of(const std::byte* data, std::uint64_t bytes, bool by_copy) const;
-  MailOp::Far reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) const;
+  Transfer::Far reach(std::uint64_t word, std::uint64_t bytes, bool by_copy) const;
 
   std::shared_ptr<shm::Segment> segment_;
   shm::KernelCopy* copy_;
@@ -193,10 +193,10 @@ class Mail {
   bool one_process_;
   std::uint64_t short_bytes_;
   std::uint64_t most_kept_;
-  std::vector<Box> boxes_;  ///< by rank
+  std::vector<PeerQueues> peers_;  ///< by rank
   Matcher matcher_;
-  std::deque<Letter> letters_;  ///< as many as there were at once
-  std::vector<Letter*> free_letters_;
+  std::deque<KeptMessage> messages_;  ///< as many as there were at once
+  std::vector<KeptMessage*> free_messages_;
   std::uint64_t kept_ = 0;       ///< bytes
   std::uint32_t full_ = 0;       ///< peers that were told to announce
   std::uint32_t next_poll_ = 0;  ///< whose turn it is
