@@ -305,14 +305,17 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   }
 
   // Root or peer.
+  const bool receives = collective == Collective::kRecv;
+  request.any_source = receives && given.root == UNISONO_ANY_SOURCE;
+  request.any_tag = receives && given.tag == UNISONO_ANY_TAG;
   const bool rooted = facts.rooted && facts.data;
-  if (rooted) {
+  if (rooted && !request.any_source) {
     cclo::check_root(collective, given.root, size, refuse);
     call.root = static_cast<std::uint32_t>(given.root);
   }
   const bool is_root = rooted && call.root == rank;
-  cclo::check_tag(given.tag, refuse);
-  request.tag = static_cast<std::uint32_t>(given.tag);
+  if (!request.any_tag) cclo::check_tag(given.tag, refuse);
+  request.tag = request.any_tag ? 0 : static_cast<std::uint32_t>(given.tag);
   request.window_offset = given.window_offset;
 
   // Counts.

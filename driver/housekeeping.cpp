@@ -44,20 +44,6 @@ EngineSettings::Deadlines deadlines_of_environment() {
 static_assert(static_cast<int>(EngineSettings::Deadlines::kFail) == UNISONO_DEADLINE_FAILS - 1 &&
               static_cast<int>(EngineSettings::Deadlines::kOff) == UNISONO_DEADLINE_OFF - 1);
 
-/// Gives what a structure of an older caller has room for.
-template <class Struct>
-void export_struct(const Struct& value, Struct* to, const char* what) {
-  Struct& place = output(to, what);
-  const std::size_t size = place.struct_size;
-  if (size < sizeof(std::size_t) || size % alignof(Struct) != 0) {
-    throw Error(ErrorCode::kInvalidArgument, std::string(what) + ": struct_size is " + std::to_string(size) +
-                                                 "; set it to sizeof(" + what + "), which is " +
-                                                 std::to_string(sizeof(Struct)) + " in this version");
-  }
-  std::memcpy(&place, &value, std::min(size, sizeof(Struct)));
-  place.struct_size = size;
-}
-
 }  // namespace
 
 unisono_settings import_settings(const unisono_settings* given) {

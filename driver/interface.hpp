@@ -94,9 +94,33 @@ Struct import_struct(const Struct* given, const char* what) {
   return result;
 }
 
+/// Refuses a structure of the caller's that cannot be filled.
+template <class Struct>
+void check_struct(const Struct* to, const char* what) {
+  const std::size_t size = output(to, what).struct_size;
+  if (size < sizeof(std::size_t) || size % alignof(Struct) != 0) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(what) + ": struct_size is " + std::to_string(size) +
+                                                 "; set it to sizeof(" + what + "), which is " +
+                                                 std::to_string(sizeof(Struct)) + " in this version");
+  }
+}
+
+/// Gives what a structure of an older caller has room for.
+template <class Struct>
+void export_struct(const Struct& value, Struct* to, const char* what) {
+  check_struct(to, what);
+  const std::size_t size = to->struct_size;
+  std::memcpy(to, &value, std::min(size, sizeof(Struct)));
+  to->struct_size = size;
+}
+
 inline void throw_if_failed(const CallResult& result) {
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
 }
+
+/// What a receive has got, or a probe has found, for its user; `element_bytes` is of his elements. `status` may be
+/// null.
+void export_status(const MessageStatus& came, std::uint64_t element_bytes, unisono_status* status);
 
 /// Checks a call, and what of it the ranks must have agreed on beforehand.
 void prepare(const Communicator& communicator, const unisono_call& given, CheckedCall& checked);

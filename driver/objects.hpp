@@ -218,8 +218,11 @@ class Request : public std::enable_shared_from_this<Request> {
   void on_complete(std::function<void(const CallResult&)> function);
   /// Waits until callbacks that are due or running, on other threads, have ended.
   void await_callbacks();
-  /// Elements of a completed recv. Throws Error for other calls.
+  /// What a completed recv has got, and the elements of that. Throws Error for other calls.
+  MessageStatus status() const;
   std::int64_t received() const;
+  /// Bytes of the elements that its user counts.
+  std::uint64_t element_bytes() const { return element_bytes_; }
 
  private:
   const std::shared_ptr<Communicator> communicator_;

@@ -195,13 +195,15 @@ std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes) {
   return static_cast<std::int64_t>(bytes / element_bytes);
 }
 
-std::int64_t Request::received() const {
+MessageStatus Request::status() const {
   if (!receives_) throw Error(ErrorCode::kInvalidArgument, "only a recv has a received count");
   const std::optional<CallResult> result = flight()->known();
   if (!result) throw Error(ErrorCode::kInvalidArgument, "the recv has not completed; wait for it first");
   if (result->code != ErrorCode::kOk) throw Error(result->code, result->message);
-  return whole_elements(result->received_bytes, element_bytes_);
+  return result->status;
 }
+
+std::int64_t Request::received() const { return whole_elements(status().bytes, element_bytes_); }
 
 std::uint64_t run_to_end(const Communicator& communicator, const CallRequest& request) {
   const auto endpoint = communicator.context->endpoint();

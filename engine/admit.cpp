@@ -92,6 +92,7 @@ class Admission {
       if (!request_.reserved_tag) check_tag(request_.tag, refusal_);
       state_.tag = request_.tag;
     }
+    wanted();
     state_.space = facts_.point_to_point ? CallState::Space::kPointToPoint
                    : facts_.local        ? CallState::Space::kLocal
                                          : CallState::Space::kCollective;
@@ -101,6 +102,19 @@ class Admission {
       refuse(ErrorCode::kInvalidArgument, "window offset " + std::to_string(state_.window_offset) +
                                               " was given; allowed are 0 to " + std::to_string(kMaxWindowOffset));
     }
+  }
+
+  /// Which message a receive takes.
+  void wanted() const {
+    const bool wild = request_.any_source || request_.any_tag;
+    if ((wild || request_.probe) && call_.collective != Collective::kRecv) {
+      refuse(ErrorCode::kInvalidArgument, "any source, any tag and probes are of receives only");
+    }
+    if (const std::string why = wildcard_in_hardware(request_); communicator_.hardware_peers && !why.empty()) {
+      refuse(ErrorCode::kUnsupported, why);
+    }
+    state_.wanted = {call_.root, state_.tag, request_.any_source, request_.any_tag};
+    state_.probe = request_.probe;
   }
 
   /// Elements from the begin of the buffer to the end of the last block.
@@ -373,6 +387,15 @@ class Admission {
 };
 
 }  // namespace
+
+std::string wildcard_in_hardware(const CallRequest& request) {
+  if (!request.any_source && !request.any_tag && !request.probe) return {};
+  return std::string(request.probe        ? "a probe"
+                     : request.any_source ? "a receive from any source"
+                                          : "a receive with any tag") +
+         " is not carried out by engines in hardware; name the source and the tag of each receive, or use platform "
+         "native";
+}
 
 void admit(const CallRequest& request, CallState& call) { Admission(request, call).run(); }
 

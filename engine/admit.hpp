@@ -28,6 +28,9 @@ struct Communicator;
 /// engine's lock.
 void admit(const CallRequest& request, CallState& call);
 
+/// Why engines in hardware do not carry out a receive that names no source or no tag, or a probe; empty if they may.
+std::string wildcard_in_hardware(const CallRequest& request);
+
 /// Refuses a call: `operation: what`, or `operation on communicator n: what`.
 struct Refusal {
   const char* operation = "call";

@@ -68,8 +68,11 @@ CallState& CallQueue::create() {
   call.sequence = call.signature = call.tag = 0;
   call.announced = false;
   call.started = call.probed = call.finished = call.mismatch_waits = call.watched = false;
+  call.wanted = {};
+  call.probe = call.matched = call.lane_anybody = false;
+  call.status = {};
   call.lane.reset();
-  call.mail.reset();
+  call.transfer.reset();
   call.lane_phase = "";
   call.lane_awaited.clear();
   call.entered = call.retired = 0;
@@ -112,9 +115,10 @@ void CallQueue::submit(CallState& call) {
 void CallQueue::begin_record(CallState& call) {
   CallRecorder& recorder = *call.communicator->recorder;
   const bool collective = call.space == CallState::Space::kCollective;
-  const std::uint64_t flags = collective                                      ? 0
-                              : call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint
-                                                                              : kRecordedLocal;
+  const std::uint64_t kind = collective                                      ? 0
+                             : call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint
+                                                                             : kRecordedLocal;
+  const std::uint64_t flags = kind | record_flags(call.wanted) | (call.probe ? kRecordedProbe : 0);
   call.mark = recorder.begin(RecordEntry::of(call.call, collective ? call.signature : call.tag, flags), call.sequence);
   recorder.set_algorithm(call.mark, LastNumber::of(call.algorithm, false));
 }
@@ -239,7 +243,7 @@ bool CallQueue::start(CallState& call) {
   if (!starts) return call.finished;
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
-  if (call.mail) call.communicator->express->post_mail(*call.mail);
+  if (call.transfer) call.communicator->express->post_transfer(*call.transfer);
   call.started = true;
   if (call.call.collective == Collective::kSend) {
     call.sequence = call.communicator->peers[call.call.root].next_send++;
@@ -248,6 +252,7 @@ bool CallQueue::start(CallState& call) {
 }
 
 bool CallQueue::progress() {
+  ++round_;
   bool any = false;
   for (std::size_t i = 0; i < active_.size(); ++i) {  // NOLINT(modernize-loop-convert): the list may grow
     CallState& call = *active_[i];
@@ -281,17 +286,26 @@ bool CallQueue::advance(CallState& call) {
         any = true;
       }
     });
-  } else if (call.mail) {
+  } else if (call.probe) {
+    guard(call, [&] {
+      const std::optional<MessageStatus> found = look_for(*call.communicator, call.wanted);
+      if (!found) return;
+      call.status = *found;
+      call.received_bytes = found->bytes;
+      complete = true;
+    });
+  } else if (call.transfer) {
     guard(call, [&] {
       try {
-        any = call.communicator->express->step_mail(*call.mail);
+        any = call.communicator->express->step_transfer(*call.transfer, round_);
       } catch (const AccessBanned&) {
         return;  // another rank has failed; its word ends this call
       }
-      complete = call.mail->ended.load(std::memory_order_acquire);
+      complete = call.transfer->ended.load(std::memory_order_acquire);
       if (!complete) return;
-      call.received_bytes = call.mail->received;
-      if (call.mail->code != ErrorCode::kOk) fail(call, call.mail->code, call.mail->text, false);
+      call.received_bytes = call.transfer->received;
+      call.status = call.transfer->status();
+      if (call.transfer->code != ErrorCode::kOk) fail(call, call.transfer->code, call.transfer->text, false);
     });
   } else {
     guard(call, [&] { any = blocks_.dmp->step(call); });
@@ -302,10 +316,24 @@ bool CallQueue::advance(CallState& call) {
   return true;
 }
 
+std::optional<MessageStatus> CallQueue::look_for(Communicator& communicator, const Wanted& wanted) {
+  if (communicator.express) {
+    try {
+      return communicator.express->probe(wanted);
+    } catch (const AccessBanned&) {
+      return std::nullopt;  // another rank has failed; its word ends this call
+    }
+  }
+  const UnexpectedMessage* found = communicator.matcher.find(wanted);
+  if (found == nullptr) return std::nullopt;
+  const Header& header = static_cast<const Message*>(found)->header;
+  return MessageStatus{found->source, found->tag, header.message_bytes, header.dtype};
+}
+
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
   if (call.lane) communicator.express->dequeue(*call.lane);
-  if (call.mail && call.started) communicator.express->withdraw_mail(*call.mail);
+  if (call.transfer && call.started) communicator.express->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
@@ -321,6 +349,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   entry.result.code = code;
   entry.result.message = std::move(message);
   entry.result.received_bytes = call.received_bytes;
+  entry.result.status = call.status;
   entry.result.complete = true;
   for (Engine::Listener& listener : entry.listeners) told_.emplace_back(std::move(listener), entry.result);
   entry.listeners.clear();
@@ -358,8 +387,9 @@ void CallQueue::fail(CallState& call, ErrorCode code, const std::string& what, b
   const bool shared =
       call.program->messages || call.program->remote_memory || call.space == CallState::Space::kCollective;
   // A receive that took too long a message concerns its sender alone, which has been told.
+  // A probe has taken nothing.
   const bool own = call.space == CallState::Space::kPointToPoint &&
-                   (code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);
+                   (call.probe || code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);
   if (code == ErrorCode::kTimeout || code == ErrorCode::kPeerDead) report_failure(*blocks_.poe, message);
   finish(call, code, message);
   // A collective that has ended here in error never ends elsewhere, whoever is to blame.
@@ -526,7 +556,11 @@ void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
   std::vector<std::uint32_t> awaited;
   if (call.started) {
     first = "is at it";
+    // Who waits for any of several ranks does not wait for all of them.
+    const bool anybody = Dmp::awaits_anybody(call);
+    if (anybody) first = Dmp::awaited_message(call);
     Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string& what) {
+      if (anybody) return;
       if (awaited.empty()) first = what;
       awaited.push_back(rank);
     });
@@ -534,22 +568,37 @@ void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
   call.communicator->recorder->wait(call.mark, call.submitted, first.c_str(), awaited);
 }
 
+/// Says of a rank that has died or left that it has; empty of one that is there.
+std::string CallQueue::gone(CallState& call, std::uint32_t rank) {
+  Peer& peer = call.communicator->peers[rank];
+  const Poe::Liveness liveness = blocks_.poe->liveness(peer.endpoint);
+  if (liveness == Poe::Liveness::kAlive) return {};
+  // What it sent before it ended is still taken, and may have come since the network was last read: only
+  // what has not come at a later look is missed.
+  if (peer.gone == 0) peer.gone = look_;
+  if (peer.gone == look_) return {};
+  return "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint) +
+         (liveness == Poe::Liveness::kDead ? ", has died" : ", has left the job");
+}
+
 bool CallQueue::look_for_dead(CallState& call) {
   if (!call.started) return false;
-  Communicator& communicator = *call.communicator;
+  const bool anybody = Dmp::awaits_anybody(call);
   std::string text;
+  bool all = true;
+  bool alive = false;
   Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string& what) {
-    Peer& peer = communicator.peers[rank];
-    const Poe::Liveness liveness = blocks_.poe->liveness(peer.endpoint);
-    if (liveness == Poe::Liveness::kAlive || !text.empty()) return;
-    // What it sent before it ended is still taken, and may have come since the network was last read: only
-    // what has not come at a later look is missed.
-    if (peer.gone == 0) peer.gone = look_;
-    if (peer.gone == look_) return;
-    text = "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint) +
-           (liveness == Poe::Liveness::kDead ? ", has died; " : ", has left the job; ") + what;
+    if (anybody ? alive : !text.empty()) return;
+    const std::string words = gone(call, rank);
+    all = all && !words.empty();
+    if (words.empty()) {
+      alive = blocks_.poe->liveness(call.communicator->peers[rank].endpoint) == Poe::Liveness::kAlive;
+    } else if (text.empty()) {
+      text = anybody ? Dmp::awaited_message(call) + ", and no other rank is left to send one: " + words
+                     : words + "; " + what;
+    }
   });
-  if (text.empty()) return false;
+  if (text.empty() || (anybody && !all)) return false;
   if (compare_all(call)) return true;  // it has left after other calls than this rank's
   fail(call, ErrorCode::kPeerDead, text);
   return true;
@@ -564,10 +613,17 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
   }
   int listed = 0;
   std::string missing;
+  const bool anybody = Dmp::awaits_anybody(call);
+  if (anybody) text += ": " + Dmp::awaited_message(call);
   Dmp::waiting_for(call, [&](std::uint32_t, const std::string& what) {
-    if (++listed <= 4) text += (listed == 1 ? ": " : "; ") + what;
+    if (!anybody && ++listed <= 4) text += (listed == 1 ? ": " : "; ") + what;
   });
   if (listed > 4) text += "; and " + std::to_string(listed - 4) + " more";
+  if (call.call.collective == Collective::kRecv) {
+    const Communicator& of = *call.communicator;
+    const std::string kept = of.express ? of.express->unexpected_text() : of.matcher.unexpected_text();
+    if (!kept.empty()) text += ". Messages that no receive has asked for: " + kept;
+  }
   if (call.space == CallState::Space::kCollective) {
     for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {
       if (peer == call.communicator->rank || call.pairs[peer].heard) continue;
@@ -582,7 +638,7 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
   for (std::uint32_t peer = 0; peer < communicator.size && told < kMost; ++peer) {
     const bool absent = call.space == CallState::Space::kCollective
                             ? !call.pairs[peer].heard
-                            : peer == call.call.root && peer < communicator.size;
+                            : anybody || (peer == call.call.root && peer < communicator.size);
     if (peer == communicator.rank || !absent) continue;
     const std::uint32_t endpoint = communicator.peers[peer].endpoint;
     const std::string what = doings(*blocks_.poe, endpoint, communicator.number, communicator.epoch);
@@ -597,13 +653,14 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
 // ------------------------------------------------------------------------------------------------ words
 
 std::string CallQueue::describe(const CallState& call) {
-  std::string text = std::string(name_of(call.call.collective)) + " (" + call.communicator->title() + ", rank " +
-                     std::to_string(call.communicator->rank);
+  std::string text = std::string(call.probe ? "probe" : name_of(call.call.collective)) + " (" +
+                     call.communicator->title() + ", rank " + std::to_string(call.communicator->rank);
   if (call.space == CallState::Space::kCollective) text += ", sequence " + std::to_string(call.sequence);
   if (call.space == CallState::Space::kPointToPoint) {
-    text += ", peer " + std::to_string(call.call.root) + ", tag " + std::to_string(call.tag);
+    text += call.wanted.any_source ? std::string(", any source") : ", peer " + std::to_string(call.call.root);
+    text += call.wanted.any_tag ? std::string(", any tag") : ", tag " + std::to_string(call.tag);
   }
-  if (call.algorithm != nullptr) text += std::string(", algorithm ") + call.algorithm->name;
+  if (call.algorithm != nullptr && !call.probe) text += std::string(", algorithm ") + call.algorithm->name;
   return text + ")";
 }
 

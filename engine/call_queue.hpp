@@ -90,6 +90,8 @@ class CallQueue {
   static CallState* find(Communicator& communicator, std::uint32_t sequence);
   /// The send of a pair sequence number to a peer, or null.
   static CallState* find_send(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence);
+  /// The message that a receive would get now, which stays there.
+  static std::optional<MessageStatus> look_for(Communicator& communicator, const Wanted& wanted);
   /// "allreduce (communicator 0, sequence 5, algorithm ring)"
   static std::string describe(const CallState& call);
   /// "bcast (communicator 0, rank 0, sequence 3): ", and how it differs.
@@ -119,6 +121,7 @@ class CallQueue {
   void sweep();
   void probe(CallState& call, Clock::time_point now);
   bool look_for_dead(CallState& call);
+  std::string gone(CallState& call, std::uint32_t rank);
   bool compare(CallState& call, std::uint32_t peer);
   bool compare_all(CallState& call);
   bool compare_awaited(CallState& call, Clock::time_point now);
@@ -137,8 +140,9 @@ class CallQueue {
   Told told_;
   bool ended_ = false;
   bool swept_ = true;
-  std::uint32_t look_ = 0;  ///< number of the present `examine`
-  CallResult forgotten_{true, ErrorCode::kOk, {}, 0};
+  std::uint32_t look_ = 0;   ///< number of the present `examine`
+  std::uint32_t round_ = 0;  ///< number of the present `progress`
+  CallResult forgotten_{true, ErrorCode::kOk, {}, 0, {}};
 };
 
 }  // namespace unisono::cclo

@@ -368,6 +368,18 @@ bool Dmp::step(CallState& call) {
   return any;
 }
 
+bool Dmp::awaits_anybody(const CallState& call) {
+  if (!call.wanted.any_source) return false;
+  if (call.watched) return call.lane_anybody;
+  return call.transfer ? call.transfer->of_anybody() : !call.matched;
+}
+
+std::string Dmp::awaited_message(const CallState& call) {
+  std::string text = "waits for a message (";
+  text += call.wanted.any_tag ? std::string("any tag") : "tag " + std::to_string(call.wanted.tag);
+  return text + (call.wanted.any_source ? ") from any source" : ") of rank " + std::to_string(call.wanted.source));
+}
+
 void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint32_t, const std::string&)>& report) {
   if (call.watched) {
     for (const std::uint32_t rank : call.lane_awaited) {
@@ -375,11 +387,23 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     }
     return;
   }
-  if (call.mail) {
-    report(call.mail->peer, call.mail->sends
-                                ? "waits for rank " + std::to_string(call.mail->peer) + " to take what was sent to it"
-                                : "waits for a message (tag " + std::to_string(call.tag) + ") of rank " +
-                                      std::to_string(call.mail->peer));
+  if (awaits_anybody(call)) {
+    const Communicator& communicator = *call.communicator;
+    for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+      if (rank != communicator.rank || communicator.size == 1) report(rank, awaited_message(call));
+    }
+    return;
+  }
+  if (call.probe) {
+    report(call.wanted.source, awaited_message(call));
+    return;
+  }
+  if (call.transfer) {
+    report(call.transfer->peer,
+           call.transfer->sends
+               ? "waits for rank " + std::to_string(call.transfer->peer) + " to take what was sent to it"
+           : call.wanted.exact() ? awaited_message(call)
+                                 : "waits for a message of rank " + std::to_string(call.transfer->peer));
     return;
   }
   if (call.lane) {

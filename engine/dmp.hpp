@@ -27,6 +27,10 @@ class Dmp {
   bool advance(CallState& call, MoveState& move);
   /// Called for everything the call waits for: rank, and what of it.
   static void waiting_for(const CallState& call, const std::function<void(std::uint32_t, const std::string&)>& report);
+  /// Whether any one of those may end the wait: a receive of any source that has no message yet.
+  static bool awaits_anybody(const CallState& call);
+  /// "waits for a message (tag 5) from any source"
+  static std::string awaited_message(const CallState& call);
 
  private:
   void enter(CallState& call);

@@ -230,19 +230,20 @@ class NativeEngine::Impl final : public Express::Watch {
     return call;
   }
 
-  static bool is_mail(const CallState& call) {
-    return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint;
+  static bool is_transfer(const CallState& call) {
+    return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
   }
-  static void fill(MailOp& op, const CallState& call) {
+  static void fill(Transfer& op, const CallState& call) {
     op.sends = call.call.collective == Collective::kSend;
     op.peer = call.call.root;
     op.tag = call.tag;
+    op.wanted = call.wanted;
     op.dtype = call.call.dtype;
     op.data = call.regions[static_cast<std::size_t>(op.sends ? Region::kSrc : Region::kDst)].data;
     op.bytes = call.call.count * bytes_of(call.call.dtype);
   }
-  static std::unique_ptr<MailOp> mail_of(const CallState& call) {
-    auto op = std::make_unique<MailOp>();
+  static std::unique_ptr<Transfer> transfer_of(const CallState& call) {
+    auto op = std::make_unique<Transfer>();
     fill(*op, call);
     return op;
   }
@@ -280,7 +281,7 @@ class NativeEngine::Impl final : public Express::Watch {
   CallState* watched(Express& express, Express::Blocking& blocking) {
     const auto gone = [&] {
       const Collective collective =
-          blocking.plan == nullptr ? blocking.mail.collective : blocking.plan->call.collective;
+          blocking.plan == nullptr ? blocking.transfer.collective : blocking.plan->call.collective;
       return Error(ErrorCode::kFreedCommunicator, std::string(name_of(collective)) + " (communicator " +
                                                       std::to_string(express.number()) +
                                                       "): the communicator was freed by this rank meanwhile");
@@ -302,10 +303,11 @@ class NativeEngine::Impl final : public Express::Watch {
         program->messages = true;
         return program;
       }();
-      call.call = blocking.mail;
+      call.call = blocking.transfer;
       call.program = message_program;
       call.space = CallState::Space::kPointToPoint;
       call.tag = blocking.tag;
+      call.wanted = blocking.wanted;
       set_deadline(call, {});
       call.mark = blocking.mark;
       blocking.registered = call.id;
@@ -342,7 +344,11 @@ class NativeEngine::Impl final : public Express::Watch {
     if (CallState* call = watched(express, blocking)) {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
-      call->communicator->recorder->wait(blocking.mark, call->submitted, blocking.phase, blocking.awaited);
+      call->lane_anybody = blocking.anybody;
+      // That it waits for all of these, and hangs together with them, would be wrong of who waits for any of them.
+      const std::span<const std::uint32_t> awaited = blocking.awaited;
+      call->communicator->recorder->wait(blocking.mark, call->submitted, blocking.phase,
+                                         blocking.anybody ? awaited.first(0) : awaited);
     }
     // A round that has work to do does not look at clocks and liveness.
     for (int round = 0; progress() && round < kRoundsAtOnce; ++round) {
@@ -497,6 +503,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
   }
   forget(id);
   if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  if (request.status != nullptr) *request.status = result.status;
   return result.received_bytes;
 }
 
@@ -516,6 +523,10 @@ Agreed Engine::agree(std::uint32_t /*communicator*/, std::uint32_t /*purpose*/, 
 }
 
 std::vector<bool> Engine::gone(std::uint32_t /*communicator*/) { refuse_recovery(); }
+
+std::optional<MessageStatus> Engine::look_for(const CallRequest& request) {
+  throw Error(ErrorCode::kUnsupported, "recv: " + wildcard_in_hardware(request));
+}
 
 std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const { return nullptr; }
 
@@ -583,6 +594,7 @@ CommunicatorState NativeEngine::state(std::uint32_t number) const {
   state.timeout = communicator.timeout;
   state.calls = communicator.recorder->begun();
   state.lanes = communicator.express != nullptr;
+  state.kept = communicator.express == nullptr ? 0 : communicator.express->kept();
   state.revoked = communicator.revoked;
   return state;
 }
@@ -647,8 +659,8 @@ CallId NativeEngine::submit(const CallRequest& request) {
   CallState& call = engine.admitted(request);
   const CallId id = call.id;
   try {
-    if (Impl::is_mail(call)) {
-      call.mail = Impl::mail_of(call);
+    if (Impl::is_transfer(call)) {
+      call.transfer = Impl::transfer_of(call);
     } else if (call.plan->lanes) {
       call.lane = std::make_unique<LaneCall>();
       call.lane->plan = call.plan.get();
@@ -675,9 +687,9 @@ CallId NativeEngine::submit(const CallRequest& request) {
 std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
-  const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
+  const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
   if (request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
-      (mail || carried_by_lanes(collective))) {
+      (transfers || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express = this->express(request.communicator);
     if (std::uint64_t received = 0; express != nullptr && request.plain() && express->try_run(request, received)) {
       return received;
@@ -685,11 +697,11 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
     std::shared_ptr<const Plan> plan;
     LaneLaunch launch;
     std::vector<std::uint64_t> params;
-    MailOp op;
+    Transfer op;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
-      if (mail) Impl::fill(op, call);
+      if (transfers) Impl::fill(op, call);
       plan = call.plan;
       launch = Impl::launch_of(call);
       if (plan->varies) {
@@ -699,10 +711,27 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       express = call.communicator->express;
       engine.calls.abandon(call);
     }
-    if (mail && express != nullptr) return express->run_mail(op, request.call.count);
+    if (transfers && express != nullptr) {
+      const std::uint64_t received = express->run_transfer(op, request.call.count);
+      if (request.status != nullptr) *request.status = op.status();
+      return received;
+    }
     if (plan->lanes && express->run(plan, launch, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);
+}
+
+std::optional<MessageStatus> NativeEngine::look_for(const CallRequest& request) {
+  const Turn turn(*impl_);
+  CallState& call = impl_->admitted(request);
+  const Wanted wanted = call.wanted;
+  Communicator& communicator = *call.communicator;
+  impl_->calls.abandon(call);
+  impl_->progress();
+  if (communicator.revoked) {
+    throw Error(ErrorCode::kRevoked, communicator.title() + " was revoked: " + communicator.reason);
+  }
+  return CallQueue::look_for(communicator, wanted);
 }
 
 std::shared_ptr<Express> NativeEngine::express(std::uint32_t communicator) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +58,14 @@ class CallHooks {
   virtual void after(std::uint64_t received_bytes) = 0;
 };
 
+/// What is known of a message.
+struct MessageStatus {
+  std::uint32_t source = 0;  ///< rank
+  std::uint32_t tag = 0;
+  std::uint64_t bytes = 0;
+  Datatype dtype = Datatype::kNone;  ///< of its elements, as the sender has them
+};
+
 /// What a front door says of a call, field for field; of most calls that is all. Buffers must stay valid until the call
 /// has completed.
 struct Request {
@@ -82,12 +91,16 @@ struct CallRequest : Request {
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
   std::shared_ptr<CallHooks> hooks;        ///< null: none
   bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
+  bool any_source = false;                 ///< recv: of whichever rank; `call.root` is 0
+  bool any_tag = false;                    ///< recv: with whichever tag; `tag` is 0
+  bool probe = false;                      ///< recv: waits until there is such a message, and leaves it there
+  MessageStatus* status = nullptr;         ///< of `run`, recv: what came; null: nobody asks
 
   /// Whether it asks for nothing that a request has no words for. (A program and the like come with operations that
   /// are never without them.)
   bool plain() const {
     return algorithm == -1 && call.radix == 0 && !call.direct && wait_for.empty() && timeout.count() == 0 &&
-           hooks == nullptr && !reserved_tag;
+           hooks == nullptr && !reserved_tag && !any_source && !any_tag && !probe && status == nullptr;
   }
 };
 
@@ -97,6 +110,7 @@ struct CallResult {
   ErrorCode code = ErrorCode::kOk;
   std::string message;               ///< empty on success
   std::uint64_t received_bytes = 0;  ///< of a recv
+  MessageStatus status{};            ///< of a recv
 };
 
 /// Cores, by number; those beyond its length are counted with the lower ones.
@@ -127,6 +141,7 @@ struct CommunicatorState {
   Agreement agreed;  ///< segments as they are on this network
   std::chrono::microseconds timeout{0};
   std::uint64_t calls = 0;  ///< begun on this rank
+  std::uint64_t kept = 0;   ///< bytes of short messages on lanes that no receive has asked for
   bool lanes = false;       ///< messages in memory that all members share
   bool revoked = false;
 };
@@ -178,6 +193,8 @@ class Engine {
   virtual CallId submit(const CallRequest& request) = 0;
   /// `submit`, `wait` and `forget` in one. Throws what the call ends with. Returns the bytes that a recv received.
   virtual std::uint64_t run(const CallRequest& request);
+  /// The message that a probe (`request.probe`) would find now, if there is one: it does not wait. Throws Error.
+  virtual std::optional<MessageStatus> look_for(const CallRequest& request);
   /// What carries out the blocking calls of a communicator in the caller's thread, or null if there is no such way;
   /// remains usable for as long as the caller keeps it. A front door that has it hands its requests to that first
   /// (Express::try_run), which needs no look for the communicator; `run` does the same for those that have not.
@@ -254,6 +271,7 @@ class NativeEngine final : public Engine {
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
   std::uint64_t run(const CallRequest& request) override;
+  std::optional<MessageStatus> look_for(const CallRequest& request) override;
   std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
   CommunicatorState state(std::uint32_t communicator) const override;

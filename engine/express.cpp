@@ -248,9 +248,10 @@ bool Express::try_open() {
   one_process_ = network_.one_process();
   live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
   const std::lock_guard lock(early_mutex_);
-  mail_ = std::make_unique<Mail>(
-      MailWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_}, size_);
-  for (MailOp* op : early_) mail_->post(*op);
+  point_to_point_ = std::make_unique<PointToPoint>(
+      PointToPointWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_},
+      size_);
+  for (Transfer* op : early_) point_to_point_->post(*op);
   early_.clear();
   opened_.store(true, std::memory_order_release);
   return true;
@@ -333,9 +334,9 @@ void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
   await([&] { return lane.has_line(); }, peer);
 }
 
-// ------------------------------------------------------------------------------------------------ mail
+// ------------------------------------------------------------------------------------------------ point to point
 
-bool Express::try_mail(const Request& request, std::uint64_t& received) {
+bool Express::try_transfer(const Request& request, std::uint64_t& received) {
   if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
   const Call& call = request.call;
   const bool sends = call.collective == Collective::kSend;
@@ -344,29 +345,31 @@ bool Express::try_mail(const Request& request, std::uint64_t& received) {
   const std::uint64_t bytes = call.count * element;
   const std::uint32_t peer = call.root;
   if (peer >= size_ || request.tag > kMaxUserTag || element == 0 || call.func != Func::kNone || call.in_place ||
-      call.count > Mail::kShort || data.data == nullptr || data.bytes < bytes) {
+      call.count > PointToPoint::kShort || data.data == nullptr || data.bytes < bytes) {
     return false;
   }
-  if (sends) return mail_->try_send(peer, request.tag, call.dtype, data.data, bytes);
-  if (bytes > Mail::kShort) return false;
+  if (sends) return point_to_point_->try_send(peer, request.tag, call.dtype, data.data, bytes);
+  if (bytes > PointToPoint::kShort) return false;
   constexpr int kPolls = 1024;
-  for (int polls = 0; !mail_->stirs(peer); ++polls) {
+  for (int polls = 0; !point_to_point_->stirs(peer); ++polls) {
     if (polls == kPolls || network_.crowded()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
-  return mail_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
+  return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
 }
 
-std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
+std::uint64_t Express::run_transfer(Transfer& op, std::uint64_t count) {
   Blocking blocking;
-  blocking.mail.collective = op.sends ? Collective::kSend : Collective::kRecv;
-  blocking.mail.dtype = op.dtype;
-  blocking.mail.root = op.peer;
-  blocking.mail.rank = rank_;
-  blocking.mail.size = size_;
-  blocking.mail.count = count;
+  blocking.transfer.collective = op.sends ? Collective::kSend : Collective::kRecv;
+  blocking.transfer.dtype = op.dtype;
+  blocking.transfer.root = op.peer;
+  blocking.transfer.rank = rank_;
+  blocking.transfer.size = size_;
+  blocking.transfer.count = count;
   blocking.tag = op.tag;
-  blocking.mark = recorder_->begin(RecordEntry::of(blocking.mail, op.tag, kRecordedPointToPoint), 0);
+  blocking.wanted = op.wanted;
+  blocking.mark =
+      recorder_->begin(RecordEntry::of(blocking.transfer, op.tag, kRecordedPointToPoint | record_flags(op.wanted)), 0);
   recorder_->set_algorithm(blocking.mark, 0);
   struct Recorded {
     ~Recorded() { recorder.end(mark, outcome); }
@@ -381,17 +384,27 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
       blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
       await_naming([&] { return claim_and_open(); }, [](auto&& use) { use(0U); }, blocking);
     }
-    mail_->post(op);
+    point_to_point_->post(op);
     posted = true;
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
-    await_naming(
-        [&] { return op.ended.load(std::memory_order_acquire) || (mail_->progress(op.peer), op.ended.load()); },
-        [&](auto&& use) { use(op.peer); }, blocking);
+    const auto progress = [&] { return op.of_anybody() ? progress_all() : point_to_point_->progress(op.peer); };
+    await_naming([&] { return op.ended.load(std::memory_order_acquire) || (progress(), op.ended.load()); },
+                 [&](auto&& use) {
+                   blocking.anybody = op.of_anybody();
+                   if (!blocking.anybody) {
+                     use(op.peer);
+                     return;
+                   }
+                   for (std::uint32_t peer = 0; peer < size_; ++peer) {
+                     if (peer != rank_ || size_ == 1) use(peer);
+                   }
+                 },
+                 blocking);
   } catch (const AccessBanned&) {
-    if (posted) mail_->withdraw(op);
+    if (posted) point_to_point_->withdraw(op);
     fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] { await_verdict(blocking); });
   } catch (const Error& error) {
-    if (posted) mail_->withdraw(op);
+    if (posted) point_to_point_->withdraw(op);
     fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] {
       watch_.failed(*this, error);
       throw Error(error);
@@ -407,7 +420,7 @@ std::uint64_t Express::run_mail(MailOp& op, std::uint64_t count) {
   return op.received;
 }
 
-void Express::post_mail(MailOp& op) {
+void Express::post_transfer(Transfer& op) {
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
     if (!opened_.load(std::memory_order_relaxed)) {
@@ -415,14 +428,43 @@ void Express::post_mail(MailOp& op) {
       return;
     }
   }
-  mail_->post(op);
+  point_to_point_->post(op);
 }
 
-bool Express::step_mail(const MailOp& op) {
-  return (opened_.load(std::memory_order_acquire) || claim_and_open()) && mail_->progress(op.peer);
+/// Does what can be done for the messages of all peers. While this endpoint polls, for so many of them at a time; who
+/// is about to sleep has said so in its word, and looks at all once more.
+bool Express::progress_all() {
+  constexpr std::uint32_t kPolled = 64;
+  const bool about_to_sleep =
+      (segment_->endpoint(network_.self()).parked.load(std::memory_order_relaxed) & shm::kParked) != 0;
+  return point_to_point_->progress_all(about_to_sleep ? size_ : kPolled);
 }
 
-void Express::withdraw_mail(MailOp& op) {
+bool Express::step_transfer(const Transfer& op, std::uint32_t round) {
+  if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return false;
+  if (!op.of_anybody()) return point_to_point_->progress(op.peer);
+  if (std::exchange(polled_in_, round) == round) return false;
+  return progress_all();
+}
+
+std::optional<MessageStatus> Express::probe(const Wanted& wanted) {
+  if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return std::nullopt;
+  if (auto found = point_to_point_->look_for(wanted)) return found;
+  if (wanted.any_source) {
+    point_to_point_->progress_all(size_);
+  } else {
+    point_to_point_->progress(wanted.source);
+  }
+  return point_to_point_->look_for(wanted);
+}
+
+std::uint64_t Express::kept() const { return opened_.load(std::memory_order_acquire) ? point_to_point_->kept() : 0; }
+
+std::string Express::unexpected_text() const {
+  return opened_.load(std::memory_order_acquire) ? point_to_point_->unexpected_text() : std::string();
+}
+
+void Express::withdraw_transfer(Transfer& op) {
   if (op.ended.load(std::memory_order_acquire)) return;
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
@@ -431,7 +473,7 @@ void Express::withdraw_mail(MailOp& op) {
       return;
     }
   }
-  mail_->withdraw(op);
+  point_to_point_->withdraw(op);
   shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
 }
 

@@ -26,8 +26,8 @@
 #include "engine/engine.hpp"
 #include "engine/live.hpp"
 #include "engine/lower.hpp"
-#include "engine/mail.hpp"
 #include "engine/plan.hpp"
+#include "engine/point_to_point.hpp"
 #include "engine/recorder.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -81,7 +81,9 @@ class Express {
   /// A blocking call in progress.
   struct Blocking {
     const Plan* plan = nullptr;  ///< null for a send or receive:
-    Call mail;
+    Call transfer;
+    Wanted wanted;         ///< and this is what it takes, if it is a receive,
+    bool anybody = false;  ///< of which any of `awaited` may send it, rather than all
     std::uint32_t tag = 0;
     std::uint64_t count = 0;  ///< of a plan that varies
     std::uint32_t sequence = 0;
@@ -123,7 +125,7 @@ class Express {
   bool try_run(const Request& request, std::uint64_t& received) {
     const Call& call = request.call;
     if (call.collective == Collective::kSend || call.collective == Collective::kRecv)
-      return try_mail(request, received);
+      return try_transfer(request, received);
     if (request.vectors != nullptr) return try_vectors(request);
     if (!claim()) [[unlikely]]
       return false;
@@ -138,14 +140,20 @@ class Express {
   }
 
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
-  std::uint64_t run_mail(MailOp& op, std::uint64_t count);
+  std::uint64_t run_transfer(Transfer& op, std::uint64_t count);
   /// Enters a send or receive that does not block, if the lanes are not there yet before all that follow. Under the
   /// engine's lock.
-  void post_mail(MailOp& op);
-  /// Advances what concerns the peer of such an operation. Returns whether anything was done.
-  bool step_mail(const MailOp& op);
+  void post_transfer(Transfer& op);
+  /// Advances what concerns the peer of such an operation; of one for anybody, what concerns all peers, once in a
+  /// `round` of all calls. Returns whether anything was done.
+  bool step_transfer(const Transfer& op, std::uint32_t round);
+  /// The message that a receive would get now, which stays; looks at what has come first. Under the engine's lock.
+  std::optional<MessageStatus> probe(const Wanted& wanted);
+  /// Messages that nobody has asked for, in words; empty if there are none. Bytes that are kept of them.
+  std::string unexpected_text() const;
+  std::uint64_t kept() const;
   /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
-  void withdraw_mail(MailOp& op);
+  void withdraw_transfer(Transfer& op);
 
   /// What a call that ended with Unreachable ends with.
   static Error unreachable(const Plan& plan);
@@ -187,7 +195,7 @@ class Express {
     return src_bytes == 0 || dst_bytes == 0 || src.data + src_bytes <= dst.data || dst.data + dst_bytes <= src.data;
   }
 
-  bool try_mail(const Request& request, std::uint64_t& received);
+  bool try_transfer(const Request& request, std::uint64_t& received);
   bool try_vectors(const Request& request);
   bool claim();
   void release();
@@ -205,6 +213,7 @@ class Express {
   [[noreturn]] void await_verdict(Blocking& blocking);
   bool try_open();
   bool claim_and_open();
+  bool progress_all();
   void open(Blocking& blocking);
   Shown own_addresses(const Plan& plan, std::byte* src, std::byte* dst);
   bool show_address(std::uint32_t peer, const Shown& own);
@@ -232,9 +241,10 @@ class Express {
   std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
   LiveRank live_;
-  std::unique_ptr<Mail> mail_;
+  std::unique_ptr<PointToPoint> point_to_point_;
   std::mutex early_mutex_;
-  std::vector<MailOp*> early_;  ///< entered before the lanes were there, oldest first
+  std::vector<Transfer*> early_;  ///< entered before the lanes were there, oldest first
+  std::uint32_t polled_in_ = 0;   ///< round of all calls in which all peers were looked at
 
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};

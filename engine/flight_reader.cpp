@@ -43,6 +43,9 @@ std::optional<SeenCall> read(const CallRecord& record, std::uint64_t position) {
   call.in_place = (count & kRecordedInPlace) != 0;
   call.point_to_point = (count & kRecordedPointToPoint) != 0;
   call.local = (count & kRecordedLocal) != 0;
+  call.any_source = (count & kRecordedAnySource) != 0;
+  call.any_tag = (count & kRecordedAnyTag) != 0;
+  call.probe = (count & kRecordedProbe) != 0;
   call.peer = static_cast<std::uint32_t>(peer);
   (call.collective_of_all() ? call.signature : call.tag) = static_cast<std::uint32_t>(peer >> 32U);
   if (algorithm != 0 && algorithm <= algorithms().size()) {

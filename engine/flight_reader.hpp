@@ -22,10 +22,11 @@ struct SeenCall {
   Datatype dtype = Datatype::kNone;
   std::uint64_t count = 0;
   bool in_place = false, point_to_point = false, local = false;
-  std::uint32_t peer = 0;                ///< or root
-  std::uint32_t tag = 0;                 ///< point to point
-  std::uint32_t signature = 0;           ///< of collectives
-  const Algorithm* algorithm = nullptr;  ///< null: none is known
+  bool any_source = false, any_tag = false, probe = false;  ///< of a receive
+  std::uint32_t peer = 0;                                   ///< or root
+  std::uint32_t tag = 0;                                    ///< point to point
+  std::uint32_t signature = 0;                              ///< of collectives
+  const Algorithm* algorithm = nullptr;                     ///< null: none is known
 
   bool collective_of_all() const { return !point_to_point && !local; }
   bool has_root() const;

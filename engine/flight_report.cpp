@@ -18,18 +18,19 @@ namespace unisono::cclo {
 namespace {
 
 std::string name_of(const SeenCall& call) {
-  std::string text = unisono::name_of(call.collective);
+  std::string text = call.probe ? "probe" : unisono::name_of(call.collective);
   if (call.point_to_point) {
     const bool to = call.collective == Collective::kSend || call.collective == Collective::kPut;
-    return text + (to ? " to rank " : " from rank ") + std::to_string(call.peer) + " (tag " + std::to_string(call.tag) +
-           ")";
+    return text +
+           (call.any_source ? " from any source" : (to ? " to rank " : " from rank ") + std::to_string(call.peer)) +
+           (call.any_tag ? " (any tag)" : " (tag " + std::to_string(call.tag) + ")");
   }
   return call.local ? text : text + " #" + std::to_string(call.sequence);
 }
 
 std::string arguments_of(const SeenCall& call) {
   std::string text = name_of(call);
-  if (call.dtype != Datatype::kNone) {
+  if (call.dtype != Datatype::kNone && !call.probe) {
     text += " of " + std::to_string(call.count) + " " + unisono::name_of(call.dtype);
   }
   if (call.func != Func::kNone) text += std::string(" by ") + unisono::name_of(call.func);

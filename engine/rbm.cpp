@@ -85,23 +85,22 @@ bool Rbm::is_requested(const Communicator& communicator, const Pair& pair, const
 bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) {
   Communicator& communicator = *call.communicator;
   if (port.remote_memory) return open(call, move, port, place);
+  if (call.space == CallState::Space::kPointToPoint) {
+    port.state = Port::State::kOpen;
+    Posted& posted = call.posted;
+    posted.wanted = call.wanted;
+    posted.call = &call;
+    posted.move = &move;
+    posted.port = &port;
+    if (UnexpectedMessage* message = communicator.matcher.post(posted)) {
+      bind(call, move, port, static_cast<Message*>(message));
+    }
+    return true;
+  }
   Pair& pair = call.pairs[port.peer];
   port.sequence = call.sequence;
   pair.head_move = &move;
   pair.head_port = &port;
-  if (call.space == CallState::Space::kPointToPoint) {
-    Peer& peer = communicator.peers[port.peer];
-    port.state = Port::State::kOpen;
-    for (Message* message : peer.announced) {
-      if (!communicator.hardware_peers && !before(message->header.sequence, peer.next_announced)) break;
-      if (message->header.tag != call.tag) continue;
-      erase(peer.announced, message);
-      bind(call, move, port, message);
-      return true;
-    }
-    peer.posted.push_back({&call, &move, &port});
-    return true;
-  }
   if (port.total > communicator.agreed.eager_limit || is_requested(communicator, pair, port)) {
     if (port.total <= communicator.agreed.eager_limit && pair.request_bytes != port.total) {
       throw Error(ErrorCode::kMalformedProgram,
@@ -435,50 +434,49 @@ void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* mess
   Peer& state = communicator.peers[peer];
   if (communicator.hardware_peers) {
     // They come on one lane, in that order; the sequence only tells them apart.
-    if (!deliver(communicator, peer, message)) state.announced.push_back(message);
+    deliver(communicator, peer, message);
     return;
   }
   const auto place = std::find_if(state.announced.begin(), state.announced.end(), [&](const Message* other) {
     return before(message->header.sequence, other->header.sequence);
   });
   state.announced.insert(place, message);
-  for (bool again = true; again;) {
-    again = false;
-    for (std::size_t i = 0; i < state.announced.size(); ++i) {
-      Message* next = state.announced[i];
-      if (next->header.sequence != state.next_announced) continue;
-      ++state.next_announced;
-      again = true;
-      state.announced.erase(state.announced.begin() + static_cast<std::ptrdiff_t>(i));
-      if (!deliver(communicator, peer, next)) {
-        state.announced.insert(state.announced.begin() + static_cast<std::ptrdiff_t>(i), next);
-      }
-      break;
-    }
+  while (!state.announced.empty() && state.announced.front()->header.sequence == state.next_announced) {
+    Message* next = state.announced.front();
+    state.announced.erase(state.announced.begin());
+    ++state.next_announced;
+    deliver(communicator, peer, next);
   }
 }
 
-/// Gives a message to the oldest receive that waits for its tag. False if there is none.
-bool Rbm::deliver(Communicator& communicator, std::uint32_t peer, Message* message) {
-  std::vector<Posted>& waiting = communicator.peers[peer].posted;
-  const auto posted =
-      std::find_if(waiting.begin(), waiting.end(), [&](const Posted& p) { return p.call->tag == message->header.tag; });
-  if (posted == waiting.end()) return false;
-  const Posted taken = *posted;
-  waiting.erase(posted);
-  blocks_.calls->guard(*taken.call, [&] {
-    bind(*taken.call, *taken.move, *taken.port, message);
-    blocks_.dmp->advance(*taken.call, *taken.move);
+/// Gives a message to the oldest receive that takes it, or keeps it.
+void Rbm::deliver(Communicator& communicator, std::uint32_t peer, Message* message) {
+  message->source = peer;
+  message->tag = message->header.tag;
+  PostedReceive* const taker = communicator.matcher.arrive(message->source, message->tag);
+  if (taker == nullptr) {
+    communicator.matcher.keep(*message);
+    return;
+  }
+  const Posted& posted = *static_cast<Posted*>(taker);
+  blocks_.calls->guard(*posted.call, [&] {
+    bind(*posted.call, *posted.move, *posted.port, message);
+    blocks_.dmp->advance(*posted.call, *posted.move);
   });
-  return true;
 }
 
 /// A receive and its message have met.
 void Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
   Communicator& communicator = *call.communicator;
-  const std::uint32_t peer = port.peer;
+  const std::uint32_t peer = message->source;
   const std::uint64_t bytes = message->header.message_bytes;
-  call.pairs[peer].heard = true;
+  port.peer = peer;  // which a receive of any source learns here
+  call.matched = true;
+  call.status = {peer, message->tag, bytes, message->header.dtype};
+  Pair& pair = call.pairs[peer];
+  pair.heard = true;
+  pair.head_move = &move;
+  pair.head_port = &port;
   const bool same = signatures_agree(message->header.signature, call.signature);
   if (bytes > port.total || !same) {
     const ErrorCode code = same ? ErrorCode::kTruncated : ErrorCode::kMismatchedCall;
@@ -668,6 +666,7 @@ void Rbm::adopt(CallState& call) {
 
 void Rbm::release(CallState& call) {
   Communicator& communicator = *call.communicator;
+  if (Matcher::posted(call.posted)) communicator.matcher.withdraw(call.posted);
   for (std::uint32_t index = call.retired; index < call.entered; ++index) {
     MoveState& move = call.move(index);
     for (Port& port : move.ports) {
@@ -694,13 +693,16 @@ void Rbm::release(CallState& call) {
       if (whole) return_credit(communicator, peer);
     }
     call.pairs[peer].eager.clear();
-    auto& posted = communicator.peers[peer].posted;
-    posted.erase(std::remove_if(posted.begin(), posted.end(), [&](const Posted& p) { return p.call == &call; }),
-                 posted.end());
   }
 }
 
 void Rbm::drop(Communicator& communicator) {
+  while (UnexpectedMessage* unexpected = communicator.matcher.any()) {
+    communicator.matcher.remove(*unexpected);
+    auto* message = static_cast<Message*>(unexpected);
+    erase(communicator.peers[message->source].incoming, message);
+    free_message(message);
+  }
   for (Peer& peer : communicator.peers) {
     for (Message* message : peer.early) free_message(message);
     for (Message* message : peer.announced) {
@@ -712,7 +714,6 @@ void Rbm::drop(Communicator& communicator) {
     peer.announced.clear();
     peer.incoming.clear();
     peer.early_control.clear();
-    peer.posted.clear();
   }
 }
 

@@ -72,7 +72,7 @@ class Rbm {
   void eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void announce(Communicator& communicator, std::uint32_t peer, Message* message);
   static bool is_requested(const Communicator& communicator, const Pair& pair, const Port& port);
-  bool deliver(Communicator& communicator, std::uint32_t peer, Message* message);
+  void deliver(Communicator& communicator, std::uint32_t peer, Message* message);
   void bind(CallState& call, MoveState& move, Port& port, Message* message);
   void apply_grant(CallState& call, std::uint32_t peer, const Header& header);
   void apply_request(CallState& call, std::uint32_t peer, const Header& header);

@@ -13,6 +13,7 @@
 
 #include "core/call.hpp"
 #include "core/error.hpp"
+#include "engine/matcher.hpp"
 #include "network/flight_record.hpp"
 
 namespace unisono::cclo {
@@ -32,6 +33,11 @@ struct RecordEntry {
   /// `tag_or_signature`: of CallRecord::peer; `flags`: of CallRecord::count.
   static RecordEntry of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags);
 };
+
+/// The flags of what a receive takes.
+inline std::uint64_t record_flags(const Wanted& wanted) {
+  return (wanted.any_source ? kRecordedAnySource : 0) | (wanted.any_tag ? kRecordedAnyTag : 0);
+}
 
 /// Thread-safe in so far as the record may tell a call of one thread with words of another's, if both begin at once.
 class CallRecorder {

@@ -20,6 +20,7 @@
 #include "core/program.hpp"
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
+#include "engine/matcher.hpp"
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
@@ -33,7 +34,7 @@ class Express;
 struct Communicator;
 struct CallState;
 struct LaneCall;
-struct MailOp;
+struct Transfer;
 struct MoveState;
 struct Port;
 
@@ -58,7 +59,7 @@ enum class Control : std::uint32_t {
 };
 
 /// An eager message, or the announcement of a rendezvous, that has come before its arrival took it.
-struct Message {
+struct Message : UnexpectedMessage {
   Header header;                ///< of the first segment, or of the request
   std::uint64_t received = 0;   ///< bytes in `buffer`
   std::byte* buffer = nullptr;  ///< receive buffer; null until the first byte has to be kept
@@ -153,6 +154,13 @@ struct Pair {
   Port* head_port = nullptr;
 };
 
+/// A receive that waits for its message.
+struct Posted : PostedReceive {
+  CallState* call = nullptr;
+  MoveState* move = nullptr;
+  Port* port = nullptr;
+};
+
 /// A call from submission to completion.
 struct CallState {
   enum class Space : std::uint8_t { kLocal, kPointToPoint, kCollective };
@@ -169,6 +177,11 @@ struct CallState {
   std::uint32_t sequence = 0;   ///< collective sequence, or pair sequence
   std::uint32_t signature = 0;  ///< what its messages carry; among native engines the digest of all calls up to it
   std::uint32_t tag = 0;
+  Wanted wanted;         ///< of a receive or a probe
+  bool probe = false;    ///< of a receive: a message is looked for, not taken
+  bool matched = false;  ///< of a receive: `status` says which message it has
+  MessageStatus status;
+  Posted posted;  ///< of a receive that does not go over the lanes
   std::vector<CallId> wait_for;
   std::shared_ptr<CallHooks> hooks;
   Clock::time_point submitted;
@@ -179,10 +192,11 @@ struct CallState {
   bool announced = false;  ///< of a send: the peer has been told of its message, or that has been sent
   bool probed = false;
   std::unique_ptr<LaneCall> lane;           ///< a collective that goes over the lanes
-  std::unique_ptr<MailOp> mail;             ///< a send or receive that does
+  std::unique_ptr<Transfer> transfer;       ///< a send or receive that does
   bool watched = false;                     ///< a blocking call on the lanes: its own thread advances it
   const char* lane_phase = "";              ///< what it waits for, as its thread last said
   std::vector<std::uint32_t> lane_awaited;  ///< ranks, likewise
+  bool lane_anybody = false;                ///< any of these may end the wait
   RecordMark mark;                          ///< in the flight record
   bool finished = false;                    ///< has its result; waits only to be swept
   std::uint64_t window_offset = 0;          ///< added to offsets in a peer's window
@@ -203,13 +217,6 @@ struct CallState {
   MoveState& move(std::uint32_t index) { return window[index % kWindow]; }
 };
 
-/// A receive that waits for its message.
-struct Posted {
-  CallState* call = nullptr;
-  MoveState* move = nullptr;
-  Port* port = nullptr;
-};
-
 /// What a communicator knows of one member.
 struct Peer {
   std::uint32_t endpoint = 0;
@@ -219,8 +226,7 @@ struct Peer {
   std::uint32_t held = 0;             ///< eager messages of the peer that have not been consumed
   std::uint32_t next_send = 0;        ///< sequence of the next point-to-point message to the peer
   std::uint32_t next_announced = 0;   ///< sequence of the next point-to-point message of the peer to be matched
-  std::vector<Message*> announced;    ///< unmatched point-to-point messages by sequence
-  std::vector<Posted> posted;         ///< unmatched receives, oldest first
+  std::vector<Message*> announced;    ///< point-to-point messages before whose turn others are, by sequence
   std::vector<Message*> incoming;     ///< point-to-point eager messages of which segments are still to come
   std::vector<Message*> early;        ///< eager messages of collective calls not yet made here
   std::vector<Header> early_control;  ///< requests and grants of such calls
@@ -273,6 +279,7 @@ struct Communicator {
   std::string reason;                       ///< of the revocation
   Binding window;
   std::vector<Peer> peers;        ///< by rank
+  Matcher matcher;                ///< of messages that do not go over the lanes
   std::vector<CallState*> calls;  ///< in flight
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;

@@ -39,6 +39,9 @@ inline constexpr unsigned kRecordedCountBits = 48;
 inline constexpr std::uint64_t kRecordedInPlace = std::uint64_t{1} << 48U;
 inline constexpr std::uint64_t kRecordedPointToPoint = std::uint64_t{1} << 49U;  ///< sequence counts messages of a pair
 inline constexpr std::uint64_t kRecordedLocal = std::uint64_t{1} << 50U;         ///< has no sequence
+inline constexpr std::uint64_t kRecordedAnySource = std::uint64_t{1} << 51U;     ///< a receive that names no peer,
+inline constexpr std::uint64_t kRecordedAnyTag = std::uint64_t{1} << 52U;        ///< or no tag
+inline constexpr std::uint64_t kRecordedProbe = std::uint64_t{1} << 53U;         ///< waits for a message, and leaves it
 /// Uses of a record, from bit 48 of CommunicatorRecord::identity.
 inline constexpr std::uint64_t kRecordInUse = 1;
 /// Its endpoint has given the communicator up; what it has called can still be compared, until the record is used

@@ -55,6 +55,9 @@ static_assert(sizeof(LaneLine) == kLineBytes);
 struct alignas(2 * kLineBytes) LaneTail {
   std::atomic<std::uint64_t> lines;  ///< lines read
   std::atomic<std::uint64_t> bytes;  ///< bytes of cells given back
+  /// Not 0: the receiver keeps as many messages as it wants to. Short ones are to be announced, too, until it is 0
+  /// again. Only for messages from point to point; seen by the sender with the next look at `lines`.
+  std::atomic<std::uint32_t> full;
 };
 
 /// The sending end of a lane. One user at a time; private to its process.
@@ -68,6 +71,7 @@ struct LaneSender {
   std::uint64_t filled = 0;       ///< bytes of cells, gaps at the ring's end included
   std::uint64_t freed = 0;        ///< of these, known to be free again
   std::uint32_t cell_bytes = 0;   ///< a power of two
+  bool full = false;              ///< what LaneTail::full said at the last look
 
   LaneLine& next() const { return lines[sent % kLaneLines]; }
 
@@ -75,8 +79,14 @@ struct LaneSender {
   bool has_line() {
     if (sent - read < kLaneLines) [[likely]]
       return true;
-    read = tail->lines.load(std::memory_order_acquire);
+    look();
     return sent - read < kLaneLines;
+  }
+  /// Learns how far the receiver is. What it said of `full` before it gave back the last lines is seen with them, so at
+  /// most kLaneLines lines are sent without knowing it.
+  void look() {
+    read = tail->lines.load(std::memory_order_acquire);
+    full = tail->full.load(std::memory_order_relaxed) != 0;
   }
 
   /// Cells for `bytes` in one piece, or null if they are not free now. Not taken before `publish`.

@@ -587,6 +587,9 @@ class DeviceEngine::Impl {
                             "communicator call, or platform native",
                             request.communicator));
     }
+    if (const std::string why = cclo::wildcard_in_hardware(request); !why.empty()) {
+      throw Error(ErrorCode::kUnsupported, formatted("recv on communicator {}: {}", request.communicator, why));
+    }
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
@@ -955,7 +958,10 @@ class DeviceEngine::Impl {
     if (!awaited) {
       settle(work);
     } else if (number == 0) {
-      if (work.call->call.collective == Collective::kRecv) work.result.received_bytes = dst.bytes;
+      if (work.call->call.collective == Collective::kRecv) {
+        work.result.received_bytes = dst.bytes;
+        work.result.status = {work.call->call.root, work.call->tag, dst.bytes, work.call->call.dtype};
+      }
       if (work.hooks) work.hooks->after(work.result.received_bytes);
       end(work, ErrorCode::kOk, {});
     } else {

@@ -139,6 +139,19 @@ void release_completed() {
   abandoned().splice(abandoned().end(), mine);
 }
 
+/// What is known of a message: source, tag, elements, bytes, datatype.
+using StatusTuple = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t, int>;
+
+unisono_status empty_status() {
+  unisono_status status{};
+  status.struct_size = sizeof status;
+  return status;
+}
+
+StatusTuple tuple_of(const unisono_status& status) {
+  return {status.source, status.tag, status.count, status.bytes, status.datatype};
+}
+
 class Request {
  public:
   explicit Request(InFlight call) : call_(std::move(call)) {}
@@ -176,6 +189,12 @@ class Request {
     std::int64_t count = 0;
     without_gil([&] { return unisono_request_count(call_.request, &count); });
     return count;
+  }
+
+  StatusTuple status() const {
+    unisono_status status = empty_status();
+    without_gil([&] { return unisono_request_status(call_.request, &status); });
+    return tuple_of(status);
   }
 
   void start() const {
@@ -571,6 +590,25 @@ class Communicator {
     const std::optional<unisono_call> call = quick_message(false, dst, peer, tag);
     return call ? exchange(nullptr, *call) : -1;
   }
+  /// What came; none, having done nothing, if the call must go the long way.
+  std::optional<StatusTuple> quick_recv_status(nb::handle dst, nb::handle peer, nb::handle tag) const {
+    const std::optional<unisono_call> call = quick_message(false, dst, peer, tag);
+    if (!call) return std::nullopt;
+    unisono_status status = empty_status();
+    interruptibly([&] { return unisono_recv(handle_, &*call, &status); });
+    return tuple_of(status);
+  }
+  StatusTuple probe(std::int64_t source, std::int64_t tag, double timeout) const {
+    unisono_status status = empty_status();
+    interruptibly([&] { return unisono_probe(handle_, source, tag, timeout, &status); });
+    return tuple_of(status);
+  }
+  std::optional<StatusTuple> iprobe(std::int64_t source, std::int64_t tag) const {
+    unisono_status status = empty_status();
+    int found = 0;
+    without_gil([&] { return unisono_iprobe(handle_, source, tag, &found, &status); });
+    return found != 0 ? std::optional(tuple_of(status)) : std::nullopt;
+  }
   std::int64_t quick_sendrecv(nb::handle src, nb::handle to, nb::handle send_tag, nb::handle dst, nb::handle source,
                               nb::handle recv_tag) const {
     const std::optional<unisono_call> send = quick_message(true, src, to, send_tag);
@@ -814,7 +852,8 @@ void bind_calls(nb::module_& module) {
       .def("start", &Request::start, "Starts a prepared call.")
       .def("offload", &Request::offload, "Has a thread of the context make progress until the call has ended.")
       .def("on_complete", &Request::on_complete, "function"_a, "Calls function() once, when the call has ended.")
-      .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
+      .def_prop_ro("received", &Request::received, "Elements received by a completed recv.")
+      .def("status", &Request::status, "What a completed recv has got: source, tag, elements, bytes, datatype.");
 
   nb::class_<Graph>(module, "Graph", "Edges between ranks.")
       .def_ro("sources", &Graph::sources, "Number of edges that come here.")
@@ -880,6 +919,9 @@ void bind_calls(nb::module_& module) {
            "recv_displacements"_a.none())
       .def("quick_send", &Communicator::quick_send, "src"_a.none(), "peer"_a.none(), "tag"_a.none())
       .def("quick_recv", &Communicator::quick_recv, "dst"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("quick_recv_status", &Communicator::quick_recv_status, "dst"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("probe", &Communicator::probe, "source"_a, "tag"_a, "timeout"_a)
+      .def("iprobe", &Communicator::iprobe, "source"_a, "tag"_a)
       .def("quick_sendrecv", &Communicator::quick_sendrecv, "src"_a.none(), "to"_a.none(), "send_tag"_a.none(),
            "dst"_a.none(), "source"_a.none(), "recv_tag"_a.none())
       .def(

@@ -196,6 +196,15 @@ std::optional<std::int64_t> natural(nb::handle given) {
   return std::nullopt;
 }
 
+/// The same, or the wildcard of a receive.
+std::optional<std::int64_t> natural_or(nb::handle given, std::int64_t wildcard) {
+  if (!PyLong_CheckExact(given.ptr())) return std::nullopt;
+  const std::int64_t value = PyLong_AsLongLong(given.ptr());
+  if (value >= 0 || value == wildcard) return value;
+  PyErr_Clear();
+  return std::nullopt;
+}
+
 /// What a call has in any case: collective, operator, root.
 std::optional<unisono_call> begun(const QuickCall& given, std::uint32_t size) {
   unisono_call call{};
@@ -355,8 +364,8 @@ std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& l
 
 std::optional<unisono_call> quick_message(bool sends, nb::handle buffer, nb::handle peer, nb::handle tag) {
   if (!numpy_is_there()) return std::nullopt;
-  const auto to = natural(peer);
-  const auto number = natural(tag);
+  const auto to = natural_or(peer, sends ? 0 : UNISONO_ANY_SOURCE);
+  const auto number = natural_or(tag, sends ? 0 : UNISONO_ANY_TAG);
   const Elements array = elements_of(buffer, !sends);
   if (!to || !number || array.dtype == Datatype::kNone) return std::nullopt;
   unisono_call call{};

@@ -10,6 +10,7 @@ Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is 
 """
 
 from ._arrays import pair_dtype
+from ._messages import ANY_SOURCE, ANY_TAG, Status
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator, CommunicatorSettings, CommunicatorState, LastAlgorithm, Options
@@ -49,6 +50,8 @@ from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
 from .version import __version__
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "Algorithm",
     "BootstrapError",
     "BufferTooSmallError",
@@ -90,6 +93,7 @@ __all__ = [
     "Request",
     "RevokedError",
     "Settings",
+    "Status",
     "ThreadJob",
     "TruncatedError",
     "UnisonoError",

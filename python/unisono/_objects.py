@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._calls import Calls
+from ._messages import Status, peer_of, status_for
 from .errors import InvalidArgumentError, InvalidCountError
 
 Bytes = npt.NDArray[np.uint8]
@@ -134,9 +135,23 @@ class ObjectCalls(Calls):
         if outgoing.data.size > _HEADER - 2 * _WORD:
             self._all.send(outgoing.data, peer, tag, timeout=timeout)
 
-    def recv_object(self, peer: int, tag: int = 0, *, timeout: float | None = None) -> Any:
-        """Receives an object that `peer` has sent by `send_object`, and returns it."""
-        header = self._all.recv(np.empty(_HEADER, np.uint8), peer, tag, timeout=timeout)
+    def recv_object(
+        self,
+        peer: int | None = None,
+        tag: int = 0,
+        *,
+        source: int | None = None,
+        status: Status | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Receives an object that `peer` has sent by `send_object`, and returns it.
+
+        Peer and tag may be ANY_SOURCE and ANY_TAG, as for `recv`; `status` then gets the object's source and tag.
+        """
+        came = Status() if status is None else status_for("recv_object", status)
+        given = peer_of("recv_object", peer, source)
+        header = self._all.recv(np.empty(_HEADER, np.uint8), given, tag, status=came, timeout=timeout)
+        peer, tag = came.source, came.tag
         if header.size != _HEADER:
             raise InvalidArgumentError(
                 f"recv_object: the message of rank {peer} with tag {tag} has {header.size} bytes and is no object; "

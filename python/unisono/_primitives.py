@@ -6,10 +6,11 @@ import contextlib
 import os
 from typing import Any, Unpack
 
-from ._arguments import AnyOp, func_of, integer
+from ._arguments import AnyOp, func_of, integer, seconds_of
 from ._arrays import Array
 from ._buffers import Buffers, Call
 from ._calls import Calls
+from ._messages import ANY_SOURCE, ANY_TAG, Status, peer_of, status_for
 from ._options import Options
 from ._signatures import options_by_name
 from ._spec import Collective, Func
@@ -53,11 +54,65 @@ class PrimitiveCalls(Calls):
         """As `send`."""
         return self._start(self._to_peer(Collective.SEND, src, None, peer, tag, 0, options))
 
-    def recv(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Array:
-        """Receives into dst from `peer`, and returns dst, or the part of it that a shorter message fills (flat)."""
+    def recv(
+        self,
+        dst: Any,
+        peer: int | None = None,
+        tag: int = 0,
+        *,
+        source: int | None = None,
+        status: Status | None = None,
+        **options: Unpack[Options],
+    ) -> Array:
+        """Receives into dst from `peer`, and returns dst, or the part of it that a shorter message fills (flat).
+
+        `source` is another name for `peer`. From ANY_SOURCE, with ANY_TAG: of whichever rank, with whichever tag;
+        `status`, a `unisono.Status`, then gets source, tag and length of what came.
+        """
+        peer = peer_of("recv", peer, source)
+        if status is not None:
+            return self._recv_status(dst, peer, tag, status_for("recv", status), options)
         if not options and (received := self._core.quick_recv(dst, peer, tag)) >= 0:
             return _what_came(dst, received)
-        request = self.recv_async(dst, peer, tag, **options)
+        result, request = self._recv_long(dst, peer, tag, options)
+        return _what_came(result, request.received)
+
+    def recv_async(
+        self,
+        dst: Any,
+        peer: int | None = None,
+        tag: int = 0,
+        *,
+        source: int | None = None,
+        **options: Unpack[Options],
+    ) -> Request:
+        """As `recv`; `Request.received` gives the number of elements, `Request.status` source and tag as well."""
+        return self._start(self._to_peer(Collective.RECV, None, dst, peer_of("recv", peer, source), tag, 0, options))
+
+    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, timeout: float | None = None) -> Status:
+        """Waits until there is a message that such a receive would get, and says which; the message stays.
+
+        `timeout` in seconds; None: the communicator's. A probe that times out has taken nothing, and the communicator
+        can be used as before.
+        """
+        seconds = 0.0 if timeout is None else seconds_of("probe", timeout)
+        found = self._core.probe(integer("probe", "source", source), integer("probe", "tag", tag), seconds)
+        return Status()._fill(found)
+
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Status | None:
+        """As `probe`, without waiting: None if there is no such message now."""
+        found = self._core.iprobe(integer("iprobe", "source", source), integer("iprobe", "tag", tag))
+        return None if found is None else Status()._fill(found)
+
+    def _recv_status(self, dst: Any, peer: Any, tag: Any, status: Status, options: Options) -> Array:
+        came = None if options else self._core.quick_recv_status(dst, peer, tag)
+        if came is not None:
+            return _what_came(dst, status._fill(came).count)
+        result, request = self._recv_long(dst, peer, tag, options)
+        return _what_came(result, status._fill(request._core.status()).count)
+
+    def _recv_long(self, dst: Any, peer: Any, tag: Any, options: Options) -> tuple[Array, Request]:
+        request = self._start(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
         try:
             result = request.wait()
         except UnisonoError:
@@ -68,11 +123,7 @@ class PrimitiveCalls(Calls):
                 self._all.revoke("a recv was interrupted by its caller")
             raise
         assert result is not None
-        return _what_came(result, request.received)
-
-    def recv_async(self, dst: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
-        """As `recv`; `Request.received` gives the number of elements."""
-        return self._start(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
+        return result, request
 
     def sendrecv(
         self,

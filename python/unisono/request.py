@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._messages import Status
 from .errors import CapacityError, DeadlineError, InvalidArgumentError, UnisonoError
 
 if TYPE_CHECKING:
@@ -136,6 +137,21 @@ class Request:
     def received(self) -> int:
         """Elements received by a completed recv."""
         return self._core.received
+
+    @property
+    def status(self) -> Status:
+        """Source, tag and length of what a completed recv has got."""
+        return Status()._fill(self._core.status())
+
+    @property
+    def source(self) -> int:
+        """The rank of which a completed recv has got a message."""
+        return self._core.status()[0]
+
+    @property
+    def tag(self) -> int:
+        """The tag of that message."""
+        return self._core.status()[1]
 
 
 def _limit(timeout: float | None) -> float:

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "engine/kernel_values.hpp"
 #include "engine/ledger.hpp"
-#include "engine/mail.hpp"
+#include "engine/point_to_point.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
@@ -19,7 +19,7 @@ constexpr std::uint64_t kArena = std::uint64_t{32} << 20U;
 
 /// A send or receive of this rank. Its memory has its own length, so that a byte beyond it is noticed.
 struct Pending {
-  cclo::MailOp op;
+  cclo::Transfer op;
   std::unique_ptr<std::byte[]> ordinary;
 };
 
@@ -39,8 +39,15 @@ class Scene {
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
     const cclo::LaneTraffic traffic(ledger_);
-    const cclo::MailWays ways{*sets_[0], segment_, nullptr, {}, traffic, false, limits[input.up_to(3)]};
-    mail_ = std::make_unique<cclo::Mail>(ways, 2);
+    const cclo::PointToPointWays ways{*sets_[0],
+                                      segment_,
+                                      nullptr,
+                                      {},
+                                      traffic,
+                                      false,
+                                      limits[input.up_to(3)],
+                                      input.up_to(1) == 0 ? 10'000U : 16U << 20U};
+    point_to_point_ = std::make_unique<cclo::PointToPoint>(ways, 2);
     for (std::size_t i = 0; i < std::size(kSpaces); ++i) {
       lines_[i] = sets_[1]->sender(kSpaces[i], 0);
       read_[i] = sets_[1]->receiver(kSpaces[i], 0);
@@ -57,12 +64,12 @@ class Scene {
       // The communicator has failed meanwhile.
     }
     for (const auto& pending : calls_) {
-      mail_->withdraw(pending->op);
+      point_to_point_->withdraw(pending->op);
       claim(pending->op.ended, "what was withdrawn has ended");
       claim(pending->op.received <= pending->op.bytes, "no more arrives than the receive takes");
       claim((pending->op.code == ErrorCode::kOk) == pending->op.text.empty(), "a failure has a text, success has none");
     }
-    claim(mail_->idle(), "nothing is left in flight");
+    claim(point_to_point_->idle(), "nothing is left in flight");
   }
 
  private:
@@ -77,25 +84,27 @@ class Scene {
       case 1:
       case 2: {
         auto pending = std::make_unique<Pending>();
-        fill(*pending, kind % 16 == 2);
+        fill(*pending, kind % 16 == 2, true);
         calls_.push_back(std::move(pending));
-        mail_->post(calls_.back()->op);
+        point_to_point_->post(calls_.back()->op);
         break;
       }
       case 3: {
         Pending at_once;
-        fill(at_once, kind >= 128);
-        const cclo::MailOp& op = at_once.op;
+        fill(at_once, kind >= 128, false);
+        const cclo::Transfer& op = at_once.op;
         if (op.sends) {
-          mail_->try_send(1, op.tag, op.dtype, op.data, op.bytes);
-        } else if (op.bytes <= cclo::Mail::kShort) {
+          point_to_point_->try_send(1, op.tag, op.dtype, op.data, op.bytes);
+        } else if (op.bytes <= cclo::PointToPoint::kShort) {
           std::uint64_t taken = 0;
-          if (mail_->try_receive(1, op.tag, op.dtype, op.data, op.bytes, taken) && taken > op.bytes) std::abort();
+          if (point_to_point_->try_receive(1, op.tag, op.dtype, op.data, op.bytes, taken) && taken > op.bytes)
+            std::abort();
         }
         break;
       }
       case 4:
-        if (!calls_.empty()) mail_->withdraw(calls_[input_.up_to(static_cast<std::uint32_t>(calls_.size() - 1))]->op);
+        if (!calls_.empty())
+          point_to_point_->withdraw(calls_[input_.up_to(static_cast<std::uint32_t>(calls_.size() - 1))]->op);
         break;
       case 5:
         words(kind >= 128);
@@ -104,19 +113,22 @@ class Scene {
         if (kind >= 240) sets_[1]->touch_guard().ban();
         break;
       case 7:
-        mail_->progress();
+        point_to_point_->progress_all(1 + kind % 2);
+        static_cast<void>(point_to_point_->look_for({0, 0, true, true}));
         break;
       default:
         line(kind % 2);
-        if (kind < 192) mail_->progress(1);
+        if (kind < 192) point_to_point_->progress(1);
     }
   }
 
-  void fill(Pending& pending, bool sends) {
-    cclo::MailOp& op = pending.op;
+  void fill(Pending& pending, bool sends, bool posts) {
+    cclo::Transfer& op = pending.op;
     op.sends = sends;
     op.peer = 1;
     op.tag = input_.up_to(1);
+    // At once only exact ones are sent and received.
+    if (!sends) op.wanted = {1, op.tag, posts && input_.up_to(3) == 0, posts && input_.up_to(3) == 0};
     op.dtype = kTypes[input_.up_to(2)];
     op.bytes = kLengths[input_.up_to(static_cast<std::uint32_t>(std::size(kLengths)) - 1)];
     if (input_.up_to(2) == 0) {
@@ -132,6 +144,7 @@ class Scene {
     for (const shm::LaneReceiver& lane : read_) {
       const std::uint64_t lines = input_.take<std::uint64_t>();
       const std::uint64_t bytes = input_.take<std::uint64_t>();
+      lane.tail->full = static_cast<std::uint32_t>(lines & 1U);
       if (!right) {
         lane.tail->lines = lines;
         lane.tail->bytes = bytes;
@@ -171,8 +184,11 @@ class Scene {
     constexpr MessageType kAnswers[] = {MessageType::kGrant, MessageType::kDone, MessageType::kControl,
                                         MessageType::kEager};
     mail.type = (lane == 0 ? kMessages : kAnswers)[input_.up_to(3)];
-    const bool words = lane == 1 || mail.type == MessageType::kRequest;
-    mail.bytes = words ? 16 : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1) : input_.up_to(9000);
+    const bool announces = lane == 0 && mail.type == MessageType::kRequest;
+    mail.bytes = lane == 1              ? 16
+                 : announces            ? 24
+                 : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1)
+                                        : input_.up_to(9000);
     const std::uint64_t length = kLengths[input_.up_to(static_cast<std::uint32_t>(std::size(kLengths)) - 1)];
     const std::array<std::uint64_t, 2> first{length, address()};
     const std::array<std::uint64_t, 2> answer{first[1], input_.up_to(3) == 0 ? input_.take<std::uint64_t>() : length};
@@ -194,7 +210,7 @@ class Scene {
   std::array<shm::LaneSender, 2> lines_;   ///< of rank 1, by space
   std::array<shm::LaneReceiver, 2> read_;  ///< likewise
   std::byte* shared_ = nullptr;            ///< memory of rank 0 that rank 1 reaches
-  std::unique_ptr<cclo::Mail> mail_;
+  std::unique_ptr<cclo::PointToPoint> point_to_point_;
   std::vector<std::unique_ptr<Pending>> calls_;
 };
 

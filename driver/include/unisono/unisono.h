@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 5
+#define UNISONO_ABI_MINOR 6
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -131,6 +131,9 @@ enum {
       2,                   /* a sentence on standard error says who has not come, again after each further deadline */
   UNISONO_DEADLINE_OFF = 3 /* nothing */
 };
+
+/* In place of peer (`root`) and tag of a receive or a probe: whichever. Neither is a rank less one by mistake. */
+enum { UNISONO_ANY_SOURCE = -1000, UNISONO_ANY_TAG = -2000 };
 
 /* Settings of a context; zero in a field means its default. struct_size must be sizeof(the struct). */
 typedef struct {
@@ -435,6 +438,30 @@ UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const
  * then it is the receive alone. Can be given up as unisono_run can. */
 UNISONO_API unisono_result unisono_sendrecv(unisono_communicator* communicator, const unisono_call* send,
                                             const unisono_call* recv, int64_t* received);
+/* What is known of a message. struct_size must be sizeof(the struct). */
+typedef struct {
+  size_t struct_size;
+  int64_t source; /* rank that sent it */
+  int64_t tag;
+  int64_t count; /* elements: as the receive has them; of a probe as the sender has */
+  uint64_t bytes;
+  unisono_datatype datatype; /* of the sender's elements */
+} unisono_status;
+/* A blocking receive, as unisono_run, that says what came: `recv` is a call of UNISONO_RECV. With UNISONO_ANY_SOURCE it
+ * takes the message that arrived first here of those with its tag; messages of one rank with matching tags never
+ * overtake each other, and of several receives that take a message the one that began first gets it. A receive from any
+ * source waits as long as some other rank is left that might send; engines in hardware answer unsupported (docs/
+ * messages.md). `status` may be null. */
+UNISONO_API unisono_result unisono_recv(unisono_communicator* communicator, const unisono_call* recv,
+                                        unisono_status* status);
+/* Waits until there is a message that a receive from `source` (or UNISONO_ANY_SOURCE) with `tag` (or UNISONO_ANY_TAG)
+ * would get, and says which; the message stays. `timeout_seconds` 0: the communicator's. A probe that times out has
+ * taken nothing, and the communicator can be used as before. Can be given up as unisono_run can. */
+UNISONO_API unisono_result unisono_probe(unisono_communicator* communicator, int64_t source, int64_t tag,
+                                         double timeout_seconds, unisono_status* status);
+/* The same without waiting: *found is 1 if there is such a message now, else 0, and `status` is then not written. */
+UNISONO_API unisono_result unisono_iprobe(unisono_communicator* communicator, int64_t source, int64_t tag, int* found,
+                                          unisono_status* status);
 /* Several requests of one context at once. Null entries are passed over, so that what is done with can be set to null;
  * calls that have ended already count. They wait up to `seconds` (0: only look; UNISONO_NO_LIMIT: the calls' own
  * deadlines bound it) and make progress on all. A call that failed hides no other one: the function returns the
@@ -491,6 +518,8 @@ UNISONO_API unisono_result unisono_group_end(unisono_communicator* communicator)
 
 /* Elements received by a completed recv. */
 UNISONO_API unisono_result unisono_request_count(unisono_request* request, int64_t* count);
+/* Source, tag and length of a completed recv. */
+UNISONO_API unisono_result unisono_request_status(unisono_request* request, unisono_status* status);
 /* Frees a request; waits for it first if it is still in flight. */
 UNISONO_API void unisono_request_free(unisono_request* request);
 

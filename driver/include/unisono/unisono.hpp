@@ -232,6 +232,33 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+/// In place of the peer and of the tag of a receive, and of a probe: whichever.
+inline constexpr std::int64_t kAnySource = UNISONO_ANY_SOURCE;
+inline constexpr std::int64_t kAnyTag = UNISONO_ANY_TAG;
+
+/// What is known of a message.
+struct Status {
+  std::uint32_t source = 0;  ///< rank that sent it
+  std::int64_t tag = 0;
+  std::int64_t count = 0;  ///< elements: as the receive has them; of a probe as the sender has
+  std::uint64_t bytes = 0;
+  unisono_datatype datatype = 0;  ///< of the sender's elements
+};
+
+namespace detail {
+
+/// A status of the C interface, to be filled.
+inline unisono_status empty_status() {
+  unisono_status made{};
+  made.struct_size = sizeof made;
+  return made;
+}
+inline Status status_of(const unisono_status& from) {
+  return {static_cast<std::uint32_t>(from.source), from.tag, from.count, from.bytes, from.datatype};
+}
+
+}  // namespace detail
+
 /// A call in flight. Movable. Destroying it waits for the call (its deadline bounds the wait).
 class Request {
  public:
@@ -279,6 +306,12 @@ class Request {
     std::int64_t count = 0;
     detail::check(unisono_request_count(handle_, &count));
     return count;
+  }
+  /// Source, tag and length of a completed recv.
+  Status status() const {
+    unisono_status status = detail::empty_status();
+    detail::check(unisono_request_status(handle_, &status));
+    return detail::status_of(status);
   }
   unisono_request* handle() const noexcept { return handle_; }
 
@@ -648,31 +681,50 @@ class Communicator {
     return start(call);
   }
 
-  /// Receives at most dst's length from `peer`; the length that came: Request::received.
+  /// Receives at most dst's length from `peer`, or from kAnySource, with `tag`, or kAnyTag; says what came.
   template <Destination D>
-  void recv(D&& dst, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
+  Status recv(D&& dst, std::int64_t peer, std::int64_t tag = 0, const Options& options = {}) const {
     Prepared call(UNISONO_RECV, options);
     call.dst(dst).root(peer).tag(tag).count(length(dst));
-    run(call);
+    refuse_unstarted(call);
+    unisono_status status = detail::empty_status();
+    detail::check(unisono_recv(handle_.get(), call.get(), &status));
+    return detail::status_of(status);
   }
+  /// The same in flight; what came: Request::status.
   template <Destination D>
-  Request recv_async(D&& dst, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
+  Request recv_async(D&& dst, std::int64_t peer, std::int64_t tag = 0, const Options& options = {}) const {
     Prepared call(UNISONO_RECV, options);
     call.dst(dst).root(peer).tag(tag).count(length(dst));
     return start(call);
+  }
+
+  /// Waits until there is a message that such a receive would get, and says which; it stays. `timeout` in seconds; 0:
+  /// the communicator's.
+  Status probe(std::int64_t source = kAnySource, std::int64_t tag = kAnyTag, double timeout = 0) const {
+    unisono_status status = detail::empty_status();
+    detail::check(unisono_probe(handle_.get(), source, tag, timeout, &status));
+    return detail::status_of(status);
+  }
+  /// The same without waiting; nothing if there is none now.
+  std::optional<Status> iprobe(std::int64_t source = kAnySource, std::int64_t tag = kAnyTag) const {
+    int found = 0;
+    unisono_status status = detail::empty_status();
+    detail::check(unisono_iprobe(handle_.get(), source, tag, &found, &status));
+    return found != 0 ? std::optional(detail::status_of(status)) : std::nullopt;
   }
 
   /// Sends all of src to `to`, and receives at most dst's length from `source`, at once: ranks that exchange, or shift
   /// data around a circle, cannot block one another. The element types may differ, and the buffers must not overlap.
   /// Returns the number of elements that came.
   template <Source S, Destination D>
-  std::int64_t sendrecv(const S& src, std::uint32_t to, D&& dst, std::uint32_t source, std::int64_t tag = 0,
+  std::int64_t sendrecv(const S& src, std::uint32_t to, D&& dst, std::int64_t source, std::int64_t tag = 0,
                         const Options& options = {}) const {
     return sendrecv(src, to, tag, dst, source, tag, options);
   }
   /// The same with a tag for each direction.
   template <Source S, Destination D>
-  std::int64_t sendrecv(const S& src, std::uint32_t to, std::int64_t send_tag, D&& dst, std::uint32_t source,
+  std::int64_t sendrecv(const S& src, std::uint32_t to, std::int64_t send_tag, D&& dst, std::int64_t source,
                         std::int64_t recv_tag, const Options& options = {}) const {
     Prepared send(UNISONO_SEND, options);
     send.src(src).root(to).tag(send_tag).count(length(src));
@@ -1336,11 +1388,13 @@ class Communicator {
     detail::check(make(handle_.get(), prepared.get(), &request));
     return Request(request);
   }
+  static void refuse_unstarted(const Prepared& prepared) {
+    if (prepared.starts()) return;
+    constexpr unisono_result kInvalidArgument = 1;
+    throw Error(kInvalidArgument, "Options::start is false for a call that blocks; take its _async form");
+  }
   void run(Prepared& prepared) const {
-    if (!prepared.starts()) {
-      constexpr unisono_result kInvalidArgument = 1;
-      throw Error(kInvalidArgument, "Options::start is false for a call that blocks; take its _async form");
-    }
+    refuse_unstarted(prepared);
     detail::check(unisono_run(handle_.get(), prepared.get()));
   }
 

@@ -2,9 +2,10 @@
 
 `python -m conformance.soak [--minutes M] [--seed S]` starts one job after the other. In each, all ranks make the same
 random sequences of calls, of all collectives, algorithms, datatypes and operators, blocking and not, on communicators
-that overlap, with data of their own; every result is compared with NumPy. At random moments a rank is killed, or
-stopped for a while. Those that are left agree on whether a sequence has succeeded, shrink their communicator if it has
-not, and go on. A job must end by itself, with no rank having found anything wrong.
+that overlap, with data of their own, and exchange messages that are received by wildcards; every result is compared
+with NumPy. At random moments a rank is killed, or stopped for a while. Those that are left agree on whether
+a sequence has succeeded, shrink their communicator if it has not, and go on. A job must end by itself, with no rank
+having found anything wrong.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import unisono
 
 from .case import DTYPES, ROOTED, Case
@@ -83,6 +85,51 @@ def disturb(rng: random.Random) -> None:
     threading.Thread(target=act, daemon=True).start()
 
 
+def exchange_of_anybody(comm: unisono.Communicator, seed: str) -> list[str]:
+    """Every rank sends to random ranks, and takes what comes by receives of any source, with any tag, and by probes.
+
+    Returns what was wrong. Whoever waits for anybody is not told that somebody has died, for others may still send: it
+    looks.
+    """
+    wrong: list[str] = []
+    rng = random.Random(seed)
+    # Of every message: from, to, tag, elements.
+    plan = [
+        (source, rng.randrange(comm.size), rng.randrange(3), rng.choice((0, 1, 5, 40, 3000, 20_000)))
+        for source in range(comm.size)
+        for _ in range(12)
+    ]
+    mine = [(source, tag, n) for source, to, tag, n in plan if to == comm.rank]
+    in_order: dict[tuple[int, int], list[int]] = {}
+    for source, tag, n in mine:
+        in_order.setdefault((source, tag), []).append(n)
+    ways = random.Random(f"{seed}/{comm.rank}")
+    sends = [
+        comm.send_async(np.full(n, 100.0 * comm.rank + tag), to, tag)
+        for source, to, tag, n in plan
+        if source == comm.rank
+    ]
+    for _ in mine:
+        while True:
+            try:
+                found = comm.probe(timeout=0.5)
+                break
+            except unisono.DeadlineError:
+                if comm.failed:
+                    raise unisono.RevokedError("a rank has died, which may have had something to send") from None
+        status = unisono.Status()
+        source = ways.choice((found.source, unisono.ANY_SOURCE))
+        tag = ways.choice((found.tag, unisono.ANY_TAG))
+        got = comm.recv(np.empty(30_000), source=source, tag=tag, status=status)
+        expected = in_order.get((status.source, status.tag), [])
+        if not expected or got.size != expected[0] or not np.all(got == 100.0 * status.source + status.tag):
+            wrong.append(f"{status} came; of that rank and tag messages of {expected} elements were to come")
+        del expected[:1]
+    for send in sends:
+        send.wait()
+    return wrong
+
+
 def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
@@ -104,6 +151,8 @@ def soak_rank(folder: Path, seed: int, sequences: int, lanes: bool, disturbances
             succeeded = True
             try:
                 wrong += perform(comm, steps, "allocated" if lanes else "none")
+                if rng.random() < 0.4:
+                    wrong += exchange_of_anybody(comm, f"{seed}/{number}/{comm.size}/anybody")
             except (unisono.PeerDeadError, unisono.RevokedError, unisono.FreedCommunicatorError):
                 succeeded = False
                 comm.revoke("a rank has died")
