@@ -1,6 +1,7 @@
 #include "driver/lowered_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -99,13 +100,18 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
                        0,
                        reference::kNowhere,
                        reference::kNowhere,
-                       "lanes carry the collective, but not what this program does (streams, casts, indirect counts or "
-                       "offsets, the window)"};
+                       "lanes carry the collective, but not what this program does (streams, casts, params that moves "
+                       "write, the window)"};
       }
       ++not_carried_;
       return std::nullopt;
     }
-    auto compared = cclo::compare_lowered(job.programs[rank], *made, rank, size);
+    if (!made->indirect.empty()) {
+      std::array<std::uint64_t, 5> regions{};
+      for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
+      cclo::Launcher().bind(*made, job.params[rank], regions);
+    }
+    auto compared = cclo::compare_lowered(cclo::with_params(job.programs[rank], job.params[rank]), *made, rank, size);
     if (compared.fault) return finding_of(job, *compared.fault, "not the program");
     lowered.push_back(std::move(*made));
     moves_of.push_back(std::move(compared.moves));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/operators.hpp"
+#include "core/signature.hpp"
 #include "core/user_op.hpp"
 #include "engine/express.hpp"
 #include "engine/plan.hpp"
@@ -223,6 +224,17 @@ class Admission {
     } else if (request_.algorithm != -1) {
       key.source = named = &algorithm(request_.algorithm);
     }
+    // Of a v-collective the class of the count is in the key, for counts change from call to call; and where in it
+    // another algorithm would be chosen.
+    const std::uint64_t count = call_.count;
+    if (facts_.vectors) {
+      key.call.count = least_of_class(count);
+      if (named == nullptr && count != kUnknownCount) {
+        const std::uint64_t element = element_bytes(call_);
+        const std::uint64_t least = (same_choice(call_, communicator_.tuning).least + element - 1) / element;
+        key.call.count = std::max(key.call.count, least);
+      }
+    }
     state_.plan = communicator_.plans->find(key);
     if (state_.plan == nullptr) {
       state_.plan = call_.collective == Collective::kProgram ? plan_of_program() : plan_of_algorithm(named);
@@ -233,10 +245,16 @@ class Admission {
         communicator_.plans->trim();
       }
     }
-    call_ = state_.plan->call;
-    state_.algorithm = state_.plan->algorithm;
-    state_.program = state_.plan->checked;
-    state_.signature = state_.plan->signature;
+    const Plan& plan = *state_.plan;
+    call_ = plan.call;
+    state_.algorithm = plan.algorithm;
+    state_.program = plan.checked;
+    state_.signature = plan.signature;
+    if (!plan.varies) return;
+    call_.count = count;
+    state_.signature =
+        plan.lanes ? plan.signature_for(count)
+                   : signature_of(call_, {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
   }
 
   const std::shared_ptr<const Program>& user_program() const {

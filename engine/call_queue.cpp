@@ -434,9 +434,9 @@ bool CallQueue::compare_all(CallState& call) {
 void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header,
                             const std::string& text) {
   PastCall past = communicator.history[header.sequence % communicator.history.size()];
-  const Plan* plan = communicator.plans->past(header.sequence);
+  const auto [plan, launched] = communicator.plans->past(header.sequence);
   if (plan != nullptr && !(past.valid && past.sequence == header.sequence)) {
-    past = {true, header.sequence, plan->call, plan->plain.algorithm};
+    past = {true, header.sequence, launched, plan->plain.algorithm};
   }
   const bool made = past.valid && past.sequence == header.sequence;
   const std::string own = made ? arguments(past.call, past.algorithm) : "something that is no longer known";

@@ -247,6 +247,12 @@ class NativeEngine::Impl final : public Express::Watch {
     return op;
   }
 
+  /// Refers to the params of the call.
+  static LaneLaunch launch_of(const CallState& call) {
+    return {call.regions[static_cast<std::size_t>(Region::kSrc)], call.regions[static_cast<std::size_t>(Region::kDst)],
+            call.call.count, call.params};
+  }
+
   void set_deadline(CallState& call, std::chrono::microseconds timeout) const {
     call.submitted = blocks.poe->now();
     call.timeout = timeout.count() > 0 ? timeout : call.communicator->timeout;
@@ -308,10 +314,11 @@ class NativeEngine::Impl final : public Express::Watch {
     }
     const Plan& plan = *blocking.plan;
     call.call = plan.call;
+    if (plan.varies) call.call.count = blocking.count;
     call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     call.program = plan.checked;
     call.space = CallState::Space::kCollective;
-    call.signature = plan.signature;
+    call.signature = plan.signature_for(blocking.count);
     call.sequence = blocking.sequence;
     call.mark = blocking.mark;
     set_deadline(call, {});
@@ -645,8 +652,7 @@ CallId NativeEngine::submit(const CallRequest& request) {
     } else if (call.plan->lanes) {
       call.lane = std::make_unique<LaneCall>();
       call.lane->plan = call.plan.get();
-      call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
-      call.lane->dst = call.regions[static_cast<std::size_t>(Region::kDst)];
+      call.lane->launch = Impl::launch_of(call);
     } else if (call.space == CallState::Space::kCollective) {
       call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
                                             std::memory_order_relaxed);
@@ -677,17 +683,24 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       return received;
     }
     std::shared_ptr<const Plan> plan;
+    LaneLaunch launch;
+    std::vector<std::uint64_t> params;
     MailOp op;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
       if (mail) Impl::fill(op, call);
       plan = call.plan;
+      launch = Impl::launch_of(call);
+      if (plan->varies) {
+        params.assign(call.params.begin(), call.params.end());
+        launch.params = params;
+      }
       express = call.communicator->express;
       engine.calls.abandon(call);
     }
     if (mail && express != nullptr) return express->run_mail(op, request.call.count);
-    if (plan->lanes && express->run(plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
+    if (plan->lanes && express->run(plan, launch, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);
 }

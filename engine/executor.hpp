@@ -201,6 +201,8 @@ class Executor {
         return take(step.take, flight);
       case Step::Kind::kGeneral:
         return finish(step.take, flight);
+      case Step::Kind::kNothing:
+        return true;
     }
     return true;
   }

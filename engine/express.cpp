@@ -77,18 +77,9 @@ bool Express::claim() {
 
 void Express::release() { busy_.store(false, std::memory_order_release); }
 
-bool Express::run(const std::shared_ptr<const Plan>& plan, std::byte* src, std::byte* dst, bool remember) {
-  if (!claim()) return false;
-  if (unavailable()) {
-    release();
-    return false;
-  }
-  if (remember && !is_user(plan->call.func)) plans_->remember(plan);
-  run_claimed(*plan, src, dst);
-  return true;
-}
-
-void Express::run_claimed(const Plan& plan, std::byte* src, std::byte* dst) {
+/// `kVaries`: the plan does.
+template <bool kVaries>
+[[gnu::always_inline]] inline void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
   // However the call ends, that is recorded, and the lanes are given back; after an error nobody takes them again.
   struct Claim {
     explicit Claim(Express& of) : express(of) {}
@@ -102,17 +93,18 @@ void Express::run_claimed(const Plan& plan, std::byte* src, std::byte* dst) {
     RecordedState outcome = RecordedState::kFailed;
   };
   Claim claim(*this);
-  const CallOrder::Place place = order_->enter_alone(plan.signature);
-  plans_->note(place.sequence, plan);
-  blocking_.mark = recorder_->begin(plan.record, place.sequence);
+  const CallOrder::Place place = order_->enter_alone(kVaries ? plan.signature_for(launch.count) : plan.signature);
+  plans_->note(place.sequence, plan, launch.count);
+  blocking_.mark = recorder_->begin(kVaries ? plan.record_for(launch.count) : plan.record, place.sequence);
+  if constexpr (kVaries) blocking_.count = launch.count;
   blocking_.plan = &plan;
   blocking_.sequence = place.sequence;
   blocking_.registered = 0;
   try {
     if (!opened_.load(std::memory_order_relaxed)) [[unlikely]]
       open(blocking_);
-    region(Region::kSrc) = src;
-    region(Region::kDst) = dst;
+    region(Region::kSrc) = launch.src.data;
+    region(Region::kDst) = launch.dst.data;
     live_.channels.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
     if (plan.shows_addresses) {
@@ -125,6 +117,7 @@ void Express::run_claimed(const Plan& plan, std::byte* src, std::byte* dst) {
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]]
       scratch_.resize(program->lowered.scratch_bytes);
     region(Region::kScratch) = scratch_.data();
+    if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
     if (live_.channels.holds(program->lowered)) {
@@ -138,11 +131,11 @@ void Express::run_claimed(const Plan& plan, std::byte* src, std::byte* dst) {
     if (blocking_.registered != 0) watch_.completed(*this, blocking_);
     throw unreachable(plan);
   } catch (const LaneFault& fault) {
-    fail_shielded(dst, plan.dst_bytes, [&] { watch_.fault(*this, blocking_, fault); });
+    fail_shielded(launch.dst.data, launch.dst.bytes, [&] { watch_.fault(*this, blocking_, fault); });
   } catch (const AccessBanned&) {
-    fail_shielded(dst, plan.dst_bytes, [&] { await_verdict(blocking_); });
+    fail_shielded(launch.dst.data, launch.dst.bytes, [&] { await_verdict(blocking_); });
   } catch (const Error& error) {
-    fail_shielded(dst, plan.dst_bytes, [&] {
+    fail_shielded(launch.dst.data, launch.dst.bytes, [&] {
       watch_.failed(*this, error);
       throw Error(error);
     });
@@ -151,6 +144,25 @@ void Express::run_claimed(const Plan& plan, std::byte* src, std::byte* dst) {
     watch_.completed(*this, blocking_);
   traffic_.add(flight_.program->load);
   claim.outcome = RecordedState::kEnded;
+}
+
+bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember) {
+  if (!claim()) return false;
+  if (unavailable()) {
+    release();
+    return false;
+  }
+  if (remember && !plan->varies && !is_user(plan->call.func)) plans_->remember(plan);
+  if (plan->varies) {
+    run_claimed<true>(*plan, launch);
+  } else {
+    run_claimed<false>(*plan, launch);
+  }
+  return true;
+}
+
+void Express::run_known(const Plan& plan, std::byte* src, std::byte* dst) {
+  run_claimed<false>(plan, {{src, plan.src_bytes}, {dst, plan.dst_bytes}});
 }
 
 /// Another rank has failed and forbidden access; its reason is on its way.
@@ -235,6 +247,12 @@ bool Express::claim_and_open() {
 void Express::open(Blocking& blocking) {
   blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
   await_naming([&] { return try_open(); }, [](auto&& use) { use(0U); }, blocking);
+}
+
+/// Writes what a launch brings into a program that varies.
+void Express::bind(const LaneProgram& program, const LaneLaunch& launch) {
+  launcher_.bind(program.lowered, launch.params,
+                 {launch.src.bytes, launch.dst.bytes, program.lowered.scratch_bytes, 0, 0});
 }
 
 /// The rest of a straight form that could not go on.
@@ -513,10 +531,10 @@ bool Express::exchange_addresses(const Plan& plan) {
 
 void Express::enqueue(LaneCall& call) {
   queued_.fetch_add(1, std::memory_order_relaxed);
-  const CallOrder::Place place = order_->enter(call.plan->signature);
+  const CallOrder::Place place = order_->enter(call.plan->signature_for(call.launch.count));
   call.sequence = place.sequence;
   call.digest = place.digest;
-  plans_->note(call.sequence, *call.plan);
+  plans_->note(call.sequence, *call.plan, call.launch.count);
   call.phase = LaneCall::Phase::kWaiting;
   queue_.push_back(&call);
 }
@@ -526,7 +544,7 @@ void Express::dequeue(LaneCall& call) {
   if (found == queue_.end()) return;
   // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
   if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {
-    shield(call.dst.data, call.plan->dst_bytes);
+    shield(call.launch.dst.data, call.launch.dst.bytes);
   }
   queue_.erase(found);
   queued_.fetch_sub(1, std::memory_order_relaxed);
@@ -549,19 +567,19 @@ bool Express::step(LaneCall& call) {
     if (!try_open()) return false;
     call.shown.assign(size_, false);
     call.seen.assign(size_, false);
-    if (plan.shows_addresses) call.own = call.all = own_addresses(plan, call.src.data, call.dst.data);
+    if (plan.shows_addresses) call.own = call.all = own_addresses(plan, call.launch.src.data, call.launch.dst.data);
     call.phase = LaneCall::Phase::kAddresses;
     any = true;
   }
   // Only one call of the queue is beyond kWaiting, so it may use what blocking calls use.
-  region(Region::kSrc) = call.src.data;
-  region(Region::kDst) = call.dst.data;
+  region(Region::kSrc) = call.launch.src.data;
+  region(Region::kDst) = call.launch.dst.data;
   live_.channels.digest = call.digest;
   if (call.phase == LaneCall::Phase::kAddresses) {
     bool complete = true;
     bool reachable = plan.shows_addresses;
     if (plan.shows_addresses) {
-      reachable_[rank_] = {{call.src.data, 0}, {call.dst.data, 0}};
+      reachable_[rank_] = {{call.launch.src.data, 0}, {call.launch.dst.data, 0}};
       for (std::uint32_t peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
         if (!call.shown[peer]) call.shown[peer] = show_address(peer, call.own);
@@ -583,7 +601,7 @@ bool Express::step(LaneCall& call) {
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
-    region(Region::kScratch) = call.scratch.data();
+    if (plan.varies) bind(program, call.launch);
     call.flight.start_windowed(program.lowered, size_);
     call.phase = LaneCall::Phase::kRunning;
     any = true;

@@ -54,11 +54,19 @@ struct Shown {
   bool reachable() const { return !nowhere && (!ordinary || copies); }
 };
 
+/// What one launch of a plan binds on the lanes.
+struct LaneLaunch {
+  Binding src, dst;
+  // Of a plan that varies:
+  std::uint64_t count = 0;                  ///< of the call
+  std::span<const std::uint64_t> params{};  ///< as the algorithm's `fill_params` leaves them
+};
+
 /// A call on the lanes that may be advanced bit by bit.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
   const Plan* plan = nullptr;
-  Binding src, dst;
+  LaneLaunch launch;  ///< its params stay where they are until the call has ended
   Phase phase = Phase::kWaiting;
   std::uint32_t sequence = 0;
   std::uint32_t digest = 0;       ///< of this call and all before it
@@ -75,6 +83,7 @@ class Express {
     const Plan* plan = nullptr;  ///< null for a send or receive:
     Call mail;
     std::uint32_t tag = 0;
+    std::uint64_t count = 0;  ///< of a plan that varies
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
     RecordMark mark;        ///< in the flight record
@@ -122,7 +131,7 @@ class Express {
       release();
       return false;
     }
-    run_claimed(*plan, request.src.data, request.dst.data);
+    run_known(*plan, request.src.data, request.dst.data);
     return true;
   }
 
@@ -143,7 +152,7 @@ class Express {
   void trim_plans();
   /// Runs a plan in this thread. False, having done nothing, if calls are queued or another thread is at it. With
   /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
-  bool run(const std::shared_ptr<const Plan>& plan, std::byte* src, std::byte* dst, bool remember);
+  bool run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember);
 
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
@@ -180,7 +189,10 @@ class Express {
   bool try_mail(const Request& request, std::uint64_t& received);
   bool claim();
   void release();
-  void run_claimed(const Plan& plan, std::byte* src, std::byte* dst);
+  void run_known(const Plan& plan, std::byte* src, std::byte* dst);
+  template <bool kVaries>
+  void run_claimed(const Plan& plan, const LaneLaunch& launch);
+  void bind(const LaneProgram& program, const LaneLaunch& launch);
   [[gnu::noinline]] void await_straight();
   void run_windowed(const LoweredProgram& program);
   std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
@@ -234,6 +246,7 @@ class Express {
   Blocking blocking_;
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;
+  Launcher launcher_;
 
   std::deque<LaneCall*> queue_;
   struct OwnRegion {

@@ -208,7 +208,8 @@ class Comparison {
     moves_.emplace_back();
     const bool sends = step.kind == Step::Kind::kSend || step.kind == Step::Kind::kExchange;
     if (sends) match_send(step.send);
-    if (step.kind != Step::Kind::kSend) match_take(step.take, step.kind != Step::Kind::kGeneral);
+    if (step.kind != Step::Kind::kSend && step.kind != Step::Kind::kNothing)
+      match_take(step.take, step.kind != Step::Kind::kGeneral);
     if (step.moves != moves_.back().size()) {
       throw wrong_step("says that it stands for " + std::to_string(step.moves) + " moves, and stands for " +
                        std::to_string(moves_.back().size()));
@@ -309,6 +310,16 @@ class Comparison {
 };
 
 }  // namespace
+
+Program with_params(Program program, std::span<const std::uint64_t> params) {
+  for (Move& move : program.moves) {
+    if (std::exchange(move.count_indirect, false)) move.count = params[move.count / 8];
+    for (Operand* operand : {&move.op0, &move.op1, &move.local}) {
+      if (std::exchange(operand->indirect, false)) operand->offset = params[operand->offset / 8];
+    }
+  }
+  return program;
+}
 
 LoweredCheck compare_lowered(const Program& program, const LoweredProgram& lowered, std::uint32_t rank,
                              std::uint32_t size) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct LoweredCheck {
   std::optional<LoweredFault> fault;
   std::vector<std::vector<std::uint32_t>> moves;  ///< by step: the moves it stands for
 };
+
+/// `program` with the counts and offsets of `params` in place of those that it reads from there: what a launch with
+/// these params runs.
+Program with_params(Program program, std::span<const std::uint64_t> params);
 
 /// Whether `lowered` is `program` of rank `rank` of `size`: each move stands in both forms once and unchanged, and the
 /// steps are in an order that dependencies (segment dependencies read as full ones), the window and the order of each

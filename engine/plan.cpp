@@ -68,7 +68,7 @@ void sign(Plan& plan, const AgreedTerms& agreed) {
 
 bool carried_by_lanes(Collective collective) {
   const CollectiveFacts facts = facts_of(collective);
-  return facts.known && !facts.local && !facts.point_to_point && !facts.vectors && collective != Collective::kProgram;
+  return facts.known && !facts.local && !facts.point_to_point && collective != Collective::kProgram;
 }
 
 std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorithm, bool named,
@@ -77,12 +77,16 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
   made->call = call;
   made->algorithm = &algorithm;
   made->number = static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1;
-  if (!facts_of(call.collective).vectors) {
+  Call generated = call;
+  if (facts_of(call.collective).vectors) {
+    made->varies = true;
+    generated.count = largest_of_class(call.count);
+  } else {
     const auto [src, dst] = bytes_of_regions(call);
     made->src_bytes = src;
     made->dst_bytes = dst;
   }
-  made->checked = check_program(record(algorithm, call), call.size, terms.capability, call.direct);
+  made->checked = check_program(record(algorithm, generated), call.size, terms.capability, call.direct);
   const bool lanes = terms.copy_from != nullptr && carried_by_lanes(call.collective);
   if (lanes) lower_plan(*made, algorithm, named, terms);
   // On lanes what was chosen may differ from what runs: all ranks find out together.
@@ -142,10 +146,13 @@ void PlanCache::trim() {
   }
 }
 
-const Plan* PlanCache::past(std::uint32_t sequence) const {
+PlanCache::PastLaunch PlanCache::past(std::uint32_t sequence) const {
   const Past& entry = past_[sequence % kPast];
   const Plan* plan = entry.plan.load(std::memory_order_acquire);
-  return entry.sequence.load(std::memory_order_relaxed) == sequence ? plan : nullptr;
+  if (plan == nullptr || entry.sequence.load(std::memory_order_relaxed) != sequence) return {};
+  Call call = plan->call;
+  if (plan->varies) call.count = entry.count.load(std::memory_order_relaxed);
+  return {plan, call};
 }
 
 }  // namespace unisono::cclo

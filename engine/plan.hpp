@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -17,6 +18,7 @@
 #include "collectives/tuning.hpp"
 #include "core/call.hpp"
 #include "core/program.hpp"
+#include "core/signature.hpp"
 #include "engine/lower.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
@@ -39,7 +41,8 @@ struct LastNumber {
 struct LaneProgram {
   const Algorithm* algorithm = nullptr;
   std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
-  LoweredProgram lowered;
+  /// If it has indirect parts, each launch writes its own: by who has claimed the lanes, who runs it then.
+  mutable LoweredProgram lowered;
 };
 
 /// What tells calls apart whose count is equal and whose algorithm is not named, as one word. Fields that the operation
@@ -62,6 +65,7 @@ struct alignas(64) Plan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
+  bool varies = false;           ///< a v-collective: the count differs from launch to launch, within a class
   RecordEntry record;
   LaneProgram plain;
   LaneProgram direct;                    ///< algorithm null: there is none
@@ -70,7 +74,34 @@ struct alignas(64) Plan {
   std::shared_ptr<const CheckedProgram> checked;
   std::shared_ptr<const Program> user;                   ///< that `checked` was made of; keeps its address
   std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst; empty if nothing is direct
+
+  /// What the ranks compare of a launch of so many elements on the lanes.
+  std::uint32_t signature_for(std::uint64_t count) const {
+    if (!varies) return signature;
+    const std::uint32_t all = chained(signature, static_cast<std::uint32_t>(count ^ count >> 32U));
+    return all != 0 ? all : 1;
+  }
+  RecordEntry record_for(std::uint64_t count) const {
+    if (!varies) return record;
+    Call launched = call;
+    launched.count = count;
+    return RecordEntry::of(launched, signature_for(count), 0);
+  }
 };
+
+/// Sums of counts of v-collectives, in classes, for counts change from call to call: a plan serves a class. Programs
+/// depend on the sum only in how much scratch they use; they are made for the largest of a class, at most an eighth
+/// more than any of it. kUnknownCount is a class of its own.
+constexpr std::uint64_t largest_of_class(std::uint64_t count) {
+  constexpr int kBits = 4;  // that tell classes apart
+  const auto width = static_cast<int>(std::bit_width(count));
+  return width <= kBits || count == kUnknownCount ? count : count | ((std::uint64_t{1} << (width - kBits)) - 1);
+}
+constexpr std::uint64_t least_of_class(std::uint64_t count) {
+  constexpr int kBits = 4;
+  const auto width = static_cast<int>(std::bit_width(count));
+  return width <= kBits || count == kUnknownCount ? count : count & ~((std::uint64_t{1} << (width - kBits)) - 1);
+}
 
 /// On what the plans of a communicator depend beside the call.
 struct PlanTerms {
@@ -124,17 +155,23 @@ class PlanCache {
     const Plan* plan = front_[slot_of(call)].get();
     return plan != nullptr && plan->head == head_of(call) && plan->call.count == call.count ? plan : nullptr;
   }
-  /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one.
+  /// Puts a plan in front. Not one that varies, nor one with an operator of the user, whose number may come to mean
+  /// another one.
   void remember(const std::shared_ptr<const Plan>& plan) { front_[slot_of(plan->call)] = plan; }
 
-  /// Notes the plan of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
-  void note(std::uint32_t sequence, const Plan& plan) {
+  /// Notes plan and count of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
+  void note(std::uint32_t sequence, const Plan& plan, std::uint64_t count = 0) {
     Past& entry = past_[sequence % kPast];
     entry.sequence.store(sequence, std::memory_order_relaxed);
+    if (plan.varies) entry.count.store(count, std::memory_order_relaxed);
     entry.plan.store(&plan, std::memory_order_release);
   }
-  /// The plan of one of the last calls, or null if it is no longer known. Good for as long as the lock is held.
-  const Plan* past(std::uint32_t sequence) const;
+  /// One of the last calls, and its plan, or null if it is no longer known. Good for as long as the lock is held.
+  struct PastLaunch {
+    const Plan* plan = nullptr;
+    Call call;
+  };
+  PastLaunch past(std::uint32_t sequence) const;
 
  private:
   static constexpr std::size_t kSlots = 64;
@@ -154,6 +191,7 @@ class PlanCache {
   struct Past {
     std::atomic<const Plan*> plan{nullptr};
     std::atomic<std::uint32_t> sequence{0};
+    std::atomic<std::uint64_t> count{0};
   };
 
   std::array<std::shared_ptr<const Plan>, kSlots> front_;
