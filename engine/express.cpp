@@ -79,45 +79,9 @@ bool Express::claim() {
 
 void Express::release() { busy_.store(false, std::memory_order_release); }
 
-bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember) {
-  if (!claim()) return false;
-  if (unavailable()) {
-    release();
-    return false;
-  }
-  if (remember && !is_user(plan->call.func)) plans_->remember(plan);  // whose number may come to mean another operator
-  run_claimed(*plan, launch);
-  return true;
-}
-
-bool Express::try_vectors(const Request& request) {
-  Call call = request.call;
-  call.rank = rank_;
-  call.size = size_;
-  if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
-    return false;
-  const std::optional<PlainBlocks> blocks = plain_blocks(call, *request.vectors);
-  if (!blocks) return false;
-  call.count = blocks->count;
-  const Footprint used = footprint_of(call, blocks->extents);
-  const std::uint64_t element = element_bytes(call);
-  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 43U;  // the product stays a number
-  if (std::max(used.src, used.dst) >= kMostElements) return false;
-  const Binding src{request.src.data, used.src * element};
-  const Binding dst{request.dst.data, used.dst * element};
-  if (!fits(src.bytes, dst.bytes, request.src, request.dst) || !claim()) return false;
-  const Plan* plan = plans_->front_of_class(call, blocks->count);
-  if (plan == nullptr || unavailable()) {
-    release();
-    return false;
-  }
-  params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
-  plan->algorithm->fill_params(call, *request.vectors, params_.data());
-  run_claimed(*plan, {src, dst, blocks->count, params_});
-  return true;
-}
-
-void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
+/// `kVaries`: the plan does.
+template <bool kVaries>
+[[gnu::always_inline]] inline void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
   // However the call ends, that is recorded, and the lanes are given back; after an error nobody takes them again.
   struct Claim {
     explicit Claim(Express& of) : express(of) {}
@@ -131,11 +95,10 @@ void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
     RecordedState outcome = RecordedState::kFailed;
   };
   Claim claim(*this);
-  const CallOrder::Place place = order_->enter_alone(plan.varies ? plan.signature_for(launch.count) : plan.signature);
+  const CallOrder::Place place = order_->enter_alone(kVaries ? plan.signature_for(launch.count) : plan.signature);
   plans_->note(place.sequence, plan, launch.count);
-  blocking_.mark = plan.varies ? recorder_->begin(plan.record_for(launch.count), place.sequence)
-                               : recorder_->begin(plan.record, place.sequence);
-  blocking_.count = launch.count;
+  blocking_.mark = recorder_->begin(kVaries ? plan.record_for(launch.count) : plan.record, place.sequence);
+  if constexpr (kVaries) blocking_.count = launch.count;
   blocking_.plan = &plan;
   blocking_.sequence = place.sequence;
   blocking_.registered = 0;
@@ -156,7 +119,7 @@ void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]]
       scratch_.resize(program->lowered.scratch_bytes);
     region(Region::kScratch) = scratch_.data();
-    if (plan.varies) bind(*program, launch);
+    if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
     if (live_.channels.holds(program->lowered)) {
@@ -183,6 +146,52 @@ void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
     watch_.completed(*this, blocking_);
   traffic_.add(flight_.program->load);
   claim.outcome = RecordedState::kEnded;
+}
+
+bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember) {
+  if (!claim()) return false;
+  if (unavailable()) {
+    release();
+    return false;
+  }
+  if (remember && !is_user(plan->call.func)) plans_->remember(plan);
+  if (plan->varies) {
+    run_claimed<true>(*plan, launch);
+  } else {
+    run_claimed<false>(*plan, launch);
+  }
+  return true;
+}
+
+bool Express::try_vectors(const Request& request) {
+  Call call = request.call;
+  call.rank = rank_;
+  call.size = size_;
+  if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
+    return false;
+  const std::optional<PlainBlocks> blocks = plain_blocks(call, *request.vectors);
+  if (!blocks) return false;
+  call.count = blocks->count;
+  const Footprint used = footprint_of(call, blocks->extents);
+  const std::uint64_t element = element_bytes(call);
+  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 43U;  // the product stays a number
+  if (std::max(used.src, used.dst) >= kMostElements) return false;
+  const Binding src{request.src.data, used.src * element};
+  const Binding dst{request.dst.data, used.dst * element};
+  if (!fits(src.bytes, dst.bytes, request.src, request.dst) || !claim()) return false;
+  const Plan* plan = plans_->front_of_class(call, blocks->count);
+  if (plan == nullptr || unavailable()) {
+    release();
+    return false;
+  }
+  params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
+  plan->algorithm->fill_params(call, *request.vectors, params_.data());
+  run_claimed<true>(*plan, {src, dst, blocks->count, params_});
+  return true;
+}
+
+void Express::run_known(const Plan& plan, std::byte* src, std::byte* dst) {
+  run_claimed<false>(plan, {{src, plan.src_bytes}, {dst, plan.dst_bytes}});
 }
 
 /// Another rank has failed and forbidden access; its reason is on its way.

@@ -135,7 +135,7 @@ class Express {
       release();
       return false;
     }
-    run_claimed(*plan, {{request.src.data, plan->src_bytes}, {request.dst.data, plan->dst_bytes}});
+    run_known(*plan, request.src.data, request.dst.data);
     return true;
   }
 
@@ -199,6 +199,8 @@ class Express {
   bool try_vectors(const Request& request);
   bool claim();
   void release();
+  void run_known(const Plan& plan, std::byte* src, std::byte* dst);
+  template <bool kVaries>
   void run_claimed(const Plan& plan, const LaneLaunch& launch);
   void bind(const LaneProgram& program, const LaneLaunch& launch);
   [[gnu::noinline]] void await_straight();

@@ -60,7 +60,7 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
 }
 
 void sign(Plan& plan, const AgreedTerms& agreed) {
-  plan.head = head_of(plan.call) | (plan.varies ? kVaries : 0);
+  plan.head = head_of(plan.call) | (plan.varies ? kVaryingHead : 0);
   plan.signature = signature_of(plan.call, agreed);
   plan.record = RecordEntry::of(plan.call, plan.signature, 0);
 }

@@ -54,7 +54,7 @@ constexpr std::uint64_t head_of(const Call& call) {
 }
 
 /// In the head of a plan that varies: no call of fixed count is taken for it.
-inline constexpr std::uint64_t kVaries = std::uint64_t{1} << 25U;
+inline constexpr std::uint64_t kVaryingHead = std::uint64_t{1} << 25U;
 
 /// Everything about a call that does not change from one to the next. What a blocking call on the lanes looks at
 /// comes first.
@@ -173,7 +173,7 @@ class PlanCache {
   const Plan* front_of_class(Call call, std::uint64_t count) const {
     call.count = least_of_class(count);
     const Plan* plan = front_[slot_of(call)].get();
-    const bool serves = plan != nullptr && plan->head == (head_of(call) | kVaries) && count >= plan->counts.least &&
+    const bool serves = plan != nullptr && plan->head == (head_of(call) | kVaryingHead) && count >= plan->counts.least &&
                         count <= plan->counts.most;
     return serves ? plan : nullptr;
   }
