@@ -285,8 +285,7 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
   }
   taken_[rank] = true;
   offers_[rank] = std::move(offer);
-  ++count_;
-  joined_.notify_all();
+  if (++count_ == size_) joined_.notify_all();
   if (!joined_.wait_for(lock, timeout, [&] { return count_ == size_; })) {
     std::string missing;
     for (std::uint32_t other = 0; other < size_; ++other) {

@@ -41,14 +41,17 @@ constexpr std::chrono::microseconds kLookInterval{2'000};
 constexpr const char* kInterrupted = "the call was interrupted by its caller";
 
 std::uint32_t hash_of_algorithms() {
-  std::string text;
-  for (const Algorithm& algorithm : algorithms()) {
-    text += name_of(algorithm.collective);
-    text += ':';
-    text += algorithm.name;
-    text += ';';
-  }
-  return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  static const std::uint32_t hash = [] {
+    std::string text;
+    for (const Algorithm& algorithm : algorithms()) {
+      text += name_of(algorithm.collective);
+      text += ':';
+      text += algorithm.name;
+      text += ';';
+    }
+    return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  }();
+  return hash;
 }
 
 /// The rules of a member, for people.
