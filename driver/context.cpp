@@ -11,6 +11,7 @@
 #include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -286,7 +287,8 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
   taken_[rank] = true;
   offers_[rank] = std::move(offer);
   if (++count_ == size_) joined_.notify_all();
-  if (!joined_.wait_for(lock, timeout, [&] { return count_ == size_; })) {
+  if (!shm::WaitHook::wait_until(joined_, lock, shm::WaitHook::Clock::now() + timeout,
+                                 [&] { return count_ == size_; })) {
     std::string missing;
     for (std::uint32_t other = 0; other < size_; ++other) {
       if (!taken_[other]) missing += (missing.empty() ? "" : ", ") + std::to_string(other);

@@ -29,6 +29,7 @@
 #include "engine/express.hpp"
 #include "engine/interrupt.hpp"
 #include "network/shm/arena.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -241,6 +242,7 @@ const char* unisono_result_name(unisono_result result) {
 unisono_result unisono_init(const unisono_settings* given, unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
+    Callbacks::refuse("unisono_init");
     const Beginning beginning(given);
     result = publish(join_as_process(beginning.platform, beginning.engine), beginning);
   });
@@ -267,6 +269,7 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
                                       unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
+    Callbacks::refuse("unisono_thread_context");
     const Beginning beginning(given);
     const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
     result = publish(join_as_thread(beginning.platform, beginning.engine, *shared, rank), beginning);
@@ -528,6 +531,10 @@ unisono_result unisono_start(unisono_communicator* communicator, const unisono_c
 void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context) {
   cclo::Interrupt::current().wants_to_stop = wants_to_stop;
   cclo::Interrupt::current().context = context;
+}
+
+void unisono_set_wait_hook(void (*function)(void* context), void* context) {
+  shm::WaitHook::install(function, context, &Callbacks::run_hook);
 }
 
 unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {

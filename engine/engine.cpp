@@ -23,6 +23,7 @@
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
 #include "network/shm/cores.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono {
 namespace {
@@ -364,7 +365,7 @@ class NativeEngine::Impl final : public Express::Watch {
         progress();
         raise_if_ended(blocking);
       }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
+      shm::WaitHook::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
     }
   }
 
@@ -447,8 +448,15 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
         if (shm::ShmPoe* shared = blocks.poe->shared_memory(); !behind && driven_behind && shared != nullptr) {
           shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
         }
+        const bool hooked = shm::WaitHook::installed();
+        if (hooked) {
+          turn.unlock();
+          shm::WaitHook::call();
+          turn.lock();
+          if (done()) continue;
+        }
         std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
-        ended.wait_for(held, std::min(rest, std::chrono::microseconds(kLongestSleep)));
+        ended.wait_for(held, std::min(rest, hooked ? shm::WaitHook::kInterval : kLongestSleep));
         held.release();
         turn.tell();
         continue;
@@ -475,6 +483,9 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
               },
               [] { return true; }, Clock::now() + longest_sleep,
               behind ? shm::ShmPoe::Manner::kBackground : shm::ShmPoe::Manner::kForeground, eager);
+        } else if (shm::WaitHook::installed()) {
+          shm::WaitHook::call();
+          blocks.poe->wait(seen, std::min(longest_sleep, shm::WaitHook::kInterval));
         } else {
           blocks.poe->wait(seen, longest_sleep);
         }

@@ -15,6 +15,7 @@
 #include "engine/copy_class.hpp"
 #include "engine/state.hpp"
 #include "engine/validate.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -264,7 +265,7 @@ void Express::await_verdict(Blocking& blocking) {
   constexpr int kLooks = 10'000;
   for (int i = 0; i < kLooks; ++i) {
     watch_.look(*this, blocking);
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    shm::WaitHook::sleep_for(std::chrono::microseconds(100));
   }
   throw Error(ErrorCode::kRevoked, recorder_->title() + ": another rank has ended the call and has not said why");
 }
@@ -475,7 +476,7 @@ bool Express::try_mail(bool sends, std::uint32_t peer, std::uint32_t tag, Dataty
   if (bytes > Mail::kShort) return false;
   constexpr int kPolls = 1024;
   for (int polls = 0; !mail_->stirs(peer); ++polls) {
-    if (polls == kPolls || network_.crowded()) return false;
+    if (polls == kPolls || network_.crowded() || shm::WaitHook::installed()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
   return mail_->try_receive(peer, tag, dtype, data, bytes, received);

@@ -37,7 +37,8 @@ bool can_order() {
   static std::atomic<std::uint32_t> known{0};  // one more than the generation of the process that could
   const std::uint32_t mark = fork_generation() + 1;
   if (known.load(std::memory_order_relaxed) == mark) return true;
-  if (!membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) || !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return false;
+  if (!membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) || !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+    return false;
   known.store(mark, std::memory_order_relaxed);
   return true;
 }

@@ -17,6 +17,7 @@
 #include "network/shm/ring_receiver.hpp"
 #include "network/shm/ring_sender.hpp"
 #include "network/shm/segment.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::shm {
 
@@ -59,6 +60,8 @@ class ShmPoe final : public Poe {
              bool eager = true) {
     if (ready()) return true;
     if (manner == Manner::kBackground) return await_behind(ready, tick, deadline);
+    if (WaitHook::installed()) [[unlikely]]
+      return await_hooked(ready, tick, deadline, eager);
     if (!waiting_.exchange(true, std::memory_order_acquire)) {
       const Turn turn(waiting_);
       return parking_.wait(ready, tick, deadline, eager);
@@ -128,6 +131,48 @@ class ShmPoe final : public Poe {
     }
     const Turn turn(waiting_);
     return parking_.wait([&] { return ready() || claimed(); }, tick, deadline, false);
+  }
+
+  /// Calls the process's hook meanwhile, and so never sleeps on the endpoint's word, where no hook would be called.
+  template <class Ready, class Tick>
+  [[gnu::noinline]] bool await_hooked(Ready& ready, Tick& tick, Parking::Clock::time_point deadline, bool eager) {
+    using Clock = Parking::Clock;
+    constexpr int kPolls = 16;
+    constexpr std::chrono::microseconds kBetweenCalls = WaitHook::kInterval / 2;
+    constexpr std::chrono::microseconds kBetweenTicks{100};
+    constexpr std::chrono::milliseconds kPatience{1};
+    const Clock::time_point begin = Clock::now();
+    Clock::time_point called{};
+    Clock::time_point ticked = begin;
+    while (WaitHook::installed()) {
+      Clock::time_point now = Clock::now();
+      if (now - called >= kBetweenCalls) {
+        WaitHook::call();
+        if (ready()) return true;
+        called = now = Clock::now();
+      }
+      if (now >= deadline || (now - ticked >= kBetweenTicks && !tick())) return ready();
+      if (now - ticked >= kBetweenTicks) ticked = now;
+      if (!eager || now - begin >= kPatience) {
+        WaitHook::nap();
+      } else if (crowded_for_hook()) {
+        sched_yield();
+      } else {
+        for (int i = kPolls; i > 0; --i) {
+          pause_core();
+          if (ready()) return true;
+        }
+        continue;
+      }
+      if (ready()) return true;
+    }
+    return await(ready, tick, deadline, Manner::kForeground, eager);
+  }
+  /// As `crowded`, for any thread.
+  bool crowded_for_hook() {
+    if (waiting_.exchange(true, std::memory_order_acquire)) return true;
+    const Turn turn(waiting_);
+    return parking_.oversubscribed();
   }
 
   struct Link {

@@ -425,6 +425,15 @@ UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double
  * a second, with no lock held; an answer other than 0 ends the call and revokes its communicator, for the other ranks'
  * calls cannot complete. Null: none. */
 UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context);
+/* Has a function of the program called in every wait of this process: for a second progress engine, a library below or
+ * beside this one, that must be driven while a thread waits here. Each thread that waits calls it, at least every 10 us
+ * as far as the system lets the thread run; so waits do not sleep for longer. It is called with no lock held, by one
+ * thread at a time, and not by threads of this library. It may make progress (unisono_progress), start calls, test
+ * requests, ask for callbacks and free requests that have ended; what would wait is refused in it, as in a callback
+ * (unisono_on_complete). What it starts on a communicator comes after the call that waits.
+ * It is that of waits that begin afterwards; setting it returns when no other thread is in the one before. Null: none,
+ * and waits are as fast as ever. In it, it may be set to another. */
+UNISONO_API void unisono_set_wait_hook(void (*function)(void* context), void* context);
 /* unisono_start, unisono_wait and unisono_request_free in one. */
 UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call);
 /* A send and a receive at once, as two calls that wait for neither one another nor an order: ranks that exchange, or

@@ -302,6 +302,22 @@ std::vector<unisono_request*> handles_of(Range&& requests) {
 
 }  // namespace detail
 
+/// While it lives, a function of the program is called in every wait of this process: for a second progress engine, a
+/// library below or beside this one. What it may do, and when it is called: unisono_set_wait_hook. It must not throw.
+/// A process has one: the last one made.
+class WaitHook {
+ public:
+  explicit WaitHook(std::function<void()> function) : function_(std::move(function)) {
+    unisono_set_wait_hook([](void* self) { static_cast<WaitHook*>(self)->function_(); }, this);
+  }
+  ~WaitHook() { unisono_set_wait_hook(nullptr, nullptr); }
+  WaitHook(const WaitHook&) = delete;
+  WaitHook& operator=(const WaitHook&) = delete;
+
+ private:
+  std::function<void()> function_;
+};
+
 /// No limit but the deadlines of the calls.
 inline constexpr double kNoLimit = UNISONO_NO_LIMIT;
 
