@@ -168,11 +168,28 @@ void Context::configure(const unisono_settings& given) {
 
 void Context::offload_all(bool all) { offloads_all_.store(all, std::memory_order_relaxed); }
 
-void Context::offload() {
+std::shared_ptr<Offload> Context::helper() {
   const std::lock_guard lock(mutex_);
-  if (!endpoint_) return;  // the calls have been cancelled
-  if (!offload_) offload_ = std::make_unique<Offload>(*endpoint_->engine);
-  offload_->wake();
+  if (endpoint_ && !offload_) offload_ = std::make_shared<Offload>(*endpoint_->engine);
+  return offload_;
+}
+
+void Context::offload() {
+  const std::shared_ptr<Offload> own = helper();
+  if (own) own->wake();  // else the calls have been cancelled
+}
+
+int Context::descriptor() {
+  const std::shared_ptr<Endpoint> held = endpoint();
+  const std::shared_ptr<Offload> own = helper();
+  if (own == nullptr) endpoint();  // closed meanwhile, which it says
+  return own->descriptor();
+}
+
+bool Context::arm() {
+  const std::shared_ptr<Endpoint> held = endpoint();
+  const std::shared_ptr<Offload> own = helper();
+  return own == nullptr || own->arm();
 }
 
 void Context::offload_if_possible() noexcept {
@@ -200,7 +217,7 @@ void give_up(Engine& engine, std::uint32_t communicator) {
 void Context::close(Leaving how) {
   std::shared_ptr<Endpoint> leaving = endpoint();
   std::set<std::uint32_t> numbers;
-  std::unique_ptr<Offload> thread;
+  std::shared_ptr<Offload> thread;
   {
     const std::lock_guard lock(mutex_);
     endpoint_.reset();

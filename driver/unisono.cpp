@@ -311,6 +311,22 @@ unisono_result unisono_progress(unisono_context* context) {
   return guarded([&] { context_of(context)->endpoint()->engine->progress(); });
 }
 
+unisono_result unisono_descriptor(unisono_context* context, int* descriptor) {
+  return guarded([&] {
+    int& result = output(descriptor, "descriptor");
+    result = -1;
+    result = context_of(context)->descriptor();
+  });
+}
+
+unisono_result unisono_arm(unisono_context* context, int* ready) {
+  return guarded([&] {
+    int& result = output(ready, "answer");
+    result = 1;
+    result = context_of(context)->arm() ? 1 : 0;
+  });
+}
+
 unisono_result unisono_abort(unisono_context* context, const char* reason) {
   return guarded([&] {
     const auto own = context_of(context);

@@ -32,6 +32,8 @@ using namespace cclo;  // NOLINT(google-build-using-namespace): this file is the
 
 /// Longest sleep of a waiting thread: how late a dead peer may be noticed.
 constexpr std::chrono::microseconds kLongestSleep{10'000};
+/// The same where nobody waits, but calls are in flight.
+constexpr std::chrono::milliseconds kServedLook{20};
 /// A busy engine looks at the clock once in so many rounds.
 constexpr std::uint32_t kRoundsPerLook = 256;
 /// Rounds of progress that one look of a waiting call makes at most.
@@ -201,7 +203,13 @@ class NativeEngine::Impl final : public Express::Watch {
         any = calls.examine(now) || any;
       }
     }
-    if (calls.take_ended()) ended.notify_all();
+    if (calls.take_ended()) {
+      ended.notify_all();
+      // Who sleeps for several engines, or for a descriptor, hears of every end.
+      if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
+        shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
+      }
+    }
     return any;
   }
 
@@ -503,6 +511,10 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
   if (!driven) ended.notify_all();
 }
 
+Served Engine::serve(Bell& /*bell*/, bool /*watched*/, std::chrono::microseconds at_most) {
+  return drive(at_most) ? Served::kIdle : Served::kBusy;
+}
+
 std::uint64_t Engine::run(const CallRequest& request) {
   const CallId id = submit(request);
   CallResult result = wait(id, Interrupt::kInterval);
@@ -765,6 +777,38 @@ bool NativeEngine::drive(std::chrono::microseconds at_most) {
   bool idle = false;
   impl_->wait_until([&] { return idle = impl_->calls.idle(); }, at_most, Impl::Manner::kBackground);
   return idle;
+}
+
+Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds at_most) {
+  Impl& engine = *impl_;
+  shm::ShmPoe* const shared = engine.blocks.poe->shared_memory();
+  if (shared == nullptr) return Engine::serve(bell, watched, at_most);
+  const Turn turn(engine);
+  if (engine.calls.idle() && !watched) {
+    shared->disarm();
+    return Served::kIdle;
+  }
+  if (engine.driven || engine.waiting != 0) {
+    shared->disarm();
+    return Served::kElsewhere;
+  }
+  bool any = false;
+  for (int round = 0; round < kRoundsAtOnce && engine.progress(); ++round) any = true;
+  if (any) return Served::kBusy;
+  if (!shared->arm(bell.armed)) return Served::kElsewhere;
+  // What came before it was armed changes nothing.
+  if (engine.progress()) return Served::kBusy;
+  bell.word = &shared->segment()->endpoint(shared->self()).parked;
+  const Clock::time_point now = engine.blocks.poe->now();
+  bell.look =
+      engine.calls.idle() ? Clock::time_point::max() : std::min(engine.calls.next_deadline(), now + kServedLook);
+  return Served::kArmed;
+}
+
+bool NativeEngine::has_bell() const { return impl_->blocks.poe->shared_memory() != nullptr; }
+
+void NativeEngine::disarm() {
+  if (shm::ShmPoe* const shared = impl_->blocks.poe->shared_memory()) shared->disarm();
 }
 
 void NativeEngine::when_complete(CallId id, Listener listener) {

@@ -103,10 +103,12 @@ std::uint32_t Parking::show_intention() {
   return kParked;
 }
 
-Parking::Intention::~Intention() {
+Parking::Intention::~Intention() { hide_intention(block_); }
+
+void Parking::hide_intention(EndpointBlock& block) {
   // Spares senders the system call; one that has already seen the bit finds it cleared, or wakes for nothing.
-  if ((block_.parked.load(std::memory_order_relaxed) & kParked) != 0) {
-    block_.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_relaxed);
+  if ((block.parked.load(std::memory_order_relaxed) & kParked) != 0) {
+    block.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_relaxed);
   }
 }
 

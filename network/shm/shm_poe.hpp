@@ -79,6 +79,27 @@ class ShmPoe final : public Poe {
     return true;
   }
 
+  /// For who sleeps for several endpoints at once, and so cannot `await`. From here on, and until `disarm`, whoever
+  /// publishes something changes the endpoint's word, which held `word` before; what was published earlier can be read.
+  /// False, and disarmed, if a thread in the foreground waits or wants to: such a one also changes the word. Armed
+  /// again, it gives the word of now. One thread at a time.
+  bool arm(std::uint32_t& word) {
+    const auto claimed = [&] { return claims_.load(std::memory_order_seq_cst) != 0; };
+    if (!armed() && (claimed() || waiting_.exchange(true, std::memory_order_acquire))) return false;
+    armed_.store(true, std::memory_order_relaxed);
+    word = parking_.arm();
+    if (!claimed()) return true;
+    disarm();
+    return false;
+  }
+  void disarm() {
+    if (!armed()) return;
+    parking_.disarm();
+    armed_.store(false, std::memory_order_relaxed);
+    waiting_.store(false, std::memory_order_release);
+  }
+  bool armed() const { return armed_.load(std::memory_order_relaxed); }
+
   Liveness liveness(std::uint32_t peer) override;
   std::string describe(std::uint32_t peer) const override;
   std::string condition(std::uint32_t peer) const override;
@@ -194,6 +215,7 @@ class ShmPoe final : public Poe {
   Parking parking_;
   std::atomic<bool> waiting_{false};      ///< a thread sleeps, or may sleep, on the endpoint's word
   std::atomic<std::uint32_t> claims_{0};  ///< threads in the foreground that have found another one there
+  std::atomic<bool> armed_{false};        ///< the one there is of `arm`
   EndpointBlock* block_;
   KernelCopy kernel_copy_;
   std::vector<Link> links_;

@@ -723,6 +723,16 @@ class Context {
   void progress() const {
     without_gil([&] { return unisono_progress(handle_); });
   }
+  int descriptor() const {
+    int result = -1;
+    without_gil([&] { return unisono_descriptor(handle_, &result); });
+    return result;
+  }
+  bool arm() const {
+    int ready = 0;
+    without_gil([&] { return unisono_arm(handle_, &ready); });
+    return ready != 0;
+  }
   void abort(const std::string& reason) const {
     without_gil([&] { return unisono_abort(handle_, reason.empty() ? nullptr : reason.c_str()); });
   }
@@ -743,6 +753,31 @@ class Context {
  private:
   unisono_context* handle_;
 };
+
+/// The process's hook of waits; null: none. Under the GIL.
+nb::object& wait_hook() {
+  static auto* function = new nb::object;  // NOLINT(cppcoreguidelines-owning-memory): waits may outlive this module
+  return *function;
+}
+
+/// Called by threads that wait, without the GIL, one at a time.
+void call_wait_hook(void* /*context*/) {
+  const nb::gil_scoped_acquire held;
+  const nb::object own = wait_hook();
+  if (!own.is_valid()) return;
+  try {
+    own();
+  } catch (nb::python_error& error) {
+    error.restore();
+    PyErr_WriteUnraisable(own.ptr());
+  }
+}
+
+void set_wait_hook(const nb::object& function) {
+  wait_hook() = function.is_none() ? nb::object() : function;
+  const WithoutGil released;  // a thread in the one before needs it to come out
+  unisono_set_wait_hook(function.is_none() ? nullptr : call_wait_hook, nullptr);
+}
 
 struct ThreadJob {
   explicit ThreadJob(std::uint32_t size) { check(unisono_thread_job_create(size, &handle)); }
@@ -812,7 +847,7 @@ void bind_calls(nb::module_& module) {
            "Waits; whether the call has completed. Negative: its deadline bounds it.")
       .def("test", &Request::test, "Makes progress; whether the call has completed.")
       .def("start", &Request::start, "Starts a prepared call.")
-      .def("offload", &Request::offload, "Has a thread of the context make progress until the call has ended.")
+      .def("offload", &Request::offload, "Has the helper thread make progress until the call has ended.")
       .def("on_complete", &Request::on_complete, "function"_a, "Calls function() once, when the call has ended.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.");
 
@@ -826,6 +861,8 @@ void bind_calls(nb::module_& module) {
 
   module.def(
       "threads_inside", [] { return threads_inside().load(); }, "Threads that are in the library without the GIL.");
+  module.def("set_wait_hook", &set_wait_hook, "function"_a.none(),
+             "Has function() called in every wait; None: nothing.");
   module.def("restore_array_memory", &restore_array_memory, "before"_a,
              "NumPy takes the memory of new arrays from where it did before.");
   module.def(
@@ -916,6 +953,8 @@ void bind_calls(nb::module_& module) {
       .def("configure", &Context::configure, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
            "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none(), "deadlines"_a)
       .def("progress", &Context::progress)
+      .def("descriptor", &Context::descriptor)
+      .def("arm", &Context::arm)
       .def("abort", &Context::abort, "reason"_a)
       .def("settings", &Context::settings)
       .def("reset", &Context::reset)

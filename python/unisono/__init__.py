@@ -13,7 +13,7 @@ from ._arrays import pair_dtype
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator, CommunicatorSettings, CommunicatorState, LastAlgorithm, Options
-from .context import Context, ContextSettings, Settings, ThreadJob, allocating, init
+from .context import Context, ContextSettings, Settings, ThreadJob, allocating, init, set_wait_hook
 from .errors import (
     BootstrapError,
     BufferTooSmallError,
@@ -101,6 +101,7 @@ __all__ = [
     "allocating",
     "init",
     "pair_dtype",
+    "set_wait_hook",
     "test_all",
     "test_any",
     "wait_all",

@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 5
+#define UNISONO_ABI_MINOR 6
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -141,7 +141,7 @@ typedef struct {
   double timeout_seconds;   /* default deadline of a call */
   int without_lanes;        /* 1: all calls go through the engine's messages, even where ranks share memory; for tests
                                and comparisons. One rank that says so decides for its communicators */
-  int offload;              /* 1: a thread of the context makes progress on calls in flight, so that a program that
+  int offload;              /* 1: a thread of the process makes progress on calls in flight, so that a program that
                                computes need not call Unisono meanwhile (docs/offload.md). It sleeps while nothing is in
                                flight. So does UNISONO_OFFLOAD=1 in the environment. Each rank decides for itself */
   int determinism;          /* what bits of results may depend on: UNISONO_FAST ... (docs/determinism.md); equal on all
@@ -236,6 +236,24 @@ UNISONO_API unisono_result unisono_abandon(unisono_context* context);
 /* Makes progress on all calls of the context that are in flight, and returns at once. Waits do so themselves; for
  * programs that compute for long while calls are in flight, or wait for something else. Any thread may call it. */
 UNISONO_API unisono_result unisono_progress(unisono_context* context);
+/* For event loops: a file descriptor to poll for reading, beside others, instead of waiting here. It is the context's,
+ * and closed with it. Use it so:
+ *
+ *   for (;;) {
+ *     look at requests (unisono_test), and go on if there is something to do;
+ *     unisono_arm(context, &ready);
+ *     if (!ready) poll the descriptor;
+ *   }
+ *
+ * unisono_arm makes progress. If that brought something, or the offload thread has done something since the last time,
+ * it sets *ready to 1; else the descriptor is not readable afterwards, and becomes so when a message comes, a call ends
+ * in another thread, the engine wants to look after deadlines and peers (every 20 ms while calls are in flight), or
+ * another thread waits for this context; it may also become so for nothing. Readable, it stays so until it is armed
+ * again; who does not arm it hears of nothing. Nothing but unisono_arm reads it or writes it: so do not you.
+ * The process's helper thread (docs/offload.md) writes it, and is started for that. Fails with `capacity` where the
+ * system has no thread or descriptor left, and with `unsupported` on devices. From any thread; one of them polls. */
+UNISONO_API unisono_result unisono_descriptor(unisono_context* context, int* descriptor);
+UNISONO_API unisono_result unisono_arm(unisono_context* context, int* ready);
 /* Ends everything on this rank, from any thread and without waiting for anybody: calls in flight on all communicators
  * end with revoked and the reason, within 100 ms also those that other threads wait for, and later calls do likewise.
  * The members are told, and their calls end, too. Afterwards only unisono_reset, unisono_shrink, unisono_finalize and
@@ -476,8 +494,8 @@ UNISONO_API unisono_result unisono_test_all(unisono_request* const* requests, si
 typedef void (*unisono_completion)(unisono_request* request, unisono_result result, void* context);
 UNISONO_API unisono_result unisono_on_complete(unisono_request* request, unisono_completion function, void* context);
 
-/* Has a thread of the context make progress until the request's call has ended, whether or not anybody waits for it;
- * for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. Fails with
+/* Has the process's helper thread make progress until the request's call has ended, whether or not anybody waits for
+ * it; for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. Fails with
  * `capacity` where the system refuses a thread; the call goes on as without it. */
 UNISONO_API unisono_result unisono_request_offload(unisono_request* request);
 

@@ -264,7 +264,7 @@ class Request {
         held.get()));
     static_cast<void>(held.release());  // the callback's from here on
   }
-  /// Has a thread of the context make progress until the call has ended, whether or not anybody waits for it.
+  /// Has the process's helper thread make progress until the call has ended, whether or not anybody waits for it.
   void offload() { detail::check(unisono_request_offload(handle_)); }
   /// Waits for completion. Throws the call's Error.
   void wait() { detail::check(unisono_wait(handle_)); }
@@ -1483,6 +1483,20 @@ class Context {
   void reset() { detail::check(unisono_reset(handle_)); }
   /// Makes progress on all calls in flight, and returns at once. From any thread.
   void progress() { detail::check(unisono_progress(handle_)); }
+  /// A file descriptor for event loops that is readable when there may be progress to make, once armed: see
+  /// unisono_descriptor.
+  int descriptor() const {
+    int result = -1;
+    detail::check(unisono_descriptor(handle_, &result));
+    return result;
+  }
+  /// Makes progress and arms the descriptor. True: there was something to do, so look at requests and arm again before
+  /// you sleep.
+  bool arm() const {
+    int ready = 0;
+    detail::check(unisono_arm(handle_, &ready));
+    return ready != 0;
+  }
   /// Ends all calls of this rank, from any thread and without waiting for anybody; see unisono_abort.
   void abort(const std::string& reason = {}) {
     detail::check(unisono_abort(handle_, reason.empty() ? nullptr : reason.c_str()));
