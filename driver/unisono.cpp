@@ -235,6 +235,8 @@ const char* unisono_version(void) { return UNISONO_VERSION; }
 
 const char* unisono_last_error(void) { return last_error().c_str(); }
 
+int unisono_last_error_still_written(void) { return last_still_written() ? 1 : 0; }
+
 const char* unisono_result_name(unisono_result result) {
   return result < 0 || result > 0xffff ? "?" : name_of(static_cast<ErrorCode>(result));
 }

@@ -302,8 +302,9 @@ bool CallQueue::advance(CallState& call) {
 
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
-  if (call.lane) communicator.express->dequeue(*call.lane);
-  if (call.mail && call.started) communicator.express->withdraw_mail(*call.mail);
+  std::string note;
+  if (call.lane) note = communicator.express->dequeue(*call.lane);
+  if (call.mail && call.started) note += communicator.express->withdraw_mail(*call.mail);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
@@ -317,7 +318,8 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Record& entry = record(call.id);
   entry.call = nullptr;
   entry.result.code = code;
-  entry.result.message = std::move(message);
+  entry.result.still_written = !note.empty() && code != ErrorCode::kOk;
+  entry.result.message = std::move(message) + note;
   entry.result.received_bytes = call.received_bytes;
   entry.result.complete = true;
   for (Engine::Listener& listener : entry.listeners) told_.emplace_back(std::move(listener), entry.result);

@@ -346,7 +346,7 @@ class NativeEngine::Impl final : public Express::Watch {
     if (!result.complete) return;
     calls.forget(blocking.registered);
     blocking.registered = 0;
-    throw Error(result.code, result.message);
+    throw Error(result.code, result.message, result.still_written);
   }
 
   Clock::time_point look(Express& express, Express::Blocking& blocking) override {
@@ -394,7 +394,7 @@ class NativeEngine::Impl final : public Express::Watch {
     const CallResult result = calls.result(blocking.registered);
     calls.forget(blocking.registered);
     blocking.registered = 0;
-    if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+    if (result.code != ErrorCode::kOk) throw Error(result.code, result.message, result.still_written);
   }
 
   /// Waits until `done`, called under the lock, or until `at_most` has passed. One thread drives, and sleeps in the
@@ -523,7 +523,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
     result = wait(id, Interrupt::kInterval);
   }
   forget(id);
-  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message, result.still_written);
   return result.received_bytes;
 }
 

@@ -86,6 +86,7 @@ struct CallResult {
   ErrorCode code = ErrorCode::kOk;
   std::string message;               ///< empty on success
   std::uint64_t received_bytes = 0;  ///< of a recv
+  bool still_written = false;        ///< a rank that was stopped may still write to the call's destination
 };
 
 /// Cores, by number; those beyond its length are counted with the lower ones.

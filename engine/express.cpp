@@ -283,7 +283,7 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
     end();
   } catch (const Error& error) {
     if (note.empty()) throw;
-    throw Error(error.code(), error.what() + note);
+    throw Error(error.code(), error.what() + note, true);
   }
 }
 
@@ -547,17 +547,17 @@ bool Express::step_mail(const MailOp& op) {
   return (opened_.load(std::memory_order_acquire) || claim_and_open()) && mail_->progress(op.peer);
 }
 
-void Express::withdraw_mail(MailOp& op) {
-  if (op.ended.load(std::memory_order_acquire)) return;
+std::string Express::withdraw_mail(MailOp& op) {
+  if (op.ended.load(std::memory_order_acquire)) return {};
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
     if (!opened_.load(std::memory_order_relaxed)) {
       early_.erase(std::remove(early_.begin(), early_.end(), &op), early_.end());
-      return;
+      return {};
     }
   }
   mail_->withdraw(op);
-  shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
+  return shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
 }
 
 // --------------------------------------------------------------------------------------------- addresses
@@ -684,15 +684,17 @@ void Express::enqueue(LaneCall& call) {
   queue_.push_back(&call);
 }
 
-void Express::dequeue(LaneCall& call) {
+std::string Express::dequeue(LaneCall& call) {
   const auto found = std::find(queue_.begin(), queue_.end(), &call);
-  if (found == queue_.end()) return;
+  if (found == queue_.end()) return {};
+  std::string note;
   // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
   if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {
-    shield(call.dst.data, call.plan->dst_bytes);
+    note = shield(call.dst.data, call.plan->dst_bytes);
   }
   queue_.erase(found);
   queued_.fetch_sub(1, std::memory_order_relaxed);
+  return note;
 }
 
 bool Express::step(LaneCall& call) {

@@ -173,8 +173,9 @@ class Express {
   void post_mail(MailOp& op);
   /// Advances what concerns the peer of such an operation. Returns whether anything was done.
   bool step_mail(const MailOp& op);
-  /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
-  void withdraw_mail(MailOp& op);
+  /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded, with what `shield` has
+  /// to say.
+  std::string withdraw_mail(MailOp& op);
 
   /// What a call that ended with Unreachable ends with.
   static Error unreachable(const LanePlan& plan);
@@ -204,7 +205,8 @@ class Express {
 
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
-  void dequeue(LaneCall& call);
+  /// Takes it out, in whatever state. What `shield` has to say, if that was needed.
+  std::string dequeue(LaneCall& call);
   /// Advances the oldest queued call, if it is `call`. Returns whether anything was done. Throws LaneFault, Unreachable
   /// or Error.
   bool step(LaneCall& call);

@@ -38,7 +38,21 @@ struct Outcome {
   unisono_result code = 0;
   int complete = 0;
   std::string text;
+  bool still_written = false;  ///< a stopped rank may still write to the destination
+
+  /// To be called right after a call that failed.
+  void note() {
+    if (code == 0) return;
+    text = unisono_last_error();
+    still_written = unisono_last_error_still_written() != 0;
+  }
 };
+
+/// Keeps a destination that a stopped rank may still write to for as long as this process lives.
+void keep_if_written(const Outcome& outcome, nb::handle destination) {
+  if (!outcome.still_written || !destination.is_valid() || destination.is_none()) return;
+  nb::module_::import_("unisono.errors").attr("keep")(destination, outcome.text);
+}
 
 /// Calls the engine with the GIL released; raises its error.
 template <class Call>
@@ -59,10 +73,8 @@ Outcome wait_slice(unisono_request* request, double seconds) {
   const WithoutGil released;
   Outcome outcome;
   outcome.code = unisono_wait_at_most(request, seconds, &outcome.complete);
-  if (outcome.code != 0) {
-    outcome.complete = 1;
-    outcome.text = unisono_last_error();
-  }
+  if (outcome.code != 0) outcome.complete = 1;
+  outcome.note();
   return outcome;
 }
 
@@ -127,13 +139,15 @@ void release_completed() {
   mine.swap(abandoned());
   for (auto call = mine.begin(); call != mine.end();) {
     bool ended = false;
+    Outcome outcome;
     {
       const WithoutGil released;
-      int complete = 0;
-      const unisono_result result = unisono_test(call->request, &complete);
-      ended = complete != 0 || result != 0;
+      outcome.code = unisono_test(call->request, &outcome.complete);
+      outcome.note();
+      ended = outcome.complete != 0 || outcome.code != 0;
       if (ended) unisono_request_free(call->request);
     }
+    keep_if_written(outcome, call->dst.owner());
     call = ended ? mine.erase(call) : std::next(call);
   }
   abandoned().splice(abandoned().end(), mine);
@@ -156,6 +170,7 @@ class Request {
   bool wait(double seconds) {
     return in_slices(seconds, [&](double slice) {
       const Outcome outcome = wait_slice(call_.request, slice);
+      keep_if_written(outcome, call_.dst.owner());
       if (outcome.code != 0) raise(outcome.code, outcome.text);
       return outcome.complete != 0;
     });
@@ -166,8 +181,9 @@ class Request {
     {
       const WithoutGil released;
       outcome.code = unisono_test(call_.request, &outcome.complete);
-      if (outcome.code != 0) outcome.text = unisono_last_error();
+      outcome.note();
     }
+    keep_if_written(outcome, call_.dst.owner());
     if (outcome.code != 0) raise(outcome.code, outcome.text);
     return outcome.complete != 0;
   }
@@ -521,7 +537,7 @@ class Communicator {
         element_bytes != 0 ? element_bytes : std::max<std::uint64_t>(1, bytes_of(static_cast<Datatype>(datatype)));
     recv.count = static_cast<std::int64_t>(into.bytes() / element);
     std::int64_t received = 0;
-    interruptibly([&] { return unisono_sendrecv(handle_, &send, &recv, &received); });
+    interruptibly([&] { return unisono_sendrecv(handle_, &send, &recv, &received); }, into.owner());
     return received;
   }
 
@@ -550,7 +566,7 @@ class Communicator {
   /// Runs a plain call (quick.hpp); false, having done nothing, if it must go the long way.
   bool quick(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
              nb::handle in_place) const {
-    return run_quick(quick_call({collective, src, dst, op, root, in_place}, rank_, size_));
+    return run_quick(quick_call({collective, src, dst, op, root, in_place}, rank_, size_), dst.is_none() ? src : dst);
   }
   /// The same of a collective with counts; those of one side are None where it has none.
   bool quick_counted(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
@@ -561,43 +577,44 @@ class Communicator {
     layout.send_displacements = send_displacements;
     layout.recv_counts = recv_counts;
     layout.recv_displacements = recv_displacements;
-    return run_quick(python::quick_counted({collective, src, dst, op, root, in_place}, layout, rank_, size_));
+    return run_quick(python::quick_counted({collective, src, dst, op, root, in_place}, layout, rank_, size_),
+                     dst.is_none() ? src : dst);
   }
   bool quick_send(nb::handle src, nb::handle peer, nb::handle tag) const {
-    return run_quick(quick_message(true, src, peer, tag));
+    return run_quick(quick_message(true, src, peer, tag), {});
   }
   /// The elements that came; -1, having done nothing, if the call must go the long way.
   std::int64_t quick_recv(nb::handle dst, nb::handle peer, nb::handle tag) const {
     const std::optional<unisono_call> call = quick_message(false, dst, peer, tag);
-    return call ? exchange(nullptr, *call) : -1;
+    return call ? exchange(nullptr, *call, dst) : -1;
   }
   std::int64_t quick_sendrecv(nb::handle src, nb::handle to, nb::handle send_tag, nb::handle dst, nb::handle source,
                               nb::handle recv_tag) const {
     const std::optional<unisono_call> send = quick_message(true, src, to, send_tag);
     const std::optional<unisono_call> recv = quick_message(false, dst, source, recv_tag);
-    return send && recv && send->datatype == recv->datatype ? exchange(&*send, *recv) : -1;
+    return send && recv && send->datatype == recv->datatype ? exchange(&*send, *recv, dst) : -1;
   }
   void run(Prepared given) const {
-    interruptibly([&] { return unisono_run(handle_, &given.call); });
+    interruptibly([&] { return unisono_run(handle_, &given.call); }, given.dst.owner());
   }
 
  private:
-  bool run_quick(const std::optional<unisono_call>& call) const {
+  bool run_quick(const std::optional<unisono_call>& call, nb::handle destination) const {
     if (!call) return false;
-    interruptibly([&] { return unisono_run(handle_, &*call); });
+    interruptibly([&] { return unisono_run(handle_, &*call); }, destination);
     return true;
   }
   /// A receive, and a send at the same time if there is one; the elements that came.
-  std::int64_t exchange(const unisono_call* send, const unisono_call& recv) const {
+  std::int64_t exchange(const unisono_call* send, const unisono_call& recv, nb::handle destination) const {
     std::int64_t received = 0;
-    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); });
+    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); }, destination);
     return received;
   }
 
   /// Runs what waits for other ranks to its end. Python handles signals in the main thread only: there the wait asks
   /// for them. A signal whose handler raises ends it, and with it the communicator, but for agreements.
   template <class Call>
-  static void interruptibly(Call&& call) {
+  static void interruptibly(Call&& call, nb::handle destination = {}) {
     const bool asks = is_first_thread();
     bool raised = false;
     Outcome outcome;
@@ -605,9 +622,10 @@ class Communicator {
       const WithoutGil released;
       if (asks) unisono_set_interrupt(signal_raised, &raised);
       outcome.code = call();
-      if (outcome.code != 0) outcome.text = unisono_last_error();
+      outcome.note();
       if (asks) unisono_set_interrupt(nullptr, nullptr);
     }
+    keep_if_written(outcome, destination);
     if (raised) throw nb::python_error();
     if (outcome.code != 0) raise(outcome.code, outcome.text);
   }

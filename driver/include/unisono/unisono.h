@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 6
+#define UNISONO_ABI_MINOR 7
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -215,6 +215,10 @@ UNISONO_API uint32_t unisono_abi_version(void);
 UNISONO_API const char* unisono_version(void);
 /* Sentence of this thread's last error; never null. Valid until the thread's next call. */
 UNISONO_API const char* unisono_last_error(void);
+/* 1 if this thread's last error was that of a call whose destination a rank may still write to, because it was stopped
+ * while it copied and has not answered; its sentence says so, too. The memory must then stay as it is, and be used for
+ * nothing, until that process has ended. Only where the kernel copies between ordinary buffers (docs/buffers.md). */
+UNISONO_API int unisono_last_error_still_written(void);
 UNISONO_API const char* unisono_result_name(unisono_result result);
 
 /* Joins the job described by the environment (`unisono run`), or makes one of a single rank. */
