@@ -45,6 +45,7 @@ from .errors import (
 from .graph import Graph
 from .operator import Operator
 from .program import Builder, Program, Report
+from .registration import Registration, register
 from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
 from .version import __version__
 
@@ -86,6 +87,7 @@ __all__ = [
     "PeerDeadError",
     "Program",
     "ReadOnlyBufferError",
+    "Registration",
     "Report",
     "Request",
     "RevokedError",
@@ -101,6 +103,7 @@ __all__ = [
     "allocating",
     "init",
     "pair_dtype",
+    "register",
     "set_wait_hook",
     "test_all",
     "test_any",

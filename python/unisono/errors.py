@@ -181,9 +181,9 @@ def operator_raised(words: str, raised: BaseException) -> None:
 
 
 #: Destinations of calls that have failed, and to which a rank may still write because it was stopped while it copied,
-#: each with the sentence of its error. Their memory must not be used for anything else before that process has ended, of
-#: which nobody can be sure; so they are kept until this process ends. A failed call revokes its communicator, so there
-#: are at most a few for each.
+#: each with the sentence of its error. Their memory must not be used for anything else before that process has ended,
+#: of which nobody can be sure; so they are kept until this process ends. A failed call revokes its communicator, so
+#: there are at most a few for each.
 still_written: list[tuple[object, str]] = []
 
 
