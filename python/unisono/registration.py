@@ -73,7 +73,7 @@ def register(buffer: Any) -> Registration:
     array = as_array("register", "buffer", buffer)
     if not array.flags.c_contiguous:
         raise InvalidArgumentError(
-            f"register: buffer is an array of shape {array.shape} and strides {array.strides}, which is not contiguous; "
+            f"register: buffer is an array of shape {array.shape}, strides {array.strides}, which is not contiguous; "
             "register the array that it is a part of"
         )
     return Registration(array)

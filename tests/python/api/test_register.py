@@ -10,7 +10,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 import unisono
 
 
