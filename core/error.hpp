@@ -12,11 +12,16 @@ namespace unisono {
 /// given, what is allowed, and for failures in flight: operation, communicator, sequence, peer, phase.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  /// `still_written`: see there.
+  Error(ErrorCode code, const std::string& text, bool still_written = false)
+      : std::runtime_error(text), code_(code), still_written_(still_written) {}
   ErrorCode code() const noexcept { return code_; }
+  /// A rank that was stopped may still write to the destination of the call that has failed.
+  bool still_written() const noexcept { return still_written_; }
 
  private:
   ErrorCode code_;
+  bool still_written_;
 };
 
 }  // namespace unisono

@@ -1,6 +1,8 @@
-// Callbacks of completed calls: which thread runs them, and what they may not do.
+// Functions of the user that run inside this library, callbacks of completed calls and the hook of waits: which thread
+// runs them, and what they may not do.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -12,16 +14,19 @@ class Callbacks {
  public:
   /// Runs `work` now, or after the callback that this thread is in.
   static void run(std::function<void()> work);
-  /// Whether this thread is inside a callback.
-  static bool running() { return inside(); }
-  /// Throws Error(kInvalidArgument) inside a callback: `function` would, or might, wait for other ranks.
+  /// Runs the hook of waits.
+  static void run_hook(void (*hook)(void* context), void* context);
+  /// Whether this thread is inside a callback, or the hook.
+  static bool running() { return inside() != 0; }
+  /// Throws Error(kInvalidArgument) if this thread is inside one: `function` would, or might, wait for other ranks.
   static void refuse(const char* function);
 
  private:
-  /// By itself, because calls that take a hundred nanoseconds ask for it.
-  static bool& inside() {
-    static constinit thread_local bool value = false;
-    return value;
+  enum Place : std::uint8_t { kCallback = 1, kHook = 2 };
+  /// Places, as bits. By itself, because calls that take a hundred nanoseconds ask for it.
+  static std::uint8_t& inside() {
+    static constinit thread_local std::uint8_t places = 0;
+    return places;
   }
   static Callbacks& mine() {
     thread_local Callbacks callbacks;

@@ -11,6 +11,7 @@
 #include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -167,11 +168,28 @@ void Context::configure(const unisono_settings& given) {
 
 void Context::offload_all(bool all) { offloads_all_.store(all, std::memory_order_relaxed); }
 
-void Context::offload() {
+std::shared_ptr<Offload> Context::helper() {
   const std::lock_guard lock(mutex_);
-  if (!endpoint_) return;  // the calls have been cancelled
-  if (!offload_) offload_ = std::make_unique<Offload>(*endpoint_->engine);
-  offload_->wake();
+  if (endpoint_ && !offload_) offload_ = std::make_shared<Offload>(*endpoint_->engine);
+  return offload_;
+}
+
+void Context::offload() {
+  const std::shared_ptr<Offload> own = helper();
+  if (own) own->wake();  // else the calls have been cancelled
+}
+
+int Context::descriptor() {
+  const std::shared_ptr<Endpoint> held = endpoint();
+  const std::shared_ptr<Offload> own = helper();
+  if (own == nullptr) endpoint();  // closed meanwhile, which it says
+  return own->descriptor();
+}
+
+bool Context::arm() {
+  const std::shared_ptr<Endpoint> held = endpoint();
+  const std::shared_ptr<Offload> own = helper();
+  return own == nullptr || own->arm();
 }
 
 void Context::offload_if_possible() noexcept {
@@ -199,7 +217,7 @@ void give_up(Engine& engine, std::uint32_t communicator) {
 void Context::close(Leaving how) {
   std::shared_ptr<Endpoint> leaving = endpoint();
   std::set<std::uint32_t> numbers;
-  std::unique_ptr<Offload> thread;
+  std::shared_ptr<Offload> thread;
   {
     const std::lock_guard lock(mutex_);
     endpoint_.reset();
@@ -285,9 +303,9 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
   }
   taken_[rank] = true;
   offers_[rank] = std::move(offer);
-  ++count_;
-  joined_.notify_all();
-  if (!joined_.wait_for(lock, timeout, [&] { return count_ == size_; })) {
+  if (++count_ == size_) joined_.notify_all();
+  if (!shm::WaitHook::wait_until(joined_, lock, shm::WaitHook::Clock::now() + timeout,
+                                 [&] { return count_ == size_; })) {
     std::string missing;
     for (std::uint32_t other = 0; other < size_; ++other) {
       if (!taken_[other]) missing += (missing.empty() ? "" : ", ") + std::to_string(other);

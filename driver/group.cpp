@@ -56,7 +56,7 @@ bool may_be_fused(const Call& call) {
 }
 
 std::shared_ptr<Flight> failure(const Error& error) {
-  return std::make_shared<Flight>(CallResult{true, error.code(), error.what(), 0});
+  return std::make_shared<Flight>(CallResult{true, error.code(), error.what(), 0, error.still_written()});
 }
 
 }  // namespace

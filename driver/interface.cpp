@@ -7,7 +7,13 @@ std::string& last_error() {
   return text;
 }
 
-unisono_result failed(ErrorCode code, const char* text) noexcept {
+bool& last_still_written() {
+  thread_local bool written = false;
+  return written;
+}
+
+unisono_result failed(ErrorCode code, const char* text, bool still_written) noexcept {
+  last_still_written() = still_written;
   try {
     last_error() = text;
   } catch (...) {

@@ -19,7 +19,9 @@ namespace unisono::driver {
 /// The sentence of the calling thread's last error.
 std::string& last_error();
 /// Notes a sentence, and returns the code as a result.
-unisono_result failed(ErrorCode code, const char* text) noexcept;
+unisono_result failed(ErrorCode code, const char* text, bool still_written = false) noexcept;
+/// Whether a rank that was stopped may still write to the destination of the call that failed last in this thread.
+bool& last_still_written();
 
 /// Runs the body of an interface function; every exception becomes a code and a text.
 template <class Body>
@@ -30,7 +32,7 @@ unisono_result guarded(Body&& body) noexcept {
     body();
     return static_cast<unisono_result>(ErrorCode::kOk);
   } catch (const Error& error) {
-    return failed(error.code(), error.what());
+    return failed(error.code(), error.what(), error.still_written());
   } catch (const std::bad_alloc&) {
     return failed(ErrorCode::kOutOfMemory, "memory for the call's own bookkeeping could not be had");
   } catch (const std::exception& error) {
@@ -115,7 +117,7 @@ void export_struct(const Struct& value, Struct* to, const char* what) {
 }
 
 inline void throw_if_failed(const CallResult& result) {
-  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message, result.still_written);
 }
 
 /// What a receive has got, or a probe has found, for its user; `element_bytes` is of his elements. `status` may be

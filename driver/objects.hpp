@@ -82,11 +82,14 @@ class Context {
   /// Changes settings, for communicators that are made later. Throws Error.
   void configure(const unisono_settings& given);
 
-  /// Has the context's own thread make progress on all calls, from now on, or only on those that are in flight now.
+  /// Has the process's helper thread make progress on all calls, from now on, or only on those that are in flight now.
   /// `offload` throws Error(kCapacity) if there can be no such thread.
   void offload_all(bool all);
   bool offloads_all() const { return offloads_all_.load(std::memory_order_relaxed); }
   void offload();
+  /// A descriptor that is readable when there may be progress to make, and its arming: see Offload. Throw Error.
+  int descriptor();
+  bool arm();
   /// A call has been submitted. It has its buffers from now on, so this must not fail: where there can be no thread,
   /// that is said once, and calls make progress as without it.
   void call_started() noexcept {
@@ -109,7 +112,10 @@ class Context {
   std::shared_ptr<Endpoint> endpoint_;
   RuleChoice rule_choice_;
   std::atomic<bool> offloads_all_{false};
-  std::unique_ptr<Offload> offload_;  ///< once it is needed
+  /// The place with the process's helper thread. Throws Error(kCapacity); null once the context was closed.
+  std::shared_ptr<Offload> helper();
+
+  std::shared_ptr<Offload> offload_;  ///< once it is needed
   const std::shared_ptr<SpareMemory> spare_memory_ =
       std::make_shared<SpareMemory>([this](std::uint64_t bytes) { return allocate(bytes); });
   std::uint32_t next_number_ = 1;

@@ -1,11 +1,13 @@
-// The offload thread of a context: makes progress on calls in flight while the program computes.
+// The helper thread of a process: makes progress on calls in flight while the program computes, and tells descriptors
+// that there is progress to make.
+//
+// A process has one, whatever the number of its contexts. It sleeps on the words of all of them at once, which senders
+// change as they wake who sleeps there (network/shm/parking.hpp).
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 namespace unisono {
 class Engine;
@@ -13,28 +15,31 @@ class Engine;
 
 namespace unisono::driver {
 
-/// A thread that drives an engine while calls are in flight, and sleeps while none is. Thread-safe.
+/// A context's place with the helper thread, which runs as long as there is a place. Thread-safe.
 class Offload {
  public:
-  /// The engine must outlive it. Throws Error(kCapacity) if the system refuses a thread.
+  /// The engine must outlive it. Throws Error(kCapacity) if the system refuses the thread.
   explicit Offload(Engine& engine);
-  /// Ends the thread, within one of its sleeps.
+  /// Returns when the thread has left the engine; ends it if this was the last place. Not on the helper thread.
   ~Offload();
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  /// There are calls to make progress on.
+  /// There are calls to make progress on: the thread does so until none is in flight.
   void wake();
 
- private:
-  void serve();
+  /// A descriptor that is readable when there may be progress to make, since it was armed last; made as it is first
+  /// asked for, and closed with this. Throws Error(kUnsupported) for engines that cannot tell, Error(kCapacity).
+  int descriptor();
+  /// Makes progress, and arms the descriptor, which is then no longer readable. Whether something was done: then there
+  /// may be more, nothing is armed, and the program should look at its requests before it sleeps. Throws as
+  /// `descriptor` does.
+  bool arm();
 
-  Engine& engine_;
-  std::mutex mutex_;
-  std::condition_variable called_;
-  bool wanted_ = false;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  struct Place;
+
+ private:
+  const std::shared_ptr<Place> place_;
 };
 
 }  // namespace unisono::driver

@@ -3,6 +3,7 @@
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
 #include "driver/objects.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -183,7 +184,8 @@ void Request::on_complete(std::function<void(const CallResult&)> function) {
 
 void Request::await_callbacks() {
   std::unique_lock lock(mutex_);
-  called_back_.wait(lock, [&] { return callbacks_ == 0; });
+  shm::WaitHook::wait_until(called_back_, lock, shm::WaitHook::Clock::time_point::max(),
+                            [&] { return callbacks_ == 0; });
 }
 
 std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes) {

@@ -29,6 +29,7 @@
 #include "driver/platform.hpp"
 #include "engine/interrupt.hpp"
 #include "network/shm/arena.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -203,6 +204,8 @@ const char* unisono_version(void) { return UNISONO_VERSION; }
 
 const char* unisono_last_error(void) { return last_error().c_str(); }
 
+int unisono_last_error_still_written(void) { return last_still_written() ? 1 : 0; }
+
 const char* unisono_result_name(unisono_result result) {
   return result < 0 || result > 0xffff ? "?" : name_of(static_cast<ErrorCode>(result));
 }
@@ -210,6 +213,7 @@ const char* unisono_result_name(unisono_result result) {
 unisono_result unisono_init(const unisono_settings* given, unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
+    Callbacks::refuse("unisono_init");
     const Beginning beginning(given);
     result = publish(join_as_process(beginning.platform, beginning.engine), beginning);
   });
@@ -236,6 +240,7 @@ unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank, co
                                       unisono_context** context) {
   return guarded([&] {
     unisono_context*& result = output(context, "context");
+    Callbacks::refuse("unisono_thread_context");
     const Beginning beginning(given);
     const auto shared = ThreadJobs::instance().get(number_of(job), "thread job", ErrorCode::kInvalidArgument);
     result = publish(join_as_thread(beginning.platform, beginning.engine, *shared, rank), beginning);
@@ -275,6 +280,22 @@ unisono_result unisono_abandon(unisono_context* context) {
 
 unisono_result unisono_progress(unisono_context* context) {
   return guarded([&] { context_of(context)->endpoint()->engine->progress(); });
+}
+
+unisono_result unisono_descriptor(unisono_context* context, int* descriptor) {
+  return guarded([&] {
+    int& result = output(descriptor, "descriptor");
+    result = -1;
+    result = context_of(context)->descriptor();
+  });
+}
+
+unisono_result unisono_arm(unisono_context* context, int* ready) {
+  return guarded([&] {
+    int& result = output(ready, "answer");
+    result = 1;
+    result = context_of(context)->arm() ? 1 : 0;
+  });
 }
 
 unisono_result unisono_abort(unisono_context* context, const char* reason) {
@@ -497,6 +518,10 @@ unisono_result unisono_start(unisono_communicator* communicator, const unisono_c
 void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context) {
   cclo::Interrupt::current().wants_to_stop = wants_to_stop;
   cclo::Interrupt::current().context = context;
+}
+
+void unisono_set_wait_hook(void (*function)(void* context), void* context) {
+  shm::WaitHook::install(function, context, &Callbacks::run_hook);
 }
 
 unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {

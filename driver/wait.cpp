@@ -86,7 +86,7 @@ class Several {
     try {
       return flight.wait_at_most(at_most);
     } catch (const Error& error) {
-      return CallResult{true, error.code(), error.what(), 0};
+      return CallResult{true, error.code(), error.what(), 0, error.still_written()};
     }
   }
 

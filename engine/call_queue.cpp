@@ -332,8 +332,9 @@ std::optional<MessageStatus> CallQueue::look_for(Communicator& communicator, con
 
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
-  if (call.lane) communicator.express->dequeue(*call.lane);
-  if (call.transfer && call.started) communicator.express->withdraw_transfer(*call.transfer);
+  std::string note;
+  if (call.lane) note = communicator.express->dequeue(*call.lane);
+  if (call.transfer && call.started) note += communicator.express->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
@@ -347,7 +348,8 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Record& entry = record(call.id);
   entry.call = nullptr;
   entry.result.code = code;
-  entry.result.message = std::move(message);
+  entry.result.still_written = !note.empty() && code != ErrorCode::kOk;
+  entry.result.message = std::move(message) + note;
   entry.result.received_bytes = call.received_bytes;
   entry.result.status = call.status;
   entry.result.complete = true;

@@ -23,6 +23,7 @@
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
 #include "network/shm/cores.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono {
 namespace {
@@ -31,6 +32,8 @@ using namespace cclo;  // NOLINT(google-build-using-namespace): this file is the
 
 /// Longest sleep of a waiting thread: how late a dead peer may be noticed.
 constexpr std::chrono::microseconds kLongestSleep{10'000};
+/// The same where nobody waits, but calls are in flight.
+constexpr std::chrono::milliseconds kServedLook{20};
 /// A busy engine looks at the clock once in so many rounds.
 constexpr std::uint32_t kRoundsPerLook = 256;
 /// Rounds of progress that one look of a waiting call makes at most.
@@ -41,14 +44,17 @@ constexpr std::chrono::microseconds kLookInterval{2'000};
 constexpr const char* kInterrupted = "the call was interrupted by its caller";
 
 std::uint32_t hash_of_algorithms() {
-  std::string text;
-  for (const Algorithm& algorithm : algorithms()) {
-    text += name_of(algorithm.collective);
-    text += ':';
-    text += algorithm.name;
-    text += ';';
-  }
-  return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  static const std::uint32_t hash = [] {
+    std::string text;
+    for (const Algorithm& algorithm : algorithms()) {
+      text += name_of(algorithm.collective);
+      text += ':';
+      text += algorithm.name;
+      text += ';';
+    }
+    return crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  }();
+  return hash;
 }
 
 /// The rules of a member, for people.
@@ -197,7 +203,13 @@ class NativeEngine::Impl final : public Express::Watch {
         any = calls.examine(now) || any;
       }
     }
-    if (calls.take_ended()) ended.notify_all();
+    if (calls.take_ended()) {
+      ended.notify_all();
+      // Who sleeps for several engines, or for a descriptor, hears of every end.
+      if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
+        shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
+      }
+    }
     return any;
   }
 
@@ -335,7 +347,7 @@ class NativeEngine::Impl final : public Express::Watch {
     if (!result.complete) return;
     calls.forget(blocking.registered);
     blocking.registered = 0;
-    throw Error(result.code, result.message);
+    throw Error(result.code, result.message, result.still_written);
   }
 
   Clock::time_point look(Express& express, Express::Blocking& blocking) override {
@@ -366,7 +378,7 @@ class NativeEngine::Impl final : public Express::Watch {
         progress();
         raise_if_ended(blocking);
       }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
+      shm::WaitHook::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
     }
   }
 
@@ -387,7 +399,7 @@ class NativeEngine::Impl final : public Express::Watch {
     const CallResult result = calls.result(blocking.registered);
     calls.forget(blocking.registered);
     blocking.registered = 0;
-    if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+    if (result.code != ErrorCode::kOk) throw Error(result.code, result.message, result.still_written);
   }
 
   /// Waits until `done`, called under the lock, or until `at_most` has passed. One thread drives, and sleeps in the
@@ -449,8 +461,15 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
         if (shm::ShmPoe* shared = blocks.poe->shared_memory(); !behind && driven_behind && shared != nullptr) {
           shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
         }
+        const bool hooked = shm::WaitHook::installed();
+        if (hooked) {
+          turn.unlock();
+          shm::WaitHook::call();
+          turn.lock();
+          if (done()) continue;
+        }
         std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
-        ended.wait_for(held, std::min(rest, std::chrono::microseconds(kLongestSleep)));
+        ended.wait_for(held, std::min(rest, hooked ? shm::WaitHook::kInterval : kLongestSleep));
         held.release();
         turn.tell();
         continue;
@@ -477,6 +496,9 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
               },
               [] { return true; }, Clock::now() + longest_sleep,
               behind ? shm::ShmPoe::Manner::kBackground : shm::ShmPoe::Manner::kForeground, eager);
+        } else if (shm::WaitHook::installed()) {
+          shm::WaitHook::call();
+          blocks.poe->wait(seen, std::min(longest_sleep, shm::WaitHook::kInterval));
         } else {
           blocks.poe->wait(seen, longest_sleep);
         }
@@ -494,6 +516,10 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
   if (!driven) ended.notify_all();
 }
 
+Served Engine::serve(Bell& /*bell*/, bool /*watched*/, std::chrono::microseconds at_most) {
+  return drive(at_most) ? Served::kIdle : Served::kBusy;
+}
+
 std::uint64_t Engine::run(const CallRequest& request) {
   const CallId id = submit(request);
   CallResult result = wait(id, Interrupt::kInterval);
@@ -502,7 +528,7 @@ std::uint64_t Engine::run(const CallRequest& request) {
     result = wait(id, Interrupt::kInterval);
   }
   forget(id);
-  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
+  if (result.code != ErrorCode::kOk) throw Error(result.code, result.message, result.still_written);
   if (request.status != nullptr) *request.status = result.status;
   return result.received_bytes;
 }
@@ -781,6 +807,38 @@ bool NativeEngine::drive(std::chrono::microseconds at_most) {
   bool idle = false;
   impl_->wait_until([&] { return idle = impl_->calls.idle(); }, at_most, Impl::Manner::kBackground);
   return idle;
+}
+
+Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds at_most) {
+  Impl& engine = *impl_;
+  shm::ShmPoe* const shared = engine.blocks.poe->shared_memory();
+  if (shared == nullptr) return Engine::serve(bell, watched, at_most);
+  const Turn turn(engine);
+  if (engine.calls.idle() && !watched) {
+    shared->disarm();
+    return Served::kIdle;
+  }
+  if (engine.driven || engine.waiting != 0) {
+    shared->disarm();
+    return Served::kElsewhere;
+  }
+  bool any = false;
+  for (int round = 0; round < kRoundsAtOnce && engine.progress(); ++round) any = true;
+  if (any) return Served::kBusy;
+  if (!shared->arm(bell.armed)) return Served::kElsewhere;
+  // What came before it was armed changes nothing.
+  if (engine.progress()) return Served::kBusy;
+  bell.word = &shared->segment()->endpoint(shared->self()).parked;
+  const Clock::time_point now = engine.blocks.poe->now();
+  bell.look =
+      engine.calls.idle() ? Clock::time_point::max() : std::min(engine.calls.next_deadline(), now + kServedLook);
+  return Served::kArmed;
+}
+
+bool NativeEngine::has_bell() const { return impl_->blocks.poe->shared_memory() != nullptr; }
+
+void NativeEngine::disarm() {
+  if (shm::ShmPoe* const shared = impl_->blocks.poe->shared_memory()) shared->disarm();
 }
 
 void NativeEngine::when_complete(CallId id, Listener listener) {

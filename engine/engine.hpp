@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -111,6 +112,7 @@ struct CallResult {
   std::string message;               ///< empty on success
   std::uint64_t received_bytes = 0;  ///< of a recv
   MessageStatus status{};            ///< of a recv
+  bool still_written = false;        ///< a rank that was stopped may still write to the call's destination
 };
 
 /// Cores, by number; those beyond its length are counted with the lower ones.
@@ -156,6 +158,21 @@ struct Agreed {
 namespace cclo {
 class Express;
 }
+
+/// How one who serves many engines sleeps for all of them at once: for each, until a word of it changes.
+struct Bell {
+  const std::atomic<std::uint32_t>* word = nullptr;  ///< in memory that other processes write, too
+  std::uint32_t armed = 0;                           ///< what it holds as long as nothing has come
+  std::chrono::steady_clock::time_point look{};      ///< when the engine wants to be served again at the latest
+};
+
+/// How an engine was left by who serves it.
+enum class Served : std::uint8_t {
+  kIdle,       ///< no call is in flight
+  kBusy,       ///< something was done; there may be more to do
+  kElsewhere,  ///< a thread of the program waits, and drives it
+  kArmed,      ///< nothing to do until its bell rings
+};
 
 /// One endpoint's engine: this library's own (`NativeEngine`), or one on a device. Thread-safe.
 class Engine {
@@ -223,6 +240,12 @@ class Engine {
   /// false when `at_most` has passed. Sleeps where there is nothing to do, and makes way for every thread that waits
   /// itself.
   virtual bool drive(std::chrono::microseconds at_most) = 0;
+  /// The same for one who serves many engines, without sleeping; engines without a bell sleep for `at_most`. `watched`:
+  /// the bell is also of interest while no call is in flight. One at a time, and from then on its bell is armed until
+  /// `disarm`, or another answer than kArmed or kBusy. Throws as `progress` does.
+  virtual Served serve(Bell& bell, bool watched, std::chrono::microseconds at_most);
+  virtual bool has_bell() const { return false; }
+  virtual void disarm() {}
   /// Hears of a call that has ended. Runs once, on the thread that made the progress or at once if the call has ended
   /// already, with no lock of the engine held. Does not throw, and does not wait for calls; it may start some.
   using Listener = std::function<void(const CallResult&)>;
@@ -284,6 +307,9 @@ class NativeEngine final : public Engine {
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
   bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;
   bool drive(std::chrono::microseconds at_most) override;
+  Served serve(Bell& bell, bool watched, std::chrono::microseconds at_most) override;
+  bool has_bell() const override;
+  void disarm() override;
   void when_complete(CallId id, Listener listener) override;
   void forget(CallId id) override;
   void progress() override;

@@ -11,6 +11,7 @@
 #include "core/footprint.hpp"
 #include "engine/plain_blocks.hpp"
 #include "engine/state.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -200,7 +201,7 @@ void Express::await_verdict(Blocking& blocking) {
   constexpr int kLooks = 10'000;
   for (int i = 0; i < kLooks; ++i) {
     watch_.look(*this, blocking);
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    shm::WaitHook::sleep_for(std::chrono::microseconds(100));
   }
   throw Error(ErrorCode::kRevoked, recorder_->title() + ": another rank has ended the call and has not said why");
 }
@@ -218,7 +219,7 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
     end();
   } catch (const Error& error) {
     if (note.empty()) throw;
-    throw Error(error.code(), error.what() + note);
+    throw Error(error.code(), error.what() + note, true);
   }
 }
 
@@ -361,7 +362,7 @@ bool Express::try_transfer(const Request& request, std::uint64_t& received) {
   if (bytes > PointToPoint::kShort) return false;
   constexpr int kPolls = 1024;
   for (int polls = 0; !point_to_point_->stirs(peer); ++polls) {
-    if (polls == kPolls || network_.crowded()) return false;
+    if (polls == kPolls || network_.crowded() || shm::WaitHook::installed()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
   return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
@@ -473,17 +474,17 @@ std::string Express::unexpected_text() const {
   return opened_.load(std::memory_order_acquire) ? point_to_point_->unexpected_text() : std::string();
 }
 
-void Express::withdraw_transfer(Transfer& op) {
-  if (op.ended.load(std::memory_order_acquire)) return;
+std::string Express::withdraw_transfer(Transfer& op) {
+  if (op.ended.load(std::memory_order_acquire)) return {};
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
     if (!opened_.load(std::memory_order_relaxed)) {
       early_.erase(std::remove(early_.begin(), early_.end(), &op), early_.end());
-      return;
+      return {};
     }
   }
   point_to_point_->withdraw(op);
-  shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
+  return shield(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes);
 }
 
 // --------------------------------------------------------------------------------------------- addresses
@@ -610,15 +611,17 @@ void Express::enqueue(LaneCall& call) {
   queue_.push_back(&call);
 }
 
-void Express::dequeue(LaneCall& call) {
+std::string Express::dequeue(LaneCall& call) {
   const auto found = std::find(queue_.begin(), queue_.end(), &call);
-  if (found == queue_.end()) return;
+  if (found == queue_.end()) return {};
+  std::string note;
   // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
   if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {
-    shield(call.launch.dst.data, call.launch.dst.bytes);
+    note = shield(call.launch.dst.data, call.launch.dst.bytes);
   }
   queue_.erase(found);
   queued_.fetch_sub(1, std::memory_order_relaxed);
+  return note;
 }
 
 bool Express::step(LaneCall& call) {

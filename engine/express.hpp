@@ -152,8 +152,9 @@ class Express {
   /// Messages that nobody has asked for, in words; empty if there are none. Bytes that are kept of them.
   std::string unexpected_text() const;
   std::uint64_t kept() const;
-  /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded.
-  void withdraw_transfer(Transfer& op);
+  /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded, with what `shield` has
+  /// to say.
+  std::string withdraw_transfer(Transfer& op);
 
   /// What a call that ended with Unreachable ends with.
   static Error unreachable(const Plan& plan);
@@ -166,7 +167,8 @@ class Express {
 
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
-  void dequeue(LaneCall& call);
+  /// Takes it out, in whatever state. What `shield` has to say, if that was needed.
+  std::string dequeue(LaneCall& call);
   /// Advances the oldest queued call, if it is `call`. Returns whether anything was done. Throws LaneFault, Unreachable
   /// or Error.
   bool step(LaneCall& call);

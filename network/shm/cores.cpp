@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <utility>
+
+#include "network/shm/process.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -186,13 +190,37 @@ CoreSet affinity_of(std::uint32_t thread) {
 
 std::uint32_t distinct_cores(std::span<const CoreSet> sets) { return Seating(sets).count(); }
 
-Quota cgroup_quota(const std::string& root) {
+namespace {
+
+Quota read_cgroup_quota(const std::string& root) {
   Quota least;
   for (const Mount& mount : cgroup_mounts(root)) {
     if (const auto group = group_of_self(root, mount.v2)) least = lesser(least, least_quota(root, mount, *group));
   }
   least.file.erase(0, least.file.empty() ? 0 : root.size());
   return least;
+}
+
+}  // namespace
+
+Quota cgroup_quota(const std::string& root) {
+  if (!root.empty()) return read_cgroup_quota(root);
+  // It takes a dozen files. A process that makes hundreds of contexts at once reads them once.
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kKept{1};
+  static std::mutex mutex;
+  static std::optional<Quota> known;
+  static Clock::time_point read_at;
+  static std::uint32_t generation = 0;
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock) return read_cgroup_quota(root);  // also where the process forked while another thread read
+  const Clock::time_point now = Clock::now();
+  if (!known || now - read_at > kKept || generation != fork_generation()) {
+    known = read_cgroup_quota(root);
+    read_at = now;
+    generation = fork_generation();
+  }
+  return *known;
 }
 
 std::uint32_t seats(std::span<const std::uint32_t> threads, const std::string& root) {

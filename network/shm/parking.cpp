@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "network/shm/cores.hpp"
+#include "network/shm/process.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -27,6 +28,19 @@ bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, Parking::Clo
   const timespec bound{static_cast<time_t>(nanoseconds / 1'000'000'000),
                        static_cast<long>(nanoseconds % 1'000'000'000)};
   return syscall(SYS_futex, &word, FUTEX_WAIT, seen, &bound, nullptr, 0) == 0 || errno != ETIMEDOUT;
+}
+
+/// Whether this process takes part in one-sided ordering. Both are needed: to be subject to the barriers of others, and
+/// to be able to issue them. That it can is kept, for a process may join many jobs; a filter that forbids it later is
+/// noticed by the wait that meets it.
+bool can_order() {
+  static std::atomic<std::uint32_t> known{0};  // one more than the generation of the process that could
+  const std::uint32_t mark = fork_generation() + 1;
+  if (known.load(std::memory_order_relaxed) == mark) return true;
+  if (!membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) || !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+    return false;
+  known.store(mark, std::memory_order_relaxed);
+  return true;
 }
 
 void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
@@ -65,9 +79,7 @@ Parking::Parking(const Segment& segment, std::uint32_t self)
 
 void Parking::join() {
   block_.thread.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);
-  // Both are needed: to be subject to the barriers of others, and to be able to issue them.
-  const bool able = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-  if (!able) return;
+  if (!can_order()) return;
   // Store, then look at all: of members that join at the same time, the last in the order of these sees all.
   block_.can_order_peers.store(1, std::memory_order_seq_cst);
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
@@ -91,10 +103,12 @@ std::uint32_t Parking::show_intention() {
   return kParked;
 }
 
-Parking::Intention::~Intention() {
+Parking::Intention::~Intention() { hide_intention(block_); }
+
+void Parking::hide_intention(EndpointBlock& block) {
   // Spares senders the system call; one that has already seen the bit finds it cleared, or wakes for nothing.
-  if ((block_.parked.load(std::memory_order_relaxed) & kParked) != 0) {
-    block_.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_relaxed);
+  if ((block.parked.load(std::memory_order_relaxed) & kParked) != 0) {
+    block.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_relaxed);
   }
 }
 

@@ -139,6 +139,11 @@ class Parking {
     }
   }
 
+  /// For who sleeps on several words: the first part of a sleep, after which every sender that publishes changes the
+  /// endpoint's word. Returns what it holds until then. `disarm` ends it.
+  std::uint32_t arm() { return show_intention(); }
+  void disarm() { hide_intention(block_); }
+
   static constexpr int kPolls = 1024;  ///< polls between two looks at clock and `tick`
   static constexpr int kYields = 16;   ///< yields between them
 
@@ -183,6 +188,7 @@ class Parking {
   }
 
   std::uint32_t show_intention();
+  static void hide_intention(EndpointBlock& block);
   Slept sleep(Clock::time_point deadline, const Intention& intention);
   void find_out_if_crowded();
 

@@ -46,6 +46,18 @@ bool may_be_same(std::uint64_t one, std::uint64_t other) { return one == 0 || ot
 
 std::uint64_t start_time_of(std::uint32_t pid) { return status_of(pid).start_time; }
 
+std::uint64_t own_start_time() {
+  // Generation and time are one word, so that threads that are here at once find a pair that belongs together.
+  static std::atomic<std::uint64_t> known{0};
+  constexpr std::uint64_t kTime = (std::uint64_t{1} << 48U) - 1;
+  const std::uint64_t generation = std::uint64_t{fork_generation() & 0xffffU} << 48U;
+  const std::uint64_t word = known.load(std::memory_order_relaxed);
+  if ((word & kTime) != 0 && (word & ~kTime) == generation) return word & kTime;
+  const std::uint64_t time = start_time_of(static_cast<std::uint32_t>(getpid()));
+  if (time <= kTime) known.store(generation | time, std::memory_order_relaxed);
+  return time;
+}
+
 std::string condition_of(std::uint32_t pid, std::uint64_t start_time) {
   const ProcessStatus status = status_of(pid);
   if (!may_be_same(status.start_time, start_time)) return {};

@@ -9,6 +9,8 @@ namespace unisono::shm {
 /// When a process was started, in clock ticks since boot; 0 if it is gone or unreadable. Together with
 /// the pid it names a process for good, for the kernel reuses pids.
 std::uint64_t start_time_of(std::uint32_t pid);
+/// The same of this process, read once.
+std::uint64_t own_start_time();
 
 /// What the system says of a process that is not simply at work: stopped, traced, ended; empty if it is, or if it is
 /// not known, or another process has its number now.

@@ -52,7 +52,7 @@ ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self, bool copies
     throw Error(ErrorCode::kBootstrap, "endpoint " + std::to_string(self) + " was already taken, by process " +
                                            std::to_string(nobody) + "; every rank is joined once");
   }
-  block_->start_time.store(start_time_of(pid_), std::memory_order_relaxed);
+  block_->start_time.store(own_start_time(), std::memory_order_relaxed);
   kernel_copy_.show(self);
   parking_.join();
   block_->state.store(EndpointState::kJoined, std::memory_order_release);

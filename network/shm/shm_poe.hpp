@@ -17,6 +17,7 @@
 #include "network/shm/ring_receiver.hpp"
 #include "network/shm/ring_sender.hpp"
 #include "network/shm/segment.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::shm {
 
@@ -59,6 +60,8 @@ class ShmPoe final : public Poe {
              bool eager = true) {
     if (ready()) return true;
     if (manner == Manner::kBackground) return await_behind(ready, tick, deadline);
+    if (WaitHook::installed()) [[unlikely]]
+      return await_hooked(ready, tick, deadline, eager);
     if (!waiting_.exchange(true, std::memory_order_acquire)) {
       const Turn turn(waiting_);
       return parking_.wait(ready, tick, deadline, eager);
@@ -75,6 +78,27 @@ class ShmPoe final : public Poe {
     }
     return true;
   }
+
+  /// For who sleeps for several endpoints at once, and so cannot `await`. From here on, and until `disarm`, whoever
+  /// publishes something changes the endpoint's word, which held `word` before; what was published earlier can be read.
+  /// False, and disarmed, if a thread in the foreground waits or wants to: such a one also changes the word. Armed
+  /// again, it gives the word of now. One thread at a time.
+  bool arm(std::uint32_t& word) {
+    const auto claimed = [&] { return claims_.load(std::memory_order_seq_cst) != 0; };
+    if (!armed() && (claimed() || waiting_.exchange(true, std::memory_order_acquire))) return false;
+    armed_.store(true, std::memory_order_relaxed);
+    word = parking_.arm();
+    if (!claimed()) return true;
+    disarm();
+    return false;
+  }
+  void disarm() {
+    if (!armed()) return;
+    parking_.disarm();
+    armed_.store(false, std::memory_order_relaxed);
+    waiting_.store(false, std::memory_order_release);
+  }
+  bool armed() const { return armed_.load(std::memory_order_relaxed); }
 
   Liveness liveness(std::uint32_t peer) override;
   std::string describe(std::uint32_t peer) const override;
@@ -130,6 +154,48 @@ class ShmPoe final : public Poe {
     return parking_.wait([&] { return ready() || claimed(); }, tick, deadline, false);
   }
 
+  /// Calls the process's hook meanwhile, and so never sleeps on the endpoint's word, where no hook would be called.
+  template <class Ready, class Tick>
+  [[gnu::noinline]] bool await_hooked(Ready& ready, Tick& tick, Parking::Clock::time_point deadline, bool eager) {
+    using Clock = Parking::Clock;
+    constexpr int kPolls = 16;
+    constexpr std::chrono::microseconds kBetweenCalls = WaitHook::kInterval / 2;
+    constexpr std::chrono::microseconds kBetweenTicks{100};
+    constexpr std::chrono::milliseconds kPatience{1};
+    const Clock::time_point begin = Clock::now();
+    Clock::time_point called{};
+    Clock::time_point ticked = begin;
+    while (WaitHook::installed()) {
+      Clock::time_point now = Clock::now();
+      if (now - called >= kBetweenCalls) {
+        WaitHook::call();
+        if (ready()) return true;
+        called = now = Clock::now();
+      }
+      if (now >= deadline || (now - ticked >= kBetweenTicks && !tick())) return ready();
+      if (now - ticked >= kBetweenTicks) ticked = now;
+      if (!eager || now - begin >= kPatience) {
+        WaitHook::nap();
+      } else if (crowded_for_hook()) {
+        sched_yield();
+      } else {
+        for (int i = kPolls; i > 0; --i) {
+          pause_core();
+          if (ready()) return true;
+        }
+        continue;
+      }
+      if (ready()) return true;
+    }
+    return await(ready, tick, deadline, Manner::kForeground, eager);
+  }
+  /// As `crowded`, for any thread.
+  bool crowded_for_hook() {
+    if (waiting_.exchange(true, std::memory_order_acquire)) return true;
+    const Turn turn(waiting_);
+    return parking_.oversubscribed();
+  }
+
   struct Link {
     RingSender send[kLanes];
     RingReceiver receive[kLanes];
@@ -149,6 +215,7 @@ class ShmPoe final : public Poe {
   Parking parking_;
   std::atomic<bool> waiting_{false};      ///< a thread sleeps, or may sleep, on the endpoint's word
   std::atomic<std::uint32_t> claims_{0};  ///< threads in the foreground that have found another one there
+  std::atomic<bool> armed_{false};        ///< the one there is of `arm`
   EndpointBlock* block_;
   KernelCopy kernel_copy_;
   std::vector<Link> links_;

@@ -15,6 +15,7 @@
 #include "engine/call_queue.hpp"
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"
+#include "network/shm/wait_hook.hpp"
 #include "platform/device/broken_ways.hpp"
 #include "platform/device/flight.hpp"
 #include "platform/device/hosts.hpp"
@@ -137,6 +138,12 @@ class Turn {
   /// Lets others have the lock, and tells what is to be told.
   void pass_on() {
     give_back();
+    engine_.turns.lock();
+  }
+  /// Calls the hook of waits without the lock.
+  void call_hook() {
+    give_back();
+    shm::WaitHook::call();
     engine_.turns.lock();
   }
 
@@ -574,6 +581,7 @@ class DeviceEngine::Impl {
       }
       if (done() || Clock::now() >= end) return;
       pass(kSlice);
+      if (shm::WaitHook::installed()) turn.call_hook();
       if (turns.wanted() || !due.empty()) turn.pass_on();
     }
   }
@@ -1042,6 +1050,8 @@ class DeviceEngine::Impl {
 
   /// Waits for the device, a little. The wait may go on afterwards: see `waiting`.
   void pass(microseconds at_most) {
+    if (shm::WaitHook::installed()) at_most = std::min<microseconds>(at_most, shm::WaitHook::kInterval);
+    const shm::WaitHook::Quiet quiet;  // the lock is held
     use([&] { waiting = !device->wait(at_most); });
   }
 

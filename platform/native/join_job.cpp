@@ -15,6 +15,7 @@
 #include "core/text.hpp"
 #include "network/shm/segment.hpp"
 #include "network/shm/shm_poe.hpp"
+#include "network/shm/wait_hook.hpp"
 #include "platform/native/job.hpp"
 #include "platform/native/rendezvous.hpp"
 
@@ -230,7 +231,7 @@ class Host {
     for (const auto& member : members_) {
       if (member) watched.push_back({member->connection.get(), POLLIN, 0});
     }
-    poll(watched.data(), watched.size(), milliseconds_until(until));
+    sleep_until_ready(watched, until);
   }
 
   void admit(Descriptor connection) {
@@ -349,7 +350,7 @@ class Host {
       std::vector<pollfd> watched;
       watched.reserve(missing.size());
       for (const std::uint32_t rank : missing) watched.push_back({members_[rank]->connection.get(), POLLIN, 0});
-      poll(watched.data(), watched.size(), milliseconds_until(deadline_));
+      sleep_until_ready(watched, deadline_);
       check_members();
     }
   }
@@ -411,7 +412,8 @@ class Visitor {
         fail("nobody had the rendezvous open for " + seconds_text(environment_.timeout) +
              ": rank 0 has not come, or the job was complete without this process");
       }
-      std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline_ - Clock::now()));
+      shm::WaitHook::sleep_for(std::chrono::duration_cast<std::chrono::microseconds>(
+          std::min<Clock::duration>(pause, deadline_ - Clock::now())));
       pause = std::min(pause * 2, milliseconds(20));
     }
     // Anybody can open an abstract socket: the secret is for our own user's processes only.

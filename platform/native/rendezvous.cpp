@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "network/shm/wait_hook.hpp"
 
 namespace unisono::rendezvous {
 namespace {
@@ -109,7 +110,16 @@ std::string seconds_text(std::chrono::milliseconds span) {
 
 void sleep_until_readable(const Descriptor& connection, Deadline deadline) {
   pollfd one{connection.get(), POLLIN, 0};
-  poll(&one, 1, milliseconds_until(deadline));
+  sleep_until_ready({&one, 1}, deadline);
+}
+
+void sleep_until_ready(std::span<pollfd> watched, Deadline deadline) {
+  while (shm::WaitHook::installed()) {
+    shm::WaitHook::call();
+    constexpr timespec kTime{0, std::chrono::nanoseconds(shm::WaitHook::kInterval).count()};
+    if (ppoll(watched.data(), watched.size(), &kTime, nullptr) != 0 || Clock::now() >= deadline) return;
+  }
+  poll(watched.data(), watched.size(), milliseconds_until(deadline));
 }
 
 bool send_frame(const Descriptor& connection, FrameKind kind, std::span<const std::byte> body, Deadline deadline,
@@ -143,7 +153,7 @@ bool send_frame(const Descriptor& connection, FrameKind kind, std::span<const st
     if (done < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
     if (Clock::now() >= deadline) return false;
     pollfd one{connection.get(), POLLOUT, 0};
-    poll(&one, 1, milliseconds_until(deadline));
+    sleep_until_ready({&one, 1}, deadline);
   }
   return true;
 }

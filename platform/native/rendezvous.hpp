@@ -1,6 +1,8 @@
 // How the members of a job speak to rank 0 before they share memory: frames over a Unix socket.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -126,6 +128,9 @@ void sleep_until_readable(const Descriptor& connection, Deadline deadline);
 
 /// Milliseconds until the deadline for poll(2), rounded up: 0 only if it has passed.
 int milliseconds_until(Deadline deadline);
+
+/// Waits until something can be done with one of the descriptors, or the deadline has passed.
+void sleep_until_ready(std::span<pollfd> watched, Deadline deadline);
 
 /// "4 s", "1.5 s": a span for a message to people.
 std::string seconds_text(std::chrono::milliseconds span);

@@ -38,7 +38,21 @@ struct Outcome {
   unisono_result code = 0;
   int complete = 0;
   std::string text;
+  bool still_written = false;  ///< a stopped rank may still write to the destination
+
+  /// To be called right after a call that failed.
+  void note() {
+    if (code == 0) return;
+    text = unisono_last_error();
+    still_written = unisono_last_error_still_written() != 0;
+  }
 };
+
+/// Keeps a destination that a stopped rank may still write to for as long as this process lives.
+void keep_if_written(const Outcome& outcome, nb::handle destination) {
+  if (!outcome.still_written || !destination.is_valid() || destination.is_none()) return;
+  nb::module_::import_("unisono.errors").attr("keep")(destination, outcome.text);
+}
 
 /// Calls the engine with the GIL released; raises its error.
 template <class Call>
@@ -59,10 +73,8 @@ Outcome wait_slice(unisono_request* request, double seconds) {
   const WithoutGil released;
   Outcome outcome;
   outcome.code = unisono_wait_at_most(request, seconds, &outcome.complete);
-  if (outcome.code != 0) {
-    outcome.complete = 1;
-    outcome.text = unisono_last_error();
-  }
+  if (outcome.code != 0) outcome.complete = 1;
+  outcome.note();
   return outcome;
 }
 
@@ -127,13 +139,15 @@ void release_completed() {
   mine.swap(abandoned());
   for (auto call = mine.begin(); call != mine.end();) {
     bool ended = false;
+    Outcome outcome;
     {
       const WithoutGil released;
-      int complete = 0;
-      const unisono_result result = unisono_test(call->request, &complete);
-      ended = complete != 0 || result != 0;
+      outcome.code = unisono_test(call->request, &outcome.complete);
+      outcome.note();
+      ended = outcome.complete != 0 || outcome.code != 0;
       if (ended) unisono_request_free(call->request);
     }
+    keep_if_written(outcome, call->dst.owner());
     call = ended ? mine.erase(call) : std::next(call);
   }
   abandoned().splice(abandoned().end(), mine);
@@ -169,6 +183,7 @@ class Request {
   bool wait(double seconds) {
     return in_slices(seconds, [&](double slice) {
       const Outcome outcome = wait_slice(call_.request, slice);
+      keep_if_written(outcome, call_.dst.owner());
       if (outcome.code != 0) raise(outcome.code, outcome.text);
       return outcome.complete != 0;
     });
@@ -179,8 +194,9 @@ class Request {
     {
       const WithoutGil released;
       outcome.code = unisono_test(call_.request, &outcome.complete);
-      if (outcome.code != 0) outcome.text = unisono_last_error();
+      outcome.note();
     }
+    keep_if_written(outcome, call_.dst.owner());
     if (outcome.code != 0) raise(outcome.code, outcome.text);
     return outcome.complete != 0;
   }
@@ -540,7 +556,7 @@ class Communicator {
         element_bytes != 0 ? element_bytes : std::max<std::uint64_t>(1, bytes_of(static_cast<Datatype>(datatype)));
     recv.count = static_cast<std::int64_t>(into.bytes() / element);
     std::int64_t received = 0;
-    interruptibly([&] { return unisono_sendrecv(handle_, &send, &recv, &received); });
+    interruptibly([&] { return unisono_sendrecv(handle_, &send, &recv, &received); }, into.owner());
     return received;
   }
 
@@ -569,7 +585,7 @@ class Communicator {
   /// Runs a plain call (quick.hpp); false, having done nothing, if it must go the long way.
   bool quick(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
              nb::handle in_place) const {
-    return run_quick(quick_call({collective, src, dst, op, root, in_place}, rank_, size_));
+    return run_quick(quick_call({collective, src, dst, op, root, in_place}, rank_, size_), dst.is_none() ? src : dst);
   }
   /// The same of a collective with counts; those of one side are None where it has none.
   bool quick_counted(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
@@ -580,15 +596,16 @@ class Communicator {
     layout.send_displacements = send_displacements;
     layout.recv_counts = recv_counts;
     layout.recv_displacements = recv_displacements;
-    return run_quick(python::quick_counted({collective, src, dst, op, root, in_place}, layout, rank_, size_));
+    return run_quick(python::quick_counted({collective, src, dst, op, root, in_place}, layout, rank_, size_),
+                     dst.is_none() ? src : dst);
   }
   bool quick_send(nb::handle src, nb::handle peer, nb::handle tag) const {
-    return run_quick(quick_message(true, src, peer, tag));
+    return run_quick(quick_message(true, src, peer, tag), {});
   }
   /// The elements that came; -1, having done nothing, if the call must go the long way.
   std::int64_t quick_recv(nb::handle dst, nb::handle peer, nb::handle tag) const {
     const std::optional<unisono_call> call = quick_message(false, dst, peer, tag);
-    return call ? exchange(nullptr, *call) : -1;
+    return call ? exchange(nullptr, *call, dst) : -1;
   }
   /// What came; none, having done nothing, if the call must go the long way.
   std::optional<StatusTuple> quick_recv_status(nb::handle dst, nb::handle peer, nb::handle tag) const {
@@ -613,29 +630,29 @@ class Communicator {
                               nb::handle recv_tag) const {
     const std::optional<unisono_call> send = quick_message(true, src, to, send_tag);
     const std::optional<unisono_call> recv = quick_message(false, dst, source, recv_tag);
-    return send && recv && send->datatype == recv->datatype ? exchange(&*send, *recv) : -1;
+    return send && recv && send->datatype == recv->datatype ? exchange(&*send, *recv, dst) : -1;
   }
   void run(Prepared given) const {
-    interruptibly([&] { return unisono_run(handle_, &given.call); });
+    interruptibly([&] { return unisono_run(handle_, &given.call); }, given.dst.owner());
   }
 
  private:
-  bool run_quick(const std::optional<unisono_call>& call) const {
+  bool run_quick(const std::optional<unisono_call>& call, nb::handle destination) const {
     if (!call) return false;
-    interruptibly([&] { return unisono_run(handle_, &*call); });
+    interruptibly([&] { return unisono_run(handle_, &*call); }, destination);
     return true;
   }
   /// A receive, and a send at the same time if there is one; the elements that came.
-  std::int64_t exchange(const unisono_call* send, const unisono_call& recv) const {
+  std::int64_t exchange(const unisono_call* send, const unisono_call& recv, nb::handle destination) const {
     std::int64_t received = 0;
-    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); });
+    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); }, destination);
     return received;
   }
 
   /// Runs what waits for other ranks to its end. Python handles signals in the main thread only: there the wait asks
   /// for them. A signal whose handler raises ends it, and with it the communicator, but for agreements.
   template <class Call>
-  static void interruptibly(Call&& call) {
+  static void interruptibly(Call&& call, nb::handle destination = {}) {
     const bool asks = is_first_thread();
     bool raised = false;
     Outcome outcome;
@@ -643,9 +660,10 @@ class Communicator {
       const WithoutGil released;
       if (asks) unisono_set_interrupt(signal_raised, &raised);
       outcome.code = call();
-      if (outcome.code != 0) outcome.text = unisono_last_error();
+      outcome.note();
       if (asks) unisono_set_interrupt(nullptr, nullptr);
     }
+    keep_if_written(outcome, destination);
     if (raised) throw nb::python_error();
     if (outcome.code != 0) raise(outcome.code, outcome.text);
   }
@@ -761,6 +779,16 @@ class Context {
   void progress() const {
     without_gil([&] { return unisono_progress(handle_); });
   }
+  int descriptor() const {
+    int result = -1;
+    without_gil([&] { return unisono_descriptor(handle_, &result); });
+    return result;
+  }
+  bool arm() const {
+    int ready = 0;
+    without_gil([&] { return unisono_arm(handle_, &ready); });
+    return ready != 0;
+  }
   void abort(const std::string& reason) const {
     without_gil([&] { return unisono_abort(handle_, reason.empty() ? nullptr : reason.c_str()); });
   }
@@ -781,6 +809,31 @@ class Context {
  private:
   unisono_context* handle_;
 };
+
+/// The process's hook of waits; null: none. Under the GIL.
+nb::object& wait_hook() {
+  static auto* function = new nb::object;  // NOLINT(cppcoreguidelines-owning-memory): waits may outlive this module
+  return *function;
+}
+
+/// Called by threads that wait, without the GIL, one at a time.
+void call_wait_hook(void* /*context*/) {
+  const nb::gil_scoped_acquire held;
+  const nb::object own = wait_hook();
+  if (!own.is_valid()) return;
+  try {
+    own();
+  } catch (nb::python_error& error) {
+    error.restore();
+    PyErr_WriteUnraisable(own.ptr());
+  }
+}
+
+void set_wait_hook(const nb::object& function) {
+  wait_hook() = function.is_none() ? nb::object() : function;
+  const WithoutGil released;  // a thread in the one before needs it to come out
+  unisono_set_wait_hook(function.is_none() ? nullptr : call_wait_hook, nullptr);
+}
 
 struct ThreadJob {
   explicit ThreadJob(std::uint32_t size) { check(unisono_thread_job_create(size, &handle)); }
@@ -850,7 +903,7 @@ void bind_calls(nb::module_& module) {
            "Waits; whether the call has completed. Negative: its deadline bounds it.")
       .def("test", &Request::test, "Makes progress; whether the call has completed.")
       .def("start", &Request::start, "Starts a prepared call.")
-      .def("offload", &Request::offload, "Has a thread of the context make progress until the call has ended.")
+      .def("offload", &Request::offload, "Has the helper thread make progress until the call has ended.")
       .def("on_complete", &Request::on_complete, "function"_a, "Calls function() once, when the call has ended.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.")
       .def("status", &Request::status, "What a completed recv has got: source, tag, elements, bytes, datatype.");
@@ -865,6 +918,8 @@ void bind_calls(nb::module_& module) {
 
   module.def(
       "threads_inside", [] { return threads_inside().load(); }, "Threads that are in the library without the GIL.");
+  module.def("set_wait_hook", &set_wait_hook, "function"_a.none(),
+             "Has function() called in every wait; None: nothing.");
   module.def("restore_array_memory", &restore_array_memory, "before"_a,
              "NumPy takes the memory of new arrays from where it did before.");
   module.def(
@@ -958,6 +1013,8 @@ void bind_calls(nb::module_& module) {
       .def("configure", &Context::configure, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
            "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none(), "deadlines"_a)
       .def("progress", &Context::progress)
+      .def("descriptor", &Context::descriptor)
+      .def("arm", &Context::arm)
       .def("abort", &Context::abort, "reason"_a)
       .def("settings", &Context::settings)
       .def("reset", &Context::reset)

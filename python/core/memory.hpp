@@ -39,6 +39,8 @@ class Memory {
   }
 
   void* data() const { return held_ ? view_.buf : nullptr; }
+  /// Whose memory it is; invalid if there is none.
+  nb::handle owner() const { return held_ ? view_.obj : nullptr; }
   std::uint64_t bytes() const { return held_ ? static_cast<std::uint64_t>(view_.len) : 0; }
 
  private:

@@ -14,7 +14,7 @@ from ._messages import ANY_SOURCE, ANY_TAG, Status
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator, CommunicatorSettings, CommunicatorState, LastAlgorithm, Options
-from .context import Context, ContextSettings, Settings, ThreadJob, allocating, init
+from .context import Context, ContextSettings, Settings, ThreadJob, allocating, init, set_wait_hook
 from .errors import (
     BootstrapError,
     BufferTooSmallError,
@@ -46,6 +46,7 @@ from .errors import (
 from .graph import Graph
 from .operator import Operator
 from .program import Builder, Program, Report
+from .registration import Registration, register
 from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
 from .version import __version__
 
@@ -89,6 +90,7 @@ __all__ = [
     "PeerDeadError",
     "Program",
     "ReadOnlyBufferError",
+    "Registration",
     "Report",
     "Request",
     "RevokedError",
@@ -105,6 +107,8 @@ __all__ = [
     "allocating",
     "init",
     "pair_dtype",
+    "register",
+    "set_wait_hook",
     "test_all",
     "test_any",
     "wait_all",

@@ -46,8 +46,8 @@ class ContextSettings(TypedDict, total=False):
       least of all members' values.
     - `lanes`: False on some rank means that all calls go through messages, even where ranks share memory; for tests and
       comparisons.
-    - `offload`: a thread of the context makes progress on calls in flight while the program computes (docs/offload.md);
-      not given, as UNISONO_OFFLOAD says.
+    - `offload`: the process's helper thread makes progress on calls in flight while the program computes
+      (docs/offload.md); not given, as UNISONO_OFFLOAD says.
     - `determinism`: what bits of results may depend on (docs/determinism.md), alike on all ranks; not given, or None,
       as UNISONO_DETERMINISM says.
     - `algorithms`: those to use, as in "allreduce=ring,bcast=binomial:64K-" (docs/tuning.md), alike on all ranks; not
@@ -180,6 +180,24 @@ class Context:
         """
         self._living("progress").progress()
 
+    def fileno(self) -> int:
+        """A file descriptor that is readable when there may be progress to make; for event loops, armed by `arm`.
+
+        So the context can be given to `asyncio`'s `loop.add_reader`, `selectors` and `select` as it is. The descriptor
+        is the context's, and closed with it; nobody else reads or writes it. The process's helper thread writes it.
+        Raises `UnsupportedError` on devices, `CapacityError` where the system has no thread or descriptor left.
+        """
+        return self._living("fileno").descriptor()
+
+    def arm(self) -> bool:
+        """Makes progress, and has `fileno` become readable when there may be more. Any thread may call it.
+
+        True: something was done, here or by the helper thread since the last time; nothing is armed, so look at your
+        requests and call it again before you sleep. False: the descriptor is not readable now, and becomes so when a
+        message comes, a call ends in another thread, a deadline is near, or for nothing.
+        """
+        return self._living("arm").arm()
+
     def abort(self, reason: str = "") -> None:
         """Ends all calls of this rank with `RevokedError`, from any thread, without waiting for anybody.
 
@@ -244,8 +262,22 @@ def allocating(context: Context | None = None) -> Iterator[None]:
         _core.restore_array_memory(before)
 
 
+def set_wait_hook(function: Callable[[], object] | None) -> None:
+    """Has `function()` called in every wait of this process, by each thread that waits, at least every 10 µs; None: no.
+
+    For a second progress engine that must be driven while a thread waits here, such as a library beside this one. One
+    thread at a time is in it. It may make progress (`Context.progress`), start calls, test requests and add callbacks;
+    what would wait raises `InvalidArgumentError` in it. What it raises is reported by `sys.unraisablehook`. It takes
+    the GIL each time; a library in C calls unisono_set_wait_hook.
+    """
+    if function is not None and not callable(function):
+        raise InvalidArgumentError(f"set_wait_hook: a {type(function).__name__} was given; pass a function, or None")
+    _core.set_wait_hook(function)
+
+
 @atexit.register
 def _close_all() -> None:
+    _core.set_wait_hook(None)  # it could not have the GIL any more
     for context in list(_open):
         try:
             context._leave(compares=not hasattr(sys, "last_value"))  # which is what ends this process
@@ -320,4 +352,4 @@ class ThreadJob(Generic[T]):
         return results  # type: ignore[return-value]  # no rank raised, so every entry was set
 
 
-__all__ = ["Context", "ContextSettings", "Settings", "ThreadJob", "allocating", "init"]
+__all__ = ["Context", "ContextSettings", "Settings", "ThreadJob", "allocating", "init", "set_wait_hook"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 
 from ._spec import ErrorCode
@@ -177,6 +178,20 @@ _raised: deque[tuple[str, BaseException]] = deque(maxlen=4)
 def operator_raised(words: str, raised: BaseException) -> None:
     """Notes an exception of an operator's function, for the error of the call that it fails."""
     _raised.append((words, raised))
+
+
+#: Destinations of calls that have failed, and to which a rank may still write because it was stopped while it copied,
+#: each with the sentence of its error. Their memory must not be used for anything else before that process has ended,
+#: of which nobody can be sure; so they are kept until this process ends. A failed call revokes its communicator, so
+#: there are at most a few for each.
+still_written: list[tuple[object, str]] = []
+
+
+def keep(destination: object, sentence: str) -> None:
+    """Keeps a destination that may still be written to; called by the extension module."""
+    with contextlib.suppress(TypeError, ValueError, BufferError):
+        destination = memoryview(destination)  # type: ignore[arg-type]  # nor may it be resized
+    still_written.append((destination, sentence))
 
 
 def error_for(code: int, text: str) -> UnisonoError:

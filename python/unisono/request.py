@@ -97,14 +97,14 @@ class Request:
         self._core.on_complete(completed)
 
     def offload(self) -> None:
-        """Has a thread of the context make progress until the call has completed, whether or not anybody waits.
+        """Has the process's helper thread make progress until the call has completed, whether or not anybody waits.
 
         Raises CapacityError where the system refuses a thread; the call goes on as without it.
         """
         self._core.offload()
 
     def __await__(self) -> Generator[Any, None, npt.NDArray[Any] | None]:
-        """Waits in asyncio: other tasks run meanwhile, and a thread of the context makes progress.
+        """Waits in asyncio: other tasks run meanwhile, and the process's helper thread makes progress.
 
         Cancelling the task does not end the call, which has its buffers until it has completed.
         """

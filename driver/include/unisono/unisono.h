@@ -144,7 +144,7 @@ typedef struct {
   double timeout_seconds;   /* default deadline of a call */
   int without_lanes;        /* 1: all calls go through the engine's messages, even where ranks share memory; for tests
                                and comparisons. One rank that says so decides for its communicators */
-  int offload;              /* 1: a thread of the context makes progress on calls in flight, so that a program that
+  int offload;              /* 1: a thread of the process makes progress on calls in flight, so that a program that
                                computes need not call Unisono meanwhile (docs/offload.md). It sleeps while nothing is in
                                flight. So does UNISONO_OFFLOAD=1 in the environment. Each rank decides for itself */
   int determinism;          /* what bits of results may depend on: UNISONO_FAST ... (docs/determinism.md); equal on all
@@ -218,6 +218,10 @@ UNISONO_API uint32_t unisono_abi_version(void);
 UNISONO_API const char* unisono_version(void);
 /* Sentence of this thread's last error; never null. Valid until the thread's next call. */
 UNISONO_API const char* unisono_last_error(void);
+/* 1 if this thread's last error was that of a call whose destination a rank may still write to, because it was stopped
+ * while it copied and has not answered; its sentence says so, too. The memory must then stay as it is, and be used for
+ * nothing, until that process has ended. Only where the kernel copies between ordinary buffers (docs/buffers.md). */
+UNISONO_API int unisono_last_error_still_written(void);
 UNISONO_API const char* unisono_result_name(unisono_result result);
 
 /* Joins the job described by the environment (`unisono run`), or makes one of a single rank. */
@@ -239,6 +243,24 @@ UNISONO_API unisono_result unisono_abandon(unisono_context* context);
 /* Makes progress on all calls of the context that are in flight, and returns at once. Waits do so themselves; for
  * programs that compute for long while calls are in flight, or wait for something else. Any thread may call it. */
 UNISONO_API unisono_result unisono_progress(unisono_context* context);
+/* For event loops: a file descriptor to poll for reading, beside others, instead of waiting here. It is the context's,
+ * and closed with it. Use it so:
+ *
+ *   for (;;) {
+ *     look at requests (unisono_test), and go on if there is something to do;
+ *     unisono_arm(context, &ready);
+ *     if (!ready) poll the descriptor;
+ *   }
+ *
+ * unisono_arm makes progress. If that brought something, or the offload thread has done something since the last time,
+ * it sets *ready to 1; else the descriptor is not readable afterwards, and becomes so when a message comes, a call ends
+ * in another thread, the engine wants to look after deadlines and peers (every 20 ms while calls are in flight), or
+ * another thread waits for this context; it may also become so for nothing. Readable, it stays so until it is armed
+ * again; who does not arm it hears of nothing. Nothing but unisono_arm reads it or writes it: so do not you.
+ * The process's helper thread (docs/offload.md) writes it, and is started for that. Fails with `capacity` where the
+ * system has no thread or descriptor left, and with `unsupported` on devices. From any thread; one of them polls. */
+UNISONO_API unisono_result unisono_descriptor(unisono_context* context, int* descriptor);
+UNISONO_API unisono_result unisono_arm(unisono_context* context, int* ready);
 /* Ends everything on this rank, from any thread and without waiting for anybody: calls in flight on all communicators
  * end with revoked and the reason, within 100 ms also those that other threads wait for, and later calls do likewise.
  * The members are told, and their calls end, too. Afterwards only unisono_reset, unisono_shrink, unisono_finalize and
@@ -428,6 +450,15 @@ UNISONO_API unisono_result unisono_wait_at_most(unisono_request* request, double
  * a second, with no lock held; an answer other than 0 ends the call and revokes its communicator, for the other ranks'
  * calls cannot complete. Null: none. */
 UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context);
+/* Has a function of the program called in every wait of this process: for a second progress engine, a library below or
+ * beside this one, that must be driven while a thread waits here. Each thread that waits calls it, at least every 10 us
+ * as far as the system lets the thread run; so waits do not sleep for longer. It is called with no lock held, by one
+ * thread at a time, and not by threads of this library. It may make progress (unisono_progress), start calls, test
+ * requests, ask for callbacks and free requests that have ended; what would wait is refused in it, as in a callback
+ * (unisono_on_complete). What it starts on a communicator comes after the call that waits.
+ * It is that of waits that begin afterwards; setting it returns when no other thread is in the one before. Null: none,
+ * and waits are as fast as ever. In it, it may be set to another. */
+UNISONO_API void unisono_set_wait_hook(void (*function)(void* context), void* context);
 /* unisono_start, unisono_wait and unisono_request_free in one. */
 UNISONO_API unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call);
 /* A send and a receive at once, as two calls that wait for neither one another nor an order: ranks that exchange, or
@@ -494,8 +525,8 @@ UNISONO_API unisono_result unisono_test_all(unisono_request* const* requests, si
 typedef void (*unisono_completion)(unisono_request* request, unisono_result result, void* context);
 UNISONO_API unisono_result unisono_on_complete(unisono_request* request, unisono_completion function, void* context);
 
-/* Has a thread of the context make progress until the request's call has ended, whether or not anybody waits for it;
- * for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. Fails with
+/* Has the process's helper thread make progress until the request's call has ended, whether or not anybody waits for
+ * it; for event loops, with unisono_on_complete. With unisono_settings::offload this is so for every call. Fails with
  * `capacity` where the system refuses a thread; the call goes on as without it. */
 UNISONO_API unisono_result unisono_request_offload(unisono_request* request);
 

@@ -291,7 +291,7 @@ class Request {
         held.get()));
     static_cast<void>(held.release());  // the callback's from here on
   }
-  /// Has a thread of the context make progress until the call has ended, whether or not anybody waits for it.
+  /// Has the process's helper thread make progress until the call has ended, whether or not anybody waits for it.
   void offload() { detail::check(unisono_request_offload(handle_)); }
   /// Waits for completion. Throws the call's Error.
   void wait() { detail::check(unisono_wait(handle_)); }
@@ -334,6 +334,22 @@ std::vector<unisono_request*> handles_of(Range&& requests) {
 }
 
 }  // namespace detail
+
+/// While it lives, a function of the program is called in every wait of this process: for a second progress engine, a
+/// library below or beside this one. What it may do, and when it is called: unisono_set_wait_hook. It must not throw.
+/// A process has one: the last one made.
+class WaitHook {
+ public:
+  explicit WaitHook(std::function<void()> function) : function_(std::move(function)) {
+    unisono_set_wait_hook([](void* self) { static_cast<WaitHook*>(self)->function_(); }, this);
+  }
+  ~WaitHook() { unisono_set_wait_hook(nullptr, nullptr); }
+  WaitHook(const WaitHook&) = delete;
+  WaitHook& operator=(const WaitHook&) = delete;
+
+ private:
+  std::function<void()> function_;
+};
 
 /// No limit but the deadlines of the calls.
 inline constexpr double kNoLimit = UNISONO_NO_LIMIT;
@@ -1521,6 +1537,20 @@ class Context {
   void reset() { detail::check(unisono_reset(handle_)); }
   /// Makes progress on all calls in flight, and returns at once. From any thread.
   void progress() { detail::check(unisono_progress(handle_)); }
+  /// A file descriptor for event loops that is readable when there may be progress to make, once armed: see
+  /// unisono_descriptor.
+  int descriptor() const {
+    int result = -1;
+    detail::check(unisono_descriptor(handle_, &result));
+    return result;
+  }
+  /// Makes progress and arms the descriptor. True: there was something to do, so look at requests and arm again before
+  /// you sleep.
+  bool arm() const {
+    int ready = 0;
+    detail::check(unisono_arm(handle_, &ready));
+    return ready != 0;
+  }
   /// Ends all calls of this rank, from any thread and without waiting for anybody; see unisono_abort.
   void abort(const std::string& reason = {}) {
     detail::check(unisono_abort(handle_, reason.empty() ? nullptr : reason.c_str()));

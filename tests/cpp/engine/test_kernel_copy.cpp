@@ -239,9 +239,39 @@ TEST(KernelCopy, ABufferThatAStoppedRankMayStillWriteToIsNamed) {
       const std::string text = error.what();
       require(error.code() == ErrorCode::kTimeout, text);
       require(text.find("rank 1 was stopped while copying") != std::string::npos, text);
+      require(error.still_written(), "the error says so to programs as well");
       return;
     }
     throw std::runtime_error("the call must fail");
+  });
+  expect_success(children);
+}
+
+// The same of a call that is waited for, and of a receive.
+TEST(KernelCopy, ACallInFlightNamesItsBufferAsWell) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kAlways, [](Rank& self) {
+    const Memory memory(self, false, kCount);
+    self.engine.run(memory.sum(kCount));
+    const std::array<std::uint32_t, 2> all{0, 1};
+    shm::ShmPoe& network = *self.poe.shared_memory();
+    shm::LaneSet lanes(network.segment(), network.arena(), self.rank, 0, std::uint16_t{0}, all);
+    require(lanes.open(), "the lanes that are in use");
+    if (self.rank == 1) {
+      // Shows where its buffers are, so that the call of rank 0 goes on from there.
+      const CallId call = self.engine.submit(memory.sum(kCount));
+      require(lanes.touch_guard().enter(), "nobody has failed yet");
+      std::this_thread::sleep_for(seconds(4));
+      lanes.touch_guard().leave();
+      self.engine.test(call);
+      return;
+    }
+    self.engine.set_timeout(0, milliseconds(300));
+    const CallId call = self.engine.submit(memory.sum(kCount));
+    const CallResult result = self.engine.wait(call);
+    if (result.code == ErrorCode::kOk) return;  // both ends were quicker than the stop
+    require(result.still_written == (result.message.find("rank 1 was stopped while copying") != std::string::npos),
+            result.message);
   });
   expect_success(children);
 }

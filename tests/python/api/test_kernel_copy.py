@@ -132,3 +132,43 @@ def test_explain_names_what_runs(tmp_path: Path) -> None:
         assert explain("allgather", length, "8000")["algorithm"] == names[2 * i + 1]
     assert explain("allreduce", "80000", "off")["algorithm"] != "direct"
     assert explain("allreduce", "80000", "8000")["kernel_copy"] == {"from": 8000, "this_call": True}
+
+
+STOPPED = """
+import os, signal, subprocess, sys, threading
+import numpy as np
+import unisono
+from unisono import errors
+
+with unisono.init(timeout=1.0) as context:
+    comm = context.world
+    pids = comm.allgather(np.array([os.getpid()]))
+    mine, total = np.ones(1 << 24, np.float32), np.empty(1 << 24, np.float32)
+    comm.allreduce(mine, total)
+    if comm.rank == 1:  # stopped somewhere in its copies, which is where it spends its time
+        subprocess.Popen(["sh", "-c", f"sleep 0.2; kill -STOP {os.getpid()}"])
+    try:
+        while True:
+            if sys.argv[1] == "blocking":
+                comm.allreduce(mine, total)
+            else:
+                comm.allreduce_async(mine, total).wait()
+    except unisono.UnisonoError as error:
+        if comm.rank == 0:
+            says = "was stopped while copying" in str(error)
+            kept = [each.obj is total for each, sentence in errors.still_written if sentence == str(error)]
+            print(says, len(errors.still_written), all(kept), len(kept))
+            os.kill(int(np.ravel(pids)[1]), signal.SIGCONT)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("form", ["blocking", "async"])
+def test_what_a_stopped_rank_may_still_write_to_is_kept(tmp_path: Path, form: str) -> None:
+    for _ in range(8):
+        says, count, all_kept, kept = run(tmp_path, "1", program=STOPPED.replace("sys.argv[1]", repr(form)))
+        if says == "True":
+            assert (count, all_kept, kept) == ("1", "True", "1")
+            return
+        assert count == "0"  # it was stopped between two copies
+    pytest.skip("in eight attempts the rank was never stopped within a copy")

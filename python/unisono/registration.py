@@ -1,0 +1,82 @@
+"""Memory that is known to the library for longer than a call."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from . import _core
+from ._arrays import Array, as_array
+from .errors import InvalidArgumentError
+
+
+class Registration:
+    """An array that is held, and what is known of its memory. A context manager; `close` lets go of the array.
+
+    Registered memory is used like any other: calls take the array, or parts of it, as before. It stays where it is
+    until `close`, so that nothing that was found out about it becomes wrong: it cannot be freed, and a `bytearray` or
+    its like cannot be resized. Thread-safe.
+    """
+
+    __slots__ = ("_array", "_kernel_copies")
+
+    def __init__(self, array: Array) -> None:
+        self._array: Array | None = array
+        self._kernel_copies = _core.kernel_copies(array)
+
+    @property
+    def array(self) -> Array:
+        """The memory as an array."""
+        if self._array is None:
+            raise InvalidArgumentError("register: the registration was closed")
+        return self._array
+
+    @property
+    def kernel_copies(self) -> bool:
+        """Whether the kernel copies this memory between processes, where it does so at all (`unisono doctor`).
+
+        It does not where pages belong to a device, or are secret or gone; there, messages go through cells.
+        """
+        return self._kernel_copies
+
+    @property
+    def closed(self) -> bool:
+        """Whether the array was let go."""
+        return self._array is None
+
+    def close(self) -> None:
+        """Lets go of the array. No call may be using it. Does nothing the second time."""
+        self._array = None
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._array is None:
+            return "Registration(closed)"
+        return f"Registration({self._array.nbytes} bytes, kernel_copies={self._kernel_copies})"
+
+
+def register(buffer: Any) -> Registration:
+    """Holds the memory of an array and finds out, once, how it can be reached.
+
+    `buffer` is a C-contiguous NumPy array, or anything with the buffer protocol or DLPack in host memory, such as a
+    tensor of PyTorch on the CPU. It may be read-only. Not collective, and needs no context. Memory that the kernel does
+    not copy is no error, only slower. Raises `InvalidArgumentError` for what is no memory, or not contiguous: what lies
+    between the elements would be registered with them.
+    """
+    array = as_array("register", "buffer", buffer)
+    if not array.flags.c_contiguous:
+        raise InvalidArgumentError(
+            f"register: buffer is an array of shape {array.shape}, strides {array.strides}, which is not contiguous; "
+            "register the array that it is a part of"
+        )
+    return Registration(array)
+
+
+__all__ = ["Registration", "register"]
