@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/call.hpp"
+#include "core/generated/collectives.hpp"
 
 namespace unisono {
 
@@ -31,55 +32,34 @@ constexpr std::uint64_t all_blocks(std::uint64_t n, std::uint32_t size) {
   return high >= kBeyondAnyBuffer >> 32U ? kBeyondAnyBuffer : high << 32U | (low & 0xffffffffU);
 }
 
+/// Elements of a part of a buffer on `call.rank`.
+constexpr std::uint64_t elements_of(Part part, const Call& call, const VectorExtents& blocks = {}) {
+  switch (part) {
+    case Part::kNothing:
+      return 0;
+    case Part::kN:
+      return call.count;
+    case Part::kAll:
+      return all_blocks(call.count, call.size);
+    case Part::kBlock:
+      return facts_of(call.collective).vectors ? blocks.own : call.count;
+    case Part::kOwn:
+      return blocks.own;
+    case Part::kSent:
+      return blocks.send;
+    case Part::kReceived:
+      return blocks.recv;
+  }
+  return 0;
+}
+
+/// What `call` uses on `call.rank`.
+constexpr Uses uses_of(const Call& call) { return uses_of(call.collective, call.rank == call.root, call.in_place); }
+
 /// The footprint of `call` on `call.rank`. A user's program has none of its own: its buffers are bound as given.
 constexpr Footprint footprint_of(const Call& call, const VectorExtents& blocks = {}) {
-  const std::uint64_t n = call.count;
-  const std::uint64_t all = all_blocks(n, call.size);
-  const bool root = call.rank == call.root;
-  const bool here = call.in_place;
-  switch (call.collective) {
-    case Collective::kNop:
-    case Collective::kBarrier:
-    case Collective::kProgram:
-      return {0, 0};
-    case Collective::kCopy:
-    case Collective::kCombine:
-      return {n, n};
-    case Collective::kSend:
-    case Collective::kPut:
-      return {n, 0};
-    case Collective::kRecv:
-    case Collective::kGet:
-    case Collective::kBcast:
-      return {0, n};
-    case Collective::kReduce:
-      return {here && root ? 0 : n, root ? n : 0};
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return {here ? 0 : n, n};
-    case Collective::kReduceScatter:
-      return {here ? 0 : all, here ? all : n};
-    case Collective::kAllgather:
-      return {here ? 0 : n, all};
-    case Collective::kGather:
-      return {here && root ? 0 : n, root ? all : 0};
-    case Collective::kScatter:
-      return {root ? all : 0, here && root ? 0 : n};
-    case Collective::kAlltoall:
-      return {here ? 0 : all, all};
-    case Collective::kGatherv:
-      return {here && root ? 0 : blocks.own, root ? blocks.recv : 0};
-    case Collective::kScatterv:
-      return {root ? blocks.send : 0, here && root ? 0 : blocks.own};
-    case Collective::kAllgatherv:
-      return {here ? 0 : blocks.own, blocks.recv};
-    case Collective::kAlltoallv:
-      return {here ? 0 : blocks.send, blocks.recv};
-    case Collective::kReduceScatterv:
-      return {here ? 0 : blocks.recv, here ? blocks.recv : blocks.own};
-  }
-  return {0, 0};
+  const Uses uses = uses_of(call);
+  return {elements_of(uses.src, call, blocks), elements_of(uses.dst, call, blocks)};
 }
 
 }  // namespace unisono
