@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import cpp, cpp_collectives, markdown, python, systemverilog
+from . import cpp, cpp_collectives, markdown, python, python_collectives, systemverilog
 from .model import SpecError, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +21,7 @@ def outputs() -> dict[Path, str]:
         ROOT / "collectives/generated/algorithms.hpp": cpp_collectives.emit_algorithms(spec),
         ROOT / "driver/include/unisono/generated/collectives.h": cpp_collectives.emit_c(spec),
         ROOT / "python/unisono/_spec.py": python.emit(spec),
+        ROOT / "python/unisono/_collective_calls.py": python_collectives.emit(spec),
         ROOT / "rtl/generated/unisono_spec_pkg.sv": systemverilog.emit(spec),
         ROOT / "docs/reference/spec.md": markdown.emit(spec),
         ROOT / "docs/reference/errors.md": markdown.emit_errors(spec),
