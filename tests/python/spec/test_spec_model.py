@@ -215,6 +215,7 @@ def test_stale_and_missing_files_are_named(copy: Path) -> None:
         "collectives/generated/algorithms.hpp",
         "core/generated/collectives.hpp",
         "driver/include/unisono/generated/collectives.h",
+        "driver/include/unisono/generated/collectives.hpp",
         "python/unisono/_collective_calls.py",
     }
     everything = of_collectives | {
