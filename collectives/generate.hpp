@@ -29,14 +29,14 @@ inline void generation_step(const Algorithm& algorithm, const Call& call, std::u
     return;
   }
   const std::uint32_t before = emit.moves();
-  const Part result = uses_of(call).writes;  // in place, more than the result is bound
-  if (result == Part::kOwn) {                // whose length stands in params
+  const Extent result = uses_of(call).writes;  // in place, more than the result is bound
+  if (result == Extent::kOwn) {                // whose length stands in params
     build::Build divide(sum);
     divide.take(build::dst()).keep(build::dst()).count_at(call.rank).after_all(before).function(Func::kAvg);
     emit(divide);
     return;
   }
-  if (result == Part::kNothing || call.count == 0) return;
+  if (result == Extent::kNothing || call.count == 0) return;
   build::Build divide(sum);
   divide.take(build::dst()).keep(build::dst()).count(call.count).after_all(before).function(Func::kAvg);
   emit(divide);

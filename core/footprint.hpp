@@ -33,21 +33,21 @@ constexpr std::uint64_t all_blocks(std::uint64_t n, std::uint32_t size) {
 }
 
 /// Elements of a part of a buffer on `call.rank`.
-constexpr std::uint64_t elements_of(Part part, const Call& call, const VectorExtents& blocks = {}) {
+constexpr std::uint64_t elements_of(Extent part, const Call& call, const VectorExtents& blocks = {}) {
   switch (part) {
-    case Part::kNothing:
+    case Extent::kNothing:
       return 0;
-    case Part::kN:
+    case Extent::kN:
       return call.count;
-    case Part::kAll:
+    case Extent::kAll:
       return all_blocks(call.count, call.size);
-    case Part::kBlock:
+    case Extent::kBlock:
       return facts_of(call.collective).vectors ? blocks.own : call.count;
-    case Part::kOwn:
+    case Extent::kOwn:
       return blocks.own;
-    case Part::kSent:
+    case Extent::kSent:
       return blocks.send;
-    case Part::kReceived:
+    case Extent::kReceived:
       return blocks.recv;
   }
   return 0;

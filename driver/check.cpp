@@ -6,6 +6,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/algorithm_name.hpp"
+#include "core/facts.hpp"
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
 #include "driver/compression.hpp"
@@ -29,59 +30,14 @@ struct Shape {
 };
 
 Shape shape_of(Collective collective) {
-  switch (collective) {
-    case Collective::kNop:
-    case Collective::kBarrier:
-    case Collective::kProgram:
-      return {.typed = false};
-    case Collective::kCopy:
-      return {};
-    case Collective::kCombine:
-      return {.reduces = true};
-    case Collective::kSend:
-    case Collective::kRecv:
-    case Collective::kPut:
-    case Collective::kGet:
-      return {.to_peer = true};
-    case Collective::kBcast:
-      return {.rooted = true, .has_in_place = true};
-    case Collective::kReduce:
-      return {.reduces = true, .rooted = true, .has_in_place = true};
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return {.reduces = true, .has_in_place = true};
-    case Collective::kAllgather:
-    case Collective::kAlltoall:
-      return {.has_in_place = true};
-    case Collective::kGather:
-    case Collective::kScatter:
-      return {.rooted = true, .has_in_place = true};
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-      return {.rooted = true, .has_in_place = true, .vector = true};
-    case Collective::kAllgatherv:
-    case Collective::kAlltoallv:
-      return {.has_in_place = true, .vector = true};
-    case Collective::kReduceScatterv:
-      return {.reduces = true, .has_in_place = true, .vector = true};
-  }
-  return {};
-}
-
-/// Whether the count is that of one rank's block, so that there are as many in all as ranks.
-bool counts_one_block(Collective collective) {
-  switch (collective) {
-    case Collective::kReduceScatter:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kAlltoall:
-      return true;
-    default:
-      return false;
-  }
+  const CollectiveFacts facts = facts_of(collective);
+  const bool is_collective = facts.kind == CallKind::kCollective;
+  return {.reduces = facts.reduces,
+          .rooted = facts.rooted && is_collective,
+          .to_peer = facts.kind == CallKind::kMessage || facts.kind == CallKind::kAccess,
+          .has_in_place = facts.in_place && is_collective,
+          .typed = facts.data,
+          .vector = facts.vectors};
 }
 
 template <class Enum, std::size_t kSize>
@@ -431,7 +387,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   const std::uint64_t element = bytes_of(call.dtype) * scaled;
   checked.element_bytes = std::max<std::uint64_t>(element, 1);
   const std::uint64_t most_in_all = kMaxCount / scaled;  // elements
-  const std::uint32_t blocks_counted = counts_one_block(collective) ? size : 1;
+  const std::uint32_t blocks_counted = facts_of(collective).blocks ? size : 1;
   const std::uint64_t most = std::min(most_in_all, kMaxBytes / checked.element_bytes) / blocks_counted;
   if (static_cast<std::uint64_t>(given.count) > most) {
     throw Error(ErrorCode::kInvalidCount,
@@ -443,22 +399,23 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.count = n;
 
   VectorExtents blocks;
-  if (collective == Collective::kGatherv || collective == Collective::kAllgatherv ||
-      collective == Collective::kReduceScatterv) {
+  const CollectiveFacts facts = facts_of(collective);
+  if (facts.receives && !facts.sends) {
+    const bool disjoint = uses_of(collective, is_root, call.in_place).writes == Extent::kReceived;
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
-                          checked.recv_displacements, most_in_all, collective == Collective::kAllgatherv || is_root);
+                          checked.recv_displacements, most_in_all, disjoint);
     blocks = {checked.recv_counts[rank], 0, received.extent()};
     call.count = received.total();
     checked.vectors.recv_counts = checked.recv_counts.data();
     checked.vectors.recv_displacements = checked.recv_displacements.data();
-  } else if (collective == Collective::kScatterv) {
+  } else if (facts.sends && !facts.receives) {
     const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
                       checked.send_displacements, most_in_all, false);
     blocks = {checked.send_counts[rank], sent.extent(), 0};
     call.count = sent.total();
     checked.vectors.send_counts = checked.send_counts.data();
     checked.vectors.send_displacements = checked.send_displacements.data();
-  } else if (collective == Collective::kAlltoallv) {
+  } else if (facts.pairwise()) {
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, true);
     blocks.recv = received.extent();

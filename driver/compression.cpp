@@ -39,27 +39,27 @@ class Ranges {
 };
 
 /// Adds the elements of a part of a buffer.
-void find(const CheckedCall& checked, bool in_src, Part part, Ranges& ranges) {
+void find(const CheckedCall& checked, bool in_src, Extent part, Ranges& ranges) {
   const Call& call = checked.request.call;
   const bool receives = facts_of(call.collective).receives;
   const auto& counts = receives ? checked.recv_counts : checked.send_counts;
   const auto& displacements = receives ? checked.recv_displacements : checked.send_displacements;
   const bool by_counts = facts_of(call.collective).vectors;
   switch (part) {
-    case Part::kNothing:
+    case Extent::kNothing:
       return;
-    case Part::kN:
+    case Extent::kN:
       return ranges.add(in_src, 0, call.count);
-    case Part::kAll:
+    case Extent::kAll:
       return ranges.add(in_src, 0, call.count * call.size);
-    case Part::kOwn:
+    case Extent::kOwn:
       return ranges.add(in_src, 0, counts[call.rank]);
-    case Part::kBlock:
+    case Extent::kBlock:
       return by_counts ? ranges.add(in_src, displacements[call.rank], counts[call.rank])
                        : ranges.add(in_src, call.rank * call.count, call.count);
-    case Part::kSent:
+    case Extent::kSent:
       return ranges.blocks(in_src, checked.send_counts, checked.send_displacements);
-    case Part::kReceived:
+    case Extent::kReceived:
       return ranges.blocks(in_src, checked.recv_counts, checked.recv_displacements);
   }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/facts.hpp"
 #include "core/footprint.hpp"
 #include "core/operators.hpp"
 #include "core/signature.hpp"
@@ -22,72 +23,6 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
 }
 
 unsigned capability_bit(Func func) { return is_user(func) ? 15 : static_cast<unsigned>(func); }
-
-bool reduces(Collective c) {
-  switch (c) {
-    case Collective::kCombine:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool rooted(Collective c) {
-  switch (c) {
-    case Collective::kSend:
-    case Collective::kRecv:
-    case Collective::kPut:
-    case Collective::kGet:
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kProgram:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool point_to_point(Collective c) { return c == Collective::kSend || c == Collective::kRecv; }
-
-bool local(Collective c) {
-  return c == Collective::kNop || c == Collective::kCopy || c == Collective::kCombine || c == Collective::kPut ||
-         c == Collective::kGet;
-}
-
-bool may_be_in_place(Collective c) {
-  switch (c) {
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kAllgatherv:
-    case Collective::kAlltoall:
-    case Collective::kAlltoallv:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kProgram:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool has_data(Collective c) { return c != Collective::kNop && c != Collective::kBarrier && c != Collective::kProgram; }
 
 /// One rank's admission of one call.
 class Admission {
@@ -115,7 +50,7 @@ class Admission {
       refuse(ErrorCode::kInvalidArgument,
              "operation " + std::to_string(static_cast<unsigned>(request_.call.collective)) + " is not known");
     }
-    const Collective c = call_.collective;
+    const CollectiveFacts facts = facts_of(call_.collective);
     call_.rank = communicator_.rank;
     call_.size = communicator_.size;
     call_.group_size = communicator_.group_size;
@@ -126,14 +61,14 @@ class Admission {
     if (!is_known(call_.func)) {
       refuse(ErrorCode::kInvalidOp, "operator " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
     }
-    if (has_data(c) && call_.dtype == Datatype::kNone) {
+    if (facts.data && call_.dtype == Datatype::kNone) {
       refuse(ErrorCode::kInvalidDatatype, "datatype none was given; a datatype with elements is needed");
     }
-    if (reduces(c)) {
+    if (facts.reduces) {
       if (call_.func == Func::kNone) {
         refuse(ErrorCode::kInvalidOp, "operator none was given; allowed are " + operators_on(call_.dtype));
       }
-      if (call_.func == Func::kAvg && !takes_mean(c)) {
+      if (call_.func == Func::kAvg && !facts.mean) {
         refuse(ErrorCode::kInvalidOp, std::string("operator avg was given; it is one of ") + kTakesMean);
       }
       if (!is_operator(call_.func, call_.dtype)) {
@@ -147,11 +82,11 @@ class Admission {
         refuse(ErrorCode::kUnsupported,
                std::string("the engine of some member lacks ") + name_of(call_.func) + " of " + name_of(call_.dtype));
       }
-    } else if (c != Collective::kProgram) {
+    } else if (facts.kind != CallKind::kProgram) {
       call_.func = Func::kNone;
     }
-    if (!may_be_in_place(c)) call_.in_place = false;
-    if (rooted(c)) {
+    if (!facts.in_place) call_.in_place = false;
+    if (facts.rooted) {
       if (call_.root >= call_.size) {
         refuse(ErrorCode::kInvalidRoot, "root or peer " + std::to_string(call_.root) + " was given; ranks are 0 to " +
                                             std::to_string(call_.size - 1));
@@ -159,7 +94,7 @@ class Admission {
     } else {
       call_.root = 0;
     }
-    if (c == Collective::kNop || c == Collective::kBarrier) {
+    if (!facts.data && facts.kind != CallKind::kProgram) {
       call_.count = 0;
       call_.dtype = Datatype::kNone;
     }
@@ -167,17 +102,17 @@ class Admission {
       refuse(ErrorCode::kInvalidCount,
              "count " + std::to_string(call_.count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
     }
-    if (point_to_point(c)) {
+    if (facts.point_to_point) {
       if (request_.tag > kMaxUserTag && !request_.reserved_tag) {
         refuse(ErrorCode::kInvalidArgument,
                "tag " + std::to_string(request_.tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
       }
       state_.tag = request_.tag;
     }
-    state_.space = point_to_point(c) ? CallState::Space::kPointToPoint
-                   : local(c)        ? CallState::Space::kLocal
-                                     : CallState::Space::kCollective;
-    state_.window_offset = c == Collective::kPut || c == Collective::kGet ? request_.window_offset : 0;
+    state_.space = facts.point_to_point ? CallState::Space::kPointToPoint
+                   : facts.local        ? CallState::Space::kLocal
+                                        : CallState::Space::kCollective;
+    state_.window_offset = facts.kind == CallKind::kAccess ? request_.window_offset : 0;
     if (state_.window_offset > kMaxWindowOffset) {
       refuse(ErrorCode::kInvalidArgument, "window offset " + std::to_string(state_.window_offset) +
                                               " was given; allowed are 0 to " + std::to_string(kMaxWindowOffset));
@@ -218,31 +153,28 @@ class Admission {
   }
 
   void vectors() {
-    const Collective c = call_.collective;
-    const bool sends = c == Collective::kScatterv || c == Collective::kAlltoallv;
-    const bool receives = c == Collective::kGatherv || c == Collective::kAllgatherv ||
-                          c == Collective::kReduceScatterv || c == Collective::kAlltoallv;
-    if (!sends && !receives) return;
+    const CollectiveFacts facts = facts_of(call_.collective);
+    if (!facts.vectors) return;
     if (request_.params.data != nullptr) {
       // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.
-      if (c == Collective::kAlltoallv && !call_.in_place) call_.count = 0;
+      if (facts.pairwise() && !call_.in_place) call_.count = 0;
       bound_ = true;
       return;
     }
     if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
     const VectorArguments& v = *request_.vectors;
-    const bool root = call_.rank == call_.root;
-    if (sends && !(c == Collective::kAlltoallv && call_.in_place)) {
+    // Displacements count where the blocks lie.
+    const Uses uses = uses_of(call_);
+    const auto lies = [&](Extent part) { return uses.src == part || uses.dst == part; };
+    if (facts.sends && !(facts.pairwise() && call_.in_place)) {
       needed(v.send_counts, "send counts");
-      send_extent_ =
-          extent(v.send_counts, c == Collective::kScatterv && !root ? nullptr : v.send_displacements, "send");
+      send_extent_ = extent(v.send_counts, lies(Extent::kSent) ? v.send_displacements : nullptr, "send");
     }
-    if (receives) {
+    if (facts.receives) {
       needed(v.recv_counts, "receive counts");
-      recv_extent_ =
-          extent(v.recv_counts, c == Collective::kGatherv && !root ? nullptr : v.recv_displacements, "receive");
+      recv_extent_ = extent(v.recv_counts, lies(Extent::kReceived) ? v.recv_displacements : nullptr, "receive");
     }
-    if (c == Collective::kAlltoallv) {
+    if (facts.pairwise()) {
       // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks
       // have agreed on, or kUnknownCount if they have not; the algorithms say whether they need it.
       if (!call_.in_place) call_.count = 0;
@@ -253,8 +185,8 @@ class Admission {
                                              std::to_string(call_.count) + ", bounds the blocks");
       }
     } else {
-      call_.count = sum(sends ? v.send_counts : v.recv_counts);
-      own_count_ = sends ? v.send_counts[call_.rank] : v.recv_counts[call_.rank];
+      call_.count = sum(facts.sends ? v.send_counts : v.recv_counts);
+      own_count_ = facts.sends ? v.send_counts[call_.rank] : v.recv_counts[call_.rank];
     }
   }
 
@@ -297,7 +229,7 @@ class Admission {
       refuse(ErrorCode::kOverlappingBuffers,
              "src (" + std::to_string(src_bytes) + " bytes) and dst (" + std::to_string(dst_bytes) +
                  " bytes) overlap; pass disjoint buffers" +
-                 (may_be_in_place(call_.collective) ? ", or ask for the in-place form" : ""));
+                 (facts_of(call_.collective).in_place ? ", or ask for the in-place form" : ""));
     }
   }
 

@@ -105,7 +105,7 @@ constexpr CollectiveFacts facts_of(Collective collective) {
 inline constexpr const char* kTakesMean = "reduce, allreduce, reduce_scatter and reduce_scatterv";
 
 /// A part of a buffer.
-enum class Part : std::uint8_t {
+enum class Extent : std::uint8_t {
   kNothing,   ///< none of it
   kN,         ///< the count
   kAll,       ///< the count of each rank
@@ -117,15 +117,15 @@ enum class Part : std::uint8_t {
 
 /// What a call uses of its buffers on one rank.
 struct Uses {
-  Part src = Part::kNothing;     ///< bound, and read
-  Part dst = Part::kNothing;     ///< bound
-  Part reads = Part::kNothing;   ///< of dst: input
-  Part writes = Part::kNothing;  ///< of dst: result
+  Extent src = Extent::kNothing;     ///< bound, and read
+  Extent dst = Extent::kNothing;     ///< bound
+  Extent reads = Extent::kNothing;   ///< of dst: input
+  Extent writes = Extent::kNothing;  ///< of dst: result
 };
 
 /// What a call uses on the root or elsewhere; without a root, rank 0 is meant. Of programs nothing is known.
 constexpr Uses uses_of(Collective collective, bool root, bool in_place) {
-  using enum Part;
+  using enum Extent;
   switch (collective) {
     case Collective::kNop:
     case Collective::kBarrier:

@@ -108,7 +108,7 @@ bool reads_dst(const Call& call) {
   // Between blocks by counts there may be gaps, a message may be shorter than its buffer, and of programs nothing is
   // known.
   const bool writes_all = uses.writes == uses.dst && !facts.vectors && !facts.point_to_point && facts.data;
-  return uses.reads != Part::kNothing || !writes_all;
+  return uses.reads != Extent::kNothing || !writes_all;
 }
 
 CallResult result_of(const CallResult* known, CallId id, CallId last) {

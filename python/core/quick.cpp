@@ -107,8 +107,8 @@ struct Shape {
   std::uint32_t src = 0, dst = 0;
 };
 
-std::uint32_t blocks_of(Part part, std::uint32_t size) {
-  return part == Part::kNothing ? 0 : part == Part::kAll ? size : 1;
+std::uint32_t blocks_of(Extent part, std::uint32_t size) {
+  return part == Extent::kNothing ? 0 : part == Extent::kAll ? size : 1;
 }
 
 std::optional<Shape> shape_of(Collective collective, bool is_root, bool in_place, std::uint32_t size) {
@@ -216,13 +216,13 @@ std::optional<CountedShape> counted_shape(Collective collective, bool is_root, b
   const CollectiveFacts facts = facts_of(collective);
   if (!facts.vectors || (in_place && !facts.in_place)) return std::nullopt;
   const Uses uses = uses_of(collective, is_root, in_place);
-  const auto lies = [&](Part by_counts) { return uses.src == by_counts || uses.dst == by_counts; };
-  return CountedShape{.src = uses.src != Part::kNothing,
-                      .dst = uses.dst != Part::kNothing,
+  const auto lies = [&](Extent by_counts) { return uses.src == by_counts || uses.dst == by_counts; };
+  return CountedShape{.src = uses.src != Extent::kNothing,
+                      .dst = uses.dst != Extent::kNothing,
                       .sends = facts.sends && !(facts.pairwise() && in_place),
                       .receives = facts.receives,
-                      .displaces_sends = lies(Part::kSent),
-                      .displaces = lies(Part::kReceived)};
+                      .displaces_sends = lies(Extent::kSent),
+                      .displaces = lies(Extent::kReceived)};
 }
 
 std::uint32_t forks = 0;

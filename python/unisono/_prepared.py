@@ -42,6 +42,8 @@ class Shape(NamedTuple):
     reduces: bool = False
     #: On some rank the result is not written, so that a destination made here is zero at first.
     partial: bool = False
+    #: An input stands in dst, not in place alone, so that dst is always given.
+    reads_dst: bool = False
 
 
 class PreparedCalls(Calls):
@@ -78,7 +80,8 @@ class PreparedCalls(Calls):
         )
         uses = own_place if buffers.in_place else plain
         # The root alone knows what the others get: it tells them, if nobody has a destination.
-        tells = shape.plain.elsewhere.src == "" != shape.plain.root.src and shape.plain.elsewhere.dst != ""
+        away = shape.plain.elsewhere
+        tells = away.src == "" != shape.plain.root.src and away.dst != "" and not shape.reads_dst
         if tells and not is_root and dst is None and not in_place:
             buffers = self._of_announced(shape.collective, name, root, options, own)
         count = 0
@@ -86,7 +89,7 @@ class PreparedCalls(Calls):
             source = buffers.need("src")
             if not counted:
                 count = self._count_of(name, "src", source, uses.src)
-            if uses.dst:
+            if uses.dst and not shape.reads_dst:
                 made = buffers.dst is None
                 extent = own if own and uses.dst == "own" else (layout.extent(),)
                 buffers.allocate(extent if counted else self._result_shape(source, uses))

@@ -100,7 +100,7 @@ def _annotation(c: Collective) -> str:
 
 
 def _default(c: Collective, argument: Argument) -> str:
-    if argument.name == "dst" and not c.vectors and c.src:
+    if argument.name == "dst" and not c.vectors and c.src and not _reads_dst(c):
         return " = None"
     if argument.default is None:
         return ""
@@ -134,7 +134,7 @@ def _documentation(c: Collective) -> list[str]:
     arguments = []
     for argument in c.arguments:
         use = {"src": c.src, "dst": c.dst, "buffer": c.dst}.get(argument.name)
-        made = " None: it is made." if argument.name == "dst" else ""
+        made = " None: it is made." if argument.name == "dst" and not _reads_dst(c) else ""
         arguments.append((argument.name, argument.doc.replace("{size}", extent(use) if use else "") + made))
     arguments += [(name, doc) for name, _, doc in _keyword_only(c)]
     if arguments:
@@ -178,16 +178,26 @@ def _quick(c: Collective) -> list[str]:
     return items
 
 
-def tells(c: Collective) -> bool:
+def _reads_dst(c: Collective) -> bool:
+    """Whether an input stands in dst, not in place alone, so that it is always given."""
+    return bool(c.src and c.reads) and "in_place" not in c.reads.conditions
+
+
+def _tells(c: Collective) -> bool:
     """Whether the root alone knows what the others get, so that it tells them where they have no destination."""
-    return c.src.conditions == ("root",) and not c.src.otherwise and bool(c.dst.otherwise or not c.dst.conditions)
+    return (
+        not _reads_dst(c)
+        and c.src.conditions == ("root",)
+        and not c.src.otherwise
+        and bool(c.dst.otherwise or not c.dst.conditions)
+    )
 
 
 def _blocking(c: Collective) -> list[str]:
     returns = _returns(c)
     short = "quick_counted" if c.vectors else "quick"
-    checks = "dst is not None and " if c.src and c.dst and not c.rooted and not c.vectors else ""
-    indent = "            " if tells(c) else "        "
+    checks = "dst is not None and " if c.src and c.dst and not c.rooted and not c.vectors and not _reads_dst(c) else ""
+    indent = "            " if _tells(c) else "        "
     lines = _broken(f"if {checks}not options and self._core.{short}", _quick(c), ":", indent)
     given = {
         "nothing": "return",
@@ -196,7 +206,7 @@ def _blocking(c: Collective) -> list[str]:
         "unless root in place": "return None if self.rank == root and (in_place or dst is IN_PLACE) else dst",
     }[returns]
     lines.append(f"{indent}    {given}")
-    if tells(c):
+    if _tells(c):
         lines = [
             "        try:",
             *lines,
@@ -204,7 +214,7 @@ def _blocking(c: Collective) -> list[str]:
             "            error.add_note(SCATTER_NOTE)",
             "            raise",
         ]
-    run = "_run_noted" if tells(c) else "_result" if returns == "always" else "_run"
+    run = "_run_noted" if _tells(c) else "_result" if returns == "always" else "_run"
     return [*lines, *_outer(f"{'' if returns == 'nothing' else 'return '}self.{run}", c)]
 
 
@@ -249,6 +259,7 @@ def _shape(c: Collective) -> list[str]:
     items = [f"Collective.{_constant(c)}", form(False), form(True)]
     items += ["reduces=True"] * c.reduces
     items += ["partial=True"] * ("first" in c.writes.conditions)
+    items += ["reads_dst=True"] * _reads_dst(c)
     return _broken(f"_{_constant(c)} = Shape", items, "", "")
 
 
