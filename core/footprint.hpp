@@ -1,6 +1,8 @@
 // How much memory of a rank a call uses: docs/model.md, rules 17 and 18, written once. Freestanding.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/call.hpp"
@@ -32,34 +34,34 @@ constexpr std::uint64_t all_blocks(std::uint64_t n, std::uint32_t size) {
   return high >= kBeyondAnyBuffer >> 32U ? kBeyondAnyBuffer : high << 32U | (low & 0xffffffffU);
 }
 
-/// Elements of a part of a buffer on `call.rank`.
-constexpr std::uint64_t elements_of(Extent part, const Call& call, const VectorExtents& blocks = {}) {
-  switch (part) {
-    case Extent::kNothing:
-      return 0;
-    case Extent::kN:
-      return call.count;
-    case Extent::kAll:
-      return all_blocks(call.count, call.size);
-    case Extent::kBlock:
-      return facts_of(call.collective).vectors ? blocks.own : call.count;
-    case Extent::kOwn:
-      return blocks.own;
-    case Extent::kSent:
-      return blocks.send;
-    case Extent::kReceived:
-      return blocks.recv;
-  }
-  return 0;
-}
-
 /// What `call` uses on `call.rank`.
 constexpr Uses uses_of(const Call& call) { return uses_of(call.collective, call.rank == call.root, call.in_place); }
 
+namespace footprint_detail {
+
+/// src and dst of uses_of, by collective, root and in place: a table is less code than all cases, which a
+/// microcontroller fetches anew for each call that it has not seen.
+inline constexpr auto kTable = [] {
+  std::array<std::array<Extent, 2>, 32 * 4> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const Uses uses = uses_of(static_cast<Collective>(i / 4), i % 4 / 2 != 0, i % 2 != 0);
+    table[i] = {uses.src, uses.dst};
+  }
+  return table;
+}();
+
+}  // namespace footprint_detail
+
 /// The footprint of `call` on `call.rank`. A user's program has none of its own: its buffers are bound as given.
 constexpr Footprint footprint_of(const Call& call, const VectorExtents& blocks = {}) {
-  const Uses uses = uses_of(call);
-  return {elements_of(uses.src, call, blocks), elements_of(uses.dst, call, blocks)};
+  const std::size_t at = static_cast<std::size_t>(call.collective) * 4 + (call.rank == call.root ? 2 : 0) +
+                         static_cast<std::size_t>(call.in_place);
+  if (at >= footprint_detail::kTable.size()) return {};
+  // By Extent. A block's place among others is no footprint.
+  const std::array<std::uint64_t, 7> elements{0,           call.count, all_blocks(call.count, call.size), blocks.own, 0,
+                                              blocks.send, blocks.recv};
+  const auto& [src, dst] = footprint_detail::kTable[at];
+  return {elements[static_cast<std::size_t>(src)], elements[static_cast<std::size_t>(dst)]};
 }
 
 }  // namespace unisono

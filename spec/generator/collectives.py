@@ -238,6 +238,8 @@ def _check(c: Collective, count: str, where: str) -> None:
         raise SpecError(f"{where}: all is n of each rank, so count is block")
     if {"own", "block"} & c.parts and not (c.vectors or (count == "block" and "own" not in c.parts)):
         raise SpecError(f"{where}: own needs counts by rank, block needs these or the count of a block")
+    if "block" in c.src.parts | c.dst.parts:
+        raise SpecError(f"{where}: block is a place in dst, for reads and writes")
     if c.vectors and counted:
         raise SpecError(f"{where}: with counts by rank there is no n")
     if ("root" in conditions) > c.has("root"):
