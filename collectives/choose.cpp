@@ -214,6 +214,28 @@ int choose_algorithm(const Call& call, const Tuning& tuning) { return choose(cal
 
 int choose_algorithm(const Call& call) { return choose(call, {}).position; }
 
+ByteRange same_choice(const Call& call, const Tuning& tuning) {
+  const std::uint64_t bytes = call.count * element_bytes(call);
+  ByteRange range;
+  for (const std::span<const Rule> rules : {tuning.rules, own_rules(call.collective)}) {
+    for (const Rule& rule : rules) {
+      if (collectives::kTable[rule.position].collective != call.collective) continue;
+      // Where a rule begins to hold, and where it has ceased to.
+      if (rule.min_bytes <= bytes) {
+        range.least = rule.min_bytes > range.least ? rule.min_bytes : range.least;
+      } else {
+        range.most = rule.min_bytes - 1 < range.most ? rule.min_bytes - 1 : range.most;
+      }
+      if (rule.max_bytes >= bytes) {
+        range.most = rule.max_bytes < range.most ? rule.max_bytes : range.most;
+      } else {
+        range.least = rule.max_bytes + 1 > range.least ? rule.max_bytes + 1 : range.least;
+      }
+    }
+  }
+  return range;
+}
+
 std::span<const Rule> default_rules() { return kRules; }
 
 std::span<const Rule> stable_rules() { return kStableRules; }

@@ -56,6 +56,16 @@ struct Choice {
 Choice choose(const Call& call, const Tuning& tuning);
 int choose_algorithm(const Call& call, const Tuning& tuning);
 
+/// Lengths in bytes, both included.
+struct ByteRange {
+  std::uint64_t least = 0;
+  std::uint64_t most = kAnyBytes;
+};
+
+/// Lengths around that of `call` for which the choice is the same, everything else being equal. Calls that choose alike
+/// get the same range, or ranges that have no length in common.
+ByteRange same_choice(const Call& call, const Tuning& tuning);
+
 /// The rules of this library.
 std::span<const Rule> default_rules();
 

@@ -8,59 +8,19 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
-#include "core/operators.hpp"
+#include "core/user_op.hpp"
 #include "driver/compression.hpp"
 #include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
+#include "engine/admit.hpp"
 
 namespace unisono::driver {
+
+using cclo::known;
 
 namespace {
 
 constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 48U) - 1;  // what a move's byte offset can name
-
-/// What a collective takes, besides a count.
-struct Shape {
-  bool reduces = false;
-  bool rooted = false;   ///< root names the root
-  bool to_peer = false;  ///< root names the peer
-  bool has_in_place = false;
-  bool typed = true;
-  bool vector = false;
-};
-
-Shape shape_of(Collective collective) {
-  const CollectiveFacts facts = facts_of(collective);
-  const bool is_collective = facts.kind == CallKind::kCollective;
-  return {.reduces = facts.reduces,
-          .rooted = facts.rooted && is_collective,
-          .to_peer = facts.kind == CallKind::kMessage || facts.kind == CallKind::kAccess,
-          .has_in_place = facts.in_place && is_collective,
-          .typed = facts.data,
-          .vector = facts.vectors};
-}
-
-template <class Enum, std::size_t kSize>
-std::string names(const std::array<Enum, kSize>& all, Enum except) {
-  std::string text;
-  for (const Enum value : all) {
-    if constexpr (std::is_same_v<Enum, Func>) {
-      if (is_user(value)) continue;
-    }
-    if (value != except) text += (text.empty() ? "" : ", ") + std::string(name_of(value));
-  }
-  return text;
-}
-
-template <class Enum, std::size_t kSize>
-Enum known(int value, const std::array<Enum, kSize>& all, const char* what, ErrorCode code) {
-  const auto candidate = static_cast<Enum>(value);
-  if (value < 0 || value > 255 || !is_known(candidate)) {
-    throw Error(code, std::string(what) + " " + std::to_string(value) + " is not known; known are " +
-                          names(all, static_cast<Enum>(255)));
-  }
-  return candidate;
-}
 
 /// Sum of counts, and where the blocks end, of one side of a v-collective.
 class Blocks {
@@ -172,17 +132,7 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
   }
   request.call.radix = call.radix = written.radix_of_call(algorithm);
   call.direct = algorithm.direct;
-  if (needs_order(call.func) && !algorithm.ordered) {
-    throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name +
-                                             "\" does not fold in rank order, and op " + operator_name(call.func) +
-                                             " does not commute");
-  }
-  if (algorithm.admits != nullptr && !algorithm.admits(call)) {
-    throw Error(ErrorCode::kUnsupported, operation + ": the algorithm \"" + name + "\" does not admit this call (" +
-                                             std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +
-                                             (call.in_place ? ", in place" : "") +
-                                             "); its restriction: " + algorithm.restriction);
-  }
+  cclo::check_admits(algorithm, call, {operation.c_str()});
 }
 
 }  // namespace
@@ -275,7 +225,8 @@ unisono_call in_bytes(const Communicator& communicator, const unisono_call& give
                                    ErrorCode::kInvalidDatatype);
       if (dtype == Datatype::kNone) {
         throw Error(ErrorCode::kInvalidDatatype, operation + ": " + side + "_datatypes" + entry +
-                                                     " is none; allowed are " + names(kAllDatatype, Datatype::kNone));
+                                                     " is none; allowed are " +
+                                                     cclo::names_of(kAllDatatype, Datatype::kNone));
       }
       const std::uint64_t most = kMaxCount / bytes_of(dtype);
       if (counts[rank] < 0 || static_cast<std::uint64_t>(counts[rank]) > most) {
@@ -319,7 +270,8 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   }
   const Collective collective = known(given.collective, kAllCollective, "collective", ErrorCode::kInvalidArgument);
   const std::string operation = name_of(collective);
-  const Shape shape = shape_of(collective);
+  const cclo::Refusal refuse{name_of(collective)};
+  const CollectiveFacts facts = facts_of(collective);
   const std::uint32_t size = communicator.size;
   const std::uint32_t rank = communicator.rank;
   CallRequest& request = checked.request;
@@ -328,52 +280,28 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.collective = collective;
   call.in_place = given.in_place != 0 && collective != Collective::kBcast;  // broadcast is always in place
 
-  // Datatype and op.
+  // Datatype and op. What the operation does not use may be anything, but an op or a place that it does not have is a
+  // misunderstanding.
   call.dtype = known(given.datatype, kAllDatatype, "datatype", ErrorCode::kInvalidDatatype);
-  if (!shape.typed) {
-    call.dtype = Datatype::kNone;
-  } else if (call.dtype == Datatype::kNone) {
-    throw Error(ErrorCode::kInvalidDatatype,
-                operation + ": datatype none was given; allowed are " + names(kAllDatatype, Datatype::kNone));
-  }
+  if (!facts.data) call.dtype = Datatype::kNone;
   call.func = known(given.op, kAllFunc, "op", ErrorCode::kInvalidOp);
-  if (shape.reduces && call.func == Func::kNone) {
-    throw Error(ErrorCode::kInvalidOp, operation + ": no op was given; allowed are " + operators_on(call.dtype));
+  cclo::check_operands(call, refuse);
+  if (!facts.reduces && call.func != Func::kNone) {
+    refuse(ErrorCode::kInvalidOp,
+           std::string("op ") + operator_name(call.func) + " was given, but nothing is reduced; leave it 0");
   }
-  if (call.func == Func::kAvg && shape.reduces && !takes_mean(collective)) {
-    throw Error(ErrorCode::kInvalidOp, operation + ": op avg was given; it is one of " + kTakesMean);
-  }
-  if (is_user(call.func) && find_user_op(call.func) == nullptr) {
-    throw Error(ErrorCode::kInvalidOp, operation + ": op " + std::to_string(given.op) +
-                                           " is none that unisono_op_create gave and that was not freed");
-  }
-  if (shape.reduces && !is_operator(call.func, call.dtype)) {
-    throw Error(ErrorCode::kInvalidDatatype, operation + ": op " + name_of(call.func) + " is not defined on datatype " +
-                                                 name_of(call.dtype) + "; it is on " + datatypes_of(call.func) +
-                                                 "; on " + name_of(call.dtype) + " are " + operators_on(call.dtype));
-  }
-  if (!shape.reduces && call.func != Func::kNone) {
-    throw Error(ErrorCode::kInvalidOp,
-                operation + ": op " + name_of(call.func) + " was given, but nothing is reduced; leave it 0");
-  }
-  if (call.in_place && !shape.has_in_place) {
+  if (call.in_place && !(facts.in_place && facts.data)) {
     throw Error(ErrorCode::kInvalidArgument, operation + " has no in-place form; pass both buffers");
   }
 
   // Root or peer.
-  if (shape.rooted || shape.to_peer) {
-    if (given.root < 0 || given.root >= size) {
-      throw Error(ErrorCode::kInvalidRoot,
-                  operation + ": " + (shape.rooted ? "root " : "peer ") + std::to_string(given.root) +
-                      " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
-    }
+  const bool rooted = facts.rooted && facts.data;
+  if (rooted) {
+    cclo::check_root(collective, given.root, size, refuse);
     call.root = static_cast<std::uint32_t>(given.root);
   }
-  const bool is_root = shape.rooted && call.root == rank;
-  if (given.tag < 0 || given.tag > static_cast<std::int64_t>(kMaxUserTag)) {
-    throw Error(ErrorCode::kInvalidArgument, operation + ": tag " + std::to_string(given.tag) +
-                                                 " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
-  }
+  const bool is_root = rooted && call.root == rank;
+  cclo::check_tag(given.tag, refuse);
   request.tag = static_cast<std::uint32_t>(given.tag);
   request.window_offset = given.window_offset;
 
@@ -382,12 +310,12 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
                                               " is negative; allowed are 0 to " + std::to_string(kMaxCount));
   }
-  if (given.element_bytes != 0) check_own_elements(operation, given, shape.typed && !shape.reduces);
-  const std::uint64_t scaled = shape.typed && given.element_bytes != 0 ? given.element_bytes : 1;
+  if (given.element_bytes != 0) check_own_elements(operation, given, facts.data && !facts.reduces);
+  const std::uint64_t scaled = facts.data && given.element_bytes != 0 ? given.element_bytes : 1;
   const std::uint64_t element = bytes_of(call.dtype) * scaled;
   checked.element_bytes = std::max<std::uint64_t>(element, 1);
   const std::uint64_t most_in_all = kMaxCount / scaled;  // elements
-  const std::uint32_t blocks_counted = facts_of(collective).blocks ? size : 1;
+  const std::uint32_t blocks_counted = facts.blocks ? size : 1;
   const std::uint64_t most = std::min(most_in_all, kMaxBytes / checked.element_bytes) / blocks_counted;
   if (static_cast<std::uint64_t>(given.count) > most) {
     throw Error(ErrorCode::kInvalidCount,
@@ -395,11 +323,10 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                     (blocks_counted > 1 ? " for a block of each of " + std::to_string(size) + " ranks" : "") +
                     " are 0 to " + std::to_string(most));
   }
-  const std::uint64_t n = shape.typed && !shape.vector ? static_cast<std::uint64_t>(given.count) : 0;
+  const std::uint64_t n = facts.data && !facts.vectors ? static_cast<std::uint64_t>(given.count) : 0;
   call.count = n;
 
   VectorExtents blocks;
-  const CollectiveFacts facts = facts_of(collective);
   if (facts.receives && !facts.sends) {
     const bool disjoint = uses_of(collective, is_root, call.in_place).writes == Extent::kReceived;
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
@@ -441,7 +368,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.rank = rank;
   call.size = size;
   const auto [src, dst] = footprint_of(call, blocks);
-  if (shape.vector) {
+  if (facts.vectors) {
     if (std::max(src, dst) > kMaxBytes / element) {
       throw Error(ErrorCode::kInvalidCount, operation + ": the blocks end at element " +
                                                 std::to_string(std::max(src, dst)) + "; the last allowed is " +
@@ -476,16 +403,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     request.src = driver::bind(operation, "src", given.src, given.src_bytes, src, element);
     request.dst = driver::bind(operation, "dst", given.dst, given.dst_bytes, dst, element);
   }
-  if (request.src.bytes > 0 && request.dst.bytes > 0) {
-    const auto a = reinterpret_cast<std::uintptr_t>(request.src.data);
-    const auto b = reinterpret_cast<std::uintptr_t>(request.dst.data);
-    if (a < b + request.dst.bytes && b < a + request.src.bytes) {
-      throw Error(ErrorCode::kOverlappingBuffers, operation + ": src (" + std::to_string(request.src.bytes) +
-                                                      " bytes) and dst (" + std::to_string(request.dst.bytes) +
-                                                      " bytes) overlap; pass disjoint buffers" +
-                                                      (shape.has_in_place ? ", or ask for the in-place form" : ""));
-    }
-  }
+  cclo::check_disjoint(collective, request.src, request.dst, refuse);
 
   if (scaled != 1) scale(checked, scaled);
   if (given.wire_datatype != 0) {

@@ -1,6 +1,7 @@
 #include "driver/lowered_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -8,7 +9,7 @@
 #include "core/arithmetic.hpp"
 #include "engine/express.hpp"
 #include "engine/lower.hpp"
-#include "engine/straight_run.hpp"
+#include "engine/model.hpp"
 #include "network/shm/lanes.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/text.hpp"
@@ -93,19 +94,24 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     auto made = cclo::lower(job.programs[rank], size);
     if (!made) {
-      if (cclo::Express::carries(job.call.collective)) {
+      if (cclo::carried_by_lanes(job.call.collective)) {
         return Finding{FindingKind::kMalformed,
                        rank,
                        0,
                        reference::kNowhere,
                        reference::kNowhere,
-                       "lanes carry the collective, but not what this program does (streams, casts, indirect counts or "
-                       "offsets, the window)"};
+                       "lanes carry the collective, but not what this program does (streams, casts, params that moves "
+                       "write, the window)"};
       }
       ++not_carried_;
       return std::nullopt;
     }
-    auto compared = cclo::compare_lowered(job.programs[rank], *made, rank, size);
+    if (!made->indirect.empty()) {
+      std::array<std::uint64_t, 5> regions{};
+      for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
+      cclo::Launcher().bind(*made, job.params[rank], regions);
+    }
+    auto compared = cclo::compare_lowered(cclo::with_params(job.programs[rank], job.params[rank]), *made, rank, size);
     if (compared.fault) return finding_of(job, *compared.fault, "not the program");
     lowered.push_back(std::move(*made));
     moves_of.push_back(std::move(compared.moves));
@@ -149,8 +155,8 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
   if (auto finding = run(cclo::LaneModel::windowed_with_one_segment(size, element), "windowed")) return finding;
 
-  // Ranks may differ: LanePorts::holds looks at what a rank's own lanes carry, against the length of a segment. Every
-  // length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
+  // Ranks may differ: LaneChannels::holds looks at what a rank's own lanes carry, against the length of a segment.
+  // Every length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
   std::vector<std::uint64_t> lengths;
   lengths.reserve(size);
   for (const auto& program : lowered) lengths.push_back(std::max(program.most_lane_bytes, element));

@@ -60,6 +60,7 @@ CallState& CallQueue::create() {
   call.id = entry.id;
   call.communicator = nullptr;
   call.algorithm = nullptr;
+  call.plan.reset();
   call.program.reset();
   call.regions = {};
   call.wait_for.clear();
@@ -80,6 +81,7 @@ CallState& CallQueue::create() {
 void CallQueue::abandon(CallState& call) {
   free_records_.push_back(static_cast<std::uint32_t>(call.id & ((CallId{1} << kSlotBits) - 1)));
   record(call.id).id = 0;
+  call.plan.reset();
   free_calls_.push_back(&call);
 }
 
@@ -332,7 +334,10 @@ void CallQueue::sweep() {
   swept_ = true;
   active_.erase(std::remove_if(active_.begin(), active_.end(),
                                [&](CallState* call) {
-                                 if (call->finished) free_calls_.push_back(call);
+                                 if (call->finished) {
+                                   call->plan.reset();
+                                   free_calls_.push_back(call);
+                                 }
                                  return call->finished;
                                }),
                 active_.end());
@@ -429,9 +434,9 @@ bool CallQueue::compare_all(CallState& call) {
 void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, const Header& header,
                             const std::string& text) {
   PastCall past = communicator.history[header.sequence % communicator.history.size()];
-  const LanePlan* plan = communicator.express ? communicator.express->past(header.sequence) : nullptr;
+  const auto [plan, launched] = communicator.plans->past(header.sequence);
   if (plan != nullptr && !(past.valid && past.sequence == header.sequence)) {
-    past = {true, header.sequence, plan->call, plan->plain.algorithm};
+    past = {true, header.sequence, launched, plan->plain.algorithm};
   }
   const bool made = past.valid && past.sequence == header.sequence;
   const std::string own = made ? arguments(past.call, past.algorithm) : "something that is no longer known";

@@ -6,7 +6,6 @@
 #include "engine/call_queue.hpp"
 #include "engine/consensus.hpp"
 #include "engine/ledger.hpp"
-#include "engine/program_cache.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
@@ -73,7 +72,6 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   if (made->rules) made->tuning.rules = *made->rules;
   made->tuning.crowded = blocks_.poe->size() > usable_cores(agreed);
   made->tuning.radices = made->capability.radices;
-  made->cache = std::make_shared<ProgramCache>();
   std::vector<bool> seen(blocks_.poe->size(), false);
   for (std::uint32_t rank = 0; rank < made->size; ++rank) {
     const std::uint32_t endpoint = endpoints[rank];
@@ -96,8 +94,9 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->recorder =
       std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank, made->size);
   if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
-    made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank,
-                                              endpoints, agreed.eager_limit, made->order, made->last, made->recorder);
+    made->express =
+        std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, endpoints,
+                                  agreed.eager_limit, made->order, made->last, made->recorder, made->plans);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);

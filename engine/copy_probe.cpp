@@ -21,9 +21,8 @@
 #include "collectives/record.hpp"
 #include "core/error.hpp"
 #include "core/footprint.hpp"
-#include "engine/lane_ports.hpp"
+#include "engine/live.hpp"
 #include "engine/lower.hpp"
-#include "engine/windowed_run.hpp"
 #include "network/shm/arena.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
@@ -117,8 +116,8 @@ class Side {
 
   bool open() {
     if (!lanes_.open()) return false;
-    ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, kRanks, &copy_, kEndpoints);
-    ports_.prepare_copies();
+    live_.open(lanes_, shm::LaneSpace::kCollective, rank_, kRanks, &copy_, kEndpoints);
+    live_.values.prepare_copies();
     // The kernel asks the same of a process that copies from itself.
     copy_.take_for_peers(static_cast<std::uint32_t>(getpid()));
     return true;
@@ -128,16 +127,14 @@ class Side {
 
   bool run(const Meeting::Order& order, Clock::time_point deadline) {
     const LoweredProgram& program = programs_[order.by_kernel ? 1 : 0][order.trial];
-    Frame frame;
-    frame.regions = {meeting_.src[rank_].data(), meeting_.dst[rank_].data(), scratch_.data(), nullptr, nullptr};
-    frame.peers = peers_.data();
-    frame.program = &program;
-    frame.copies = order.by_kernel;
-    run_.start(ports_, frame);
+    live_.values.regions = {meeting_.src[rank_].data(), meeting_.dst[rank_].data(), scratch_.data(), nullptr, nullptr};
+    live_.values.peers = peers_.data();
+    live_.values.copies = order.by_kernel;
+    flight_.start_windowed(program, kRanks);
     return until(
         [&] {
-          while (!run_.finished() && run_.step()) continue;
-          return run_.finished();
+          while (!flight_.ended_windowed() && live_.executor->windowed(flight_)) continue;
+          return flight_.ended_windowed();
         },
         deadline);
   }
@@ -156,8 +153,8 @@ class Side {
   std::uint32_t rank_;
   shm::LaneSet lanes_;
   shm::KernelCopy copy_;
-  LanePorts ports_;
-  WindowedRun run_;
+  LiveRank live_;
+  Flight flight_;
   std::array<std::vector<LoweredProgram>, 2> programs_;  ///< over lanes, and direct
   std::array<ReachableRegions, kRanks> peers_;
   std::vector<std::byte> scratch_;

@@ -10,7 +10,7 @@
 
 #include "core/crc32c.hpp"
 #include "core/user_op.hpp"
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"
@@ -247,12 +247,10 @@ class NativeEngine::Impl final : public Express::Watch {
     return op;
   }
 
-  /// The lanes' plan of an admitted call, or null if it does not go over them.
-  const LanePlan* plan_of(const CallState& call, const CallRequest& request) {
-    Communicator& communicator = *call.communicator;
-    if (!communicator.express || !Express::carries(call.call.collective)) return nullptr;
-    return &communicator.express->plan(call.call, *call.algorithm, request.algorithm != -1, call.program,
-                                       communicator.capability, communicator.agreed.eager_limit, communicator.tuning);
+  /// Refers to the params of the call.
+  static LaneLaunch launch_of(const CallState& call) {
+    return {call.regions[static_cast<std::size_t>(Region::kSrc)], call.regions[static_cast<std::size_t>(Region::kDst)],
+            call.call.count, call.params};
   }
 
   void set_deadline(CallState& call, std::chrono::microseconds timeout) const {
@@ -316,10 +314,11 @@ class NativeEngine::Impl final : public Express::Watch {
     }
     const LanePlan& plan = *blocking.plan;
     call.call = plan.call;
+    if (plan.varies) call.call.count = blocking.count;
     call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     call.program = plan.checked;
     call.space = CallState::Space::kCollective;
-    call.signature = plan.signature;
+    call.signature = plan.signature_for(blocking.count);
     call.sequence = blocking.sequence;
     call.mark = blocking.mark;
     set_deadline(call, {});
@@ -650,12 +649,10 @@ CallId NativeEngine::submit(const CallRequest& request) {
   try {
     if (Impl::is_mail(call)) {
       call.mail = Impl::mail_of(call);
-    } else if (const LanePlan* plan = engine.plan_of(call, request)) {
+    } else if (call.plan->lanes) {
       call.lane = std::make_unique<LaneCall>();
-      call.lane->plan = plan;
-      call.lane->src = call.regions[static_cast<std::size_t>(Region::kSrc)];
-      call.lane->dst = call.regions[static_cast<std::size_t>(Region::kDst)];
-      call.signature = plan->signature;
+      call.lane->plan = call.plan.get();
+      call.lane->launch = Impl::launch_of(call);
     } else if (call.space == CallState::Space::kCollective) {
       call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
                                             std::memory_order_relaxed);
@@ -679,27 +676,27 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
   const bool mail = collective == Collective::kSend || collective == Collective::kRecv;
-  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || Express::carries(collective))) {
+  if (request.wait_for.empty() && request.timeout.count() == 0 && (mail || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express;
-    std::optional<Express::Pin> pin;
-    const LanePlan* plan = nullptr;
+    std::shared_ptr<const Plan> plan;
+    LaneLaunch launch;
+    std::vector<std::uint64_t> params;
     MailOp op;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
-      try {
-        plan = engine.plan_of(call, request);
-        if (mail) Impl::fill(op, call);
-      } catch (...) {
-        engine.calls.abandon(call);
-        throw;
+      if (mail) Impl::fill(op, call);
+      plan = call.plan;
+      launch = Impl::launch_of(call);
+      if (plan->varies) {
+        params.assign(call.params.begin(), call.params.end());
+        launch.params = params;
       }
       express = call.communicator->express;
-      if (plan != nullptr) pin.emplace(express);
       engine.calls.abandon(call);
     }
     if (mail && express != nullptr) return express->run_mail(op, request.call.count);
-    if (plan != nullptr && express->run(*plan, request.src.data, request.dst.data, request.algorithm == -1)) return 0;
+    if (plan->lanes && express->run(plan, launch, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);
 }

@@ -7,14 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "collectives/record.hpp"
 #include "core/error.hpp"
-#include "core/footprint.hpp"
-#include "core/signature.hpp"
-#include "core/user_op.hpp"
-#include "engine/copy_class.hpp"
 #include "engine/state.hpp"
-#include "engine/validate.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -35,7 +29,8 @@ std::uint64_t address_head() {
 
 Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
                  std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
-                 std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder)
+                 std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder,
+                 std::shared_ptr<PlanCache> plans)
     : network_(network),
       watch_(watch),
       number_(number),
@@ -44,6 +39,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       eager_limit_(eager_limit),
       order_(std::move(order)),
       last_(std::move(last)),
+      plans_(std::move(plans)),
       segment_(network.segment()),
       traffic_(segment_->ledger(network.self())),
       recorder_(std::move(recorder)),
@@ -60,107 +56,10 @@ Error Express::unreachable(const LanePlan& plan) {
           "leave the choice of the algorithm to Unisono"};
 }
 
-bool Express::carries(Collective collective) {
-  switch (collective) {
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kAlltoall:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kBarrier:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// --------------------------------------------------------------------------------------------- plans
-
-std::size_t Express::Hash::operator()(const Key& key) const {
-  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(key.algorithm);
-  const auto mix = [&](std::uint64_t value) {
-    hash ^= value;
-    hash *= 0x9e3779b97f4a7c15ULL;
-    hash ^= hash >> 29U;
-  };
-  const Call& call = key.call;
-  mix(static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
-      static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
-      std::uint64_t{call.root} << 32U);
-  mix(call.count);
-  return hash;
-}
-
-const LanePlan& Express::plan(const Call& call, const Algorithm& algorithm, bool named,
-                              std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
-                              std::uint32_t eager_limit, const Tuning& tuning) {
-  const Key key{call, named ? &algorithm : nullptr, identity_of(call.func)};
-  if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
-  if (plans_.size() >= kMostPlans && pins_.load(std::memory_order_acquire) == 0 && claim()) {
-    // Nobody is running one of them while the lanes are claimed and nothing is queued.
-    if (queued_.load(std::memory_order_relaxed) == 0) {
-      slots_.fill(nullptr);
-      for (Past& entry : past_) entry.plan.store(nullptr, std::memory_order_relaxed);
-      plans_.clear();
-    }
-    release();
-  }
-  auto made = std::make_unique<LanePlan>();
-  made->call = call;
-  made->checked = std::move(checked);
-  const auto lowered = [&](const Algorithm& chosen, const Program& program) {
-    std::optional<LoweredProgram> result = lower(program, size_);
-    if (!result) {
-      throw Error(ErrorCode::kInternal, std::string("algorithm ") + chosen.name +
-                                            " uses what lanes do not carry; it must not be one of this collective");
-    }
-    return LaneProgram{&chosen, LastNumber::of(&chosen, !named), std::move(*result)};
-  };
-  const auto footprint = footprint_of(call);
-  made->src_bytes = footprint.src * bytes_of(call.dtype);
-  made->dst_bytes = footprint.dst * bytes_of(call.dtype);
-  made->must_be_direct = algorithm.direct;
-  if (algorithm.direct) {
-    made->direct = lowered(algorithm, made->checked->program);
-  } else {
-    made->plain = lowered(algorithm, made->checked->program);
-  }
-  if (!named && size_ > 1) {
-    Call direct = call;
-    direct.direct = true;
-    const int position = choose_algorithm(direct, tuning);
-    const Algorithm* best = position < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(position)];
-    if (best != nullptr && best->direct) {
-      made->direct = lowered(*best, check_program(record(*best, direct), size_, capability, true)->program);
-    }
-  }
-  if (made->direct.algorithm != nullptr) {
-    made->shows_addresses = size_ > 1 && call.count != 0;
-    made->may_copy = made->must_be_direct || call.count * element_bytes(call) >=
-                                                 copied_from(call.collective, size_, segment_->geometry().copy_from);
-    for (std::uint32_t peer = 0; peer < size_; ++peer) {
-      Call of_peer = call;
-      of_peer.rank = peer;
-      const auto needs = footprint_of(of_peer);
-      made->peer_bytes.push_back({needs.src * bytes_of(call.dtype), needs.dst * bytes_of(call.dtype)});
-    }
-  }
-  const std::uint32_t number =
-      named ? static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1 : 0;  // 0: the automatic choice
-  made->signature = signature_of(call, AgreedTerms{number, eager_limit, Datatype::kNone, key.op});
-  made->record = RecordEntry::of(call, made->signature, 0);
-  return *(plans_[key] = std::move(made));
-}
-
-const LanePlan* Express::past(std::uint32_t sequence) const {
-  const Past& entry = past_[sequence % kPast];
-  const LanePlan* plan = entry.plan.load(std::memory_order_acquire);
-  return entry.sequence.load(std::memory_order_relaxed) == sequence ? plan : nullptr;
+void Express::trim_plans() {
+  if (!plans_->full() || !claim()) return;
+  plans_->trim();
+  release();
 }
 
 // ------------------------------------------------------------------------------------------ blocking calls
@@ -178,22 +77,19 @@ bool Express::claim() {
 
 void Express::release() { busy_.store(false, std::memory_order_release); }
 
-bool Express::run(const LanePlan& plan, std::byte* src, std::byte* dst, bool remember) {
+bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember) {
   if (!claim()) return false;
   if (unavailable()) {
     release();
     return false;
   }
-  if (remember && !is_user(plan.call.func)) {  // whose number may come to stand for another operator
-    const Call& call = plan.call;
-    slots_[slot_of({call.collective, call.func, call.dtype, call.in_place, call.root, call.count, nullptr, 0, nullptr,
-                    0})] = &plan;
-  }
-  run_claimed(plan, src, dst);
+  if (remember && !plan->varies && !is_user(plan->call.func))
+    plans_->remember(plan);  // whose number may come to mean another operator
+  run_claimed(*plan, launch);
   return true;
 }
 
-void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) {
+void Express::run_claimed(const LanePlan& plan, const LaneLaunch& launch) {
   // However the call ends, that is recorded, and the lanes are given back; after an error nobody takes them again.
   struct Claim {
     explicit Claim(Express& of) : express(of) {}
@@ -207,18 +103,20 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     RecordedState outcome = RecordedState::kFailed;
   };
   Claim claim(*this);
-  const CallOrder::Place place = order_->enter_alone(plan.signature);
-  note(place.sequence, plan);
-  blocking_.mark = recorder_->begin(plan.record, place.sequence);
+  const CallOrder::Place place = order_->enter_alone(plan.varies ? plan.signature_for(launch.count) : plan.signature);
+  plans_->note(place.sequence, plan, launch.count);
+  blocking_.mark = plan.varies ? recorder_->begin(plan.record_for(launch.count), place.sequence)
+                               : recorder_->begin(plan.record, place.sequence);
+  blocking_.count = launch.count;
   blocking_.plan = &plan;
   blocking_.sequence = place.sequence;
   blocking_.registered = 0;
   try {
     if (!opened_.load(std::memory_order_relaxed)) [[unlikely]]
       open(blocking_);
-    frame_.regions[static_cast<std::size_t>(Region::kSrc)] = src;
-    frame_.regions[static_cast<std::size_t>(Region::kDst)] = dst;
-    frame_.digest = place.digest;
+    region(Region::kSrc) = launch.src.data;
+    region(Region::kDst) = launch.dst.data;
+    live_.channels.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
     if (plan.shows_addresses) {
       if (exchange_addresses(plan)) {
@@ -229,12 +127,13 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     }
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]]
       scratch_.resize(program->lowered.scratch_bytes);
-    frame_.regions[static_cast<std::size_t>(Region::kScratch)] = scratch_.data();
-    frame_.program = &program->lowered;
+    region(Region::kScratch) = scratch_.data();
+    if (plan.varies) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
-    if (ports_.holds(program->lowered)) {
-      run_straight(program->lowered);
+    if (live_.channels.holds(program->lowered)) {
+      flight_.start_straight(program->lowered);
+      if (!live_.executor->straight(flight_)) await_straight();
     } else {
       run_windowed(program->lowered);
     }
@@ -243,18 +142,18 @@ void Express::run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst) 
     if (blocking_.registered != 0) watch_.completed(*this, blocking_);
     throw unreachable(plan);
   } catch (const LaneFault& fault) {
-    fail_shielded(dst, plan.dst_bytes, [&] { watch_.fault(*this, blocking_, fault); });
+    fail_shielded(launch.dst.data, launch.dst.bytes, [&] { watch_.fault(*this, blocking_, fault); });
   } catch (const AccessBanned&) {
-    fail_shielded(dst, plan.dst_bytes, [&] { await_verdict(blocking_); });
+    fail_shielded(launch.dst.data, launch.dst.bytes, [&] { await_verdict(blocking_); });
   } catch (const Error& error) {
-    fail_shielded(dst, plan.dst_bytes, [&] {
+    fail_shielded(launch.dst.data, launch.dst.bytes, [&] {
       watch_.failed(*this, error);
       throw Error(error);
     });
   }
   if (blocking_.registered != 0) [[unlikely]]
     watch_.completed(*this, blocking_);
-  traffic_.add(frame_.program->load);
+  traffic_.add(flight_.program->load);
   claim.outcome = RecordedState::kEnded;
 }
 
@@ -289,7 +188,7 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
 std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
   close();
   if (!opened_.load(std::memory_order_acquire)) return {};
-  const shm::TouchGuard& guard = ports_.guard;
+  const shm::TouchGuard& guard = live_.values.guard;
   guard.ban();
   constexpr std::chrono::seconds kPatience{1};
   const auto until = shm::Parking::Clock::now() + kPatience;
@@ -319,7 +218,7 @@ bool Express::try_open() {
   if (opened_.load(std::memory_order_relaxed)) return true;
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
-  ports_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
+  live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
   const std::lock_guard lock(early_mutex_);
   mail_ = std::make_unique<Mail>(
       MailWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_}, size_);
@@ -342,85 +241,39 @@ void Express::open(Blocking& blocking) {
   await_naming([&] { return try_open(); }, [](auto&& use) { use(0U); }, blocking);
 }
 
-void Express::run_straight(const LoweredProgram& program) {
-  for (const Step& step : program.steps) {
-    switch (step.kind) {
-      case Step::Kind::kSend:
-        send_inline(step.send);
-        break;
-      case Step::Kind::kExchange:
-        send_inline(step.send);
-        take_inline(step.take);
-        break;
-      case Step::Kind::kTake:
-        take_inline(step.take);
-        break;
-      case Step::Kind::kGeneral:
-        finish(step.take);
-        break;
-    }
-  }
+/// Writes what a launch brings into a program that varies.
+void Express::bind(const LaneProgram& program, const LaneLaunch& launch) {
+  launcher_.bind(program.lowered, launch.params,
+                 {launch.src.bytes, launch.dst.bytes, program.lowered.scratch_bytes, 0, 0});
 }
 
-inline void Express::send_inline(const Action& action) {
-  if (action.bytes > shm::kInlineBytes) {
-    finish(action);
-    return;
-  }
-  const auto bytes = static_cast<std::uint32_t>(action.bytes);
-  const std::byte* data = action.own.present ? frame_.at(action.own) : nullptr;
-  const std::uint64_t head = LanePorts::head(bytes, action.tag_forward);
-  for (std::uint32_t i = action.forward.begin; i < action.forward.begin + action.forward.count; ++i) {
-    const std::uint32_t peer = frame_.program->ranks[i];
-    shm::LaneSender& lane = ports_.send[peer];
-    if (!lane.has_line()) [[unlikely]]
-      await_line(lane, peer);
-    copy_inline(lane.next().payload.data(), data, bytes);
-    lane.publish(head, frame_.digest);
-    shm::wake_if_parked(*lane.peer);
-  }
-}
-
-inline void Express::take_inline(const Action& action) {
-  if (action.bytes > shm::kInlineBytes) {
-    finish(action);
-    return;
-  }
-  const std::uint32_t peer = frame_.program->ranks[action.from.begin];
-  shm::LaneReceiver& lane = ports_.receive[peer];
-  const shm::LaneLine& line = lane.next();
-  const std::uint64_t awaited = lane.awaited(frame_.digest);
-  if (line.flag.load(std::memory_order_acquire) != awaited) await_flag(lane, awaited, peer);
-  const auto bytes = static_cast<std::uint32_t>(action.bytes);
-  if (line.head != LanePorts::head(bytes, action.tag_in)) [[unlikely]]
-    throw LaneFault{peer, false};
-  if (action.own.present) {
-    const std::byte* own = frame_.at(action.own);
-    const std::byte* payload = line.payload.data();
-    action.combine(action.swap ? payload : own, action.swap ? own : payload, frame_.at(action.out), action.count);
-  } else if (action.out.present) {
-    copy_inline(frame_.at(action.out), line.payload.data(), bytes);
-  }
-  if (lane.release()) shm::wake_if_parked(*lane.peer);
-}
-
-void Express::finish(const Action& action) {
-  std::uint64_t done = 0;
-  while (!LanePorts::finished(action, done)) {
-    if (ports_.advance(action, frame_, done)) continue;
-    blocking_.phase = "waits for a message, or for room for one";
-    await_naming([&] { return ports_.advance(action, frame_, done); },
-                 [&](auto&& use) { ports_.for_each_awaited(action, *frame_.program, use); }, blocking_);
+/// The rest of a straight form that could not go on.
+void Express::await_straight() {
+  Live& executor = *live_.executor;
+  const auto name = [&](auto&& use) {
+    executor.awaited_straight(flight_, [&](std::uint32_t rank, Need need) {
+      blocking_.phase = need == Need::kRoom ? "waits for the receiver to take earlier messages" : "waits for a message";
+      use(rank);
+    });
+  };
+  while (!flight_.ended_straight()) {
+    const Flight::Place stuck = flight_.place;
+    // Nothing is tried before the word that tells has changed: a look at more would slow down who writes it.
+    await_naming(
+        [&] { return !live_.channels.stuck.still() && (executor.straight(flight_) || flight_.place != stuck); }, name,
+        blocking_);
   }
 }
 
 void Express::run_windowed(const LoweredProgram& program) {
-  frame_.program = &program;
-  windowed_.start(ports_, frame_);
-  while (!windowed_.finished()) {
-    if (windowed_.step()) continue;
+  Live& executor = *live_.executor;
+  flight_.start_windowed(program, size_);
+  while (!flight_.ended_windowed()) {
+    if (executor.windowed(flight_)) continue;
     blocking_.phase = "waits for messages, or for room for them";
-    await_naming([&] { return windowed_.step(); }, [&](auto&& use) { windowed_.for_each_awaited(use); }, blocking_);
+    await_naming([&] { return executor.windowed(flight_); },
+                 [&](auto&& use) { executor.awaited_windowed(flight_, [&](std::uint32_t rank, Need) { use(rank); }); },
+                 blocking_);
   }
 }
 
@@ -445,19 +298,6 @@ void Express::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
   while (!network_.await(ready, look, until)) {
     if (Clock::now() >= until) look();
   }
-}
-
-void Express::await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer) {
-  blocking_.phase = "waits for a message";
-  const std::atomic<std::uint64_t>& flag = lane.next().flag;
-  std::uint64_t seen = 0;
-  await(
-      [&] {
-        seen = flag.load(std::memory_order_acquire);
-        return static_cast<std::uint32_t>(seen) == static_cast<std::uint32_t>(awaited);
-      },
-      peer);
-  if (seen != awaited) throw LaneFault{peer, true};
 }
 
 void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
@@ -602,21 +442,21 @@ Shown Express::own_addresses(const LanePlan& plan, std::byte* src, std::byte* ds
 
 /// Tells one peer where this rank's regions are; false if there is no room for it now.
 bool Express::show_address(std::uint32_t peer, const Shown& own) {
-  shm::LaneSender& lane = ports_.send[peer];
+  shm::LaneSender& lane = live_.channels.send[peer];
   if (!lane.has_line()) return false;
   const AddressWords words{own.src, own.dst, own.copies ? 1U : 0U};
   std::memcpy(lane.next().payload.data(), words.data(), sizeof words);
-  lane.publish(address_head(), frame_.digest);
+  lane.publish(address_head(), live_.channels.digest);
   shm::wake_if_parked(*lane.peer);
   return true;
 }
 
 /// Learns where a peer's regions are; false if it has not said so yet. Adds what it says to what is known of `all`.
 bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) {
-  shm::LaneReceiver& lane = ports_.receive[peer];
+  shm::LaneReceiver& lane = live_.channels.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
-  const std::uint64_t awaited = lane.awaited(frame_.digest);
+  const std::uint64_t awaited = lane.awaited(live_.channels.digest);
   if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
   if (flag != awaited) throw LaneFault{peer, true};
   if (line.head != address_head()) throw LaneFault{peer, false};
@@ -647,14 +487,14 @@ bool Express::see_address(std::uint32_t peer, const LanePlan& plan, Shown& all) 
 /// Every rank tells every other where its regions are. Returns whether all of them can be reached, which all ranks
 /// find alike, for each has what all have shown.
 bool Express::exchange_addresses(const LanePlan& plan) {
-  std::byte* src_region = frame_.regions[static_cast<std::size_t>(Region::kSrc)];
-  std::byte* dst_region = frame_.regions[static_cast<std::size_t>(Region::kDst)];
+  std::byte* const src_region = region(Region::kSrc);
+  std::byte* const dst_region = region(Region::kDst);
   const Shown own = own_addresses(plan, src_region, dst_region);
   Shown all = own;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
     if (!show_address(peer, own)) {
-      await_line(ports_.send[peer], peer);
+      await_line(live_.channels.send[peer], peer);
       show_address(peer, own);
     }
   }
@@ -666,8 +506,8 @@ bool Express::exchange_addresses(const LanePlan& plan) {
     }
   }
   reachable_[rank_] = {{src_region, 0}, {dst_region, 0}};
-  frame_.peers = reachable_.data();
-  frame_.copies = all.ordinary;
+  live_.values.peers = reachable_.data();
+  live_.values.copies = all.ordinary;
   return all.reachable();
 }
 
@@ -675,10 +515,10 @@ bool Express::exchange_addresses(const LanePlan& plan) {
 
 void Express::enqueue(LaneCall& call) {
   queued_.fetch_add(1, std::memory_order_relaxed);
-  const CallOrder::Place place = order_->enter(call.plan->signature);
+  const CallOrder::Place place = order_->enter(call.plan->signature_for(call.launch.count));
   call.sequence = place.sequence;
   call.digest = place.digest;
-  note(call.sequence, *call.plan);
+  plans_->note(call.sequence, *call.plan, call.launch.count);
   call.phase = LaneCall::Phase::kWaiting;
   queue_.push_back(&call);
 }
@@ -688,7 +528,7 @@ void Express::dequeue(LaneCall& call) {
   if (found == queue_.end()) return;
   // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
   if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {
-    shield(call.dst.data, call.plan->dst_bytes);
+    shield(call.launch.dst.data, call.launch.dst.bytes);
   }
   queue_.erase(found);
   queued_.fetch_sub(1, std::memory_order_relaxed);
@@ -711,19 +551,19 @@ bool Express::step(LaneCall& call) {
     if (!try_open()) return false;
     call.shown.assign(size_, false);
     call.seen.assign(size_, false);
-    if (plan.shows_addresses) call.own = call.all = own_addresses(plan, call.src.data, call.dst.data);
+    if (plan.shows_addresses) call.own = call.all = own_addresses(plan, call.launch.src.data, call.launch.dst.data);
     call.phase = LaneCall::Phase::kAddresses;
     any = true;
   }
   // Only one call of the queue is beyond kWaiting, so it may use what blocking calls use.
-  frame_.regions[static_cast<std::size_t>(Region::kSrc)] = call.src.data;
-  frame_.regions[static_cast<std::size_t>(Region::kDst)] = call.dst.data;
-  frame_.digest = call.digest;
+  region(Region::kSrc) = call.launch.src.data;
+  region(Region::kDst) = call.launch.dst.data;
+  live_.channels.digest = call.digest;
   if (call.phase == LaneCall::Phase::kAddresses) {
     bool complete = true;
     bool reachable = plan.shows_addresses;
     if (plan.shows_addresses) {
-      reachable_[rank_] = {{call.src.data, 0}, {call.dst.data, 0}};
+      reachable_[rank_] = {{call.launch.src.data, 0}, {call.launch.dst.data, 0}};
       for (std::uint32_t peer = 0; peer < size_; ++peer) {
         if (peer == rank_) continue;
         if (!call.shown[peer]) call.shown[peer] = show_address(peer, call.own);
@@ -734,8 +574,8 @@ bool Express::step(LaneCall& call) {
         complete = complete && call.shown[peer] && call.seen[peer];
       }
       reachable = call.all.reachable();
-      frame_.peers = reachable_.data();
-      frame_.copies = call.all.ordinary;
+      live_.values.peers = reachable_.data();
+      live_.values.copies = call.all.ordinary;
     }
     if (!complete) return any;
     if (plan.must_be_direct && plan.shows_addresses && !reachable) {
@@ -745,15 +585,15 @@ bool Express::step(LaneCall& call) {
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
-    frame_.regions[static_cast<std::size_t>(Region::kScratch)] = call.scratch.data();
-    frame_.program = &program.lowered;
-    call.run.start(ports_, frame_);
+    if (plan.varies) bind(program, call.launch);
+    call.flight.start_windowed(program.lowered, size_);
     call.phase = LaneCall::Phase::kRunning;
     any = true;
   }
-  while (!call.run.finished() && call.run.step()) any = true;
-  if (call.run.finished()) {
-    traffic_.add(frame_.program->load);
+  region(Region::kScratch) = call.scratch.data();
+  while (!call.flight.ended_windowed() && live_.executor->windowed(call.flight)) any = true;
+  if (call.flight.ended_windowed()) {
+    traffic_.add(call.flight.program->load);
     call.phase = LaneCall::Phase::kDone;
     queue_.pop_front();
     queued_.fetch_sub(1, std::memory_order_relaxed);
@@ -762,9 +602,9 @@ bool Express::step(LaneCall& call) {
   return any;
 }
 
-void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const {
+void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) {
   if (call.phase == LaneCall::Phase::kRunning) {
-    call.run.for_each_awaited(use);
+    live_.executor->awaited_windowed(call.flight, [&](std::uint32_t rank, Need) { use(rank); });
   } else if (call.phase == LaneCall::Phase::kWaiting) {
     if (!opened_ && rank_ != 0) use(0);  // who makes the lanes
   } else if (call.phase == LaneCall::Phase::kAddresses) {

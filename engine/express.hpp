@@ -18,48 +18,23 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "collectives/algorithm.hpp"
 #include "core/call.hpp"
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
-#include "engine/lane_ports.hpp"
+#include "engine/live.hpp"
 #include "engine/lower.hpp"
 #include "engine/mail.hpp"
-#include "engine/program_cache.hpp"
+#include "engine/plan.hpp"
 #include "engine/recorder.hpp"
-#include "engine/windowed_run.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/shm_poe.hpp"
 
 namespace unisono::cclo {
 
-struct LastNumber;
-
-/// A program ready to run on the lanes.
-struct LaneProgram {
-  const Algorithm* algorithm = nullptr;
-  std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
-  LoweredProgram lowered;
-};
-
-/// Everything about a call that does not change from one to the next.
-struct LanePlan {
-  Call call;
-  std::shared_ptr<const CheckedProgram> checked;  ///< of `plain`, for messages to people
-  LaneProgram plain;
-  LaneProgram direct;            ///< algorithm null: there is none
-  bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
-  bool must_be_direct = false;   ///< the user named an algorithm with direct access
-  bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
-  std::uint32_t signature = 0;
-  RecordEntry record;
-  std::uint64_t src_bytes = 0;
-  std::uint64_t dst_bytes = 0;
-  std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst
-};
+using LanePlan = Plan;
 
 /// Thrown inside the engine: the user named an algorithm with direct access, and not all regions can be reached. All
 /// ranks find this alike, and nothing of the call is left on the lanes.
@@ -81,18 +56,26 @@ struct Shown {
   bool reachable() const { return !nowhere && (!ordinary || copies); }
 };
 
+/// What one launch of a plan binds on the lanes.
+struct LaneLaunch {
+  Binding src, dst;
+  // Of a plan that varies:
+  std::uint64_t count = 0;                  ///< of the call
+  std::span<const std::uint64_t> params{};  ///< as the algorithm's `fill_params` leaves them
+};
+
 /// A call on the lanes that may be advanced bit by bit.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
   const LanePlan* plan = nullptr;
-  Binding src, dst;
+  LaneLaunch launch;  ///< its params stay where they are until the call has ended
   Phase phase = Phase::kWaiting;
   std::uint32_t sequence = 0;
   std::uint32_t digest = 0;       ///< of this call and all before it
   Shown own, all;                 ///< where the regions are
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
   std::vector<std::byte> scratch;
-  WindowedRun run;
+  Flight flight;
 };
 
 class Express {
@@ -102,6 +85,7 @@ class Express {
     const LanePlan* plan = nullptr;  ///< null for a send or receive:
     Call mail;
     std::uint32_t tag = 0;
+    std::uint64_t count = 0;  ///< of a plan that varies
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
     RecordMark mark;        ///< in the flight record
@@ -129,11 +113,11 @@ class Express {
 
   Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
           std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
-          std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder);
+          std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder, std::shared_ptr<PlanCache> plans);
 
   std::uint32_t number() const { return number_; }
-  /// Whether lanes carry the calls of a collective at all; the same on all ranks.
-  static bool carries(Collective collective);
+  /// On what its plans depend.
+  const shm::CopyFrom& copy_from() const { return segment_->geometry().copy_from; }
 
   /// A blocking call with automatic choice and default deadline, as a front door has it.
   struct Fast {
@@ -153,12 +137,12 @@ class Express {
   bool try_run(const Fast& call) {
     if (!claim()) [[unlikely]]
       return false;
-    const LanePlan* plan = slots_[slot_of(call)];
+    const LanePlan* plan = plans_->front(call.collective, call.count, call.root);
     if (plan == nullptr || !matches(plan->call, call) || !fits(*plan, call) || unavailable()) [[unlikely]] {
       release();
       return false;
     }
-    run_claimed(*plan, call.src, call.dst);
+    run_claimed(*plan, {{call.src, plan->src_bytes}, {call.dst, plan->dst_bytes}});
     return true;
   }
 
@@ -179,28 +163,11 @@ class Express {
   /// What a call that ended with Unreachable ends with.
   static Error unreachable(const LanePlan& plan);
 
-  /// Keeps the plans as they are while it lives; to be taken under the engine's lock.
-  class Pin {
-   public:
-    explicit Pin(std::shared_ptr<Express> express) : express_(std::move(express)) { ++express_->pins_; }
-    ~Pin() { --express_->pins_; }
-    Pin(const Pin&) = delete;
-    Pin& operator=(const Pin&) = delete;
-
-   private:
-    std::shared_ptr<Express> express_;
-  };
-
-  /// The plan of a call that `admit` has accepted; stays valid under the
-  /// engine's lock, which the caller has, or as long as it is pinned. `named`: the user chose `algorithm`.
-  const LanePlan& plan(const Call& call, const Algorithm& algorithm, bool named,
-                       std::shared_ptr<const CheckedProgram> checked, const Capability& capability,
-                       std::uint32_t eager_limit, const Tuning& tuning);
+  /// Drops plans, if there are more than should be and nobody begins a call now. Under the engine's lock.
+  void trim_plans();
   /// Runs a plan in this thread. False, having done nothing, if calls are queued or another thread is at it. With
   /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
-  bool run(const LanePlan& plan, std::byte* src, std::byte* dst, bool remember);
-  /// The plan of one of the last calls, or null if it is no longer known. Under the engine's lock.
-  const LanePlan* past(std::uint32_t sequence) const;
+  bool run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember);
 
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
@@ -209,7 +176,7 @@ class Express {
   /// or Error.
   bool step(LaneCall& call);
   /// Ranks that a queued call waits for.
-  void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) const;
+  void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use);
 
   /// Ends the use of the lanes: calls in progress find out through their Watch, later ones are not taken.
   void close() { closed_.store(true, std::memory_order_relaxed); }
@@ -223,17 +190,10 @@ class Express {
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t kSlots = 64;
-  static constexpr std::size_t kPast = 16;
-  static constexpr std::size_t kMostPlans = 1024;
-
   bool unavailable() const {
     return closed_.load(std::memory_order_relaxed) || queued_.load(std::memory_order_relaxed) != 0;
   }
 
-  static std::size_t slot_of(const Fast& call) {
-    return (static_cast<std::size_t>(call.collective) * 5 + call.count + (call.count >> 6U) + call.root) % kSlots;
-  }
   static bool matches(const Call& known, const Fast& call) {
     return known.collective == call.collective && known.func == call.func && known.dtype == call.dtype &&
            known.in_place == call.in_place && known.root == call.root && known.count == call.count;
@@ -245,19 +205,13 @@ class Express {
            call.dst + plan.dst_bytes <= call.src;
   }
 
-  void note(std::uint32_t sequence, const LanePlan& plan) {
-    Past& entry = past_[sequence % kPast];
-    entry.sequence.store(sequence, std::memory_order_relaxed);
-    entry.plan.store(&plan, std::memory_order_release);
-  }
   bool claim();
   void release();
-  void run_claimed(const LanePlan& plan, std::byte* src, std::byte* dst);
-  void run_straight(const LoweredProgram& program);
+  void run_claimed(const LanePlan& plan, const LaneLaunch& launch);
+  void bind(const LaneProgram& program, const LaneLaunch& launch);
+  [[gnu::noinline]] void await_straight();
   void run_windowed(const LoweredProgram& program);
-  void send_inline(const Action& action);
-  void take_inline(const Action& action);
-  void finish(const Action& action);
+  std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
   bool exchange_addresses(const LanePlan& plan);
   bool copies_all();
   bool copies_own(const std::byte* region, std::uint64_t bytes);
@@ -276,7 +230,6 @@ class Express {
   void await(Ready&& ready, std::uint32_t peer);
   template <class Ready, class Name>
   void await_naming(Ready&& ready, Name&& name, Blocking& blocking);
-  [[gnu::noinline]] void await_flag(const shm::LaneReceiver& lane, std::uint64_t awaited, std::uint32_t peer);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);
 
   shm::ShmPoe& network_;
@@ -289,11 +242,12 @@ class Express {
   std::atomic<bool> opened_{false};
   std::shared_ptr<CallOrder> order_;
   std::shared_ptr<LastNumber> last_;
+  std::shared_ptr<PlanCache> plans_;
   std::shared_ptr<shm::Segment> segment_;
   LaneTraffic traffic_;
   std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
-  LanePorts ports_;
+  LiveRank live_;
   std::unique_ptr<Mail> mail_;
   std::mutex early_mutex_;
   std::vector<MailOp*> early_;  ///< entered before the lanes were there, oldest first
@@ -301,33 +255,14 @@ class Express {
   std::atomic<bool> busy_{false};
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> queued_{0};
-  std::atomic<std::uint32_t> pins_{0};
-  std::array<const LanePlan*, kSlots> slots_{};  ///< touched only by who has claimed
-  struct Past {
-    std::atomic<const LanePlan*> plan{nullptr};
-    std::atomic<std::uint32_t> sequence{0};
-  };
-  std::array<Past, kPast> past_{};  ///< by sequence
-
-  struct Key {
-    Call call;
-    const Algorithm* algorithm = nullptr;  ///< that the user named, or null
-    std::uint32_t op = 0;                  ///< identity of an operator of the user
-    bool operator==(const Key&) const = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Key& key) const;
-  };
-  std::unordered_map<Key, std::unique_ptr<LanePlan>, Hash> plans_;
-
   std::vector<std::uint32_t> endpoints_;  ///< by rank
 
   // Of the blocking call in progress.
-  Frame frame_;
+  Flight flight_;
   Blocking blocking_;
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;
-  WindowedRun windowed_;
+  Launcher launcher_;
 
   std::deque<LaneCall*> queue_;
   struct OwnRegion {

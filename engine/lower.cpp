@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+
+#include "core/error.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -10,7 +13,7 @@ constexpr auto kInFlight = static_cast<std::uint32_t>(kWindow);
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 bool plain(const Operand& operand) {
-  return operand.kind != OperandKind::kStream && operand.cast == Cast::kNone && !operand.indirect &&
+  return operand.kind != OperandKind::kStream && operand.cast == Cast::kNone &&
          (operand.kind != OperandKind::kMemory || operand.region != Region::kParams);
 }
 
@@ -26,8 +29,15 @@ class Lowering {
     std::vector<Action> actions;
     for (const Move& move : program_.moves) actions.push_back(decode(move));
     for (std::uint32_t n = 0; n < actions.size(); ++n) append_windowed(program_.moves[n], actions[n]);
-    for (const std::uint32_t n : order_) append_step(program_.moves[n], actions[n]);
+    for (const std::uint32_t n : order_) append_step(n, actions[n]);
+    for (const Indirect& part : lowered_.indirect) {
+      const Step& step = lowered_.steps[part.step];
+      const bool known = std::any_of(lowered_.indirect_steps.begin(), lowered_.indirect_steps.end(),
+                                     [&](const IndirectStep& other) { return other.step == part.step; });
+      if (!known) lowered_.indirect_steps.push_back({part.step, step.kind, step.moves});
+    }
     lowered_.scratch_bytes = program_.scratch_bytes;
+    lowered_.size = static_cast<std::uint32_t>(sends_.size());
     return std::move(lowered_);
   }
 
@@ -37,12 +47,12 @@ class Lowering {
     const bool remote_window =
         (move.op1.kind == OperandKind::kRemoteMemory && move.remote_address.region == Region::kWindow) ||
         (move.remote.kind == RemoteKind::kMemory && move.remote_address.result_region == Region::kWindow);
-    return plain(move.op0) && plain(move.op1) && plain(move.local) && !move.count_indirect && !remote_window &&
+    return plain(move.op0) && plain(move.op1) && plain(move.local) && !remote_window &&
            move.remote.kind != RemoteKind::kStream && move.remote.cast == Cast::kNone;
   }
 
-  /// Messages without elements exist only as signals.
-  static bool speaks(const Move& move) { return move.count != 0 || move.signal; }
+  /// Messages without elements exist only as signals. Whether one of indirect count exists is known at its launch.
+  static bool speaks(const Move& move) { return move.count_indirect || move.count != 0 || move.signal; }
   static bool sends(const Move& move) { return move.remote.kind == RemoteKind::kMessage && speaks(move); }
   static bool takes(const Move& move) { return move.op1.kind == OperandKind::kArrival && speaks(move); }
 
@@ -113,7 +123,11 @@ class Lowering {
   }
 
   Piece piece(const Operand& operand) const {
-    return {operand.offset, operand.region, operand.kind == OperandKind::kMemory};
+    return {operand.indirect ? 0 : operand.offset, operand.region, operand.kind == OperandKind::kMemory};
+  }
+  static bool reads(const Operand& operand) { return operand.kind == OperandKind::kMemory && operand.indirect; }
+  static bool indirect(const Move& move) {
+    return move.count_indirect || reads(move.op0) || reads(move.op1) || reads(move.local);
   }
 
   RankList list(std::uint32_t peer, PeerMode mode) {
@@ -128,8 +142,8 @@ class Lowering {
     action.dtype = move.dtype;
     action.func = move.func;
     action.swap = move.swap;
-    action.count = move.count;
-    action.bytes = move.count * bytes_of(move.dtype);
+    action.count = move.count_indirect ? 0 : move.count;
+    action.bytes = action.count * bytes_of(move.dtype);
     if (move.func == Func::kAvg) {
       action.mean = mean_kernel(move.dtype);
       action.divisor = static_cast<std::uint32_t>(sends_.size());
@@ -185,9 +199,11 @@ class Lowering {
     lowered_.moves.push_back(windowed);
   }
 
-  void append_step(const Move& move, const Action& action) {
+  void append_step(std::uint32_t n, const Action& action) {
+    const Move& move = program_.moves[n];
     if (move.kind != MoveKind::kMove) return;
-    if (move.count == 0 && action.from.count == 0 && action.forward.count == 0) return;
+    const bool later = indirect(move);
+    if (!later && move.count == 0 && action.from.count == 0 && action.forward.count == 0) return;
     Step step;
     const bool only_sends = action.forward.count != 0 && action.from.count == 0 && action.reach.count == 0 &&
                             action.write.count == 0 && !action.other.present && !action.out.present &&
@@ -195,25 +211,51 @@ class Lowering {
     if (only_sends) {
       step.kind = Step::Kind::kSend;
       step.send = action;
-      if (joins_broadcast(action)) return;
+      if (!later && joins_broadcast(action)) return;
     } else {
       step.take = action;
       const bool simple = action.from.count == 1 && action.forward.count == 0 && !action.other.present &&
                           action.mean == nullptr && action.reach.count == 0 && action.write.count == 0;
       if (simple) {
         step.kind = Step::Kind::kTake;
-        if (joins_exchange(action)) return;
+        if (joins_exchange(action)) {
+          if (later) append_indirect(n, action, false);
+          return;
+        }
       }
     }
     lowered_.steps.push_back(step);
+    if (later) append_indirect(n, action, only_sends);
+  }
+
+  /// Notes that move n, which is part of the last step, is bound at launch.
+  void append_indirect(std::uint32_t n, const Action& action, bool sends) {
+    const Move& move = program_.moves[n];
+    const auto word = [](bool reads, std::uint64_t offset) {
+      return reads ? static_cast<std::uint32_t>(offset / 8) : Indirect::kFixed;
+    };
+    Indirect part;
+    part.move = n;
+    part.step = static_cast<std::uint32_t>(lowered_.steps.size()) - 1;
+    part.sends = sends;
+    part.signal = move.signal;
+    part.count = word(move.count_indirect, move.count);
+    part.own = word(reads(move.op0), move.op0.offset);
+    part.other = word(reads(move.op1), move.op1.offset);
+    part.out = word(reads(move.local), move.local.offset);
+    part.from = action.from;
+    part.forward = action.forward;
+    lowered_.indirect.push_back(part);
   }
 
   /// Whether a send of the same message to more ranks could be added to the step before.
   bool joins_broadcast(const Action& action) {
     if (lowered_.steps.empty()) return false;
     Step& before = lowered_.steps.back();
-    if (before.kind != Step::Kind::kSend || !(before.send.own == action.own) || before.send.bytes != action.bytes ||
-        before.send.tag_forward != action.tag_forward) {
+    const auto last = static_cast<std::uint32_t>(lowered_.steps.size()) - 1;
+    const bool bound_later = !lowered_.indirect.empty() && lowered_.indirect.back().step == last;
+    if (bound_later || before.kind != Step::Kind::kSend || !(before.send.own == action.own) ||
+        before.send.bytes != action.bytes || before.send.tag_forward != action.tag_forward) {
       return false;
     }
     const auto begin = static_cast<std::uint32_t>(lowered_.ranks.size());
@@ -252,6 +294,87 @@ class Lowering {
 };
 
 }  // namespace
+
+void Launcher::count(LoweredProgram& program, const RankList& list, std::uint64_t bytes, std::vector<Lane>& lanes) {
+  for (std::uint32_t i = list.begin; i < list.begin + list.count; ++i) {
+    Lane& lane = lanes[program.ranks[i]];
+    program.ordinals[i] = lane.messages++;
+    lane.bytes += bytes;
+    program.most_lane_bytes = std::max(program.most_lane_bytes, lane.bytes);
+    program.most_lane_messages = std::max(program.most_lane_messages, lane.messages);
+  }
+}
+
+void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> params,
+                    const std::array<std::uint64_t, 5>& regions) {
+  for (const Indirect& part : program.indirect) {
+    WindowedMove& move = program.moves[part.move];
+    const std::uint64_t element = bytes_of(move.dtype);
+    const auto word = [&](std::uint32_t at, std::uint64_t fixed) {
+      return at == Indirect::kFixed ? fixed : params[at];
+    };
+    const auto refuse = [&](const std::string& what) {
+      throw Error(ErrorCode::kInvalidCount, "move " + std::to_string(part.move) + what);
+    };
+    move.count = word(part.count, move.count);
+    if (move.count > kMaxCount) {
+      refuse(" has an indirect count of " + std::to_string(move.count) + "; the largest is " +
+             std::to_string(kMaxCount));
+    }
+    move.bytes = move.count * element;
+    const auto place = [&](Piece& piece, std::uint32_t at, const char* what) {
+      if (!piece.present) return;
+      piece.offset = word(at, piece.offset);
+      if (move.bytes == 0) return;
+      const std::uint64_t size = regions[static_cast<std::size_t>(piece.region)];
+      if (piece.offset <= size && move.bytes <= size - piece.offset) return;
+      refuse(std::string(": ") + what + " is " + std::to_string(move.bytes) + " bytes at byte " +
+             std::to_string(piece.offset) + " of " + name_of(piece.region) + ", which has " + std::to_string(size) +
+             " bytes");
+    };
+    place(move.own, part.own, "op0");
+    place(move.other, part.other, "op1");
+    place(move.out, part.out, "the local result");
+    for (const Piece* piece : {&move.own, &move.other}) {
+      if (!piece->present || !move.out.present || piece->region != move.out.region) continue;
+      if (piece->offset == move.out.offset) continue;
+      if (piece->offset < move.out.offset + move.bytes && move.out.offset < piece->offset + move.bytes) {
+        refuse(": an operand and the local result overlap without being the same");
+      }
+    }
+    const bool exists = move.count != 0 || part.signal;
+    move.from.count = exists ? part.from.count : 0;
+    move.forward.count = exists ? part.forward.count : 0;
+    Step& step = program.steps[part.step];
+    (part.sends ? step.send : step.take) = move;
+  }
+  for (const IndirectStep& of : program.indirect_steps) {
+    Step& step = program.steps[of.step];
+    const bool may_send = of.kind == Step::Kind::kSend || of.kind == Step::Kind::kExchange;
+    const bool sends = may_send && step.send.forward.count != 0;
+    const bool general = of.kind == Step::Kind::kGeneral;
+    const bool takes = general ? step.take.bytes != 0 || step.take.from.count != 0 || step.take.forward.count != 0
+                               : of.kind != Step::Kind::kSend && step.take.from.count != 0;
+    step.kind = sends     ? (takes ? Step::Kind::kExchange : Step::Kind::kSend)
+                : !takes  ? Step::Kind::kNothing
+                : general ? Step::Kind::kGeneral
+                          : Step::Kind::kTake;
+    step.moves = of.moves - (may_send && !sends ? 1 : 0) - (of.kind != Step::Kind::kSend && !takes ? 1 : 0);
+  }
+  const std::size_t ranks = program.size;
+  sends_.assign(ranks, {});
+  arrivals_.assign(ranks, {});
+  program.most_lane_bytes = 0;
+  program.most_lane_messages = 0;
+  program.load = {};
+  for (const WindowedMove& move : program.moves) {
+    count(program, move.forward, move.bytes, sends_);
+    count(program, move.from, move.bytes, arrivals_);
+    program.load.messages += move.forward.count;
+    program.load.bytes += move.forward.count * move.bytes;
+    program.load.direct_bytes += std::uint64_t{move.reach.count + move.write.count} * move.bytes;
+  }
+}
 
 std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size) {
   return Lowering(program, size).run();

@@ -6,12 +6,14 @@
 // for nothing comes before what awaits a message, so that no rank waits for what its peer holds back for no reason, and
 // moves that belong together become one step (exchange, broadcast, fan-in).
 //
-// That no set of straight programs can wait in a circle is not obvious from that rule; run_lowered (straight_run.hpp)
+// That no set of straight programs can wait in a circle is not obvious from that rule; run_lowered (model.hpp)
 // executes them for all ranks, and `unisono check` does so for every algorithm.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/program.hpp"
@@ -60,6 +62,7 @@ struct Step {
     kExchange,  ///< `send` and a `take` of one message that is stored or combined with `own`
     kTake,      ///< such a `take` only
     kGeneral,   ///< `take` is any action
+    kNothing,   ///< neither: with the counts of this launch there is nothing to do
   };
   Kind kind = Kind::kGeneral;
   std::uint32_t moves = 1;  ///< that this step stands for
@@ -74,6 +77,24 @@ struct WindowedMove : Action {
   std::uint8_t follows[2] = {0, 0};  ///< segment dependencies, as distances; 0: none
 };
 
+/// A move whose count or offsets stand in params: they are known when a call is launched (`bind`).
+struct Indirect {
+  static constexpr std::uint32_t kFixed = ~std::uint32_t{0};
+  std::uint32_t move = 0;                                    ///< in LoweredProgram::moves
+  std::uint32_t step = 0;                                    ///< in LoweredProgram::steps
+  bool sends = false;                                        ///< it is the step's `send`, else its `take`
+  bool signal = false;                                       ///< its messages exist even without elements
+  std::uint32_t count = kFixed;                              ///< word of params
+  std::uint32_t own = kFixed, other = kFixed, out = kFixed;  ///< words that hold byte offsets
+  RankList from, forward;                                    ///< as they are if it has elements
+};
+/// A step some of whose moves are indirect, as it is if they all have elements.
+struct IndirectStep {
+  std::uint32_t step = 0;
+  Step::Kind kind = Step::Kind::kGeneral;
+  std::uint32_t moves = 1;
+};
+
 /// The lowered program of one rank.
 struct LoweredProgram {
   std::vector<Step> steps;
@@ -81,14 +102,36 @@ struct LoweredProgram {
   std::vector<std::uint32_t> ranks;
   std::vector<std::uint32_t> ordinals;
   std::uint64_t scratch_bytes = 0;
+  std::uint32_t size = 0;             ///< ranks
   std::uint64_t most_lane_bytes = 0;  ///< payload that one lane carries in the whole program
   std::uint32_t most_lane_messages = 0;
   bool remote_memory = false;  ///< touches memory of peers
   LaneLoad load;
+  std::vector<Indirect> indirect;  ///< empty: the program is as it is in every launch
+  std::vector<IndirectStep> indirect_steps;
+};
+
+/// Writes counts and offsets of one launch into a program that has indirect ones, and with them what follows: which
+/// messages exist, their place among those of their pair, what the lanes carry. `params`: the call's, as its algorithm
+/// fills them; `regions`: bytes of src, dst, scratch, params, window. Throws Error(kInvalidCount) if a move would reach
+/// beyond a region, or an operand overlaps its result; the program must be bound again before it runs then. Allocates
+/// nothing but at the first time.
+class Launcher {
+ public:
+  void bind(LoweredProgram& program, std::span<const std::uint64_t> params,
+            const std::array<std::uint64_t, 5>& regions);
+
+ private:
+  struct Lane {
+    std::uint64_t bytes = 0;
+    std::uint32_t messages = 0;
+  };
+  static void count(LoweredProgram& program, const RankList& list, std::uint64_t bytes, std::vector<Lane>& lanes);
+  std::vector<Lane> sends_, arrivals_;  ///< by rank
 };
 
 /// Lowers a program that `check_program` accepts for `size` ranks. Empty if it holds what lanes do not carry: streams,
-/// casts, indirect counts or offsets, the window of put and get.
+/// casts, params that moves write, the window of put and get.
 std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size);
 
 }  // namespace unisono::cclo

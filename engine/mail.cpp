@@ -6,8 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "engine/kernel_values.hpp"
 #include "engine/kernels.hpp"
-#include "engine/lane_ports.hpp"
 #include "network/shm/parking.hpp"
 
 namespace unisono::cclo {

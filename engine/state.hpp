@@ -20,6 +20,7 @@
 #include "core/program.hpp"
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
+#include "engine/plan.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
 
@@ -159,6 +160,7 @@ struct CallState {
   Communicator* communicator = nullptr;
   Call call;
   const Algorithm* algorithm = nullptr;  ///< null for programs of the user
+  std::shared_ptr<const Plan> plan;      ///< null for a blocking call on the lanes, which has it itself
   std::shared_ptr<const CheckedProgram> program;
   std::array<Binding, 5> regions{};  ///< by Region
   std::vector<std::uint64_t> params;
@@ -250,17 +252,6 @@ struct PastCall {
   const Algorithm* algorithm = nullptr;
 };
 
-/// Which algorithm the last collective call of a communicator runs with, written by the thread that begins the call.
-/// The position in the table of algorithms plus one, and a bit for the automatic choice; 0 before there was one.
-struct LastNumber {
-  static constexpr std::uint32_t kAutomatic = std::uint32_t{1} << 31U;
-  static std::uint32_t of(const Algorithm* algorithm, bool automatic) {
-    const auto position = algorithm == nullptr ? 0 : static_cast<std::uint32_t>(algorithm - algorithms().data()) + 1;
-    return position | (automatic ? kAutomatic : 0);
-  }
-  std::atomic<std::uint32_t> number{0};
-};
-
 /// A communicator: its members in order of rank, and what they agreed.
 struct Communicator {
   std::uint32_t number = 0;
@@ -285,7 +276,7 @@ struct Communicator {
   std::vector<CallState*> calls;  ///< in flight
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
-  std::shared_ptr<class ProgramCache> cache;
+  std::shared_ptr<PlanCache> plans = std::make_shared<PlanCache>();
   std::shared_ptr<Express> express;                ///< null: the members share no memory, or were told not to use it
   std::array<PastCall, 16> history{};              ///< by sequence
   std::shared_ptr<const std::vector<Rule>> rules;  ///< what `tuning` looks at; may be null

@@ -1,4 +1,4 @@
-// Admission of a call: the same checks, in the same order, as in engine/arguments.cpp, and the choice of the algorithm.
+// Admission of a call: the same checks, in the same order, as in engine/admit.cpp, and the choice of the algorithm.
 //
 // Runs once for calls with the same arguments. What depends on the single call, such as the size of its buffers, is
 // checked in main.cpp.

@@ -32,7 +32,6 @@ struct CollectiveFacts {
   bool receives = false;        ///< these are of what is received
   bool local = false;           ///< no message of its own
   bool point_to_point = false;  ///< matched by user tag
-  bool on_lanes = false;        ///< its programs run on lanes
   /// Whose measurement tells from which size on ordinary buffers are copied by the kernel.
   Collective copies_like = Collective::kBcast;
 
@@ -56,24 +55,24 @@ constexpr CollectiveFacts facts_of(Collective collective) {
     case Collective::kGet:
       return {.known = true, .kind = CallKind::kAccess, .rooted = true, .data = true, .local = true};
     case Collective::kBcast:
-      return {.known = true, .kind = CallKind::kCollective, .rooted = true, .data = true, .on_lanes = true};
+      return {.known = true, .kind = CallKind::kCollective, .rooted = true, .data = true};
     case Collective::kReduce:
       return {.known = true, .kind = CallKind::kCollective, .reduces = true, .mean = true, .rooted = true,
-              .in_place = true, .data = true, .on_lanes = true, .copies_like = Collective::kAllreduce};
+              .in_place = true, .data = true, .copies_like = Collective::kAllreduce};
     case Collective::kAllreduce:
       return {.known = true, .kind = CallKind::kCollective, .reduces = true, .mean = true, .in_place = true,
-              .data = true, .on_lanes = true, .copies_like = Collective::kAllreduce};
+              .data = true, .copies_like = Collective::kAllreduce};
     case Collective::kReduceScatter:
       return {.known = true, .kind = CallKind::kCollective, .reduces = true, .mean = true, .in_place = true,
-              .data = true, .blocks = true, .on_lanes = true, .copies_like = Collective::kAllreduce};
+              .data = true, .blocks = true, .copies_like = Collective::kAllreduce};
     case Collective::kAllgather:
     case Collective::kAlltoall:
       return {.known = true, .kind = CallKind::kCollective, .in_place = true, .data = true, .blocks = true,
-              .on_lanes = true, .copies_like = Collective::kAllgather};
+              .copies_like = Collective::kAllgather};
     case Collective::kGather:
     case Collective::kScatter:
       return {.known = true, .kind = CallKind::kCollective, .rooted = true, .in_place = true, .data = true,
-              .blocks = true, .on_lanes = true};
+              .blocks = true};
     case Collective::kGatherv:
       return {.known = true, .kind = CallKind::kCollective, .rooted = true, .in_place = true, .data = true,
               .vectors = true, .receives = true};
@@ -88,10 +87,9 @@ constexpr CollectiveFacts facts_of(Collective collective) {
               .sends = true, .receives = true};
     case Collective::kScan:
     case Collective::kExscan:
-      return {.known = true, .kind = CallKind::kCollective, .reduces = true, .in_place = true, .data = true,
-              .on_lanes = true};
+      return {.known = true, .kind = CallKind::kCollective, .reduces = true, .in_place = true, .data = true};
     case Collective::kBarrier:
-      return {.known = true, .kind = CallKind::kCollective, .on_lanes = true};
+      return {.known = true, .kind = CallKind::kCollective};
     case Collective::kReduceScatterv:
       return {.known = true, .kind = CallKind::kCollective, .reduces = true, .mean = true, .in_place = true,
               .data = true, .vectors = true, .receives = true};

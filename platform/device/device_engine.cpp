@@ -13,9 +13,8 @@
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
 #include "core/text.hpp"
-#include "engine/arguments.hpp"
+#include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
-#include "engine/program_cache.hpp"
 #include "engine/rule_book.hpp"
 #include "engine/state.hpp"
 #include "platform/device/broken_ways.hpp"
@@ -353,7 +352,6 @@ class DeviceEngine::Impl {
     state.rules = rules.find(agreed.tuning_hash);
     if (state.rules) state.tuning.rules = *state.rules;
     state.tuning.radices = state.capability.radices;
-    state.cache = std::make_shared<cclo::ProgramCache>();
     for (const std::uint32_t endpoint : endpoints) state.peers.emplace_back().endpoint = endpoint;
 
     std::array<bool, DeviceLimits::kCommunicators> taken{};

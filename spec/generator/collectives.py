@@ -20,7 +20,7 @@ PROBED = ("bcast", "allgather", "allreduce")  # what a machine is measured with:
 COUNTS = ("counts", "send_counts", "recv_counts")
 
 _KEYS = (
-    "value", "doc", "kind", "algorithms", "reduces", "count", "on_lanes", "copies_like", "arguments", "text", "python",
+    "value", "doc", "kind", "algorithms", "reduces", "count", "copies_like", "arguments", "text", "python",
     "cpp", "python_once", "src", "dst", "reads", "writes",
 )  # fmt: skip
 _EXPRESSION = re.compile(
@@ -97,7 +97,6 @@ class Collective:
     folder: str  # below collectives/; empty if there are no algorithms
     reduces: bool
     mean: bool
-    on_lanes: bool
     copies_like: str
     arguments: tuple[Argument, ...]
     text: tuple[str, ...]  # lines
@@ -265,8 +264,6 @@ def _check(c: Collective, count: str, where: str) -> None:
     for form in ({"root": r, "in_place": i, "first": r} for r in (False, True) for i in (False, True)):
         if not c.dst.on(**form) and (c.reads.on(**form) or c.writes.on(**form)):
             raise SpecError(f"{where}: dst is read or written where it is not used")
-    if c.on_lanes and not c.is_collective:
-        raise SpecError(f"{where}: lanes carry collectives only")
     if c.data and not c.text:
         raise SpecError(f"{where} has no text")
 
@@ -290,9 +287,6 @@ def _collective(name: str, entry: Mapping[str, Any], known: Mapping[str, Argumen
     once = entry.get("python_once", [])
     if not isinstance(once, list) or (once and {str(name).removesuffix("=None") for name in once} != set(names)):
         raise SpecError(f"{where}: python_once is {once!r}, must be a list of the arguments")
-    on_lanes = entry.get("on_lanes", False)
-    if not isinstance(on_lanes, bool):
-        raise SpecError(f"{where}: on_lanes is {on_lanes!r}, must be true or false")
     reduces = _choice(entry, "reduces", ("operators", "mean"), where)
     count = _choice(entry, "count", ("vector", "block"), where)
     folder = _text(entry, "algorithms", where) or name
@@ -305,7 +299,6 @@ def _collective(name: str, entry: Mapping[str, Any], known: Mapping[str, Argumen
         folder="" if folder == "none" else folder,
         reduces=bool(reduces),
         mean=reduces == "mean",
-        on_lanes=on_lanes,
         copies_like=_choice(entry, "copies_like", PROBED, where) or "bcast",
         arguments=tuple(known[argument] for argument in names),
         text=tuple(_text(entry, "text", where).splitlines()),

@@ -39,7 +39,6 @@ _FACTS = (
     ("receives", lambda c: c.receives, "these are of what is received"),
     ("local", lambda c: c.kind in ("local", "access"), "no message of its own"),
     ("point_to_point", lambda c: c.kind == "message", "matched by user tag"),
-    ("on_lanes", lambda c: c.on_lanes, "its programs run on lanes"),
 )
 
 

@@ -85,14 +85,14 @@ def _collectives(spec: Specification) -> list[str]:
         counts = "by pair" if c.sends and c.receives else "by rank" if c.vectors else "of a block" if c.blocks else ""
         arguments = ", ".join(argument.name for argument in c.arguments)
         cells = [_use(use) for use in c.uses]
-        rows.append((f"`{c.name}`", arguments, *cells, operators, who, counts, "yes" if c.on_lanes else ""))
-    head = ("name", "arguments", "src", "dst", "read of dst", "written of dst", "operator", "rank", "count", "lanes")
+        rows.append((f"`{c.name}`", arguments, *cells, operators, who, counts))
+    head = ("name", "arguments", "src", "dst", "read of dst", "written of dst", "operator", "rank", "count")
     return [
         "## Collectives",
         "",
         "What a call uses of its buffers on a rank, in elements: n is the count, P the number of ranks, *own* this",
-        "rank's of the counts by rank. *Lanes*: programs run on [lanes](../engine.md). The source is",
-        "`spec/collectives.yaml`; [adding one](../adding-a-collective.md) explains it.",
+        "rank's of the counts by rank. The source is `spec/collectives.yaml`, which",
+        "[Adding a collective](../adding-a-collective.md) explains.",
         "",
         *_table(head, rows),
     ]

@@ -7,9 +7,8 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/record.hpp"
-#include "engine/lane_ports.hpp"
+#include "engine/live.hpp"
 #include "engine/lower.hpp"
-#include "engine/windowed_run.hpp"
 #include "network/shm/lanes.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -62,7 +61,7 @@ class Scene {
       if (self != 0) peers_.push_back(sets_[self]->sender(shm::LaneSpace::kCollective, 0));
       if (self != 0) read_.push_back(sets_[self]->receiver(shm::LaneSpace::kCollective, 0));
     }
-    ports_.open(*sets_[0], shm::LaneSpace::kCollective, 0, kSize);
+    live_.open(*sets_[0], shm::LaneSpace::kCollective, 0, kSize);
   }
 
   void play() {
@@ -80,21 +79,20 @@ class Scene {
     const auto src = std::make_unique<std::byte[]>(bytes[0]);
     const auto dst = std::make_unique<std::byte[]>(bytes[1]);
     const auto scratch = std::make_unique<std::byte[]>(program.scratch_bytes);
-    cclo::Frame frame;
-    frame.regions = {src.get(), dst.get(), scratch.get(), nullptr, nullptr};
-    frame.program = &program;
-    frame.digest = kDigest;
-    cclo::WindowedRun run;
-    run.start(ports_, frame);
+    live_.values.regions = {src.get(), dst.get(), scratch.get(), nullptr, nullptr};
+    live_.channels.digest = kDigest;
+    cclo::Flight flight;
+    flight.start_windowed(program, kSize);
     for (int act = 0; act < 300; ++act) {
       try {
-        while (!run.finished() && run.step()) continue;
+        while (!flight.ended_windowed() && live_.executor->windowed(flight)) continue;
       } catch (const cclo::LaneFault& fault) {
         claim(fault.peer != 0 && fault.peer < kSize, "a fault names who has written it");
         return false;
       }
-      if (run.finished()) return true;
-      run.for_each_awaited([](std::uint32_t rank) { claim(rank < kSize, "who is awaited is a rank"); });
+      if (flight.ended_windowed()) return true;
+      live_.executor->awaited_windowed(
+          flight, [](std::uint32_t rank, cclo::Need) { claim(rank < kSize, "who is awaited is a rank"); });
       if (input_.empty()) return false;
       const auto kind = input_.take<std::uint8_t>();
       const std::size_t peer = kind / 128;
@@ -109,7 +107,7 @@ class Scene {
 
   void words(std::size_t peer, bool right) {
     shm::LaneTail& tail = *read_[peer].tail;
-    const shm::LaneSender& lane = ports_.send[peer + 1];
+    const shm::LaneSender& lane = live_.channels.send[peer + 1];
     tail.lines = right ? lane.sent : input_.take<std::uint64_t>();
     tail.bytes = right ? lane.filled : input_.take<std::uint64_t>();
   }
@@ -117,14 +115,14 @@ class Scene {
   /// A line that the program may await, or nearly one, or any words.
   void line(std::size_t peer, const cclo::LoweredProgram& program) {
     shm::LaneSender& to = peers_[peer];
-    to.sent = ports_.receive[peer + 1].taken + input_.up_to(3) % 3;
+    to.sent = live_.channels.receive[peer + 1].taken + input_.up_to(3) % 3;
     const auto kind = input_.take<std::uint8_t>();
     std::uint64_t head = input_.take<std::uint64_t>();
     if ((kind & 7U) != 0 && !program.moves.empty()) {
       const auto& move = program.moves[static_cast<std::size_t>(head % program.moves.size())];
-      const std::uint64_t segment = ports_.segment_bytes();
+      const std::uint64_t segment = live_.channels.segment_bytes();
       const std::uint64_t rest = move.bytes % segment;
-      head = cclo::LanePorts::head((kind & 8U) != 0 || move.bytes < segment ? rest : segment, move.tag_in);
+      head = cclo::LaneChannels::head((kind & 8U) != 0 || move.bytes < segment ? rest : segment, move.tag_in);
     }
     to.publish(head, (kind & 48U) != 0 ? kDigest : static_cast<std::uint32_t>(head >> 32U));
   }
@@ -132,7 +130,7 @@ class Scene {
   fuzz::Input& input_;
   std::shared_ptr<shm::Segment> segment_;
   std::array<std::unique_ptr<shm::LaneSet>, kSize> sets_;
-  cclo::LanePorts ports_;
+  cclo::LiveRank live_;
   std::vector<shm::LaneSender> peers_;   ///< of ranks 1 and 2, to rank 0
   std::vector<shm::LaneReceiver> read_;  ///< likewise, from rank 0
 };

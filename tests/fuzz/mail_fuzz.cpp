@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "engine/lane_ports.hpp"
+#include "engine/kernel_values.hpp"
 #include "engine/ledger.hpp"
 #include "engine/mail.hpp"
 #include "tests/fuzz/fuzz.hpp"

@@ -6,7 +6,7 @@
 
 #include "collectives/build.hpp"
 #include "driver/lowered_check.hpp"
-#include "engine/straight_run.hpp"
+#include "engine/model.hpp"
 #include "reference/checker.hpp"
 #include "reference/interpreter.hpp"
 
@@ -41,6 +41,10 @@ struct LoweredJob {
     for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
       auto made = cclo::lower(job.programs[rank], job.size());
       if (!made) return;
+      std::array<std::uint64_t, 5> regions{};
+      for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
+      if (!made->indirect.empty()) cclo::Launcher().bind(*made, job.params[rank], regions);
+      job.programs[rank] = cclo::with_params(job.programs[rank], job.params[rank]);
       programs.push_back(std::move(*made));
       std::vector<float> numbers((job.bytes(rank, Region::kSrc) + job.bytes(rank, Region::kDst)) / 4 + 2);
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>((rank * 131 + i * 17) % 257);
@@ -148,9 +152,10 @@ TEST_P(Lowered, MistakesAreFound) {
       for (std::uint32_t rank = 0; rank < size; ++rank) {
         const LoweredProgram original = lowered.programs[rank];
         LoweredProgram& program = lowered.programs[rank];
-        const auto moves = cclo::compare_lowered(job.programs[rank], original, rank, size).moves;
-        const auto after = closure(job.programs[rank]);
+        const auto moves = cclo::compare_lowered(lowered.job.programs[rank], original, rank, size).moves;
+        const auto after = closure(lowered.job.programs[rank]);
         for (std::size_t s = 0; s < original.steps.size(); ++s) {
+          if (original.steps[s].kind == Step::Kind::kNothing) continue;
           const auto place = static_cast<std::ptrdiff_t>(s);
           const auto where = [&] {
             return reference::describe(job) + ", rank " + std::to_string(rank) + ", step " + std::to_string(s);

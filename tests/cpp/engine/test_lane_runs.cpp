@@ -4,9 +4,8 @@
 #include <memory>
 #include <random>
 
-#include "engine/lane_ports.hpp"
-#include "engine/straight_run.hpp"
-#include "engine/windowed_run.hpp"
+#include "engine/live.hpp"
+#include "engine/model.hpp"
 #include "network/shm/lanes.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
@@ -77,9 +76,8 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
   std::vector<std::unique_ptr<shm::LaneSet>> sets;
   for (std::uint32_t rank = 0; rank < set.size; ++rank) endpoints.push_back(rank);
   struct Side {
-    cclo::LanePorts ports;
-    cclo::WindowedRun run;
-    cclo::Frame frame;
+    cclo::LiveRank live;
+    cclo::Flight flight;
     std::vector<std::byte> src, dst, scratch;
   };
   std::vector<std::unique_ptr<Side>> sides;
@@ -88,7 +86,7 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
                                                   std::uint16_t{0}, endpoints));
     ASSERT_TRUE(sets.back()->open());
     auto side = std::make_unique<Side>();
-    side->ports.open(*sets.back(), shm::LaneSpace::kCollective, rank, set.size);
+    side->live.open(*sets.back(), shm::LaneSpace::kCollective, rank, set.size);
     sides.push_back(std::move(side));
   }
   std::mt19937 random(seed);
@@ -99,24 +97,24 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
       side.src = set.inputs[rank].src;
       side.dst = set.inputs[rank].dst;
       side.scratch.assign(set.lowered[rank].scratch_bytes, std::byte{0xa5});
-      side.frame.regions = {side.src.data(), side.dst.data(), side.scratch.data(), nullptr, nullptr};
-      side.frame.program = &set.lowered[rank];
-      side.frame.digest = 100U + static_cast<std::uint32_t>(round);
-      side.ports.streaming_bytes = round % 2 == 0 ? 0 : ~std::uint64_t{0};
-      side.run.start(side.ports, side.frame);
+      side.live.values.regions = {side.src.data(), side.dst.data(), side.scratch.data(), nullptr, nullptr};
+      side.live.channels.digest = 100U + static_cast<std::uint32_t>(round);
+      side.live.values.streaming_bytes = round % 2 == 0 ? 0 : ~std::uint64_t{0};
+      side.flight.start_windowed(set.lowered[rank], set.size);
     }
     std::uint32_t running = set.size;
     for (std::uint32_t idle = 0; running != 0;) {
       Side& side = *sides[random() % set.size];
-      const bool before = side.run.finished();
-      if (!before && side.run.step()) {
+      const bool before = side.flight.ended_windowed();
+      if (!before && side.live.executor->windowed(side.flight)) {
         idle = 0;
-        if (side.run.finished()) --running;
+        if (side.flight.ended_windowed()) --running;
       } else {
         ASSERT_LT(++idle, 10'000U) << "nobody can go on";
         if (before) continue;
         std::uint32_t awaited = 0;
-        side.run.for_each_awaited([&](std::uint32_t rank) { awaited += rank < set.size ? 1 : 0; });
+        side.live.executor->awaited_windowed(
+            side.flight, [&](std::uint32_t rank, cclo::Need) { awaited += rank < set.size ? 1 : 0; });
         ASSERT_GT(awaited, 0U) << "who waits says for whom";
       }
     }

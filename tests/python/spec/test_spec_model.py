@@ -19,7 +19,7 @@ CONTRADICTIONS = {
     "two collectives with one number": (C, "value: 9\n", "value: 8\n", "allreduce and reduce both have value 8"),
     "a number beyond the tables": (C, "value: 22\n", "value: 32\n", "must be a number of 0 to 31"),
     "the program's number": (C, "value: 22\n", "value: 31\n", "reduce_scatterv: number 31 is the program's"),
-    "a misspelt key of a collective": (C, "on_lanes: true", "on_lane: true", "bcast: unknown key on_lane"),
+    "a misspelt key of a collective": (C, "copies_like: all", "copied_like: all", "unknown key copied_like"),
     "a kind that is none": (C, "kind: message", "kind: mail", "send: kind is mail; allowed is collective"),
     "an unknown part": (C, "src: all if root\n", "src: every if root\n", "scatter: src names the part every"),
     "an unknown condition": (C, "src: all if root\n", "src: all if chief\n", "names the condition chief"),
@@ -33,7 +33,7 @@ CONTRADICTIONS = {
     "counts that are missing": (C, "[src, dst, counts]", "[src, dst]", "allgatherv: argument counts is missing"),
     "a count without elements": (
         C,
-        "    on_lanes: true\n    arguments: []",
+        "    arguments: []",
         "    count: block\n    arguments: []",
         "barrier: count is given, but no part is n or all",
     ),
@@ -57,12 +57,6 @@ CONTRADICTIONS = {
         "reduce: dst is read or written where it is not used",
     ),
     "the first rank of a rooted one": (C, "reads: n if root\n", "reads: n if first\n", "without a root"),
-    "lanes for a message": (
-        C,
-        "kind: message\n",
-        "kind: message\n    on_lanes: true\n",
-        "lanes carry collectives only",
-    ),
     "a collective without documentation": (
         C,
         "    text: Dst = src, on this rank, by the engine.\n",

@@ -1,14 +1,14 @@
-// Runs the lowered programs of all ranks of one call in one thread, on numbers, without shared memory.
+// Runs the lowered programs of all ranks of one call in one thread, on numbers, without shared memory: the executor of
+// executor.hpp, as it runs live, on channels that are queues and with the arithmetic of core/arithmetic.hpp.
 //
 // This is how it is proven that what `lower` makes cannot wait in a circle. A lane is a queue per ordered pair of
 // ranks. The straight form is run as the engine runs it: strictly step by step, waiting for every message. The
-// windowed form advances every move of the window that can go on, segment by segment. Values come from
-// core/arithmetic.hpp, not from the engine's kernels.
+// windowed form advances every move of the window that can go on, segment by segment.
 //
 // One run proves all of them: a lane has one writer and one reader, so what can go on still can after anybody else
 // has gone on, and all schedules end in the same state. If that state is the end of all programs, none can stick.
 //
-// Lanes that end at a rank which runs the straight form are as long as needed: LanePorts::holds sees to that.
+// Lanes that end at a rank which runs the straight form are as long as needed: LaneChannels::holds sees to that.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "core/program.hpp"
-#include "engine/lower.hpp"
+#include "engine/lowered_comparison.hpp"
 
 namespace unisono::cclo {
 
@@ -47,27 +46,6 @@ struct LoweredRank {
   std::vector<std::byte> src, dst;
 };
 
-/// What went wrong in a run or with a lowered program.
-struct LoweredFault {
-  enum class Kind : std::uint8_t {
-    kDeadlock,     ///< ranks wait for each other
-    kMismatch,     ///< tag or length of a message are not what the receiver awaits
-    kLeftOver,     ///< messages that nobody took
-    kOutOfBounds,  ///< an access outside a region, or to a rank that does not exist
-    kNotTheMoves,  ///< the lowered form does not hold each move once, as it is
-    kOrder,        ///< a step comes before what it must follow
-  };
-  /// A move that is concerned.
-  struct Place {
-    std::uint32_t rank = 0;
-    std::uint32_t step = 0;  ///< of the straight form, or the move itself in the windowed form
-    std::vector<std::uint32_t> moves;
-  };
-  Kind kind = Kind::kDeadlock;
-  std::string text;  ///< complete, with ranks, steps and moves
-  std::vector<Place> places;
-};
-
 struct LoweredRun {
   std::optional<LoweredFault> fault;
   std::uint64_t segments = 0;  ///< executed
@@ -77,17 +55,5 @@ struct LoweredRun {
 /// step the moves that it stands for, as LoweredCheck::moves; it may be empty, and is used for messages only.
 LoweredRun run_lowered(std::span<LoweredRank> ranks, const LaneModel& model,
                        std::span<const std::vector<std::vector<std::uint32_t>>> moves_of = {});
-
-/// What the comparison of a lowered program with its program gives.
-struct LoweredCheck {
-  std::optional<LoweredFault> fault;
-  std::vector<std::vector<std::uint32_t>> moves;  ///< by step: the moves it stands for
-};
-
-/// Whether `lowered` is `program` of rank `rank` of `size`: each move stands in both forms once and unchanged, and the
-/// steps are in an order that dependencies (segment dependencies read as full ones), the window and the order of each
-/// pair's messages allow.
-LoweredCheck compare_lowered(const Program& program, const LoweredProgram& lowered, std::uint32_t rank,
-                             std::uint32_t size);
 
 }  // namespace unisono::cclo

@@ -1,0 +1,453 @@
+#include "engine/admit.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "core/operators.hpp"
+#include "core/signature.hpp"
+#include "core/user_op.hpp"
+#include "engine/express.hpp"
+#include "engine/plan.hpp"
+#include "engine/state.hpp"
+
+namespace unisono::cclo {
+namespace {
+
+constexpr std::uint64_t kUnbounded = kBeyondAnyBuffer;
+
+/// Saturating product, for sizes that no buffer has.
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) || product > kUnbounded ? kUnbounded : product;
+}
+
+unsigned capability_bit(Func func) { return is_user(func) ? 15 : static_cast<unsigned>(func); }
+
+/// One rank's admission of one call.
+class Admission {
+ public:
+  Admission(const CallRequest& request, CallState& state)
+      : request_(request),
+        state_(state),
+        communicator_(*state.communicator),
+        call_(state.call),
+        refusal_{"call", state.communicator} {}
+
+  void run() {
+    fields();
+    vectors();
+    buffers();
+    plan();
+    bind();
+  }
+
+ private:
+  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const { refusal_(code, what); }
+
+  void fields() {
+    call_ = request_.call;
+    const Collective c = call_.collective;
+    if (!is_known(c)) {
+      refuse(ErrorCode::kInvalidArgument, "collective " + std::to_string(static_cast<unsigned>(c)) + " is not known");
+    }
+    refusal_.operation = name_of(c);
+    facts_ = facts_of(c);
+    call_.rank = communicator_.rank;
+    call_.size = communicator_.size;
+    call_.group_size = communicator_.group_size;
+    if (!is_known(call_.dtype)) {
+      refuse(ErrorCode::kInvalidDatatype,
+             "datatype " + std::to_string(static_cast<unsigned>(call_.dtype)) + " is not known");
+    }
+    if (!is_known(call_.func)) {
+      refuse(ErrorCode::kInvalidOp, "op " + std::to_string(static_cast<unsigned>(call_.func)) + " is not known");
+    }
+    check_operands(call_, refusal_);
+    if (facts_.reduces) {
+      const bool supported = (communicator_.capability.datatypes >> static_cast<unsigned>(call_.dtype) & 1U) != 0 &&
+                             (communicator_.capability.funcs >> capability_bit(call_.func) & 1U) != 0;
+      if (!supported) {
+        refuse(ErrorCode::kUnsupported,
+               std::string("the engine of some member lacks ") + name_of(call_.func) + " of " + name_of(call_.dtype));
+      }
+    } else if (c != Collective::kProgram) {
+      call_.func = Func::kNone;
+    }
+    if (!facts_.in_place) call_.in_place = false;
+    if (facts_.rooted) {
+      check_root(c, call_.root, call_.size, refusal_);
+    } else {
+      call_.root = 0;
+    }
+    if (!facts_.data && c != Collective::kProgram) {
+      call_.count = 0;
+      call_.dtype = Datatype::kNone;
+    }
+    if (call_.count > kMaxCount) {
+      refuse(ErrorCode::kInvalidCount,
+             "count " + std::to_string(call_.count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
+    }
+    if (facts_.point_to_point) {
+      if (!request_.reserved_tag) check_tag(request_.tag, refusal_);
+      state_.tag = request_.tag;
+    }
+    state_.space = facts_.point_to_point ? CallState::Space::kPointToPoint
+                   : facts_.local        ? CallState::Space::kLocal
+                                         : CallState::Space::kCollective;
+    const bool one_sided = facts_.local && facts_.rooted;
+    state_.window_offset = one_sided ? request_.window_offset : 0;
+    if (state_.window_offset > kMaxWindowOffset) {
+      refuse(ErrorCode::kInvalidArgument, "window offset " + std::to_string(state_.window_offset) +
+                                              " was given; allowed are 0 to " + std::to_string(kMaxWindowOffset));
+    }
+  }
+
+  /// Elements from the begin of the buffer to the end of the last block.
+  std::uint64_t extent(const std::uint64_t* counts, const std::uint64_t* displacements, const char* what) const {
+    std::uint64_t packed = 0;
+    std::uint64_t end = 0;
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) {
+      if (counts[rank] > kMaxCount) {
+        refuse(ErrorCode::kInvalidCount, std::string(what) + " count of rank " + std::to_string(rank) + " is " +
+                                             std::to_string(counts[rank]) + "; allowed are 0 to " +
+                                             std::to_string(kMaxCount));
+      }
+      const std::uint64_t begin = displacements != nullptr ? displacements[rank] : packed;
+      if (begin > kUnbounded) {
+        refuse(ErrorCode::kInvalidCount, std::string(what) + " displacement of rank " + std::to_string(rank) + " is " +
+                                             std::to_string(begin) + "; allowed are 0 to " +
+                                             std::to_string(kUnbounded));
+      }
+      packed += counts[rank];
+      if (counts[rank] != 0) end = std::max(end, begin + counts[rank]);
+    }
+    return end;
+  }
+
+  std::uint64_t sum(const std::uint64_t* counts) const {
+    std::uint64_t total = 0;
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) total += counts[rank];
+    return total;
+  }
+
+  const std::uint64_t* needed(const std::uint64_t* counts, const char* what) const {
+    if (counts == nullptr) refuse(ErrorCode::kInvalidArgument, std::string("it needs ") + what + " of every rank");
+    return counts;
+  }
+
+  void vectors() {
+    if (!facts_.vectors) return;
+    const VectorSides sides = sides_of(call_.collective, call_.in_place);
+    // A rank sees its own counts only. In place, the call's count is a bound of all blocks that the ranks have agreed
+    // on, or kUnknownCount if they have not; the algorithms say whether they need it.
+    if (!sides.own && !call_.in_place) call_.count = 0;
+    if (request_.params.data != nullptr) {
+      // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.
+      bound_ = true;
+      return;
+    }
+    if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
+    const VectorArguments& v = *request_.vectors;
+    // Where there is a root, the others know of no displacements.
+    const bool places = !facts_.rooted || call_.rank == call_.root;
+    if (sides.send) {
+      needed(v.send_counts, "send counts");
+      blocks_.send = extent(v.send_counts, places ? v.send_displacements : nullptr, "send");
+    }
+    if (sides.recv) {
+      needed(v.recv_counts, "receive counts");
+      blocks_.recv = extent(v.recv_counts, places ? v.recv_displacements : nullptr, "receive");
+    }
+    if (sides.own) {
+      const std::uint64_t* counts = sides.send ? v.send_counts : v.recv_counts;
+      call_.count = sum(counts);
+      blocks_.own = counts[call_.rank];
+    } else if (call_.in_place && call_.count != kUnknownCount) {
+      check_bound(v.recv_counts);
+    }
+  }
+
+  void check_bound(const std::uint64_t* counts) const {
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) {
+      if (counts[rank] <= call_.count) continue;
+      refuse(ErrorCode::kInvalidCount, "receive count of rank " + std::to_string(rank) + " is " +
+                                           std::to_string(counts[rank]) + "; the call's count, " +
+                                           std::to_string(call_.count) + ", bounds the blocks");
+    }
+  }
+
+  void buffer(const char* name, const Binding& given, std::uint64_t elements) const {
+    const std::uint64_t bytes = times(elements, bytes_of(call_.dtype));
+    if (bytes == 0) return;
+    if (given.data == nullptr) {
+      refuse(ErrorCode::kBufferTooSmall, std::string(name) + " is null; " + std::to_string(elements) + " elements of " +
+                                             name_of(call_.dtype) + " (" + std::to_string(bytes) +
+                                             " bytes) are needed");
+    }
+    if (given.bytes < bytes) {
+      refuse(ErrorCode::kBufferTooSmall, std::string(name) + " has " + std::to_string(given.bytes) + " bytes; " +
+                                             std::to_string(elements) + " elements of " + name_of(call_.dtype) + " (" +
+                                             std::to_string(bytes) + " bytes) are needed");
+    }
+  }
+
+  void buffers() {
+    if (call_.collective == Collective::kProgram || bound_) {
+      state_.regions[static_cast<std::size_t>(Region::kSrc)] = request_.src;
+      state_.regions[static_cast<std::size_t>(Region::kDst)] = request_.dst;
+      check_disjoint(call_.collective, request_.src, request_.dst, refusal_);
+      return;
+    }
+    const auto [src, dst] = footprint_of(call_, blocks_);
+    buffer("src", request_.src, src);
+    buffer("dst", request_.dst, dst);
+    const std::uint64_t element = element_bytes(call_);
+    const Binding used_src = src == 0 ? Binding{} : Binding{request_.src.data, src * element};
+    const Binding used_dst = dst == 0 ? Binding{} : Binding{request_.dst.data, dst * element};
+    check_disjoint(call_.collective, used_src, used_dst, refusal_);
+    state_.regions[static_cast<std::size_t>(Region::kSrc)] = used_src;
+    state_.regions[static_cast<std::size_t>(Region::kDst)] = used_dst;
+  }
+
+  PlanTerms terms() const {
+    return {communicator_.capability, communicator_.tuning, communicator_.agreed.eager_limit,
+            communicator_.express ? &communicator_.express->copy_from() : nullptr};
+  }
+
+  /// Finds the plan of the call, or makes it.
+  void plan() {
+    PlanCache::Key key{call_, nullptr, identity_of(call_.func)};
+    const Algorithm* named = nullptr;
+    if (call_.collective == Collective::kProgram) {
+      key.source = user_program().get();
+    } else if (request_.algorithm != -1) {
+      key.source = named = &algorithm(request_.algorithm);
+    }
+    // Of a v-collective the class of the count is in the key, for counts change from call to call; and where in it
+    // another algorithm would be chosen.
+    const std::uint64_t count = call_.count;
+    if (facts_.vectors) {
+      key.call.count = least_of_class(count);
+      if (named == nullptr && count != kUnknownCount) {
+        const std::uint64_t element = element_bytes(call_);
+        const std::uint64_t least = (same_choice(call_, communicator_.tuning).least + element - 1) / element;
+        key.call.count = std::max(key.call.count, least);
+      }
+    }
+    state_.plan = communicator_.plans->find(key);
+    if (state_.plan == nullptr) {
+      state_.plan = call_.collective == Collective::kProgram ? plan_of_program() : plan_of_algorithm(named);
+      communicator_.plans->insert(key, state_.plan);
+      if (communicator_.express) {
+        communicator_.express->trim_plans();
+      } else {
+        communicator_.plans->trim();
+      }
+    }
+    const Plan& plan = *state_.plan;
+    call_ = plan.call;
+    state_.algorithm = plan.algorithm;
+    state_.program = plan.checked;
+    state_.signature = plan.signature;
+    if (!plan.varies) return;
+    call_.count = count;
+    state_.signature =
+        plan.lanes ? plan.signature_for(count)
+                   : signature_of(call_, {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
+  }
+
+  const std::shared_ptr<const Program>& user_program() const {
+    if (request_.program == nullptr) refuse(ErrorCode::kInvalidArgument, "no program was given");
+    if (!communicator_.capability.programs) {
+      refuse(ErrorCode::kUnsupported, "the engine of some member takes no programs of the user");
+    }
+    if (request_.algorithm != -1) refuse(ErrorCode::kInvalidArgument, "an algorithm was given; a program has none");
+    return request_.program;
+  }
+
+  std::shared_ptr<const Plan> plan_of_program() const {
+    try {
+      return make_plan(call_, request_.program, terms());
+    } catch (const Error& error) {
+      refuse(error.code(), error.what());
+    }
+  }
+
+  /// The algorithm of a position in the table.
+  const Algorithm& algorithm(int position) const {
+    const std::span<const Algorithm> table = algorithms();
+    if (position < 0 || static_cast<std::size_t>(position) >= table.size() ||
+        table[static_cast<std::size_t>(position)].collective != call_.collective) {
+      refuse(ErrorCode::kUnknownAlgorithm,
+             "algorithm number " + std::to_string(position) + " was given, which is none of this operation's");
+    }
+    return table[static_cast<std::size_t>(position)];
+  }
+
+  const Algorithm& automatic() {
+    const Choice choice = choose(call_, communicator_.tuning);
+    if (choice.radix != 0) call_.radix = choice.radix;
+    if (choice.position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
+    return algorithm(choice.position);
+  }
+
+  /// `named`: the algorithm that the user chose; null: none.
+  std::shared_ptr<const Plan> plan_of_algorithm(const Algorithm* named) {
+    const Algorithm& chosen = named != nullptr ? *named : automatic();
+    if (chosen.direct && !communicator_.express) {
+      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
+                                          " reaches the memory of other ranks; the members of this communicator "
+                                          "share none");
+    }
+    call_.direct = chosen.direct;
+    radix(chosen);
+    check_admits(chosen, call_, refusal_);
+    try {
+      return make_plan(call_, chosen, named != nullptr, terms());
+    } catch (const Error& error) {
+      refuse(error.code(), std::string("algorithm ") + chosen.name + ": " + error.what());
+    }
+  }
+
+  /// The default radix is 0, so that equal calls have equal signatures.
+  void radix(const Algorithm& chosen) {
+    if (call_.radix == chosen.default_radix) call_.radix = 0;
+    if (call_.radix == 0) return;
+    if (chosen.default_radix == 0 || call_.radix < 2) {
+      refuse(ErrorCode::kInvalidArgument,
+             std::string("algorithm ") + chosen.name +
+                 (chosen.default_radix != 0 ? " has a radix of 2 to 255" : " has no radix") + "; " +
+                 std::to_string(call_.radix) + " was given");
+    }
+    if (!communicator_.capability.radices) {
+      refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name + " with radix " +
+                                          std::to_string(call_.radix) + ": the engine of some member has radix " +
+                                          std::to_string(chosen.default_radix) + " only");
+    }
+  }
+
+  /// Checks memory that the request brings for a region, if it brings any.
+  void provided(const char* name, const Binding& given, std::uint64_t needed) const {
+    if (given.data == nullptr || given.bytes >= needed) return;
+    refuse(ErrorCode::kBufferTooSmall, std::string(name) + " has " + std::to_string(given.bytes) + " bytes; " +
+                                           std::to_string(needed) + " are needed");
+  }
+
+  void bind() {
+    const CheckedProgram& checked = *state_.program;
+    const Program& program = checked.program;
+    for (const Region region : {Region::kSrc, Region::kDst}) {
+      const std::uint64_t bytes = checked.extents[static_cast<std::size_t>(region)];
+      const Binding& bound = state_.regions[static_cast<std::size_t>(region)];
+      if (bytes > (bound.data == nullptr ? 0 : bound.bytes)) {
+        refuse(ErrorCode::kBufferTooSmall, std::string(name_of(region)) + " has " + std::to_string(bound.bytes) +
+                                               " bytes; the program uses " + std::to_string(bytes));
+      }
+    }
+    if (program.params_bytes % 8 != 0) refuse(ErrorCode::kMalformedProgram, "params are not whole words of 8 bytes");
+    const bool own_scratch = request_.scratch.data == nullptr;
+    const bool own_params = request_.params.data == nullptr;
+    provided("scratch", request_.scratch, program.scratch_bytes);
+    provided("params", request_.params, program.params_bytes);
+    try {
+      if (own_scratch && state_.scratch.size() < program.scratch_bytes) state_.scratch.resize(program.scratch_bytes);
+      state_.params.assign(program.params_bytes / 8, 0);
+    } catch (const std::bad_alloc&) {
+      refuse(ErrorCode::kOutOfMemory, std::to_string(program.scratch_bytes) + " bytes of scratch could not be had");
+    }
+    const Algorithm* chosen = state_.algorithm;
+    if (!own_params) {
+      if (program.params_bytes != 0) std::memcpy(state_.params.data(), request_.params.data, program.params_bytes);
+    } else if (chosen != nullptr && chosen->fill_params != nullptr) {
+      chosen->fill_params(call_, request_.vectors != nullptr ? *request_.vectors : VectorArguments{},
+                          state_.params.data());
+    }
+    state_.regions[static_cast<std::size_t>(Region::kScratch)] = {
+        own_scratch ? state_.scratch.data() : request_.scratch.data, program.scratch_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
+                                                                 program.params_bytes};
+    state_.regions[static_cast<std::size_t>(Region::kWindow)] = communicator_.window;
+  }
+
+  const CallRequest& request_;
+  CallState& state_;
+  Communicator& communicator_;
+  Call& call_;
+  Refusal refusal_;
+  CollectiveFacts facts_;
+  VectorExtents blocks_;
+  bool bound_ = false;  ///< a v-collective whose counts stand in params that were given
+};
+
+}  // namespace
+
+void admit(const CallRequest& request, CallState& call) { Admission(request, call).run(); }
+
+void Refusal::operator()(ErrorCode code, const std::string& what) const {
+  throw Error(code, operation + (communicator == nullptr ? "" : " on " + communicator->title()) + ": " + what);
+}
+
+void check_operands(const Call& call, const Refusal& refuse) {
+  const CollectiveFacts facts = facts_of(call.collective);
+  if (facts.data && call.dtype == Datatype::kNone) {
+    refuse(ErrorCode::kInvalidDatatype,
+           "datatype none was given; allowed are " + names_of(kAllDatatype, Datatype::kNone));
+  }
+  if (!facts.reduces) return;
+  if (call.func == Func::kNone) {
+    refuse(ErrorCode::kInvalidOp, "no op was given (none); allowed are " + operators_on(call.dtype));
+  }
+  if (call.func == Func::kAvg && !facts.mean) {
+    refuse(ErrorCode::kInvalidOp, std::string("op avg was given; it is one of ") + kTakesMean);
+  }
+  if (is_user(call.func) && find_user_op(call.func) == nullptr) {
+    refuse(ErrorCode::kInvalidOp, "op " + std::to_string(static_cast<unsigned>(call.func)) +
+                                      " is none that unisono_op_create gave and that was not freed");
+  }
+  if (!is_operator(call.func, call.dtype)) {
+    refuse(ErrorCode::kInvalidDatatype, std::string("op ") + name_of(call.func) + " is not defined on datatype " +
+                                            name_of(call.dtype) + "; it is on " + datatypes_of(call.func) + "; on " +
+                                            name_of(call.dtype) + " are " + operators_on(call.dtype));
+  }
+}
+
+void check_root(Collective collective, std::int64_t root, std::uint32_t size, const Refusal& refuse) {
+  if (root >= 0 && root < size) return;
+  const CollectiveFacts facts = facts_of(collective);
+  const bool peer = facts.point_to_point || facts.local;
+  refuse(ErrorCode::kInvalidRoot, std::string(peer ? "peer " : "root ") + std::to_string(root) +
+                                      " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
+}
+
+void check_tag(std::int64_t tag, const Refusal& refuse) {
+  if (tag >= 0 && tag <= static_cast<std::int64_t>(kMaxUserTag)) return;
+  refuse(ErrorCode::kInvalidArgument,
+         "tag " + std::to_string(tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
+}
+
+void check_disjoint(Collective collective, const Binding& src, const Binding& dst, const Refusal& refuse) {
+  if (src.bytes == 0 || dst.bytes == 0 || src.data == nullptr || dst.data == nullptr) return;
+  const auto a = reinterpret_cast<std::uintptr_t>(src.data);
+  const auto b = reinterpret_cast<std::uintptr_t>(dst.data);
+  if (a >= b + dst.bytes || b >= a + src.bytes) return;
+  const CollectiveFacts facts = facts_of(collective);
+  refuse(ErrorCode::kOverlappingBuffers, "src (" + std::to_string(src.bytes) + " bytes) and dst (" +
+                                             std::to_string(dst.bytes) + " bytes) overlap; pass disjoint buffers" +
+                                             (facts.in_place && facts.data ? ", or ask for the in-place form" : ""));
+}
+
+void check_admits(const Algorithm& chosen, const Call& call, const Refusal& refuse) {
+  if (needs_order(call.func) && !chosen.ordered) {
+    refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name +
+                                        "\" does not fold in rank order, and op " + operator_name(call.func) +
+                                        " does not commute");
+  }
+  if (chosen.admits == nullptr || chosen.admits(call)) return;
+  refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name + "\" does not admit this call (" +
+                                      std::to_string(call.size) + " ranks, count " + std::to_string(call.count) +
+                                      (call.in_place ? ", in place" : "") +
+                                      "); its restriction: " + chosen.restriction);
+}
+
+}  // namespace unisono::cclo

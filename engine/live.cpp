@@ -1,0 +1,7 @@
+#include "engine/live.hpp"
+
+namespace unisono::cclo {
+
+template class Executor<LaneChannels, KernelValues>;
+
+}  // namespace unisono::cclo

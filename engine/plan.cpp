@@ -1,0 +1,158 @@
+#include "engine/plan.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "collectives/record.hpp"
+#include "core/error.hpp"
+#include "core/facts.hpp"
+#include "core/footprint.hpp"
+#include "core/signature.hpp"
+#include "core/user_op.hpp"
+#include "engine/copy_class.hpp"
+
+namespace unisono::cclo {
+
+namespace {
+
+LaneProgram lowered(const Algorithm& algorithm, const Program& program, std::uint32_t size, bool named) {
+  std::optional<LoweredProgram> result = lower(program, size);
+  if (!result) {
+    throw Error(ErrorCode::kInternal, std::string("algorithm ") + algorithm.name +
+                                          " uses what lanes do not carry; it must not be one of this collective");
+  }
+  return {&algorithm, LastNumber::of(&algorithm, !named), std::move(*result)};
+}
+
+/// Bytes of src and dst.
+std::array<std::uint64_t, 2> bytes_of_regions(const Call& call) {
+  const Footprint used = footprint_of(call);
+  return {used.src * element_bytes(call), used.dst * element_bytes(call)};
+}
+
+/// Adds what a call on the lanes needs beside its program.
+void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTerms& terms) {
+  const Call& call = plan.call;
+  plan.lanes = true;
+  plan.must_be_direct = algorithm.direct;
+  (algorithm.direct ? plan.direct : plan.plain) = lowered(algorithm, plan.checked->program, call.size, named);
+  if (!named && call.size > 1) {
+    Call direct = call;
+    direct.direct = true;
+    const int position = choose_algorithm(direct, terms.tuning);
+    const Algorithm* best = position < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(position)];
+    if (best != nullptr && best->direct) {
+      const auto checked = check_program(record(*best, direct), call.size, terms.capability, true);
+      plan.direct = lowered(*best, checked->program, call.size, named);
+    }
+  }
+  if (plan.direct.algorithm == nullptr) return;
+  plan.shows_addresses = call.size > 1 && call.count != 0;
+  plan.may_copy = plan.must_be_direct ||
+                  call.count * element_bytes(call) >= copied_from(call.collective, call.size, *terms.copy_from);
+  for (std::uint32_t peer = 0; peer < call.size; ++peer) {
+    Call of_peer = call;
+    of_peer.rank = peer;
+    plan.peer_bytes.push_back(bytes_of_regions(of_peer));
+  }
+}
+
+void sign(Plan& plan, const AgreedTerms& agreed) {
+  plan.signature = signature_of(plan.call, agreed);
+  plan.record = RecordEntry::of(plan.call, plan.signature, 0);
+}
+
+}  // namespace
+
+bool carried_by_lanes(Collective collective) {
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.known && facts.kind == CallKind::kCollective;
+}
+
+std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorithm, bool named,
+                                      const PlanTerms& terms) {
+  auto made = std::make_shared<Plan>();
+  made->call = call;
+  made->algorithm = &algorithm;
+  made->number = static_cast<std::uint32_t>(&algorithm - algorithms().data()) + 1;
+  Call generated = call;
+  if (facts_of(call.collective).vectors) {
+    made->varies = true;
+    generated.count = largest_of_class(call.count);
+  } else {
+    const auto [src, dst] = bytes_of_regions(call);
+    made->src_bytes = src;
+    made->dst_bytes = dst;
+  }
+  made->checked = check_program(record(algorithm, generated), call.size, terms.capability, call.direct);
+  const bool lanes = terms.copy_from != nullptr && carried_by_lanes(call.collective);
+  if (lanes) lower_plan(*made, algorithm, named, terms);
+  // On lanes what was chosen may differ from what runs: all ranks find out together.
+  sign(*made, {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func)});
+  return made;
+}
+
+std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<const Program>& program,
+                                      const PlanTerms& terms) {
+  auto made = std::make_shared<Plan>();
+  made->call = call;
+  made->user = program;
+  made->checked = check_program(*program, call.size, terms.capability);
+  sign(*made, {0, terms.eager_limit, Datatype::kNone, identity_of(call.func)});
+  return made;
+}
+
+std::size_t PlanCache::Hash::operator()(const Key& key) const {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(key.source);
+  const auto mix = [&](std::uint64_t value) {
+    hash ^= value;
+    hash *= 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29U;
+  };
+  const Call& call = key.call;
+  mix(static_cast<std::uint64_t>(call.collective) | static_cast<std::uint64_t>(call.func) << 8U |
+      static_cast<std::uint64_t>(call.dtype) << 16U | std::uint64_t{call.in_place} << 24U |
+      std::uint64_t{call.radix} << 25U | std::uint64_t{call.root} << 33U);
+  mix(call.count);
+  return hash;
+}
+
+std::shared_ptr<const Plan> PlanCache::find(const Key& key) {
+  const auto found = index_.find(key);
+  if (found == index_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return entries_.front().plan;
+}
+
+void PlanCache::insert(const Key& key, std::shared_ptr<const Plan> plan) {
+  moves_ += plan->checked->program.moves.size();
+  entries_.push_front({key, std::move(plan)});
+  index_[key] = entries_.begin();
+}
+
+void PlanCache::trim() {
+  for (auto entry = entries_.end(); full() && entry != entries_.begin();) {
+    --entry;
+    if (entry->plan.use_count() != 1) continue;  // in front, or of a call in flight
+    for (Past& past : past_) {
+      if (past.plan.load(std::memory_order_relaxed) == entry->plan.get()) {
+        past.plan.store(nullptr, std::memory_order_relaxed);
+      }
+    }
+    moves_ -= entry->plan->checked->program.moves.size();
+    index_.erase(entry->key);
+    entry = entries_.erase(entry);
+  }
+}
+
+PlanCache::PastLaunch PlanCache::past(std::uint32_t sequence) const {
+  const Past& entry = past_[sequence % kPast];
+  const Plan* plan = entry.plan.load(std::memory_order_acquire);
+  if (plan == nullptr || entry.sequence.load(std::memory_order_relaxed) != sequence) return {};
+  Call call = plan->call;
+  if (plan->varies) call.count = entry.count.load(std::memory_order_relaxed);
+  return {plan, call};
+}
+
+}  // namespace unisono::cclo

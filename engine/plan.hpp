@@ -1,0 +1,195 @@
+// Plans: what of a call is equal from one launch to the next, and the one cache of them that a communicator has.
+//
+// A call is admitted (admit.hpp) to a plan and to what its launch binds. A plan is made once: the algorithm is chosen,
+// its program generated, examined and, where the communicator has lanes, lowered.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/tuning.hpp"
+#include "core/call.hpp"
+#include "core/program.hpp"
+#include "core/signature.hpp"
+#include "engine/lower.hpp"
+#include "engine/recorder.hpp"
+#include "engine/validate.hpp"
+#include "network/shm/segment.hpp"
+
+namespace unisono::cclo {
+
+/// Which algorithm the last collective call of a communicator runs with, written by the thread that begins the call.
+/// The position in the table of algorithms plus one, and a bit for the automatic choice; 0 before there was one.
+struct LastNumber {
+  static constexpr std::uint32_t kAutomatic = std::uint32_t{1} << 31U;
+  static std::uint32_t of(const Algorithm* algorithm, bool automatic) {
+    const auto position = algorithm == nullptr ? 0 : static_cast<std::uint32_t>(algorithm - algorithms().data()) + 1;
+    return position | (automatic ? kAutomatic : 0);
+  }
+  std::atomic<std::uint32_t> number{0};
+};
+
+/// A program ready to run on the lanes.
+struct LaneProgram {
+  const Algorithm* algorithm = nullptr;
+  std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
+  /// If it has indirect parts, each launch writes its own: by who has claimed the lanes, who runs it then.
+  mutable LoweredProgram lowered;
+};
+
+/// Everything about a call that does not change from one to the next. What a blocking call on the lanes looks at
+/// comes first.
+struct alignas(64) Plan {
+  Call call;                    ///< as it runs: with the radix, and direct access, of its algorithm
+  std::uint64_t src_bytes = 0;  ///< that the call binds on this rank; 0 for v-collectives, whose counts say it
+  std::uint64_t dst_bytes = 0;
+  std::uint32_t signature = 0;
+  bool lanes = false;            ///< the call runs on the lanes: `plain` or `direct` is lowered
+  bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
+  bool must_be_direct = false;   ///< the user named an algorithm with direct access
+  bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
+  bool varies = false;           ///< a v-collective: the count differs from launch to launch, within a class
+  RecordEntry record;
+  LaneProgram plain;
+  LaneProgram direct;                    ///< algorithm null: there is none
+  const Algorithm* algorithm = nullptr;  ///< of `checked`; null for programs of the user
+  std::uint32_t number = 0;              ///< of `algorithm`: its position in the table plus one
+  std::shared_ptr<const CheckedProgram> checked;
+  std::shared_ptr<const Program> user;                   ///< that `checked` was made of; keeps its address
+  std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst; empty if nothing is direct
+
+  /// What the ranks compare of a launch of so many elements on the lanes.
+  std::uint32_t signature_for(std::uint64_t count) const {
+    if (!varies) return signature;
+    const std::uint32_t all = chained(signature, static_cast<std::uint32_t>(count ^ count >> 32U));
+    return all != 0 ? all : 1;
+  }
+  RecordEntry record_for(std::uint64_t count) const {
+    if (!varies) return record;
+    Call launched = call;
+    launched.count = count;
+    return RecordEntry::of(launched, signature_for(count), 0);
+  }
+};
+
+/// Sums of counts of v-collectives, in classes, for counts change from call to call: a plan serves a class. Programs
+/// depend on the sum only in how much scratch they use; they are made for the largest of a class, at most an eighth
+/// more than any of it. kUnknownCount is a class of its own.
+constexpr std::uint64_t largest_of_class(std::uint64_t count) {
+  constexpr int kBits = 4;  // that tell classes apart
+  const int width = std::bit_width(count);
+  return width <= kBits || count == kUnknownCount ? count : count | ((std::uint64_t{1} << (width - kBits)) - 1);
+}
+constexpr std::uint64_t least_of_class(std::uint64_t count) {
+  constexpr int kBits = 4;
+  const int width = std::bit_width(count);
+  return width <= kBits || count == kUnknownCount ? count : count & ~((std::uint64_t{1} << (width - kBits)) - 1);
+}
+
+/// On what the plans of a communicator depend beside the call.
+struct PlanTerms {
+  const Capability& capability;
+  const Tuning& tuning;
+  std::uint32_t eager_limit = 0;
+  const shm::CopyFrom* copy_from = nullptr;  ///< of the lanes; null: the communicator has none
+};
+
+/// Whether lanes carry the calls of a collective at all; the same on all ranks.
+bool carried_by_lanes(Collective collective);
+
+/// Makes the plan of a call that `algorithm` admits; `named`: the user chose it. Throws what `check_program` throws.
+std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorithm, bool named, const PlanTerms& terms);
+/// Makes the plan of a user's program. Throws what `check_program` throws.
+std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<const Program>& program,
+                                      const PlanTerms& terms);
+
+/// The plans of a communicator: those of its last blocking calls in front, where they are found by comparing words, and
+/// all others in a map. Under the engine's lock, unless another rule is given.
+///
+/// A plan that anybody else holds stays; of the others, those used last stay, within the bounds.
+class PlanCache {
+ public:
+  /// Bounds of what is kept: plans, and moves of all their programs.
+  static constexpr std::size_t kMostPlans = 1024;
+  static constexpr std::size_t kMostMoves = std::size_t{1} << 15U;
+
+  /// What tells plans apart: the call as it was asked for, before an algorithm was chosen for it.
+  struct Key {
+    Call call;
+    const void* source = nullptr;  ///< the algorithm that the user named, or the user's program; null: neither
+    std::uint32_t op = 0;          ///< identity of an operator of the user, whose number may come to mean another one
+    bool operator==(const Key&) const = default;
+  };
+
+  /// The plan of a call, or null.
+  std::shared_ptr<const Plan> find(const Key& key);
+  void insert(const Key& key, std::shared_ptr<const Plan> plan);
+  /// Whether there are more plans than should be.
+  bool full() const { return entries_.size() > kMostPlans || moves_ > kMostMoves; }
+  /// Drops plans until the bounds are kept, or all that are left are in use. With the lanes claimed, if there are any:
+  /// nobody begins a call meanwhile.
+  void trim();
+  std::size_t size() const { return entries_.size(); }
+
+  // Of who has claimed the lanes; no lock.
+
+  /// The plan that may be the one of such a call; or null.
+  const Plan* front(Collective collective, std::uint64_t count, std::uint32_t root) const {
+    return front_[slot_of(collective, count, root)].get();
+  }
+  /// Puts a plan in front.
+  void remember(const std::shared_ptr<const Plan>& plan) {
+    front_[slot_of(plan->call.collective, plan->call.count, plan->call.root)] = plan;
+  }
+
+  /// Notes plan and count of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
+  void note(std::uint32_t sequence, const Plan& plan, std::uint64_t count = 0) {
+    Past& entry = past_[sequence % kPast];
+    entry.sequence.store(sequence, std::memory_order_relaxed);
+    if (plan.varies) entry.count.store(count, std::memory_order_relaxed);
+    entry.plan.store(&plan, std::memory_order_release);
+  }
+  /// One of the last calls, and its plan, or null if it is no longer known. Good for as long as the lock is held.
+  struct PastLaunch {
+    const Plan* plan = nullptr;
+    Call call;
+  };
+  PastLaunch past(std::uint32_t sequence) const;
+
+ private:
+  static constexpr std::size_t kSlots = 64;
+  static constexpr std::size_t kPast = 16;
+
+  static std::size_t slot_of(Collective collective, std::uint64_t count, std::uint32_t root) {
+    return (static_cast<std::size_t>(collective) * 5 + count + (count >> 6U) + root) % kSlots;
+  }
+
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Entry {
+    Key key;
+    std::shared_ptr<const Plan> plan;
+  };
+  struct Past {
+    std::atomic<const Plan*> plan{nullptr};
+    std::atomic<std::uint32_t> sequence{0};
+    std::atomic<std::uint64_t> count{0};
+  };
+
+  std::array<std::shared_ptr<const Plan>, kSlots> front_;
+  std::array<Past, kPast> past_{};  ///< by sequence
+  std::list<Entry> entries_;        ///< used last comes first
+  std::unordered_map<Key, std::list<Entry>::iterator, Hash> index_;
+  std::size_t moves_ = 0;  ///< of all programs in `entries_`
+};
+
+}  // namespace unisono::cclo
