@@ -29,16 +29,16 @@ inline void generation_step(const Algorithm& algorithm, const Call& call, std::u
     return;
   }
   const std::uint32_t before = emit.moves();
-  if (call.collective == Collective::kReduceScatterv) {  // whose length stands in params
+  const Extent result = uses_of(call).writes;  // in place, more than the result is bound
+  if (result == Extent::kOwn) {                // whose length stands in params
     build::Build divide(sum);
     divide.take(build::dst()).keep(build::dst()).count_at(call.rank).after_all(before).function(Func::kAvg);
     emit(divide);
     return;
   }
-  const std::uint64_t result = footprint_of(call).dst == 0 ? 0 : call.count;  // in place, more than the result is bound
-  if (result == 0) return;
+  if (result == Extent::kNothing || call.count == 0) return;
   build::Build divide(sum);
-  divide.take(build::dst()).keep(build::dst()).count(result).after_all(before).function(Func::kAvg);
+  divide.take(build::dst()).keep(build::dst()).count(call.count).after_all(before).function(Func::kAvg);
   emit(divide);
 }
 

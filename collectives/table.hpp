@@ -6,23 +6,7 @@
 #include <cstdint>
 
 #include "collectives/algorithm.hpp"
-#include "collectives/allgather/allgather.hpp"
-#include "collectives/allgatherv/allgatherv.hpp"
-#include "collectives/allreduce/allreduce.hpp"
-#include "collectives/alltoall/alltoall.hpp"
-#include "collectives/alltoallv/alltoallv.hpp"
-#include "collectives/barrier/barrier.hpp"
-#include "collectives/bcast/bcast.hpp"
-#include "collectives/exscan/exscan.hpp"
-#include "collectives/gather/gather.hpp"
-#include "collectives/gatherv/gatherv.hpp"
-#include "collectives/primitives/primitives.hpp"
-#include "collectives/reduce/reduce.hpp"
-#include "collectives/reduce_scatter/reduce_scatter.hpp"
-#include "collectives/reduce_scatterv/reduce_scatterv.hpp"
-#include "collectives/scan/scan.hpp"
-#include "collectives/scatter/scatter.hpp"
-#include "collectives/scatterv/scatterv.hpp"
+#include "collectives/generated/algorithms.hpp"
 
 namespace unisono::collectives {
 
@@ -39,9 +23,7 @@ constexpr auto concatenate(const std::array<Algorithm, N>&... arrays) {
 }
 
 /// All algorithms in order of Collective's values.
-inline constexpr auto kTable =
-    concatenate(kPrimitives, kBcast, kReduce, kAllreduce, kReduceScatter, kAllgather, kGather, kScatter, kGatherv,
-                kScatterv, kAllgatherv, kAlltoall, kAlltoallv, kScan, kExscan, kBarrier, kReduceScatterv);
+inline constexpr auto kTable = with_all_algorithms([](const auto&... arrays) { return concatenate(arrays...); });
 
 constexpr bool same_name(const char* a, const char* b) {
   for (; *a != '\0' && *a == *b; ++a, ++b) {

@@ -1,71 +1,13 @@
-// What holds of each collective and of each operator, for those who admit calls. Freestanding.
+// What holds of each collective (facts_of) and of each operator, for those who admit calls. Freestanding.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "core/generated/collectives.hpp"
 #include "core/generated/spec.hpp"
 
 namespace unisono {
-
-/// What holds of a collective (docs/model.md).
-struct CollectiveFacts {
-  bool known = false;
-  bool reduces = false;         ///< takes an operator
-  bool mean = false;            ///< takes avg as well
-  bool rooted = false;          ///< root or peer is a rank
-  bool in_place = false;        ///< has an in-place form
-  bool data = false;            ///< moves elements
-  bool vectors = false;         ///< has a count for each rank
-  bool local = false;           ///< no message of its own
-  bool point_to_point = false;  ///< matched by user tag
-};
-
-constexpr CollectiveFacts facts_of(Collective collective) {
-  switch (collective) {
-    case Collective::kNop:
-      return {.known = true, .local = true};
-    case Collective::kCopy:
-      return {.known = true, .data = true, .local = true};
-    case Collective::kCombine:
-      return {.known = true, .reduces = true, .data = true, .local = true};
-    case Collective::kSend:
-    case Collective::kRecv:
-      return {.known = true, .rooted = true, .data = true, .point_to_point = true};
-    case Collective::kPut:
-    case Collective::kGet:
-      return {.known = true, .rooted = true, .data = true, .local = true};
-    case Collective::kBcast:
-      return {.known = true, .rooted = true, .data = true};
-    case Collective::kReduce:
-      return {.known = true, .reduces = true, .mean = true, .rooted = true, .in_place = true, .data = true};
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-      return {.known = true, .reduces = true, .mean = true, .in_place = true, .data = true};
-    case Collective::kScan:
-    case Collective::kExscan:
-      return {.known = true, .reduces = true, .in_place = true, .data = true};
-    case Collective::kAllgather:
-    case Collective::kAlltoall:
-      return {.known = true, .in_place = true, .data = true};
-    case Collective::kGather:
-    case Collective::kScatter:
-      return {.known = true, .rooted = true, .in_place = true, .data = true};
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-      return {.known = true, .rooted = true, .in_place = true, .data = true, .vectors = true};
-    case Collective::kAllgatherv:
-    case Collective::kAlltoallv:
-      return {.known = true, .in_place = true, .data = true, .vectors = true};
-    case Collective::kReduceScatterv:
-      return {.known = true, .reduces = true, .mean = true, .in_place = true, .data = true, .vectors = true};
-    case Collective::kBarrier:
-      return {.known = true};
-    case Collective::kProgram:
-      return {.known = true, .rooted = true, .in_place = true};
-  }
-  return {};
-}
 
 namespace facts_detail {
 

@@ -1,9 +1,12 @@
 // How much memory of a rank a call uses: docs/model.md, rules 17 and 18, written once. Freestanding.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/call.hpp"
+#include "core/generated/collectives.hpp"
 
 namespace unisono {
 
@@ -31,55 +34,34 @@ constexpr std::uint64_t all_blocks(std::uint64_t n, std::uint32_t size) {
   return high >= kBeyondAnyBuffer >> 32U ? kBeyondAnyBuffer : high << 32U | (low & 0xffffffffU);
 }
 
+/// What `call` uses on `call.rank`.
+constexpr Uses uses_of(const Call& call) { return uses_of(call.collective, call.rank == call.root, call.in_place); }
+
+namespace footprint_detail {
+
+/// src and dst of uses_of, by collective, root and in place: a table is less code than all cases, which a
+/// microcontroller fetches anew for each call that it has not seen.
+inline constexpr auto kTable = [] {
+  std::array<std::array<Extent, 2>, 32 * 4> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const Uses uses = uses_of(static_cast<Collective>(i / 4), i % 4 / 2 != 0, i % 2 != 0);
+    table[i] = {uses.src, uses.dst};
+  }
+  return table;
+}();
+
+}  // namespace footprint_detail
+
 /// The footprint of `call` on `call.rank`. A user's program has none of its own: its buffers are bound as given.
 constexpr Footprint footprint_of(const Call& call, const VectorExtents& blocks = {}) {
-  const std::uint64_t n = call.count;
-  const std::uint64_t all = all_blocks(n, call.size);
-  const bool root = call.rank == call.root;
-  const bool here = call.in_place;
-  switch (call.collective) {
-    case Collective::kNop:
-    case Collective::kBarrier:
-    case Collective::kProgram:
-      return {0, 0};
-    case Collective::kCopy:
-    case Collective::kCombine:
-      return {n, n};
-    case Collective::kSend:
-    case Collective::kPut:
-      return {n, 0};
-    case Collective::kRecv:
-    case Collective::kGet:
-    case Collective::kBcast:
-      return {0, n};
-    case Collective::kReduce:
-      return {here && root ? 0 : n, root ? n : 0};
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return {here ? 0 : n, n};
-    case Collective::kReduceScatter:
-      return {here ? 0 : all, here ? all : n};
-    case Collective::kAllgather:
-      return {here ? 0 : n, all};
-    case Collective::kGather:
-      return {here && root ? 0 : n, root ? all : 0};
-    case Collective::kScatter:
-      return {root ? all : 0, here && root ? 0 : n};
-    case Collective::kAlltoall:
-      return {here ? 0 : all, all};
-    case Collective::kGatherv:
-      return {here && root ? 0 : blocks.own, root ? blocks.recv : 0};
-    case Collective::kScatterv:
-      return {root ? blocks.send : 0, here && root ? 0 : blocks.own};
-    case Collective::kAllgatherv:
-      return {here ? 0 : blocks.own, blocks.recv};
-    case Collective::kAlltoallv:
-      return {here ? 0 : blocks.send, blocks.recv};
-    case Collective::kReduceScatterv:
-      return {here ? 0 : blocks.recv, here ? blocks.recv : blocks.own};
-  }
-  return {0, 0};
+  const std::size_t at = static_cast<std::size_t>(call.collective) * 4 + (call.rank == call.root ? 2 : 0) +
+                         static_cast<std::size_t>(call.in_place);
+  if (at >= footprint_detail::kTable.size()) return {};
+  // By Extent. A block's place among others is no footprint.
+  const std::array<std::uint64_t, 7> elements{0,           call.count, all_blocks(call.count, call.size), blocks.own, 0,
+                                              blocks.send, blocks.recv};
+  const auto& [src, dst] = footprint_detail::kTable[at];
+  return {elements[static_cast<std::size_t>(src)], elements[static_cast<std::size_t>(dst)]};
 }
 
 }  // namespace unisono

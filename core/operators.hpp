@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/arithmetic.hpp"
+#include "core/generated/collectives.hpp"
 
 namespace unisono {
 
@@ -26,10 +27,6 @@ inline std::string datatypes_of(Func func) {
 }
 
 /// Whether a collective can end in a division by the number of ranks: where all ranks' inputs are reduced.
-constexpr bool takes_mean(Collective collective) {
-  return collective == Collective::kReduce || collective == Collective::kAllreduce ||
-         collective == Collective::kReduceScatter || collective == Collective::kReduceScatterv;
-}
-inline constexpr const char* kTakesMean = "reduce, allreduce, reduce_scatter and reduce_scatterv";
+constexpr bool takes_mean(Collective collective) { return facts_of(collective).mean; }
 
 }  // namespace unisono

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/facts.hpp"
+
 namespace unisono::cost {
 namespace {
 
@@ -64,7 +66,7 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
   Explanation result;
   Call agreed = call;
   // An exchange of blocks that differ agrees on no count, unless it is in place.
-  if (call.collective == Collective::kAlltoallv && !call.in_place) agreed.count = 0;
+  if (facts_of(call.collective).pairwise() && !call.in_place) agreed.count = 0;
   agreed.direct = false;
   const Choice plain = choose(agreed, tuning);
   agreed.direct = call.size > 1;

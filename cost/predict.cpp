@@ -432,7 +432,7 @@ Prediction predict(const Call& call, const Algorithm& algorithm, const Machine& 
   std::vector<RankWork> ranks;
   std::vector<std::vector<std::uint64_t>> params(call.size);
   const bool varied = algorithm.fill_params != nullptr;
-  const bool all_pairs = call.collective == Collective::kAlltoallv;
+  const bool all_pairs = facts_of(call.collective).pairwise();
   const std::uint64_t block = all_pairs ? call.count : call.count / call.size;
   const std::vector<std::uint64_t> counts(varied ? call.size : 0, block);
   for (std::uint32_t r = 0; r < call.size; ++r) {

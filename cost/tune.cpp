@@ -3,33 +3,22 @@
 #include <algorithm>
 #include <map>
 
+#include "core/facts.hpp"
 #include "cost/predict.hpp"
 
 namespace unisono::cost {
 namespace {
 
-constexpr Collective kTuned[] = {
-    Collective::kBcast,     Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter,
-    Collective::kAllgather, Collective::kGather, Collective::kScatter,   Collective::kAlltoall,
-    Collective::kScan,      Collective::kExscan, Collective::kBarrier,
-};
 constexpr std::uint64_t kLeast = 16;                       ///< bytes
 constexpr std::uint64_t kMost = std::uint64_t{16} << 20U;  ///< bytes that a rank has, all blocks together
 constexpr double kWorthwhile = 0.85;  ///< another choice than the built-in one must be so much better: models err
 constexpr double kAlike = 0.95;       ///< the choice of the size below stays while it is so near to the best
 constexpr std::uint32_t kClasses[] = {2, 4, 8, 16, 32, 64};  ///< ranks, up to
 
-bool has_blocks(Collective collective) {
-  switch (collective) {
-    case Collective::kReduceScatter:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kAlltoall:
-      return true;
-    default:
-      return false;
-  }
+/// Of a v-collective nobody knows how its counts differ.
+bool is_tuned(Collective collective) {
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.kind == CallKind::kCollective && !facts.vectors;
 }
 
 Call call_of(Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
@@ -37,13 +26,10 @@ Call call_of(Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
   call.collective = collective;
   call.dtype = Datatype::kNone;
   call.size = ranks;
-  if (collective == Collective::kBarrier) return call;
+  if (!facts_of(collective).data) return call;
   call.dtype = Datatype::kFp32;
   call.count = bytes / element_bytes(call);
-  const bool reduces = collective == Collective::kReduce || collective == Collective::kAllreduce ||
-                       collective == Collective::kReduceScatter || collective == Collective::kReduceScatterv ||
-                       collective == Collective::kScan || collective == Collective::kExscan;
-  if (reduces) call.func = Func::kSum;
+  if (facts_of(collective).reduces) call.func = Func::kSum;
   return call;
 }
 
@@ -94,7 +80,8 @@ Machine for_ranks(Machine machine, std::uint32_t ranks, bool crowded) {
 std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks) {
   std::vector<Rule> rules;
   const std::uint32_t cores = std::max(machine.cores, 1U);
-  for (const Collective collective : kTuned) {
+  for (const Collective collective : kAllCollective) {
+    if (!is_tuned(collective)) continue;
     std::uint32_t below = 1;
     for (const std::uint32_t upper : kClasses) {
       const std::uint32_t lower = below + 1;
@@ -106,7 +93,7 @@ std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks) {
         const std::uint32_t ranks = crowded ? upper : std::min(upper, cores);
         const Machine own = for_ranks(machine, ranks, crowded);
         std::map<std::uint64_t, std::map<int, double>> prices;  // by bytes
-        const std::uint64_t all = has_blocks(collective) ? kMost / ranks : kMost;
+        const std::uint64_t all = facts_of(collective).blocks ? kMost / ranks : kMost;
         const std::uint64_t most = collective == Collective::kBarrier ? kLeast : all;
         for (std::uint64_t bytes = kLeast; bytes <= most; bytes *= 2) {
           prices[bytes] = price(call_of(collective, ranks, bytes), own);

@@ -22,16 +22,6 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 48U) - 1;  // what a move's byte offset can name
 
-/// Whether the count is that of one rank's block, so that there are as many in all as ranks.
-constexpr bool counts_one_block(Collective collective) {
-  Call call;
-  call.collective = collective;
-  call.size = 2;
-  call.count = 1;
-  const Footprint used = footprint_of(call);
-  return used.src == 2 || used.dst == 2;
-}
-
 /// Sum of counts, and where the blocks end, of one side of a v-collective.
 class Blocks {
  public:
@@ -328,7 +318,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   const std::uint64_t element = bytes_of(call.dtype) * scaled;
   checked.element_bytes = std::max<std::uint64_t>(element, 1);
   const std::uint64_t most_in_all = kMaxCount / scaled;  // elements
-  const std::uint32_t blocks_counted = counts_one_block(collective) ? size : 1;
+  const std::uint32_t blocks_counted = facts.blocks ? size : 1;
   const std::uint64_t most = std::min(most_in_all, kMaxBytes / checked.element_bytes) / blocks_counted;
   if (static_cast<std::uint64_t>(given.count) > most) {
     throw Error(ErrorCode::kInvalidCount,
@@ -340,22 +330,22 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.count = n;
 
   VectorExtents blocks;
-  if (collective == Collective::kGatherv || collective == Collective::kAllgatherv ||
-      collective == Collective::kReduceScatterv) {
+  if (facts.receives && !facts.sends) {
+    const bool disjoint = uses_of(collective, is_root, call.in_place).writes == Extent::kReceived;
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
-                          checked.recv_displacements, most_in_all, collective == Collective::kAllgatherv || is_root);
+                          checked.recv_displacements, most_in_all, disjoint);
     blocks = {checked.recv_counts[rank], 0, received.extent()};
     call.count = received.total();
     checked.vectors.recv_counts = checked.recv_counts.data();
     checked.vectors.recv_displacements = checked.recv_displacements.data();
-  } else if (collective == Collective::kScatterv) {
+  } else if (facts.sends && !facts.receives) {
     const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
                       checked.send_displacements, most_in_all, false);
     blocks = {checked.send_counts[rank], sent.extent(), 0};
     call.count = sent.total();
     checked.vectors.send_counts = checked.send_counts.data();
     checked.vectors.send_displacements = checked.send_displacements.data();
-  } else if (collective == Collective::kAlltoallv) {
+  } else if (facts.pairwise()) {
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, true);
     blocks.recv = received.extent();

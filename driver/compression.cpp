@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/facts.hpp"
+#include "core/footprint.hpp"
 #include "driver/spare_memory.hpp"
 #include "engine/kernels.hpp"
 
@@ -25,100 +26,51 @@ struct Range {
 
 class Ranges {
  public:
-  void src(std::uint64_t begin, std::uint64_t count) { add({true, begin, count}); }
-  void dst(std::uint64_t begin, std::uint64_t count) { add({false, begin, count}); }
-  void either(bool dst, std::uint64_t begin, std::uint64_t count) { add({!dst, begin, count}); }
-  void blocks(bool in_dst, const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& begins) {
-    for (std::size_t i = 0; i < counts.size(); ++i) either(in_dst, begins[i], counts[i]);
+  void add(bool in_src, std::uint64_t begin, std::uint64_t count) {
+    if (count != 0) all_.push_back({in_src, begin, count});
+  }
+  void blocks(bool in_src, const std::vector<std::uint64_t>& counts, const std::vector<std::uint64_t>& begins) {
+    for (std::size_t i = 0; i < counts.size(); ++i) add(in_src, begins[i], counts[i]);
   }
   const std::vector<Range>& all() const { return all_; }
 
  private:
-  void add(Range range) {
-    if (range.count != 0) all_.push_back(range);
-  }
   std::vector<Range> all_;
 };
 
-/// docs/model.md, rules 17 to 19: where a rank's contribution stands before a call, and its results after it.
-void find(const CheckedCall& checked, Ranges& inputs, Ranges& results) {
+/// Adds the elements of a part of a buffer.
+void find(const CheckedCall& checked, bool in_src, Extent part, Ranges& ranges) {
   const Call& call = checked.request.call;
-  const std::uint64_t n = call.count;
-  const std::uint64_t all = n * call.size;
-  const std::uint32_t rank = call.rank;
-  const bool root = rank == call.root;
-  const bool here = call.in_place;
-  switch (call.collective) {
-    case Collective::kSend:
-      inputs.src(0, n);
-      break;
-    case Collective::kRecv:
-      results.dst(0, n);
-      break;
-    case Collective::kBcast:
-      if (root) inputs.dst(0, n);
-      results.dst(0, n);  // on the root too: it then has what the others have
-      break;
-    case Collective::kReduce:
-      inputs.either(here && root, 0, n);
-      if (root) results.dst(0, n);
-      break;
-    case Collective::kAllreduce:
-    case Collective::kScan:
-      inputs.either(here, 0, n);
-      results.dst(0, n);
-      break;
-    case Collective::kExscan:
-      inputs.either(here, 0, n);
-      if (rank != 0) results.dst(0, n);
-      break;
-    case Collective::kReduceScatter:
-      inputs.either(here, 0, all);
-      results.dst(0, n);
-      break;
-    case Collective::kAllgather:
-      inputs.either(here, here ? rank * n : 0, n);
-      results.dst(0, all);
-      break;
-    case Collective::kGather:
-      inputs.either(here && root, here && root ? rank * n : 0, n);
-      if (root) results.dst(0, all);
-      break;
-    case Collective::kScatter:
-      if (root) inputs.src(0, all);
-      if (!here || !root) results.dst(0, n);
-      break;
-    case Collective::kAlltoall:
-      inputs.either(here, 0, all);
-      results.dst(0, all);
-      break;
-    case Collective::kGatherv:
-      inputs.either(here && root, here && root ? checked.recv_displacements[rank] : 0, checked.recv_counts[rank]);
-      if (root) results.blocks(true, checked.recv_counts, checked.recv_displacements);
-      break;
-    case Collective::kScatterv:
-      if (root) inputs.blocks(false, checked.send_counts, checked.send_displacements);
-      if (!here || !root) results.dst(0, checked.send_counts[rank]);
-      break;
-    case Collective::kAllgatherv:
-      inputs.either(here, here ? checked.recv_displacements[rank] : 0, checked.recv_counts[rank]);
-      results.blocks(true, checked.recv_counts, checked.recv_displacements);
-      break;
-    case Collective::kAlltoallv:
-      if (here) {
-        inputs.blocks(true, checked.recv_counts, checked.recv_displacements);
-      } else {
-        inputs.blocks(false, checked.send_counts, checked.send_displacements);
-      }
-      results.blocks(true, checked.recv_counts, checked.recv_displacements);
-      break;
-    case Collective::kReduceScatterv:
-      inputs.blocks(here, checked.recv_counts, checked.recv_displacements);
-      results.dst(0, checked.recv_counts[rank]);
-      break;
-    default:
-      break;
+  const bool receives = facts_of(call.collective).receives;
+  const auto& counts = receives ? checked.recv_counts : checked.send_counts;
+  const auto& displacements = receives ? checked.recv_displacements : checked.send_displacements;
+  const bool by_counts = facts_of(call.collective).vectors;
+  switch (part) {
+    case Extent::kNothing:
+      return;
+    case Extent::kN:
+      return ranges.add(in_src, 0, call.count);
+    case Extent::kAll:
+      return ranges.add(in_src, 0, call.count * call.size);
+    case Extent::kOwn:
+      return ranges.add(in_src, 0, counts[call.rank]);
+    case Extent::kBlock:
+      return by_counts ? ranges.add(in_src, displacements[call.rank], counts[call.rank])
+                       : ranges.add(in_src, call.rank * call.count, call.count);
+    case Extent::kSent:
+      return ranges.blocks(in_src, checked.send_counts, checked.send_displacements);
+    case Extent::kReceived:
+      return ranges.blocks(in_src, checked.recv_counts, checked.recv_displacements);
   }
+}
+
+/// docs/model.md, rules 17 to 19: where a rank's contribution stands before a call, and its results after it. Of a
+/// broadcast the root has a result, too: it then has what the others have.
+void find(const CheckedCall& checked, Ranges& inputs, Ranges& results) {
+  const Uses uses = uses_of(checked.request.call);
+  find(checked, true, uses.src, inputs);
+  find(checked, false, uses.reads, inputs);
+  find(checked, false, uses.writes, results);
 }
 
 /// The narrow copies of a call's buffers, and the conversions.

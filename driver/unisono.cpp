@@ -59,27 +59,6 @@ static_assert(UNISONO_SUM == static_cast<int>(Func::kSum) && UNISONO_PROD == sta
               UNISONO_BITWISE_XOR == static_cast<int>(Func::kBitwiseXor) &&
               UNISONO_MINLOC == static_cast<int>(Func::kMinloc) && UNISONO_MAXLOC == static_cast<int>(Func::kMaxloc) &&
               UNISONO_AVG == static_cast<int>(Func::kAvg));
-static_assert(
-    UNISONO_NOP == static_cast<int>(Collective::kNop) && UNISONO_COPY == static_cast<int>(Collective::kCopy) &&
-    UNISONO_COMBINE == static_cast<int>(Collective::kCombine) && UNISONO_SEND == static_cast<int>(Collective::kSend) &&
-    UNISONO_RECV == static_cast<int>(Collective::kRecv) && UNISONO_PUT == static_cast<int>(Collective::kPut) &&
-    UNISONO_GET == static_cast<int>(Collective::kGet) && UNISONO_BCAST == static_cast<int>(Collective::kBcast) &&
-    UNISONO_REDUCE == static_cast<int>(Collective::kReduce) &&
-    UNISONO_ALLREDUCE == static_cast<int>(Collective::kAllreduce) &&
-    UNISONO_REDUCE_SCATTER == static_cast<int>(Collective::kReduceScatter) &&
-    UNISONO_ALLGATHER == static_cast<int>(Collective::kAllgather) &&
-    UNISONO_GATHER == static_cast<int>(Collective::kGather) &&
-    UNISONO_SCATTER == static_cast<int>(Collective::kScatter) &&
-    UNISONO_GATHERV == static_cast<int>(Collective::kGatherv) &&
-    UNISONO_SCATTERV == static_cast<int>(Collective::kScatterv) &&
-    UNISONO_ALLGATHERV == static_cast<int>(Collective::kAllgatherv) &&
-    UNISONO_ALLTOALL == static_cast<int>(Collective::kAlltoall) &&
-    UNISONO_ALLTOALLV == static_cast<int>(Collective::kAlltoallv) &&
-    UNISONO_SCAN == static_cast<int>(Collective::kScan) && UNISONO_EXSCAN == static_cast<int>(Collective::kExscan) &&
-    UNISONO_BARRIER == static_cast<int>(Collective::kBarrier) &&
-    UNISONO_REDUCE_SCATTERV == static_cast<int>(Collective::kReduceScatterv) &&
-    UNISONO_PROGRAM == static_cast<int>(Collective::kProgram));
-
 Observation observation_of(int what) {
   if (what < UNISONO_DUMP_NOW || what > UNISONO_DUMP_COUNTERS) {
     throw Error(ErrorCode::kInvalidArgument, "dump: what is " + std::to_string(what) + "; allowed are 0 to 3");

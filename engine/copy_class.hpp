@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/generated/spec.hpp"
+#include "core/facts.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::cclo {
@@ -41,17 +41,9 @@ std::string copy_class_title();
 /// order of a reduction of more than two ranks depends on the way, and results must be the same in every run: so these
 /// do not follow a measurement.
 constexpr std::uint64_t copied_from(Collective collective, std::uint32_t ranks, const shm::CopyFrom& from) {
-  switch (collective) {
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-      return from.measured != 0 && ranks > 2 ? shm::kNeverCopied : from.reduction;
-    case Collective::kAllgather:
-    case Collective::kAlltoall:
-      return from.exchange;
-    default:
-      return from.one_way;
-  }
+  const Collective like = facts_of(collective).copies_like;
+  if (like == Collective::kAllreduce) return from.measured != 0 && ranks > 2 ? shm::kNeverCopied : from.reduction;
+  return like == Collective::kAllgather ? from.exchange : from.one_way;
 }
 
 }  // namespace unisono::cclo

@@ -4,20 +4,13 @@
 #include <array>
 #include <cstring>
 
+#include "core/facts.hpp"
+
 namespace unisono::cclo {
 
 bool SeenCall::has_root() const {
-  switch (collective) {
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-      return true;
-    default:
-      return false;
-  }
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.rooted && facts.kind == CallKind::kCollective;
 }
 
 std::optional<SeenCall> read(const CallRecord& record, std::uint64_t position) {

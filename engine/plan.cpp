@@ -69,7 +69,7 @@ void sign(Plan& plan, const AgreedTerms& agreed) {
 
 bool carried_by_lanes(Collective collective) {
   const CollectiveFacts facts = facts_of(collective);
-  return facts.known && !facts.local && !facts.point_to_point && collective != Collective::kProgram;
+  return facts.known && facts.kind == CallKind::kCollective;
 }
 
 std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorithm, bool named,

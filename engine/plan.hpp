@@ -173,8 +173,8 @@ class PlanCache {
   const Plan* front_of_class(Call call, std::uint64_t count) const {
     call.count = least_of_class(count);
     const Plan* plan = front_[slot_of(call)].get();
-    const bool serves = plan != nullptr && plan->head == (head_of(call) | kVaryingHead) && count >= plan->counts.least &&
-                        count <= plan->counts.most;
+    const bool serves = plan != nullptr && plan->head == (head_of(call) | kVaryingHead) &&
+                        count >= plan->counts.least && count <= plan->counts.most;
     return serves ? plan : nullptr;
   }
   /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one.

@@ -16,9 +16,27 @@ namespace {
 
 constexpr std::uint32_t bit(std::uint32_t number) { return std::uint32_t{1} << number; }
 
+/// What is asked of a collective here, in two bytes: the table is small, and so is the code that reads it.
+struct Facts {
+  bool known : 1 = false;
+  bool reduces : 1 = false;
+  bool mean : 1 = false;
+  bool rooted : 1 = false;
+  bool in_place : 1 = false;
+  bool data : 1 = false;
+  bool vectors : 1 = false;
+  bool pairwise : 1 = false;
+  bool local : 1 = false;
+  bool point_to_point : 1 = false;
+};
+
 constexpr auto kFacts = [] {
-  std::array<CollectiveFacts, 32> table{};
-  for (std::uint32_t i = 0; i < table.size(); ++i) table[i] = facts_of(static_cast<Collective>(i));
+  std::array<Facts, 32> table{};
+  for (std::uint32_t i = 0; i < table.size(); ++i) {
+    const CollectiveFacts facts = facts_of(static_cast<Collective>(i));
+    table[i] = {facts.known, facts.reduces, facts.mean,       facts.rooted, facts.in_place,
+                facts.data,  facts.vectors, facts.pairwise(), facts.local,  facts.point_to_point};
+  }
   return table;
 }();
 
@@ -73,7 +91,7 @@ ErrorCode admit(const Key& key, Plan& plan) {
   if ((key.state >> kCommunicatorRevoked & 1U) != 0) return ErrorCode::kRevoked;
   const std::uint32_t collective = key.head & 0xffU;
   if (collective >= kFacts.size() || !kFacts[collective].known) return ErrorCode::kInvalidArgument;
-  const CollectiveFacts& facts = kFacts[collective];
+  const Facts& facts = kFacts[collective];
   // Programs are replayed by the engine, without this.
   if (static_cast<Collective>(collective) == Collective::kProgram) return ErrorCode::kUnsupported;
 
@@ -115,7 +133,7 @@ ErrorCode admit(const Key& key, Plan& plan) {
     call.count = 0;
     call.dtype = Datatype::kNone;
   }
-  if (call.collective == Collective::kAlltoallv && !call.in_place) call.count = 0;
+  if (facts.pairwise && !call.in_place) call.count = 0;
   if (call.count > kMaxCount && !(facts.vectors && call.count == kUnknownCount)) return ErrorCode::kInvalidCount;
 
   const std::span<const Algorithm> table = algorithms();

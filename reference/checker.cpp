@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/error.hpp"
+#include "core/facts.hpp"
 #include "core/text.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
@@ -151,26 +152,18 @@ void sort_unique(std::vector<T>& values) {
 
 // Whether `count` is that of one block of P, so that small counts already make long vectors.
 bool counts_blocks(Collective collective) {
-  switch (collective) {
-    case Collective::kReduceScatter:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kAlltoall:
-      return true;
-    default:
-      return is_vector(collective);
-  }
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.blocks || facts.vectors;
 }
 
 }  // namespace
 
 std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options) {
   const Collective collective = algorithm.collective;
-  const bool point = collective == Collective::kSend || collective == Collective::kRecv ||
-                     collective == Collective::kPut || collective == Collective::kGet;
+  const CollectiveFacts facts = facts_of(collective);
+  const bool point = facts.kind == CallKind::kMessage || facts.kind == CallKind::kAccess;
   std::vector<std::uint64_t> counts = options.counts;
-  if (collective == Collective::kBarrier || collective == Collective::kNop) {
+  if (!facts.data) {
     counts = {0};
   } else if (counts.empty()) {
     const std::uint64_t p = size;
@@ -231,8 +224,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
           Call call;
           call.collective = collective;
           call.func = is_reduction(collective) ? options.func : Func::kNone;
-          call.dtype =
-              collective == Collective::kBarrier || collective == Collective::kNop ? Datatype::kNone : options.dtype;
+          call.dtype = facts.data ? options.dtype : Datatype::kNone;
           call.in_place = in_place;
           call.direct = algorithm.direct;
           call.size = size;

@@ -6,6 +6,7 @@
 
 #include "collectives/generate.hpp"
 #include "core/error.hpp"
+#include "core/facts.hpp"
 #include "core/footprint.hpp"
 #include "core/text.hpp"
 
@@ -105,65 +106,18 @@ std::pair<std::uint64_t, std::uint64_t> buffer_bytes(const Call& own, const std:
   return {footprint.src * element_bytes(own), footprint.dst * element_bytes(own)};
 }
 
-bool is_vector(Collective collective) {
-  return collective == Collective::kGatherv || collective == Collective::kScatterv ||
-         collective == Collective::kAllgatherv || collective == Collective::kAlltoallv ||
-         collective == Collective::kReduceScatterv;
-}
+bool is_vector(Collective collective) { return facts_of(collective).vectors; }
 
 bool is_rooted(Collective collective) {
-  switch (collective) {
-    case Collective::kSend:
-    case Collective::kRecv:
-    case Collective::kPut:
-    case Collective::kGet:
-    case Collective::kBcast:
-    case Collective::kReduce:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-      return true;
-    default:
-      return false;
-  }
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.rooted && facts.kind != CallKind::kProgram;
 }
 
-bool is_reduction(Collective collective) {
-  switch (collective) {
-    case Collective::kCombine:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_reduction(Collective collective) { return facts_of(collective).reduces; }
 
 bool has_in_place(Collective collective) {
-  switch (collective) {
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kGatherv:
-    case Collective::kScatterv:
-    case Collective::kAllgatherv:
-    case Collective::kAlltoall:
-    case Collective::kAlltoallv:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return true;
-    default:
-      return false;
-  }
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.in_place && facts.kind != CallKind::kProgram;
 }
 
 Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<VectorCounts>& vectors) {
@@ -185,7 +139,7 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
     const VectorCounts& counts = vectors[0];
     const auto& known = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
     job.call.count = 0;
-    if (given.collective != Collective::kAlltoallv) {
+    if (!facts_of(given.collective).pairwise()) {
       job.call.count = std::accumulate(known.begin(), known.end(), std::uint64_t{0});
     } else if (given.in_place) {
       for (const VectorCounts& own : vectors) {
@@ -199,8 +153,9 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
   job.programs.resize(call.size);
   job.region_bytes.resize(call.size);
   job.params.resize(call.size);
-  const bool two_sided = call.collective == Collective::kSend || call.collective == Collective::kRecv;
-  const bool one_origin = two_sided || call.collective == Collective::kPut || call.collective == Collective::kGet;
+  const CallKind kind = facts_of(call.collective).kind;
+  const bool two_sided = kind == CallKind::kMessage;
+  const bool one_origin = two_sided || kind == CallKind::kAccess;
   for (std::uint32_t rank = 0; rank < call.size; ++rank) {
     Call own = call;
     own.rank = rank;
@@ -226,7 +181,7 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
       size_regions(job, own);
     }
   }
-  if (call.collective == Collective::kPut || call.collective == Collective::kGet) {
+  if (kind == CallKind::kAccess) {
     job.bytes(call.root, Region::kWindow) = call.count * element_bytes(call);
   }
   return job;
@@ -274,7 +229,7 @@ std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern,
     return 0;
   };
   std::vector<VectorCounts> all(size);
-  if (call.collective == Collective::kAlltoallv) {
+  if (facts_of(call.collective).pairwise()) {
     std::vector<std::vector<std::uint64_t>> length(size, std::vector<std::uint64_t>(size));
     for (std::uint32_t i = 0; i < size; ++i) {
       for (std::uint32_t j = 0; j < size; ++j) {
@@ -295,7 +250,7 @@ std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern,
   for (std::uint32_t i = 0; i < size; ++i) counts[i] = count(i);
   const std::vector<std::uint64_t> displacements = place(counts, gaps, state);
   for (VectorCounts& own : all) {
-    if (call.collective == Collective::kScatterv) {
+    if (facts_of(call.collective).sends) {
       own.send_counts = counts;
       own.send_displacements = displacements;
     } else {
@@ -320,7 +275,7 @@ std::string describe(const Job& job) {
     const VectorCounts& counts = job.vectors[0];
     const auto& shown = counts.recv_counts.empty() ? counts.send_counts : counts.recv_counts;
     for (std::size_t i = 0; i < shown.size() && i < 8; ++i) out << (i != 0 ? ", " : "") << shown[i];
-    out << (shown.size() > 8 ? ", ..." : "") << "}" << (call.collective == Collective::kAlltoallv ? " at rank 0" : "");
+    out << (shown.size() > 8 ? ", ..." : "") << "}" << (facts_of(call.collective).pairwise() ? " at rank 0" : "");
   } else {
     out << ", count " << call.count;
   }

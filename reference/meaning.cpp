@@ -14,7 +14,8 @@ namespace unisono::reference {
 namespace {
 
 bool is_collective(Collective collective) {
-  return collective >= Collective::kBcast && collective < Collective::kProgram;
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.known && facts.kind == CallKind::kCollective;
 }
 
 [[noreturn]] void refuse(ErrorCode code, Collective collective, const std::string& why) {
@@ -62,20 +63,20 @@ void check_form(const Job& job, const Meaning& meaning) {
            std::string("the in-place form was asked for; ") +
                (collective == Collective::kBcast ? "it has no other, leave it out" : "it has none"));
   }
-  if (meaning.count && (is_vector(collective) || collective == Collective::kBarrier)) {
+  if (meaning.count && (is_vector(collective) || !facts_of(collective).data)) {
     refuse(ErrorCode::kInvalidCount, collective,
            formatted("count {} was given; {}, leave it out", *meaning.count,
                      is_vector(collective) ? "it has counts by rank" : "it moves no data"));
   }
-  const std::size_t wanted = !is_vector(collective)                 ? 0
-                             : collective == Collective::kAlltoallv ? std::size_t{job.size()} * job.size()
-                                                                    : job.size();
+  const std::size_t wanted = !is_vector(collective)            ? 0
+                             : facts_of(collective).pairwise() ? std::size_t{job.size()} * job.size()
+                                                               : job.size();
   if (meaning.counts.size() != wanted) {
     const std::string needed =
         wanted == 0 ? "it takes none"
                     : formatted("give {}{}", wanted,
-                                collective == Collective::kAlltoallv ? ": for each rank, what it sends to each"
-                                                                     : ": the elements of each rank's block");
+                                facts_of(collective).pairwise() ? ": for each rank, what it sends to each"
+                                                                : ": the elements of each rank's block");
     refuse(ErrorCode::kInvalidCount, collective,
            formatted("{} counts by rank were given; {}", meaning.counts.size(), needed));
   }
@@ -93,7 +94,7 @@ std::vector<VectorCounts> vectors_of(const Meaning& meaning, std::uint32_t size)
   all.resize(size);
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     VectorCounts& own = all[rank];
-    if (meaning.collective == Collective::kAlltoallv) {
+    if (facts_of(meaning.collective).pairwise()) {
       for (std::uint32_t peer = 0; peer < size; ++peer) {
         own.send_counts.push_back(meaning.counts[std::size_t{rank} * size + peer]);
         own.recv_counts.push_back(meaning.counts[std::size_t{peer} * size + rank]);
@@ -105,7 +106,7 @@ std::vector<VectorCounts> vectors_of(const Meaning& meaning, std::uint32_t size)
         }
       }
     } else {
-      (meaning.collective == Collective::kScatterv ? own.send_counts : own.recv_counts) = meaning.counts;
+      (facts_of(meaning.collective).sends ? own.send_counts : own.recv_counts) = meaning.counts;
     }
     own.send_displacements = packed(own.send_counts);
     own.recv_displacements = packed(own.recv_counts);
@@ -139,7 +140,7 @@ Job meant_as(Job job, const Meaning& meaning) {
   call.root = meaning.root.value_or(0);
   call.in_place = meaning.in_place;
   call.direct = job.call.direct;
-  if (meaning.collective != Collective::kBarrier) {
+  if (facts_of(meaning.collective).data) {
     call.dtype = datatype_of(job);
     if (is_reduction(call.collective)) {
       call.func = meaning.func == Func::kNone ? Func::kSum : meaning.func;

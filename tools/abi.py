@@ -76,7 +76,7 @@ def _system_folders() -> list[str]:
 def _items(unit: cindex.Cursor) -> Iterator[tuple[str, str]]:
     kind = cindex.CursorKind
     for cursor in unit.get_children():
-        if cursor.location.file is None or Path(cursor.location.file.name).resolve() != HEADER:
+        if cursor.location.file is None or HEADER.parent not in Path(cursor.location.file.name).resolve().parents:
             continue
         if cursor.kind == kind.FUNCTION_DECL:
             arguments = ", ".join(argument.type.spelling for argument in cursor.get_arguments())

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/facts.hpp"
+#include "core/footprint.hpp"
 #include "core/text.hpp"
 #include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
@@ -101,22 +103,12 @@ bool tells_itself(ErrorCode code) { return code == ErrorCode::kPeerDead || code 
 
 /// Whether a rank's dst has to be on the device before the call: it is read, or not all of it is written.
 bool reads_dst(const Call& call) {
-  switch (call.collective) {
-    case Collective::kCopy:
-    case Collective::kAllgather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kAlltoall:
-    case Collective::kReduce:
-    case Collective::kAllreduce:
-    case Collective::kReduceScatter:
-    case Collective::kScan:
-      return call.in_place;
-    case Collective::kBcast:
-      return call.rank == call.root;
-    default:
-      return true;
-  }
+  const CollectiveFacts facts = facts_of(call.collective);
+  const Uses uses = uses_of(call);
+  // Between blocks by counts there may be gaps, a message may be shorter than its buffer, and of programs nothing is
+  // known.
+  const bool writes_all = uses.writes == uses.dst && !facts.vectors && !facts.point_to_point && facts.data;
+  return uses.reads != Extent::kNothing || !writes_all;
 }
 
 CallResult result_of(const CallResult* known, CallId id, CallId last) {

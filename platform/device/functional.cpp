@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "core/facts.hpp"
 #include "core/text.hpp"
 #include "engine/engine.hpp"
 #include "platform/device/device_engine.hpp"
@@ -334,19 +335,9 @@ class FunctionalDevice::Impl {
 
   /// Calls of one order start in the order of their admission; copy, combine and nop have none.
   static std::optional<std::pair<std::uint32_t, bool>> order_of(const CallDescriptor& call) {
-    switch (call.collective) {
-      case Collective::kNop:
-      case Collective::kCopy:
-      case Collective::kCombine:
-        return std::nullopt;
-      case Collective::kSend:
-      case Collective::kRecv:
-      case Collective::kPut:
-      case Collective::kGet:
-        return std::pair{call.communicator, false};
-      default:
-        return std::pair{call.communicator, true};
-    }
+    const CallKind kind = facts_of(call.collective).kind;
+    if (kind == CallKind::kLocal) return std::nullopt;
+    return std::pair{call.communicator, kind == CallKind::kCollective || kind == CallKind::kProgram};
   }
 
   /// Starts what waits for nothing any more.

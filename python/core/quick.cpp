@@ -10,7 +10,7 @@
 #include <array>
 #include <cstring>
 
-#include "core/generated/spec.hpp"
+#include "core/facts.hpp"
 
 namespace unisono::python {
 namespace {
@@ -102,73 +102,20 @@ bool numpy_is_there() {
   return there;
 }
 
-/// What a collective is given: how many of src's and dst's elements there are for each of its count.
+/// What a collective is given on this rank: elements of src and dst for each of its count, 0 where it has none.
 struct Shape {
-  bool src = true, dst = true;           ///< this rank has them
-  std::uint32_t src_of = 1, dst_of = 1;  ///< elements for each of count
+  std::uint32_t src = 0, dst = 0;
 };
 
-bool reduces(Collective collective) {
-  switch (collective) {
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kReduce:
-    case Collective::kReduceScatter:
-    case Collective::kReduceScatterv:
-      return true;
-    default:
-      return false;
-  }
+std::uint32_t blocks_of(Extent part, std::uint32_t size) {
+  return part == Extent::kNothing ? 0 : part == Extent::kAll ? size : 1;
 }
 
-std::optional<Shape> shape_of(Collective collective, bool is_root, std::uint32_t size) {
-  switch (collective) {
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return Shape{};
-    case Collective::kReduce:
-      return Shape{.dst = is_root};
-    case Collective::kBarrier:
-      return Shape{.src = false, .dst = false};
-    case Collective::kBcast:
-      return Shape{.src = false};
-    case Collective::kAllgather:
-      return Shape{.dst_of = size};
-    case Collective::kReduceScatter:
-      return Shape{.src_of = size};
-    case Collective::kAlltoall:
-      return Shape{.src_of = size, .dst_of = size};
-    case Collective::kGather:
-      return Shape{.dst = is_root, .dst_of = size};
-    case Collective::kScatter:
-      return Shape{.src = is_root, .src_of = size};
-    default:
-      return std::nullopt;
-  }
-}
-
-/// The same in place: all but the root of a gather or scatter have one buffer, with all blocks where there are several.
-std::optional<Shape> shape_in_place(Collective collective, bool is_root, std::uint32_t size) {
-  switch (collective) {
-    case Collective::kAllreduce:
-    case Collective::kScan:
-    case Collective::kExscan:
-      return Shape{.src = false};
-    case Collective::kReduce:
-      return Shape{.src = !is_root, .dst = is_root};
-    case Collective::kAllgather:
-    case Collective::kReduceScatter:
-    case Collective::kAlltoall:
-      return Shape{.src = false, .dst_of = size};
-    case Collective::kGather:
-      return Shape{.src = !is_root, .dst = is_root, .dst_of = size};
-    case Collective::kScatter:
-      return Shape{.src = is_root, .dst = !is_root, .src_of = size};
-    default:
-      return std::nullopt;
-  }
+std::optional<Shape> shape_of(Collective collective, bool is_root, bool in_place, std::uint32_t size) {
+  const CollectiveFacts facts = facts_of(collective);
+  if (facts.kind != CallKind::kCollective || facts.vectors || (in_place && !facts.in_place)) return std::nullopt;
+  const Uses uses = uses_of(collective, is_root, in_place);
+  return Shape{blocks_of(uses.src, size), blocks_of(uses.dst, size)};
 }
 
 PyObject* in_place_sentinel = nullptr;
@@ -215,7 +162,7 @@ std::optional<unisono_call> begun(const QuickCall& given, std::uint32_t size) {
     if (!root || *root >= static_cast<std::int64_t>(size)) return std::nullopt;
     call.root = *root;
   }
-  if (reduces(static_cast<Collective>(given.collective))) {
+  if (facts_of(static_cast<Collective>(given.collective)).reduces) {
     const Func func = func_of(given.op);
     if (func == Func::kNone) return std::nullopt;
     call.op = static_cast<int>(func);
@@ -269,30 +216,22 @@ bool entries_of(nb::handle given, std::uint32_t size, QuickCounts& room, const s
 
 /// What a collective with counts has on this rank.
 struct CountedShape {
-  bool src = true, dst = true;
-  bool sends = false, receives = true;             ///< counts of which side
-  bool displaces_sends = false, displaces = true;  ///< displacements count here
+  bool src = false, dst = false;
+  bool sends = false, receives = false;             ///< counts of which side
+  bool displaces_sends = false, displaces = false;  ///< displacements count here
 };
 
 std::optional<CountedShape> counted_shape(Collective collective, bool is_root, bool in_place) {
-  switch (collective) {
-    case Collective::kGatherv:
-      return CountedShape{.src = !(is_root && in_place), .dst = is_root, .displaces = is_root};
-    case Collective::kScatterv:
-      return CountedShape{.src = is_root,
-                          .dst = !(is_root && in_place),
-                          .sends = true,
-                          .receives = false,
-                          .displaces_sends = is_root,
-                          .displaces = false};
-    case Collective::kAllgatherv:
-    case Collective::kReduceScatterv:
-      return CountedShape{.src = !in_place};
-    case Collective::kAlltoallv:
-      return CountedShape{.src = !in_place, .sends = !in_place, .displaces_sends = !in_place};
-    default:
-      return std::nullopt;
-  }
+  const CollectiveFacts facts = facts_of(collective);
+  if (!facts.vectors || (in_place && !facts.in_place)) return std::nullopt;
+  const Uses uses = uses_of(collective, is_root, in_place);
+  const auto lies = [&](Extent by_counts) { return uses.src == by_counts || uses.dst == by_counts; };
+  return CountedShape{.src = uses.src != Extent::kNothing,
+                      .dst = uses.dst != Extent::kNothing,
+                      .sends = facts.sends && !(facts.pairwise() && in_place),
+                      .receives = facts.receives,
+                      .displaces_sends = lies(Extent::kSent),
+                      .displaces = lies(Extent::kReceived)};
 }
 
 std::uint32_t forks = 0;
@@ -311,28 +250,26 @@ std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t ran
   if (!made || !in_place) return std::nullopt;
   unisono_call& call = *made;
   const auto collective = static_cast<Collective>(given.collective);
-  const auto shape =
-      *in_place ? shape_in_place(collective, call.root == rank, size) : shape_of(collective, call.root == rank, size);
+  const auto shape = shape_of(collective, call.root == rank, *in_place, size);
   if (!shape) return std::nullopt;
   if (*in_place) {
-    if ((!shape->src && !is_spare(given.src, given.dst)) || (!shape->dst && !is_spare(given.dst, given.src))) {
+    if ((shape->src == 0 && !is_spare(given.src, given.dst)) || (shape->dst == 0 && !is_spare(given.dst, given.src))) {
       return std::nullopt;
     }
     call.in_place = 1;
   }
   Elements src, dst;
-  if (shape->src) {
+  if (shape->src != 0) {
     src = elements_of(given.src, false);
-    call.count = static_cast<std::int64_t>(src.count / shape->src_of);
+    call.count = static_cast<std::int64_t>(src.count / shape->src);
   }
-  if (shape->dst) {
+  if (shape->dst != 0) {
     dst = elements_of(given.dst, true);
-    call.count = static_cast<std::int64_t>(dst.count / shape->dst_of);
+    call.count = static_cast<std::int64_t>(dst.count / shape->dst);
   }
   const auto count = static_cast<std::uint64_t>(call.count);
-  if (shape->src && src.count != count * shape->src_of) return std::nullopt;
-  if (shape->dst && dst.count != count * shape->dst_of) return std::nullopt;
-  if (!bind(call, shape->src ? &src : nullptr, shape->dst ? &dst : nullptr)) return std::nullopt;
+  if (src.count != count * shape->src || dst.count != count * shape->dst) return std::nullopt;
+  if (!bind(call, shape->src != 0 ? &src : nullptr, shape->dst != 0 ? &dst : nullptr)) return std::nullopt;
   return made;
 }
 

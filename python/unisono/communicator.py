@@ -25,12 +25,12 @@ from __future__ import annotations
 import contextlib
 
 from . import _core
-from ._counted import CountedCalls
 from ._management import ManagementCalls
 from ._neighbours import NeighbourCalls
 from ._objects import ObjectCalls
 from ._options import IN_PLACE, CommunicatorSettings, CommunicatorState, InPlace, LastAlgorithm, Options
 from ._primitives import PrimitiveCalls
+from ._typed import TypedCalls
 from .errors import UnisonoError
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 
 
 # The reference shows the calls of the last base first.
-class Communicator(ObjectCalls, NeighbourCalls, CountedCalls, PrimitiveCalls, ManagementCalls):
+class Communicator(ObjectCalls, NeighbourCalls, TypedCalls, PrimitiveCalls, ManagementCalls):
     """An ordered set of ranks that communicate with one another. Made by a `Context` and by `split`."""
 
     def __repr__(self) -> str:

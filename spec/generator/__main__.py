@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import cpp, markdown, python, systemverilog
+from . import cpp, cpp_calls, cpp_collectives, markdown, python, python_collectives, systemverilog
 from .model import SpecError, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +17,12 @@ def outputs() -> dict[Path, str]:
     spec = load(ROOT / "spec")
     return {
         ROOT / "core/generated/spec.hpp": cpp.emit(spec),
+        ROOT / "core/generated/collectives.hpp": cpp_collectives.emit(spec),
+        ROOT / "collectives/generated/algorithms.hpp": cpp_collectives.emit_algorithms(spec),
+        ROOT / "driver/include/unisono/generated/collectives.h": cpp_collectives.emit_c(spec),
+        ROOT / "driver/include/unisono/generated/collectives.hpp": cpp_calls.emit(spec),
         ROOT / "python/unisono/_spec.py": python.emit(spec),
+        ROOT / "python/unisono/_collective_calls.py": python_collectives.emit(spec),
         ROOT / "rtl/generated/unisono_spec_pkg.sv": systemverilog.emit(spec),
         ROOT / "docs/reference/spec.md": markdown.emit(spec),
         ROOT / "docs/reference/errors.md": markdown.emit_errors(spec),

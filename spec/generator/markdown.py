@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .collectives import Use
 from .model import Enumeration, Record, Specification
 
 GENERATED = "<!-- Generated from spec/ by `python -m spec.generator`. Do not edit. -->"
@@ -52,6 +53,51 @@ def _record(r: Record) -> list[str]:
     return lines + _table(("bits", "byte", "width", "field", "type", "meaning"), rows)
 
 
+_PARTS = {
+    "": "–",
+    "n": "n",
+    "all": "P·n",
+    "own": "own count",
+    "block": "own block",
+    "sent": "all that is sent",
+    "received": "all that is received",
+}
+_CONDITIONS = {"root": "on the root", "in_place": "in place", "first": "on rank 0"}
+
+
+def _use(use: Use) -> str:
+    """A part of a buffer, and where it is used."""
+    if not use.conditions:
+        return _PARTS[use.met]
+    where = " ".join(_CONDITIONS[name] for name in use.conditions)
+    if not use.otherwise:
+        return f"{_PARTS[use.met]}, {where}"
+    return f"{_PARTS[use.otherwise]}, " + (f"{where} {_PARTS[use.met]}" if use.met else f"not {where}")
+
+
+def _collectives(spec: Specification) -> list[str]:
+    rows = []
+    for c in spec.collectives:
+        if c.kind == "program":
+            continue
+        operators = "with avg" if c.mean else "yes" if c.reduces else ""
+        who = "root" if c.has("root") else "peer" if c.has("peer") else ""
+        counts = "by pair" if c.sends and c.receives else "by rank" if c.vectors else "of a block" if c.blocks else ""
+        arguments = ", ".join(argument.name for argument in c.arguments)
+        cells = [_use(use) for use in c.uses]
+        rows.append((f"`{c.name}`", arguments, *cells, operators, who, counts))
+    head = ("name", "arguments", "src", "dst", "read of dst", "written of dst", "operator", "rank", "count")
+    return [
+        "## Collectives",
+        "",
+        "What a call uses of its buffers on a rank, in elements: n is the count, P the number of ranks, *own* this",
+        "rank's of the counts by rank. The source is `spec/collectives.yaml`, which",
+        "[Adding a collective](../adding-a-collective.md) explains.",
+        "",
+        *_table(head, rows),
+    ]
+
+
 def emit(spec: Specification) -> str:
     """The reference page as text."""
     lines = [
@@ -67,6 +113,7 @@ def emit(spec: Specification) -> str:
         "To change it, edit the files in `spec/` and run `python -m spec.generator`; `--check` names stale files.",
         "",
         "- [Enumerations](#enumerations): " + ", ".join(f"[{name}](#{name})" for name in spec.enumerations),
+        "- [Collectives](#collectives)",
         "- [Records](#records): " + ", ".join(f"[{name}](#{name})" for name in spec.records),
         "- [Exchange memory](#exchange-memory)",
         "- [Limits](#limits)",
@@ -78,6 +125,7 @@ def emit(spec: Specification) -> str:
     ]
     for e in spec.enumerations.values():
         lines += _enumeration(e)
+    lines += _collectives(spec)
     lines += [
         "## Records",
         "",

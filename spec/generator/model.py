@@ -5,32 +5,17 @@ Every emitter works on the objects made here, so a rule is checked once for all 
 
 from __future__ import annotations
 
-import keyword
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from .collectives import IDENTIFIER, Collective, SpecError, checked_name, read_collectives
+
+__all__ = ["Collective", "SpecError", "Specification", "load"]
+
 WORD_BITS = 64
-
-_IDENTIFIER = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-
-_CPP_KEYWORD_LIST = """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
-    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
-    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
-    int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
-    this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
-    while xor xor_eq
-"""
-_CPP_KEYWORDS = frozenset(_CPP_KEYWORD_LIST.split())
-
-
-class SpecError(ValueError):
-    """The specification contradicts itself; the message names file, entry and rule."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +96,7 @@ class Specification:
     records: dict[str, Record]
     exchange_bytes: int
     registers: tuple[Register, ...]
+    collectives: tuple[Collective, ...]
 
 
 class _Loader(yaml.SafeLoader):
@@ -153,20 +139,11 @@ def _only(entry: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:
             raise SpecError(f"{where}: unknown key {key}; allowed is {', '.join(allowed)}")
 
 
-def _name(name: Any, where: str) -> str:
-    """`name`, if every language can derive its identifiers from it."""
-    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
-        raise SpecError(f"{where}: {name!r} is no name; allowed is snake_case of letters and digits")
-    if name in _CPP_KEYWORDS or keyword.iskeyword(name):
-        raise SpecError(f"{where}: {name} is a keyword of C++ or Python")
-    return name
-
-
 def _values(entries: dict[str, dict[str, Any]], bits: int, where: str) -> tuple[Value, ...]:
     values: list[Value] = []
     seen: dict[int, str] = {}
     for name, entry in entries.items():
-        if not _IDENTIFIER.fullmatch(str(name)):  # an enumerator is prefixed or capitalised, so keywords are fine
+        if not IDENTIFIER.fullmatch(str(name)):  # an enumerator is prefixed or capitalised, so keywords are fine
             raise SpecError(f"{where}: {name!r} is no name; allowed is snake_case of letters and digits")
         number = _get(entry, "value", int, f"{where}: {name}")
         doc = _get(entry, "doc", str, f"{where}: {name}")
@@ -182,19 +159,22 @@ def _values(entries: dict[str, dict[str, Any]], bits: int, where: str) -> tuple[
     return tuple(values)
 
 
-def _enumeration(name: str, entry: dict[str, Any]) -> Enumeration:
+def _enumeration(name: str, entry: dict[str, Any], elsewhere: dict[str, Any]) -> Enumeration:
+    """An enumeration; one whose `values` names a file has those of `elsewhere`."""
     where = f"enums.yaml: {name}"
-    _name(name, "enums.yaml")
+    checked_name(name, "enums.yaml")
     doc = _get(entry, "doc", str, where)
     bits = _get(entry, "bits", int, where)
     _only(entry, ("doc", "bits", "values"), where)
     if not 1 <= bits <= WORD_BITS:
         raise SpecError(f"{where}: {bits} bits; allowed is 1 to {WORD_BITS}")
-    values = _values(_get(entry, "values", dict, where), bits, where)
+    given = entry.get("values")
+    entries = elsewhere.get(given, given) if isinstance(given, str) else given
+    values = _values(_get({"values": entries}, "values", dict, where), bits, where)
     attributes = {key for v in values for key in v.attributes}
     for value in values:
         for attribute in attributes:
-            _get(value.attributes, _name(attribute, where), int, f"{where}: {value.name}")
+            _get(value.attributes, checked_name(attribute, where), int, f"{where}: {value.name}")
     return Enumeration(name, doc, bits, values)
 
 
@@ -209,7 +189,7 @@ def _errors(entries: dict[str, dict[str, Any]]) -> tuple[Value, ...]:
 def _limits(entries: dict[str, dict[str, Any]]) -> tuple[Value, ...]:
     limits: list[Value] = []
     for name, entry in entries.items():
-        where = f"limits.yaml: {_name(name, 'limits.yaml')}"
+        where = f"limits.yaml: {checked_name(name, 'limits.yaml')}"
         value = _get(entry, "value", int, where)
         _only(entry, ("value", "doc"), where)
         if not 0 <= value < 1 << WORD_BITS:
@@ -252,14 +232,14 @@ def _record(
     enumerations: dict[str, Enumeration],
     records: dict[str, Record],
 ) -> Record:
-    _name(name, "records.yaml")
+    checked_name(name, "records.yaml")
     _only(entry, ("doc", "bits", "fields"), f"records.yaml: {name}")
     offset = 0
     fields: list[Field] = []
     names: set[str] = set()
     for item in _get(entry, "fields", list, f"records.yaml: {name}"):
         owner = f"records.yaml: {name}"
-        where = f"{owner}.{_name(_get(item, 'name', str, owner), owner)}"
+        where = f"{owner}.{checked_name(_get(item, 'name', str, owner), owner)}"
         if item["name"] in names:
             raise SpecError(f"{where} appears twice")
         names.add(item["name"])
@@ -287,7 +267,7 @@ def _registers(exchange: dict[str, Any]) -> tuple[Register, ...]:
     names: set[str] = set()
     end = 0
     for entry in _get(exchange, "registers", list, "exchange.yaml"):
-        name = _name(_get(entry, "name", str, "exchange.yaml: a register"), "exchange.yaml")
+        name = checked_name(_get(entry, "name", str, "exchange.yaml: a register"), "exchange.yaml")
         where = f"exchange.yaml: {name}"
         _only(entry, ("name", "offset", "bytes", "access", "doc"), where)
         offset = _get(entry, "offset", int, where)
@@ -311,7 +291,9 @@ def _registers(exchange: dict[str, Any]) -> tuple[Register, ...]:
 
 def load(folder: Path) -> Specification:
     """Reads and checks the specification in `folder`. Raises SpecError."""
-    enumerations = {name: _enumeration(name, entry) for name, entry in _read(folder / "enums.yaml").items()}
+    collectives = read_collectives(_read(folder / "collectives.yaml"))
+    elsewhere = {"collectives.yaml": {c.name: {"value": c.value, "doc": c.doc} for c in collectives}}
+    enumerations = {name: _enumeration(name, entry, elsewhere) for name, entry in _read(folder / "enums.yaml").items()}
     records: dict[str, Record] = {}
     for name, entry in _read(folder / "records.yaml").items():
         if name in enumerations:
@@ -325,4 +307,5 @@ def load(folder: Path) -> Specification:
         records,
         exchange["bytes"],
         _registers(exchange),
+        collectives,
     )

@@ -89,32 +89,8 @@ enum {
   UNISONO_AVG = 13 /* of reduce, allreduce and reduce_scatter(v): the sum, divided by the number of ranks */
 };
 
-enum {
-  UNISONO_NOP = 0,
-  UNISONO_COPY = 1,    /* dst = src, on this rank */
-  UNISONO_COMBINE = 2, /* dst = op(src, dst), on this rank */
-  UNISONO_SEND = 3,
-  UNISONO_RECV = 4,
-  UNISONO_PUT = 5,
-  UNISONO_GET = 6,
-  UNISONO_BCAST = 7,
-  UNISONO_REDUCE = 8,
-  UNISONO_ALLREDUCE = 9,
-  UNISONO_REDUCE_SCATTER = 10,
-  UNISONO_ALLGATHER = 11,
-  UNISONO_GATHER = 12,
-  UNISONO_SCATTER = 13,
-  UNISONO_GATHERV = 14,
-  UNISONO_SCATTERV = 15,
-  UNISONO_ALLGATHERV = 16,
-  UNISONO_ALLTOALL = 17,
-  UNISONO_ALLTOALLV = 18,
-  UNISONO_SCAN = 19,
-  UNISONO_EXSCAN = 20,
-  UNISONO_BARRIER = 21,
-  UNISONO_REDUCE_SCATTERV = 22,
-  UNISONO_PROGRAM = 31
-};
+/* What a call asks for: UNISONO_ALLREDUCE and the others. */
+#include "generated/collectives.h"
 
 /* Promises about the bits of results; each includes those before it. */
 enum {

@@ -529,9 +529,10 @@ class Group {
   unisono_communicator* communicator_;
 };
 
-/// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
-/// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
-class Communicator {
+namespace detail {
+
+/// A communicator's handle, and what makes calls of it.
+class Caller {
  public:
   std::uint32_t rank() const {
     std::uint32_t value = 0;
@@ -543,6 +544,194 @@ class Communicator {
     detail::check(unisono_communicator_size(handle_.get(), &value));
     return value;
   }
+
+ protected:
+  Caller() = default;
+  Caller(unisono_communicator* handle, bool owned)
+      : handle_(
+            handle,
+            owned ? +[](unisono_communicator* c) { unisono_communicator_free(c); } : +[](unisono_communicator*) {}) {}
+
+  /// A call under construction, with the memory its pointers refer to.
+  class Prepared {
+   public:
+    explicit Prepared(unisono_collective collective, const Options& options) : options_(options) {
+      call_.struct_size = sizeof call_;
+      call_.collective = collective;
+      for (const Request* request : options.after) after_.push_back(request->handle());
+    }
+
+    template <class Range>
+    Prepared& src(Range&& range) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
+        call_.in_place = 1;
+      } else {
+        call_.datatype = detail::datatype_of<detail::Element<Range>>();
+        call_.src = std::ranges::data(range);
+        call_.src_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
+      }
+      return *this;
+    }
+    template <class Range>
+    Prepared& dst(Range&& range) {
+      call_.datatype = detail::datatype_of<detail::Element<Range>>();
+      call_.dst = std::ranges::data(range);
+      call_.dst_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
+      return *this;
+    }
+    Prepared& op(Op op) {
+      call_.op = static_cast<int>(op);
+      return *this;
+    }
+    Prepared& root(std::int64_t root) {
+      call_.root = root;
+      return *this;
+    }
+    Prepared& tag(std::int64_t tag) {
+      call_.tag = tag;
+      return *this;
+    }
+    Prepared& count(std::size_t count) {
+      call_.count = static_cast<std::int64_t>(count);
+      return *this;
+    }
+    Prepared& window_offset(std::uint64_t bytes) {
+      call_.window_offset = bytes;
+      return *this;
+    }
+    Prepared& program(const Program& program) {
+      call_.program = program.handle();
+      return *this;
+    }
+    Prepared& along(const Graph& graph) {
+      call_.graph = graph.handle();
+      return *this;
+    }
+    template <class S, class D>
+    Prepared& typed(const S& src, D&& dst, const TypedLayout& sends, const TypedLayout& receives, std::size_t ranks) {
+      static_assert(sizeof(detail::Element<D>) == 1, "dst is a range of bytes");
+      call_.dst = std::ranges::data(dst);
+      call_.dst_bytes = std::ranges::size(dst);
+      this->receives({receives.counts, receives.displacements}, ranks);
+      call_.recv_datatypes = by_rank(receives.datatypes, ranks);
+      if constexpr (std::is_same_v<S, InPlace>) {
+        call_.in_place = 1;
+      } else {
+        static_assert(sizeof(detail::Element<S>) == 1, "src is a range of bytes");
+        call_.src = std::ranges::data(src);
+        call_.src_bytes = std::ranges::size(src);
+        this->sends({sends.counts, sends.displacements}, ranks);
+        call_.send_datatypes = by_rank(sends.datatypes, ranks);
+      }
+      return *this;
+    }
+    Prepared& sends(const Layout& layout, std::size_t ranks) {
+      fill(layout, ranks, "send", call_.send_counts, call_.send_displacements);
+      return *this;
+    }
+    Prepared& receives(const Layout& layout, std::size_t ranks) {
+      fill(layout, ranks, "receive", call_.recv_counts, call_.recv_displacements);
+      return *this;
+    }
+    bool starts() const { return options_.start; }
+    const unisono_call* get() {
+      call_.algorithm = options_.algorithm.empty() ? nullptr : options_.algorithm.c_str();
+      call_.timeout_seconds = options_.timeout_seconds;
+      call_.wire_datatype = options_.wire_datatype;
+      call_.wait_for = after_.data();
+      call_.wait_for_count = after_.size();
+      return &call_;
+    }
+
+   private:
+    static const unisono_datatype* by_rank(std::span<const unisono_datatype> datatypes, std::size_t ranks) {
+      constexpr unisono_result kInvalidDatatype = 3;
+      if (datatypes.size() == ranks) return datatypes.data();
+      throw Error(kInvalidDatatype, std::to_string(datatypes.size()) +
+                                        " datatypes were given; give one for each of the " + std::to_string(ranks) +
+                                        " ranks");
+    }
+    static void fill(const Layout& layout, std::size_t ranks, const char* side, const std::int64_t*& counts,
+                     const std::int64_t*& displacements) {
+      constexpr unisono_result kInvalidCount = 2;
+      if (layout.counts.size() != ranks || (!layout.displacements.empty() && layout.displacements.size() != ranks)) {
+        throw Error(kInvalidCount, std::to_string(layout.counts.size()) + " " + side + " counts and " +
+                                       std::to_string(layout.displacements.size()) +
+                                       " displacements were given; give one count, and one or no displacement, for "
+                                       "each of the " +
+                                       std::to_string(ranks) + " ranks or edges");
+      }
+      counts = layout.counts.data();
+      displacements = layout.displacements.empty() ? nullptr : layout.displacements.data();
+    }
+
+    unisono_call call_{};
+    const Options& options_;
+    std::vector<unisono_request*> after_;
+  };
+
+  /// A call in place whose root has another buffer than all others: dst if it `gathers`, and they src.
+  template <class D>
+  Prepared rooted(unisono_collective collective, bool gathers, D&& buffer, std::uint32_t root,
+                  const Options& options) const {
+    Prepared call(collective, options);
+    call.src(kInPlace).root(root);
+    if (gathers == (rank() == root)) {
+      call.dst(buffer);
+    } else {
+      call.src(buffer);
+    }
+    return call;
+  }
+
+  template <class Range>
+  static std::size_t length(const Range& range) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
+      return 0;
+    } else {
+      return std::ranges::size(range);
+    }
+  }
+  template <class Range>
+  static constexpr bool in_place(const Range&) {
+    return std::is_same_v<std::remove_cvref_t<Range>, InPlace>;
+  }
+
+  Request start(Prepared& prepared) const {
+    unisono_request* request = nullptr;
+    const auto make = prepared.starts() ? unisono_start : unisono_prepare;
+    detail::check(make(handle_.get(), prepared.get(), &request));
+    return Request(request);
+  }
+  static void refuse_unstarted(const Prepared& prepared) {
+    if (prepared.starts()) return;
+    constexpr unisono_result kInvalidArgument = 1;
+    throw Error(kInvalidArgument, "Options::start is false for a call that blocks; take its _async form");
+  }
+  void run(Prepared& prepared) const {
+    refuse_unstarted(prepared);
+    detail::check(unisono_run(handle_.get(), prepared.get()));
+  }
+
+  std::shared_ptr<unisono_communicator> handle_;
+};
+
+}  // namespace detail
+}  // namespace api
+}  // namespace unisono
+
+#include "generated/collectives.hpp"
+
+namespace unisono {
+inline namespace api {
+
+/// An ordered set of ranks. Copies are the same communicator; the last one frees it (the world belongs
+/// to its context). Shapes and meaning of all operations: docs/model.md, rules 17 to 19.
+class Communicator : public detail::Calls {
+ public:
+  Communicator() = default;
+  Communicator(unisono_communicator* handle, bool owned) : Calls(handle, owned) {}
+
   /// What people call the communicator, which errors and dumps say beside its number; see
   /// unisono_communicator_set_name. Empty: nothing.
   void set_name(const std::string& name) { detail::check(unisono_communicator_set_name(handle_.get(), name.c_str())); }
@@ -655,48 +844,6 @@ class Communicator {
     detail::check(unisono_window(handle_.get(), memory.data(), memory.size_bytes()));
   }
 
-  /// dst = src, on this rank. Equal lengths of src and dst, as given by src.
-  template <Destination D, SourceFor<D> S>
-  void copy(const S& src, D&& dst, const Options& options = {}) const {
-    Prepared call(UNISONO_COPY, options);
-    call.src(src).dst(dst).count(length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request copy_async(const S& src, D&& dst, const Options& options = {}) const {
-    Prepared call(UNISONO_COPY, options);
-    call.src(src).dst(dst).count(length(src));
-    return start(call);
-  }
-
-  /// dst = op(src, dst), on this rank.
-  template <Destination D, SourceFor<D> S>
-  void combine(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_COMBINE, options);
-    call.src(src).dst(dst).op(op).count(length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request combine_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_COMBINE, options);
-    call.src(src).dst(dst).op(op).count(length(src));
-    return start(call);
-  }
-
-  /// Sends all of src to `peer`. Completes when src may be reused.
-  template <Source S>
-  void send(const S& src, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
-    Prepared call(UNISONO_SEND, options);
-    call.src(src).root(peer).tag(tag).count(length(src));
-    run(call);
-  }
-  template <Source S>
-  Request send_async(const S& src, std::uint32_t peer, std::int64_t tag = 0, const Options& options = {}) const {
-    Prepared call(UNISONO_SEND, options);
-    call.src(src).root(peer).tag(tag).count(length(src));
-    return start(call);
-  }
-
   /// Receives at most dst's length from `peer`, or from kAnySource, with `tag`, or kAnyTag; says what came.
   template <Destination D>
   Status recv(D&& dst, std::int64_t peer, std::int64_t tag = 0, const Options& options = {}) const {
@@ -751,333 +898,8 @@ class Communicator {
     return received;
   }
 
-  /// Writes src into the window of `peer`, `offset` bytes from its begin.
-  template <Source S>
-  void put(const S& src, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
-    Prepared call(UNISONO_PUT, options);
-    call.src(src).root(peer).window_offset(offset).count(length(src));
-    run(call);
-  }
-  template <Source S>
-  Request put_async(const S& src, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
-    Prepared call(UNISONO_PUT, options);
-    call.src(src).root(peer).window_offset(offset).count(length(src));
-    return start(call);
-  }
-
-  /// Reads the window of `peer` from byte `offset` into dst.
-  template <Destination D>
-  void get(D&& dst, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
-    Prepared call(UNISONO_GET, options);
-    call.dst(dst).root(peer).window_offset(offset).count(length(dst));
-    run(call);
-  }
-  template <Destination D>
-  Request get_async(D&& dst, std::uint32_t peer, std::uint64_t offset, const Options& options = {}) const {
-    Prepared call(UNISONO_GET, options);
-    call.dst(dst).root(peer).window_offset(offset).count(length(dst));
-    return start(call);
-  }
-
-  /// The root's buffer to every rank's; equal lengths.
-  template <Destination D>
-  void bcast(D&& buffer, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_BCAST, options);
-    call.dst(buffer).root(root).count(length(buffer));
-    run(call);
-  }
-  template <Destination D>
-  Request bcast_async(D&& buffer, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_BCAST, options);
-    call.dst(buffer).root(root).count(length(buffer));
-    return start(call);
-  }
-
-  /// op over all ranks' src (equal lengths) into the root's dst; elsewhere dst may be empty. In place, all ranks
-  /// say so with `reduce_in_place`.
-  template <Destination D, SourceFor<D> S>
-  void reduce(const S& src, D&& dst, Op op, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE, options);
-    call.src(src).dst(dst).op(op).root(root).count(length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request reduce_async(const S& src, D&& dst, Op op, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE, options);
-    call.src(src).dst(dst).op(op).root(root).count(length(src));
-    return start(call);
-  }
-
-  /// As reduce; the root's input stands in its buffer, as the others' does.
-  template <Destination D>
-  void reduce_in_place(D&& buffer, Op op, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE, options);
-    call.src(kInPlace).op(op).root(root).count(length(buffer));
-    if (rank() == root) {
-      call.dst(buffer);
-    } else {
-      call.src(buffer);
-    }
-    run(call);
-  }
-  template <Destination D>
-  Request reduce_in_place_async(D&& buffer, Op op, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE, options);
-    call.src(kInPlace).op(op).root(root).count(length(buffer));
-    if (rank() == root) {
-      call.dst(buffer);
-    } else {
-      call.src(buffer);
-    }
-    return start(call);
-  }
-
-  /// op over all ranks' src into every dst; equal lengths everywhere. src may be kInPlace.
-  template <Destination D, SourceFor<D> S>
-  void allreduce(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLREDUCE, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request allreduce_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLREDUCE, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
-    return start(call);
-  }
-
-  /// op over src of ranks 0 .. rank into dst. src may be kInPlace.
-  template <Destination D, SourceFor<D> S>
-  void scan(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_SCAN, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request scan_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_SCAN, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
-    return start(call);
-  }
-
-  /// op over src of ranks 0 .. rank-1 into dst; rank 0's dst is untouched. src may be kInPlace.
-  template <Destination D, SourceFor<D> S>
-  void exscan(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_EXSCAN, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request exscan_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_EXSCAN, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) : length(src));
-    return start(call);
-  }
-
-  /// op over all ranks' src (size() blocks of n); block r into rank r's dst (n). In place, dst holds size()*n and
-  /// receives the result at its begin.
-  template <Destination D, SourceFor<D> S>
-  void reduce_scatter(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE_SCATTER, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) / size() : length(dst));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request reduce_scatter_async(const S& src, D&& dst, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE_SCATTER, options);
-    call.src(src).dst(dst).op(op).count(in_place(src) ? length(dst) / size() : length(dst));
-    return start(call);
-  }
-
-  /// Every rank's src (n) into every dst (size()*n), by rank. In place, the input is block rank() of dst.
-  template <Destination D, SourceFor<D> S>
-  void allgather(const S& src, D&& dst, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLGATHER, options);
-    call.src(src).dst(dst).count(in_place(src) ? length(dst) / size() : length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request allgather_async(const S& src, D&& dst, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLGATHER, options);
-    call.src(src).dst(dst).count(in_place(src) ? length(dst) / size() : length(src));
-    return start(call);
-  }
-
-  /// Every rank's src (n) into the root's dst (size()*n), by rank; elsewhere dst may be empty.
-  template <Destination D, SourceFor<D> S>
-  void gather(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_GATHER, options);
-    call.src(src).dst(dst).root(root).count(length(src));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request gather_async(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_GATHER, options);
-    call.src(src).dst(dst).root(root).count(length(src));
-    return start(call);
-  }
-
-  /// As gather; the root's buffer has all blocks (size()*n), its own input among them, the others' one block (n).
-  template <Destination D>
-  void gather_in_place(D&& buffer, std::uint32_t root, const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_GATHER, buffer, root, options);
-    run(call);
-  }
-  template <Destination D>
-  Request gather_in_place_async(D&& buffer, std::uint32_t root, const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_GATHER, buffer, root, options);
-    return start(call);
-  }
-
-  /// Block r of the root's src (size()*n) into rank r's dst (n); elsewhere src may be empty.
-  template <Destination D, SourceFor<D> S>
-  void scatter(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_SCATTER, options);
-    call.src(src).dst(dst).root(root).count(length(dst));
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request scatter_async(const S& src, D&& dst, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_SCATTER, options);
-    call.src(src).dst(dst).root(root).count(length(dst));
-    return start(call);
-  }
-
-  /// As scatter; the root's buffer has all blocks (size()*n) and keeps its own, the others' receives one (n).
-  template <Destination D>
-  void scatter_in_place(D&& buffer, std::uint32_t root, const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_SCATTER, buffer, root, options);
-    run(call);
-  }
-  template <Destination D>
-  Request scatter_in_place_async(D&& buffer, std::uint32_t root, const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_SCATTER, buffer, root, options);
-    return start(call);
-  }
-
-  /// Block j of rank i's src into block i of rank j's dst; both have size()*n. src may be kInPlace.
-  template <Destination D, SourceFor<D> S>
-  void alltoall(const S& src, D&& dst, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLTOALL, options);
-    call.src(src).dst(dst).count((in_place(src) ? length(dst) : length(src)) / size());
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request alltoall_async(const S& src, D&& dst, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLTOALL, options);
-    call.src(src).dst(dst).count((in_place(src) ? length(dst) : length(src)) / size());
-    return start(call);
-  }
-
-  /// gather where rank r contributes layout.counts[r] elements, which land at the root's layout.displacements[r].
-  /// Every rank gives the layout.
-  template <Destination D, SourceFor<D> S>
-  void gatherv(const S& src, D&& dst, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_GATHERV, options);
-    call.src(src).dst(dst).receives(layout, size()).root(root);
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request gatherv_async(const S& src, D&& dst, const Layout& layout, std::uint32_t root,
-                        const Options& options = {}) const {
-    Prepared call(UNISONO_GATHERV, options);
-    call.src(src).dst(dst).receives(layout, size()).root(root);
-    return start(call);
-  }
-
-  /// As gather_in_place, with a layout.
-  template <Destination D>
-  void gatherv_in_place(D&& buffer, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_GATHERV, buffer, root, options);
-    call.receives(layout, size());
-    run(call);
-  }
-  template <Destination D>
-  Request gatherv_in_place_async(D&& buffer, const Layout& layout, std::uint32_t root,
-                                 const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_GATHERV, buffer, root, options);
-    call.receives(layout, size());
-    return start(call);
-  }
-
-  /// scatter of blocks of layout.counts[r] elements at the root's layout.displacements[r]. Every rank gives the
-  /// layout.
-  template <Destination D, SourceFor<D> S>
-  void scatterv(const S& src, D&& dst, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
-    Prepared call(UNISONO_SCATTERV, options);
-    call.src(src).dst(dst).sends(layout, size()).root(root);
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request scatterv_async(const S& src, D&& dst, const Layout& layout, std::uint32_t root,
-                         const Options& options = {}) const {
-    Prepared call(UNISONO_SCATTERV, options);
-    call.src(src).dst(dst).sends(layout, size()).root(root);
-    return start(call);
-  }
-
-  /// As scatter_in_place, with a layout.
-  template <Destination D>
-  void scatterv_in_place(D&& buffer, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_SCATTERV, buffer, root, options);
-    call.sends(layout, size());
-    run(call);
-  }
-  template <Destination D>
-  Request scatterv_in_place_async(D&& buffer, const Layout& layout, std::uint32_t root,
-                                  const Options& options = {}) const {
-    Prepared call = rooted(UNISONO_SCATTERV, buffer, root, options);
-    call.sends(layout, size());
-    return start(call);
-  }
-
-  /// allgather where rank r contributes layout.counts[r] elements. src may be kInPlace.
-  template <Destination D, SourceFor<D> S>
-  void allgatherv(const S& src, D&& dst, const Layout& layout, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLGATHERV, options);
-    call.src(src).dst(dst).receives(layout, size());
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request allgatherv_async(const S& src, D&& dst, const Layout& layout, const Options& options = {}) const {
-    Prepared call(UNISONO_ALLGATHERV, options);
-    call.src(src).dst(dst).receives(layout, size());
-    return start(call);
-  }
-
-  /// reduce_scatter of blocks of layout.counts[r] elements, which stand at layout.displacements[r] of every rank's src;
-  /// block r into rank r's dst. src may be kInPlace: dst then has all blocks and receives the result at its begin.
-  template <Destination D, SourceFor<D> S>
-  void reduce_scatterv(const S& src, D&& dst, const Layout& layout, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE_SCATTERV, options);
-    call.src(src).dst(dst).op(op).receives(layout, size());
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request reduce_scatterv_async(const S& src, D&& dst, const Layout& layout, Op op, const Options& options = {}) const {
-    Prepared call(UNISONO_REDUCE_SCATTERV, options);
-    call.src(src).dst(dst).op(op).receives(layout, size());
-    return start(call);
-  }
-
-  /// Sends sends.counts[j] elements to rank j and receives receives.counts[i] from rank i. In place, what a pair
-  /// exchanges has one size, given by `receives`.
-  template <Destination D, SourceFor<D> S>
-  void alltoallv(const S& src, D&& dst, const Layout& sends, const Layout& receives,
-                 const Options& options = {}) const {
-    Prepared call(UNISONO_ALLTOALLV, options);
-    call.src(src).dst(dst).receives(receives, size());
-    if (!in_place(src)) call.sends(sends, size());
-    run(call);
-  }
-  template <Destination D, SourceFor<D> S>
-  Request alltoallv_async(const S& src, D&& dst, const Layout& sends, const Layout& receives,
-                          const Options& options = {}) const {
-    Prepared call(UNISONO_ALLTOALLV, options);
-    call.src(src).dst(dst).receives(receives, size());
-    if (!in_place(src)) call.sends(sends, size());
-    return start(call);
-  }
+  using Calls::alltoallv;
+  using Calls::alltoallv_async;
   /// The order of the arguments of earlier versions.
   template <Destination D, SourceFor<D> S>
   [[deprecated("write alltoallv(src, dst, sends, receives)")]] void alltoallv(const S& src, const Layout& sends,
@@ -1202,16 +1024,6 @@ class Communicator {
     return neighbour_alltoallv_async(graph, src, dst, sends, receives, options);
   }
 
-  /// No rank leaves before every rank has entered.
-  void barrier(const Options& options = {}) const {
-    Prepared call(UNISONO_BARRIER, options);
-    run(call);
-  }
-  Request barrier_async(const Options& options = {}) const {
-    Prepared call(UNISONO_BARRIER, options);
-    return start(call);
-  }
-
   /// Runs this rank's part of a user's program on src and dst, bound as they are. Collective.
   template <Source S, Destination D>
   void run_program(const Program& program, const S& src, D&& dst, const Options& options = {}) const {
@@ -1226,12 +1038,6 @@ class Communicator {
     return start(call);
   }
 
-  Communicator() = default;
-  Communicator(unisono_communicator* handle, bool owned)
-      : handle_(
-            handle,
-            owned ? +[](unisono_communicator* c) { unisono_communicator_free(c); } : +[](unisono_communicator*) {}) {}
-
  private:
   static unisono_communicator_settings plain(const CommunicatorSettings& settings) {
     return {sizeof(unisono_communicator_settings),
@@ -1242,179 +1048,12 @@ class Communicator {
             settings.name.c_str()};
   }
 
-  /// A call under construction, with the memory its pointers refer to.
-  class Prepared {
-   public:
-    explicit Prepared(unisono_collective collective, const Options& options) : options_(options) {
-      call_.struct_size = sizeof call_;
-      call_.collective = collective;
-      for (const Request* request : options.after) after_.push_back(request->handle());
-    }
-
-    template <class Range>
-    Prepared& src(Range&& range) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
-        call_.in_place = 1;
-      } else {
-        call_.datatype = detail::datatype_of<detail::Element<Range>>();
-        call_.src = std::ranges::data(range);
-        call_.src_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
-      }
-      return *this;
-    }
-    template <class Range>
-    Prepared& dst(Range&& range) {
-      call_.datatype = detail::datatype_of<detail::Element<Range>>();
-      call_.dst = std::ranges::data(range);
-      call_.dst_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
-      return *this;
-    }
-    Prepared& op(Op op) {
-      call_.op = static_cast<int>(op);
-      return *this;
-    }
-    Prepared& root(std::int64_t root) {
-      call_.root = root;
-      return *this;
-    }
-    Prepared& tag(std::int64_t tag) {
-      call_.tag = tag;
-      return *this;
-    }
-    Prepared& count(std::size_t count) {
-      call_.count = static_cast<std::int64_t>(count);
-      return *this;
-    }
-    Prepared& window_offset(std::uint64_t bytes) {
-      call_.window_offset = bytes;
-      return *this;
-    }
-    Prepared& program(const Program& program) {
-      call_.program = program.handle();
-      return *this;
-    }
-    Prepared& along(const Graph& graph) {
-      call_.graph = graph.handle();
-      return *this;
-    }
-    template <class S, class D>
-    Prepared& typed(const S& src, D&& dst, const TypedLayout& sends, const TypedLayout& receives, std::size_t ranks) {
-      static_assert(sizeof(detail::Element<D>) == 1, "dst is a range of bytes");
-      call_.dst = std::ranges::data(dst);
-      call_.dst_bytes = std::ranges::size(dst);
-      this->receives({receives.counts, receives.displacements}, ranks);
-      call_.recv_datatypes = by_rank(receives.datatypes, ranks);
-      if constexpr (std::is_same_v<S, InPlace>) {
-        call_.in_place = 1;
-      } else {
-        static_assert(sizeof(detail::Element<S>) == 1, "src is a range of bytes");
-        call_.src = std::ranges::data(src);
-        call_.src_bytes = std::ranges::size(src);
-        this->sends({sends.counts, sends.displacements}, ranks);
-        call_.send_datatypes = by_rank(sends.datatypes, ranks);
-      }
-      return *this;
-    }
-    Prepared& sends(const Layout& layout, std::size_t ranks) {
-      fill(layout, ranks, "send", call_.send_counts, call_.send_displacements);
-      return *this;
-    }
-    Prepared& receives(const Layout& layout, std::size_t ranks) {
-      fill(layout, ranks, "receive", call_.recv_counts, call_.recv_displacements);
-      return *this;
-    }
-    bool starts() const { return options_.start; }
-    const unisono_call* get() {
-      call_.algorithm = options_.algorithm.empty() ? nullptr : options_.algorithm.c_str();
-      call_.timeout_seconds = options_.timeout_seconds;
-      call_.wire_datatype = options_.wire_datatype;
-      call_.wait_for = after_.data();
-      call_.wait_for_count = after_.size();
-      return &call_;
-    }
-
-   private:
-    static const unisono_datatype* by_rank(std::span<const unisono_datatype> datatypes, std::size_t ranks) {
-      constexpr unisono_result kInvalidDatatype = 3;
-      if (datatypes.size() == ranks) return datatypes.data();
-      throw Error(kInvalidDatatype, std::to_string(datatypes.size()) +
-                                        " datatypes were given; give one for each of the " + std::to_string(ranks) +
-                                        " ranks");
-    }
-    static void fill(const Layout& layout, std::size_t ranks, const char* side, const std::int64_t*& counts,
-                     const std::int64_t*& displacements) {
-      constexpr unisono_result kInvalidCount = 2;
-      if (layout.counts.size() != ranks || (!layout.displacements.empty() && layout.displacements.size() != ranks)) {
-        throw Error(kInvalidCount, std::to_string(layout.counts.size()) + " " + side + " counts and " +
-                                       std::to_string(layout.displacements.size()) +
-                                       " displacements were given; give one count, and one or no displacement, for "
-                                       "each of the " +
-                                       std::to_string(ranks) + " ranks or edges");
-      }
-      counts = layout.counts.data();
-      displacements = layout.displacements.empty() ? nullptr : layout.displacements.data();
-    }
-
-    unisono_call call_{};
-    const Options& options_;
-    std::vector<unisono_request*> after_;
-  };
-
-  /// A gather or scatter in place: the root's buffer holds all blocks, the others' their own.
-  template <class D>
-  Prepared rooted(unisono_collective collective, D&& buffer, std::uint32_t root, const Options& options) const {
-    const bool gathers = collective == UNISONO_GATHER || collective == UNISONO_GATHERV;
-    const bool all = rank() == root;
-    Prepared call(collective, options);
-    call.src(kInPlace).root(root);
-    if (gathers == all) {
-      call.dst(buffer);
-    } else {
-      call.src(buffer);
-    }
-    if (collective == UNISONO_GATHER || collective == UNISONO_SCATTER) {
-      call.count(all ? length(buffer) / size() : length(buffer));
-    }
-    return call;
-  }
-
   /// Elements of an edge's block, where all have one length.
   template <class S, class D>
   static std::size_t block(const Graph& graph, const S& src, const D& dst) {
     if (graph.destinations() != 0) return std::ranges::size(src) / graph.destinations();
     return graph.sources() != 0 ? std::ranges::size(dst) / graph.sources() : 0;
   }
-
-  template <class Range>
-  static std::size_t length(const Range& range) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
-      return 0;
-    } else {
-      return std::ranges::size(range);
-    }
-  }
-  template <class Range>
-  static constexpr bool in_place(const Range&) {
-    return std::is_same_v<std::remove_cvref_t<Range>, InPlace>;
-  }
-
-  Request start(Prepared& prepared) const {
-    unisono_request* request = nullptr;
-    const auto make = prepared.starts() ? unisono_start : unisono_prepare;
-    detail::check(make(handle_.get(), prepared.get(), &request));
-    return Request(request);
-  }
-  static void refuse_unstarted(const Prepared& prepared) {
-    if (prepared.starts()) return;
-    constexpr unisono_result kInvalidArgument = 1;
-    throw Error(kInvalidArgument, "Options::start is false for a call that blocks; take its _async form");
-  }
-  void run(Prepared& prepared) const {
-    refuse_unstarted(prepared);
-    detail::check(unisono_run(handle_.get(), prepared.get()));
-  }
-
-  std::shared_ptr<unisono_communicator> handle_;
 };
 
 /// What bits of results may depend on; kUnsaid: what UNISONO_DETERMINISM says.

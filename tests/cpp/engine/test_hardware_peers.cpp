@@ -216,7 +216,7 @@ TEST(HardwarePeers, MessagesAreMatchedInOrder) {
     std::vector<std::uint32_t> tags(kMessages);
     for (int i = 0; i < kMessages; ++i) {
       counts[i] = random() % 5 == 0 ? 0 : random() % 3 == 0 ? random() % 900 : random() % 50;
-      tags[i] = random() % 3;
+      tags[i] = static_cast<std::uint32_t>(random() % 3);
     }
     std::vector<std::vector<std::int32_t>> sent, got;
     std::vector<CallId> calls;

@@ -1,0 +1,177 @@
+"""Makes the call of any collective out of what its entry in spec/collectives.yaml says of its buffers."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._announce import Block, announced
+from ._arguments import AnyOp, func_of
+from ._arrays import Array, allocation_of
+from ._buffers import NO_LAYOUT, Buffers, Call
+from ._calls import Calls
+from ._options import Options
+from ._spec import Collective, Func
+from .errors import MismatchedCallError, NoMemoryError
+
+SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
+
+
+class Uses(NamedTuple):
+    """Which parts of src and dst a rank uses: n, all, own, sent, received, or nothing."""
+
+    src: str
+    dst: str
+
+
+class Form(NamedTuple):
+    """What a collective uses of its buffers, on the root and on all others."""
+
+    root: Uses
+    elsewhere: Uses
+
+
+class Shape(NamedTuple):
+    """What is known of a collective's arguments."""
+
+    collective: Collective
+    plain: Form
+    in_place: Form
+    reduces: bool = False
+    #: On some rank the result is not written, so that a destination made here is zero at first.
+    partial: bool = False
+    #: An input stands in dst, not in place alone, so that dst is always given.
+    reads_dst: bool = False
+
+
+class PreparedCalls(Calls):
+    """Makes calls of collectives, for the methods that are generated."""
+
+    def _prepared(
+        self,
+        shape: Shape,
+        src: Any,
+        dst: Any,
+        options: Options,
+        *,
+        op: AnyOp | None = None,
+        root: int = 0,
+        in_place: bool = False,
+        counts: Any = None,
+        displacements: Any = None,
+    ) -> Call:
+        """A call of a collective whose ranks all know all counts, or that has none."""
+        name = shape.collective.name.lower()
+        is_root = self.rank == root
+        plain, own_place = (form.root if is_root else form.elsewhere for form in (shape.plain, shape.in_place))
+        layout = NO_LAYOUT
+        if counted := {"own", "sent", "received"} & {*plain, *own_place}:
+            displaced = "sent" in counted or "received" in counted
+            layout = self._layout(name, "", counts, displacements if displaced else None)
+        own = ((layout.counts or [0] * self.size)[self.rank],) if counted else None
+        buffers = Buffers(
+            name,
+            src if plain.src or own_place.src else None,
+            dst if plain.dst or own_place.dst else None,
+            in_place=in_place,
+            computes=shape.reduces,
+        )
+        uses = own_place if buffers.in_place else plain
+        # The root alone knows what the others get: it tells them, if nobody has a destination.
+        away = shape.plain.elsewhere
+        tells = away.src == "" != shape.plain.root.src and away.dst != "" and not shape.reads_dst
+        if tells and not is_root and dst is None and not in_place:
+            buffers = self._of_announced(shape.collective, name, root, options, own)
+        count = 0
+        if uses.src:
+            source = buffers.need("src")
+            if not counted:
+                count = self._count_of(name, "src", source, uses.src)
+            if uses.dst and not shape.reads_dst:
+                made = buffers.dst is None
+                extent = own if own and uses.dst == "own" else (layout.extent(),)
+                buffers.allocate(extent if counted else self._result_shape(source, uses))
+                if made and shape.partial:
+                    buffers.need("dst").fill(0)
+                if made and tells:
+                    self._announce(shape.collective, buffers, root, options)
+        if uses.dst:
+            result = buffers.need("dst", " for the block of this rank" if tells and not is_root else "")
+            if not counted and not uses.src:
+                count = self._count_of(name, "dst", result, uses.dst)
+        sends = "sent" in {part for form in (shape.plain.root, shape.plain.elsewhere) for part in form}
+        return self._call(
+            shape.collective,
+            buffers,
+            count,
+            options,
+            op=Func.NONE if op is None else func_of(name, op),
+            root=root,
+            sends=layout if sends else NO_LAYOUT,
+            receives=NO_LAYOUT if sends else layout,
+        )
+
+    def _exchanged(
+        self,
+        shape: Shape,
+        src: Any,
+        dst: Any,
+        options: Options,
+        send_counts: Any,
+        recv_counts: Any,
+        send_displacements: Any,
+        recv_displacements: Any,
+        op: AnyOp | None = None,
+    ) -> Call:
+        """A call of a collective whose ranks know the counts of what they send and of what they receive."""
+        name = shape.collective.name.lower()
+        receives = self._layout(name, "recv_", recv_counts, recv_displacements)
+        sends = self._layout(name, "send_", send_counts, send_displacements)
+        buffers = Buffers(name, src, dst, computes=shape.reduces)
+        if not buffers.in_place:
+            buffers.need("src")
+            buffers.allocate((receives.extent(),))
+        buffers.need("dst")
+        func = Func.NONE if op is None else func_of(name, op)
+        return self._call(shape.collective, buffers, 0, options, op=func, sends=sends, receives=receives)
+
+    def _count_of(self, operation: str, name: str, array: Array, part: str) -> int:
+        """The count of a call, from the part of a buffer that an array is."""
+        return self._blocks(operation, name, array) if part == "all" else array.size
+
+    def _result_shape(self, source: Array, uses: Uses) -> tuple[int, ...]:
+        """The shape of a destination that is made for a source."""
+        if uses.src == uses.dst:
+            return source.shape
+        return (self.size, *source.shape) if uses.dst == "all" else self._block_shape(source)
+
+    def _run_noted(self, call: Call) -> Array | None:
+        """Runs a call of which all ranks pass a destination, or none does."""
+        try:
+            return self._run(call)
+        except MismatchedCallError as error:
+            error.add_note(SCATTER_NOTE)
+            raise
+
+    def _announce(self, collective: Collective, buffers: Buffers, root: int, options: Options) -> None:
+        """Tells the other ranks of their blocks, for which they have no destination either."""
+        if self.size > 1:
+            self._call(collective, buffers, 0, options, root=root)  # refuses what is wrong before that
+            block = buffers.need("dst")
+            told = Block(block.dtype, block.shape, allocation_of(block) is not None)
+            announced(self._all, buffers.operation, root, told, options.get("timeout"))
+
+    def _of_announced(
+        self, collective: Collective, operation: str, root: int, options: Options, shape: tuple[int, ...] | None
+    ) -> Buffers:
+        """The destination of a block: of the elements and shape that the root tells of, or of `shape`."""
+        empty = Buffers(operation, None, None)
+        self._call(collective, empty, 0, options, root=root)
+        block = announced(self._all, operation, root, None, options.get("timeout"))
+        shape = block.shape if shape is None else shape
+        if block.allocated:
+            with contextlib.suppress(NoMemoryError):
+                return Buffers(operation, None, self._all.empty(shape, block.dtype))
+        return Buffers(operation, None, np.empty(shape, block.dtype))
