@@ -123,6 +123,10 @@ template <bool kVaries>
     if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
+    if constexpr (kVaries) {
+      if (!live_.channels.holds(program->lowered)) [[unlikely]]
+        launcher_.number(program->lowered);
+    }
     if (live_.channels.holds(program->lowered)) {
       flight_.start_straight(program->lowered);
       if (!live_.executor->straight(flight_)) await_straight();
@@ -675,7 +679,10 @@ bool Express::step(LaneCall& call) {
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
-    if (plan.varies) bind(program, call.launch);
+    if (plan.varies) {
+      bind(program, call.launch);
+      launcher_.number(program.lowered);
+    }
     call.flight.start_windowed(program.lowered, size_);
     call.phase = LaneCall::Phase::kRunning;
     any = true;
