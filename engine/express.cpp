@@ -164,13 +164,13 @@ bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& lau
   return true;
 }
 
-bool Express::try_vectors(const Request& request) {
+bool Express::try_vectors(const Request& request, const VectorArguments& counts) {
   Call call = request.call;
   call.rank = rank_;
   call.size = size_;
   if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
     return false;
-  const std::optional<PlainBlocks> blocks = plain_blocks(call, *request.vectors);
+  const std::optional<PlainBlocks> blocks = plain_blocks(call, counts);
   if (!blocks) return false;
   call.count = blocks->count;
   const Footprint used = footprint_of(call, blocks->extents);
@@ -186,7 +186,7 @@ bool Express::try_vectors(const Request& request) {
     return false;
   }
   params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
-  plan->algorithm->fill_params(call, *request.vectors, params_.data());
+  plan->algorithm->fill_params(call, counts, params_.data());
   run_claimed<true>(*plan, {src, dst, blocks->count, params_});
   return true;
 }
