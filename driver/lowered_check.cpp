@@ -101,7 +101,7 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
                        reference::kNowhere,
                        reference::kNowhere,
                        "lanes carry the collective, but not what this program does (streams, casts, params that moves "
-                       "write, the window)"};
+                       "write)"};
       }
       ++not_carried_;
       return std::nullopt;

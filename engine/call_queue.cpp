@@ -256,9 +256,9 @@ bool CallQueue::start(CallState& call) {
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
   if (call.transfer) call.communicator->express->post_transfer(*call.transfer);
-  call.reaches_window = call.communicator->express != nullptr && is_one_sided(call) && call.call.count != 0 &&
-                        blocks_.poe->liveness(call.communicator->peers[call.call.root].endpoint) ==
-                            Poe::Liveness::kAlive;
+  call.reaches_window =
+      call.communicator->express != nullptr && is_one_sided(call) && call.call.count != 0 &&
+      blocks_.poe->liveness(call.communicator->peers[call.call.root].endpoint) == Poe::Liveness::kAlive;
   call.started = true;
   if (call.call.collective == Collective::kSend) {
     call.sequence = call.communicator->peers[call.call.root].next_send++;

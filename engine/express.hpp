@@ -121,8 +121,9 @@ class Express {
   const shm::CopyFrom& copy_from() const { return segment_->geometry().copy_from; }
 
   /// Carries out a blocking call that says no more than its words: a collective whose plan is in front; a short send; a
-  /// receive whose message comes soon, of `received` bytes; a put or get of a window that can be reached. False, having done nothing, if it is not such a call or
-  /// something stands in its way: it goes through the engine, which checks it. Throws what the call ends with.
+  /// receive whose message comes soon, of `received` bytes; a put or get of a window that can be reached. False, having
+  /// done nothing, if it is not such a call or something stands in its way: it goes through the engine, which checks
+  /// it. Throws what the call ends with.
   bool try_run(const Request& request, std::uint64_t& received) {
     const Call& call = request.call;
     if (call.collective == Collective::kSend || call.collective == Collective::kRecv)

@@ -2,8 +2,8 @@
 //
 // Each rank shows its peers where its window is, as soon as it binds it: in an arena, in the one process of all, or in
 // ordinary memory, for kernel copy. Whoever puts or gets goes there himself; the owner takes no part. Where a window
-// cannot be reached, or what is asked for is not inside it, nothing is done here: the owner serves the call by messages,
-// and says what is wrong.
+// cannot be reached, or what is asked for is not inside it, nothing is done here: the owner serves the call by
+// messages, and says what is wrong.
 #pragma once
 
 #include <atomic>
