@@ -22,7 +22,9 @@ class LoweredChecker {
   std::uint64_t windowed() const { return windowed_; }  ///< with every lane holding one segment
   std::uint64_t mixed() const { return mixed_; }        ///< some ranks straight, others windowed
   std::uint64_t runs() const { return straight_ + windowed_ + mixed_; }
-  std::uint64_t not_carried() const { return not_carried_; }  ///< calls whose programs are not lowered: streams, casts, params that moves write
+  std::uint64_t not_carried() const {
+    return not_carried_;
+  }  ///< calls whose programs are not lowered: streams, casts, params that moves write
 
  private:
   std::uint64_t calls_ = 0, straight_ = 0, windowed_ = 0, mixed_ = 0, not_carried_ = 0;

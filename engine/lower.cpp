@@ -44,8 +44,8 @@ class Lowering {
  private:
   static bool carried(const Move& move) {
     if (move.kind != MoveKind::kMove) return true;
-    return plain(move.op0) && plain(move.op1) && plain(move.local) &&
-           move.remote.kind != RemoteKind::kStream && move.remote.cast == Cast::kNone;
+    return plain(move.op0) && plain(move.op1) && plain(move.local) && move.remote.kind != RemoteKind::kStream &&
+           move.remote.cast == Cast::kNone;
   }
 
   /// Messages without elements exist only as signals. Whether one of indirect count exists is known at its launch.
