@@ -38,6 +38,7 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
   call.root = static_cast<std::uint32_t>(given.root);
   call.count = data ? static_cast<std::uint64_t>(given.count) : 0;
   request.tag = static_cast<std::uint32_t>(given.tag);
+  request.window_offset = given.window_offset;
   // A program never writes what is bound to src.
   request.src = {const_cast<std::byte*>(static_cast<const std::byte*>(given.src)),  // NOLINT(*-const-cast)
                  given.src_bytes};

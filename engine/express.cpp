@@ -45,6 +45,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       plans_(std::move(plans)),
       segment_(network.segment()),
       traffic_(segment_->ledger(network.self())),
+      windows_(network, rank, endpoints, traffic_),
       recorder_(std::move(recorder)),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
       endpoints_(endpoints.begin(), endpoints.end()),
@@ -229,10 +230,10 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
 
 std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
   close();
+  end_window();
   if (!opened_.load(std::memory_order_acquire)) return {};
   const shm::TouchGuard& guard = live_.values.guard;
   guard.ban();
-  constexpr std::chrono::seconds kPatience{1};
   const auto until = shm::Parking::Clock::now() + kPatience;
   std::string staying;
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
@@ -261,6 +262,7 @@ bool Express::try_open() {
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
   live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
+  windows_.open(lanes_, one_process_, live_.values.streaming_bytes);
   const std::lock_guard lock(early_mutex_);
   point_to_point_ = std::make_unique<PointToPoint>(
       PointToPointWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_},
@@ -370,6 +372,18 @@ bool Express::try_transfer(const Request& request, std::uint64_t& received) {
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
   return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
+}
+
+bool Express::try_window(const Request& request) {
+  const Call& call = request.call;
+  const bool stores = call.collective == Collective::kPut;
+  const Binding& data = stores ? request.src : request.dst;
+  const std::uint64_t bytes = call.count * element_bytes(call);
+  if (call.root >= size_ || call.count == 0 || call.count > kMaxCount || bytes == 0 || data.data == nullptr ||
+      data.bytes < bytes || request.window_offset > kMaxWindowOffset || closed_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  return windows_.try_reach({stores, call.root, request.window_offset, data.data, bytes});
 }
 
 std::uint64_t Express::run_transfer(Transfer& op, std::uint64_t count) {

@@ -44,11 +44,8 @@ class Lowering {
  private:
   static bool carried(const Move& move) {
     if (move.kind != MoveKind::kMove) return true;
-    const bool remote_window =
-        (move.op1.kind == OperandKind::kRemoteMemory && move.remote_address.region == Region::kWindow) ||
-        (move.remote.kind == RemoteKind::kMemory && move.remote_address.result_region == Region::kWindow);
-    return plain(move.op0) && plain(move.op1) && plain(move.local) && !remote_window &&
-           move.remote.kind != RemoteKind::kStream && move.remote.cast == Cast::kNone;
+    return plain(move.op0) && plain(move.op1) && plain(move.local) && move.remote.kind != RemoteKind::kStream &&
+           move.remote.cast == Cast::kNone;
   }
 
   /// Messages without elements exist only as signals. Whether one of indirect count exists is known at its launch.

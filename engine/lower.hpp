@@ -134,7 +134,7 @@ class Launcher {
 };
 
 /// Lowers a program that `check_program` accepts for `size` ranks. Empty if it holds what lanes do not carry: streams,
-/// casts, params that moves write, the window of put and get.
+/// casts, params that moves write.
 std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size);
 
 }  // namespace unisono::cclo
