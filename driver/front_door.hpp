@@ -49,7 +49,7 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
 inline VectorArguments counts_of(const unisono_call& given) {
   const auto words = [](const std::int64_t* numbers) { return reinterpret_cast<const std::uint64_t*>(numbers); };
   return {words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
-          words(given.recv_displacements)};
+          words(given.recv_displacements), static_cast<std::uint64_t>(given.count)};
 }
 
 /// Hands a blocking call to its communicator's way into the engine; see Express::try_run. False, having done nothing,
@@ -61,8 +61,11 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   const Communicator& communicator = Communicators::instance().get_again(reinterpret_cast<std::uintptr_t>(handle),
                                                                          "communicator", ErrorCode::kFreedCommunicator);
   if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
-  if (given->send_counts == nullptr && given->recv_counts == nullptr) [[likely]]
-    return communicator.express->try_run(request, received);
+  if (given->send_counts == nullptr && given->recv_counts == nullptr) [[likely]] {
+    if (communicator.express->try_run(request, received)) [[likely]]
+      return true;
+    if (!counts_at_root(request.call.collective)) return false;
+  }
   const VectorArguments counts = counts_of(*given);
   request.vectors = &counts;
   return communicator.express->try_run(request, received);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/footprint.hpp"
 #include "core/log.hpp"
 #include "core/user_op.hpp"
 #include "engine/communicators.hpp"
@@ -145,6 +146,12 @@ void CallQueue::lane_fault(CallState& call, const LaneFault& fault) {
   }
   if (!fault.refused.empty()) {
     fail(call, ErrorCode::kUnsupported, fault.refused);
+    return;
+  }
+  if (counts_at_root(call.call.collective) && fault.came != fault.awaited) {
+    fail(call, ErrorCode::kMismatchedCall,
+         "rank " + std::to_string(fault.peer) + " sends " + std::to_string(fault.came) + " bytes where this rank awaits " +
+             std::to_string(fault.awaited) + "; " + counts_text(call, fault.peer));
     return;
   }
   fail(call, ErrorCode::kCorruptMessage,
@@ -452,7 +459,41 @@ bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
   call.compare_next = now + kComparePatience;
   std::vector<std::uint32_t> awaited;
   Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string&) { awaited.push_back(rank); });
-  return std::any_of(awaited.begin(), awaited.end(), [&](std::uint32_t rank) { return compare(call, rank); });
+  if (std::any_of(awaited.begin(), awaited.end(), [&](std::uint32_t rank) { return compare(call, rank); })) return true;
+  return awaits_in_vain(call, awaited);
+}
+
+/// Of a call whose counts the root alone knows, nothing tells that two ranks count differently where one of them has
+/// nothing to send: who waits for a rank that has ended this call waits in vain. What such a rank has sent before can be
+/// seen when its record says so, and has been looked at by the next time.
+bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited) {
+  if (!counts_at_root(call.call.collective) || blocks_.poe->shared_memory() == nullptr) return false;
+  const std::uint32_t before = std::exchange(call.ended_elsewhere, CallState::kNobody);
+  for (const std::uint32_t rank : awaited) {
+    const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, rank, call.sequence);
+    if (!seen || seen->state != RecordedState::kEnded) continue;
+    if (rank == before) {
+      fail(call, ErrorCode::kMismatchedCall,
+           "rank " + std::to_string(rank) + " has ended this call, in which this rank still waits for it; " +
+               counts_text(call, rank));
+      return true;
+    }
+    call.ended_elsewhere = rank;
+  }
+  return false;
+}
+
+/// That this rank and a peer, one of which is the root, count the other's block differently.
+std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer) const {
+  const std::uint32_t own = call.communicator->rank;
+  const bool at_root = own == call.call.root;
+  const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, peer, call.sequence);
+  const std::uint32_t other = at_root ? peer : own;
+  std::string text = "rank " + std::to_string(other) + " and the root, rank " + std::to_string(call.call.root) +
+                     ", have given different counts for the block of rank " + std::to_string(other);
+  if (!at_root) return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(call.call.count);
+  if (!seen) return text;
+  return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(seen->count);
 }
 
 bool CallQueue::compare_all(CallState& call) {
@@ -483,7 +524,10 @@ void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, cons
   if (call == nullptr) return;
   fail(*call, ErrorCode::kMismatchedCall,
        "rank " + std::to_string(peer) + " called " + text + "; this rank (" + std::to_string(communicator.rank) +
-           ") called " + own);
+           ") called " + own +
+           (text == own ? "; something of an earlier call was left over, as if the root of a gatherv or scatterv and "
+                          "another rank had given different counts"
+                        : ""));
 }
 
 // ------------------------------------------------------------------------------------------------ time

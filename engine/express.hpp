@@ -43,6 +43,7 @@ struct Shown {
   std::uint64_t src = 0;  ///< as shm::Reach has it; 0: no bytes of it are used
   std::uint64_t dst = 0;
   bool copies = true;     ///< the rank reaches ordinary memory of every member by kernel copy
+  bool in_place = false;  ///< the root's call is, where only the root acts on that
   bool ordinary = false;  ///< some region is ordinary memory, shown for kernel copy
   bool nowhere = false;   ///< some region cannot be reached at all
 
@@ -126,6 +127,11 @@ class Express {
     const Call& call = request.call;
     if (call.collective == Collective::kSend || call.collective == Collective::kRecv)
       return try_transfer(request, received);
+    if (call.in_place && call.root != rank_ && in_place_at_root(call.collective)) [[unlikely]] {
+      unisono::Request plain = request;  // what only the root acts on
+      plain.call.in_place = false;
+      return try_run(plain, received);
+    }
     if (request.vectors != nullptr) return try_vectors(request);
     if (!claim()) [[unlikely]]
       return false;
@@ -208,7 +214,7 @@ class Express {
   [[gnu::noinline]] void await_straight();
   void run_windowed(const LoweredProgram& program);
   std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
-  bool exchange_addresses(const Plan& plan);
+  const LaneProgram* exchange_addresses(const Plan& plan);
   bool copies_all();
   bool copies_own(const std::byte* region, std::uint64_t bytes);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/dmp.hpp"
@@ -239,6 +240,13 @@ void Rbm::finish(CallState& call, Port& port) {
 
 void Rbm::check(const CallState& call, const MoveState& move, const Port& port, const Header& header) const {
   if (call.space == CallState::Space::kPointToPoint) return;
+  if (counts_at_root(call.call.collective) && header.tag == move.move->arrival.tag &&
+      header.message_bytes != port.total) {
+    throw Error(ErrorCode::kMismatchedCall,
+                "rank " + std::to_string(port.peer) + " sends " + std::to_string(header.message_bytes) +
+                    " bytes where this rank awaits " + std::to_string(port.total) + "; " +
+                    blocks_.calls->counts_text(call, port.peer));
+  }
   if (header.tag != move.move->arrival.tag || header.message_bytes != port.total) {
     throw Error(ErrorCode::kMalformedProgram,
                 "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) +
