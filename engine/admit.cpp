@@ -296,11 +296,10 @@ class Admission {
     state_.signature = plan.signature;
     if (!plan.varies) return;
     call_.count = count;
-    state_.signature =
-        plan.lanes ? plan.signature_for(count)
-                   : signature_of(signed_call(call_, communicator_.hardware_peers),
-                                  {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
-    if (!sums_up()) call_.count = blocks_.own;  // what records and errors say
+    state_.signature = plan.lanes
+                           ? plan.signature_for(count)
+                           : signature_of(signed_call(call_, communicator_.hardware_peers),
+                                          {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
   }
 
   const std::shared_ptr<const Program>& user_program() const {
@@ -409,6 +408,8 @@ class Admission {
       chosen->fill_params(call_, request_.vectors != nullptr ? *request_.vectors : VectorArguments{},
                           state_.params.data());
     }
+    // Records and errors say how many elements this rank has, which every algorithm has at its place in the params.
+    if (facts_.vectors && !sums_up()) call_.count = state_.params[call_.rank];
     state_.regions[static_cast<std::size_t>(Region::kScratch)] = {
         own_scratch ? state_.scratch.data() : request_.scratch.data, program.scratch_bytes};
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),

@@ -43,7 +43,8 @@ std::string doing(std::uint32_t rank, const SeenCall* call, bool with_algorithm,
 CallDifference difference(const SeenCommunicator& first, const SeenCall* one, const SeenCommunicator& second,
                           const SeenCall* other) {
   const SeenCall& named = one != nullptr ? *one : *other;
-  const bool alike = one != nullptr && other != nullptr && words(common(*one), false, false) == words(common(*other), false, false);
+  const bool alike =
+      one != nullptr && other != nullptr && words(common(*one), false, false) == words(common(*other), false, false);
   std::string text = doing(first.rank, one, alike, true) + ", " + doing(second.rank, other, alike, false);
   if (alike && words(common(*one), true, false) == words(common(*other), true, false)) {
     text += "; what differs is the algorithm that was named, its radix, or the operator of the user";

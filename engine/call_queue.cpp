@@ -150,8 +150,8 @@ void CallQueue::lane_fault(CallState& call, const LaneFault& fault) {
   }
   if (counts_at_root(call.call.collective) && fault.came != fault.awaited) {
     fail(call, ErrorCode::kMismatchedCall,
-         "rank " + std::to_string(fault.peer) + " sends " + std::to_string(fault.came) + " bytes where this rank awaits " +
-             std::to_string(fault.awaited) + "; " + counts_text(call, fault.peer));
+         "rank " + std::to_string(fault.peer) + " sends " + std::to_string(fault.came) +
+             " bytes where this rank awaits " + std::to_string(fault.awaited) + "; " + counts_text(call, fault.peer));
     return;
   }
   fail(call, ErrorCode::kCorruptMessage,
@@ -319,6 +319,12 @@ bool CallQueue::advance(CallState& call) {
     complete = !call.finished && Dmp::finished(call);
   }
   if (!complete || call.finished) return any;
+  for (std::uint32_t peer = 0; counts_at_root(call.call.collective) && peer < call.pairs.size(); ++peer) {
+    if (call.pairs[peer].eager.empty()) continue;
+    fail(call, ErrorCode::kMismatchedCall,
+         "rank " + std::to_string(peer) + " sends a message where this rank awaits none; " + counts_text(call, peer));
+    return true;
+  }
   finish(call, ErrorCode::kOk, {});
   return true;
 }
@@ -464,13 +470,20 @@ bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
 }
 
 /// Of a call whose counts the root alone knows, nothing tells that two ranks count differently where one of them has
-/// nothing to send: who waits for a rank that has ended this call waits in vain. What such a rank has sent before can be
-/// seen when its record says so, and has been looked at by the next time.
+/// nothing to send: who waits for a rank that has ended this call waits in vain. What such a rank has sent before can
+/// be seen when its record says so, and has been looked at by the next time.
 bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited) {
   if (!counts_at_root(call.call.collective) || blocks_.poe->shared_memory() == nullptr) return false;
   const std::uint32_t before = std::exchange(call.ended_elsewhere, CallState::kNobody);
+  // The root has the counts of all at the begin of the params, and every other rank shows its own in its record.
+  const bool counts = call.communicator->rank == call.call.root && call.params.size() >= call.communicator->size;
   for (const std::uint32_t rank : awaited) {
     const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, rank, call.sequence);
+    if (seen && counts && seen->count != call.params[rank]) {
+      fail(call, ErrorCode::kMismatchedCall,
+           counts_text(call, rank) + ", and " + std::to_string(call.params[rank]) + " as the root has it");
+      return true;
+    }
     if (!seen || seen->state != RecordedState::kEnded) continue;
     if (rank == before) {
       fail(call, ErrorCode::kMismatchedCall,
@@ -481,6 +494,18 @@ bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> a
     call.ended_elsewhere = rank;
   }
   return false;
+}
+
+void CallQueue::left_over(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence) {
+  const PastCall& past = communicator.history[sequence % communicator.history.size()];
+  if (communicator.revoked || communicator.hardware_peers || !past.valid || past.sequence != sequence) return;
+  if (!counts_at_root(past.call.collective)) return;
+  const std::string text = std::string(name_of(past.call.collective)) + " (" + communicator.title() + ", rank " +
+                           std::to_string(communicator.rank) + ", sequence " + std::to_string(sequence) + "): rank " +
+                           std::to_string(peer) + " sends a message, and this rank, which has ended the call, awaits " +
+                           "none; they have given different counts for the block of rank " +
+                           std::to_string(communicator.rank == past.call.root ? peer : communicator.rank);
+  blocks_.communicators->revoke(communicator, ErrorCode::kMismatchedCall, text, true);
 }
 
 /// That this rank and a peer, one of which is the root, count the other's block differently.

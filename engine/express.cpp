@@ -572,16 +572,16 @@ bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
     return region;
   };
   all.copies = all.copies && (shown[2] & kShownCopies) != 0;
-  const bool root_in_place = plan.direct_in_place.algorithm != nullptr && peer == plan.call.root &&
-                             (shown[2] & kShownInPlace) != 0;
+  const bool root_in_place =
+      plan.direct_in_place.algorithm != nullptr && peer == plan.call.root && (shown[2] & kShownInPlace) != 0;
   if (root_in_place) all.in_place = true;
   const auto& [src, dst] = root_in_place ? plan.root_bytes_in_place : plan.peer_bytes[peer];
   reachable_[peer] = {found(shown[0], src), found(shown[1], dst)};
   return true;
 }
 
-/// Every rank tells every other where its regions are. Returns what runs if all of them can be reached, else null, which
-/// all ranks find alike, for each has what all have shown.
+/// Every rank tells every other where its regions are. Returns what runs if all of them can be reached, else null,
+/// which all ranks find alike, for each has what all have shown.
 const LaneProgram* Express::exchange_addresses(const Plan& plan) {
   std::byte* const src_region = region(Region::kSrc);
   std::byte* const dst_region = region(Region::kDst);
@@ -680,8 +680,7 @@ bool Express::step(LaneCall& call) {
       call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
       throw Unreachable{};
     }
-    const LaneProgram& program =
-        reachable || plan.must_be_direct ? plan.direct_for(call.all.in_place) : plan.plain;
+    const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct_for(call.all.in_place) : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
     if (plan.varies) bind(program, call.launch);

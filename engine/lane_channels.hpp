@@ -17,9 +17,9 @@ namespace unisono::cclo {
 /// What came over a lane although something else was due, or memory of a peer that cannot be copied.
 struct LaneFault {
   std::uint32_t peer = 0;
-  bool mismatch = false;  ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
-  std::string refused{};  ///< not empty: why the peer's memory cannot be copied
-  std::uint64_t came = 0;     ///< bytes of what came, if it is malformed; and of what was due
+  bool mismatch = false;   ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
+  std::string refused{};   ///< not empty: why the peer's memory cannot be copied
+  std::uint64_t came = 0;  ///< bytes of what came, if it is malformed; and of what was due
   std::uint64_t awaited = 0;
 };
 

@@ -69,8 +69,8 @@ struct alignas(64) Plan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
-  /// A v-collective: the count differs from launch to launch, within `counts`. Where that is kUnknownCount, what a launch
-  /// calls its count is this rank's own, for records.
+  /// A v-collective: the count differs from launch to launch, within `counts`. Where that is kUnknownCount, what a
+  /// launch calls its count is this rank's own, for records.
   bool varies = false;
   RecordEntry record;
   LaneProgram plain;
@@ -137,8 +137,8 @@ struct PlanTerms {
   bool hardware_peers = false;               ///< see signed_call
 };
 
-/// What of a call all ranks give equally. That it is in place is the root's affair alone where only the root acts on it.
-/// Engines in hardware compare that as well.
+/// What of a call all ranks give equally. That it is in place is the root's affair alone where only the root acts on
+/// it. Engines in hardware compare that as well.
 constexpr Call signed_call(Call call, bool hardware_peers) {
   if (!hardware_peers && in_place_at_root(call.collective)) call.in_place = false;
   return call;

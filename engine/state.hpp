@@ -206,7 +206,7 @@ struct CallState {
   Clock::time_point mismatch_until;
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
   std::uint32_t ended_elsewhere = kNobody;  ///< a rank that it waited for and whose record said that the call had ended
-  std::uint32_t entered = 0;  ///< moves that have entered the window
+  std::uint32_t entered = 0;                ///< moves that have entered the window
   std::uint32_t retired = 0;
   std::array<MoveState, kWindow> window;
   std::vector<Pair> pairs;  ///< by rank; empty for calls that use no messages

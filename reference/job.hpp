@@ -78,8 +78,8 @@ bool has_in_place(Collective collective);
 /// the peer of a send or recv runs the first algorithm of the opposite operation. `vectors` has one entry per rank for
 /// v-collectives and is empty otherwise. Throws Error(kUnsupported) if the algorithm does not admit the call, and
 /// Error(kMalformedProgram) if its generator breaks its contract (more than 16 moves a step, say).
-/// With `in_place_elsewhere` the ranks differ in what the root alone knows: it is what the others say of being in place,
-/// and they are told no counts but their own if the algorithm does without.
+/// With `in_place_elsewhere` the ranks differ in what the root alone knows: it is what the others say of being in
+/// place, and they are told no counts but their own if the algorithm does without.
 Job make_job(const Algorithm& algorithm, const Call& call, const std::vector<VectorCounts>& vectors = {},
              std::optional<bool> in_place_elsewhere = std::nullopt);
 

@@ -285,12 +285,12 @@ std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& l
   const auto collective = static_cast<Collective>(given.collective);
   const auto shape = counted_shape(collective, call.root == rank, *in_place);
   // A rank that is not the root may know its own count only, which its buffer says.
-  const bool own_only = counts_at_root(collective) && call.root != rank && layout.send_counts.is_none() &&
-                        layout.recv_counts.is_none();
+  const bool own_only =
+      counts_at_root(collective) && call.root != rank && layout.send_counts.is_none() && layout.recv_counts.is_none();
   if (!shape || (*in_place && !shape->src && !is_spare(given.src, given.dst)) ||
       (*in_place && !shape->dst && !is_spare(given.dst, given.src)) ||
-      (!own_only && ((shape->receives && layout.recv_counts.is_none()) ||
-                     shape->sends == layout.send_counts.is_none())) ||
+      (!own_only &&
+       ((shape->receives && layout.recv_counts.is_none()) || shape->sends == layout.send_counts.is_none())) ||
       (shape->displaces_sends &&
        !entries_of(layout.send_displacements, size, layout.room[1], call.send_displacements)) ||
       (shape->displaces && !entries_of(layout.recv_displacements, size, layout.room[3], call.recv_displacements)) ||
