@@ -26,7 +26,9 @@ struct Call {
   Collective collective = Collective::kNop;
   Func func = Func::kNone;  ///< reduction operator; none where nothing is reduced
   Datatype dtype = Datatype::kByte;
-  bool in_place = false;  ///< the input stands in dst (see docs/model.md, "In place")
+  /// The input stands in dst (see docs/model.md, "In place"). Where the root alone acts on it (in_place_at_root), the
+  /// others may have it false though it is true on the root.
+  bool in_place = false;
   /// Direct access (docs/model.md): every rank has entered the call, and every rank can reach src and dst of all.
   bool direct = false;
   /// Of an algorithm that takes one: 2 to 255, or 0 for its default (Algorithm::default_radix), which is never written
@@ -39,8 +41,8 @@ struct Call {
   /// Elements. Of the whole vector for bcast, reduce, allreduce, scan, exscan, send, recv, put, get,
   /// copy, combine; of one rank's block for reduce_scatter, allgather, gather, scatter, alltoall.
   /// For gatherv, scatterv, allgatherv and reduce_scatterv: the sum of all counts. For alltoallv in place: at least the
-  /// largest block of all ranks, as they have agreed beforehand. kUnknownCount where not every rank knows it. For
-  /// alltoallv otherwise 0.
+  /// largest block of all ranks, as they have agreed beforehand. kUnknownCount where not every rank need know it, as of
+  /// gatherv and scatterv, unless the algorithm that was named uses it. For alltoallv otherwise 0.
   std::uint64_t count = 0;
 
   friend constexpr bool operator==(const Call&, const Call&) = default;
@@ -71,6 +73,8 @@ struct VectorArguments {
   const std::uint64_t* send_displacements = nullptr;
   const std::uint64_t* recv_counts = nullptr;
   const std::uint64_t* recv_displacements = nullptr;
+  /// Of gatherv and scatterv, on a rank whose counts are null because the root alone knows them: this rank's own.
+  std::uint64_t own = 0;
 };
 
 }  // namespace unisono

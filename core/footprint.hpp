@@ -34,6 +34,32 @@ constexpr std::uint64_t all_blocks(std::uint64_t n, std::uint32_t size) {
   return high >= kBeyondAnyBuffer >> 32U ? kBeyondAnyBuffer : high << 32U | (low & 0xffffffffU);
 }
 
+/// Whether only the root of a collective acts on `in_place`: the others use the same memory in both forms, and need not
+/// know which it is (reduce, gather, scatter, gatherv, scatterv).
+constexpr bool in_place_at_root(Collective collective) {
+  constexpr auto kCollectives = [] {
+    std::uint32_t bits = 0;
+    for (const Collective each : kAllCollective) {
+      const CollectiveFacts facts = facts_of(each);
+      if (facts.kind != CallKind::kCollective || !facts.rooted || !facts.in_place) continue;
+      const Uses plain = uses_of(each, false, false);
+      const Uses own_place = uses_of(each, false, true);
+      const bool same = plain.src == own_place.src && plain.dst == own_place.dst && plain.reads == own_place.reads &&
+                        plain.writes == own_place.writes;
+      if (same) bits |= std::uint32_t{1} << static_cast<std::uint32_t>(each);
+    }
+    return bits;
+  }();
+  return (kCollectives >> (static_cast<std::uint32_t>(collective) & 31U) & 1U) != 0;
+}
+
+/// Whether the root of a collective knows the counts of all ranks, and each other rank need know no more than its own
+/// (gatherv, scatterv).
+constexpr bool counts_at_root(Collective collective) {
+  const CollectiveFacts facts = facts_of(collective);
+  return facts.kind == CallKind::kCollective && facts.rooted && facts.vectors;
+}
+
 /// What `call` uses on `call.rank`.
 constexpr Uses uses_of(const Call& call) { return uses_of(call.collective, call.rank == call.root, call.in_place); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/facts.hpp"
+#include "core/footprint.hpp"
 
 namespace unisono::cost {
 namespace {
@@ -67,6 +68,8 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
   Call agreed = call;
   // An exchange of blocks that differ agrees on no count, unless it is in place.
   if (facts_of(call.collective).pairwise() && !call.in_place) agreed.count = 0;
+  // Nor does one whose counts the root alone need know.
+  if (counts_at_root(call.collective) && named == nullptr) agreed.count = kUnknownCount;
   agreed.direct = false;
   const Choice plain = choose(agreed, tuning);
   agreed.direct = call.size > 1;

@@ -152,6 +152,7 @@ namespace {
 /// Makes bytes of the elements in which the user counts, for that is what the engine does.
 void scale(CheckedCall& checked, std::uint64_t element) {
   checked.request.call.count *= element;
+  checked.vectors.own *= element;
   for (auto* const list :
        {&checked.send_counts, &checked.send_displacements, &checked.recv_counts, &checked.recv_displacements}) {
     for (std::uint64_t& value : *list) value *= element;
@@ -330,7 +331,15 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   call.count = n;
 
   VectorExtents blocks;
-  if (facts.receives && !facts.sends) {
+  const bool own_only =
+      counts_at_root(collective) && !is_root && given.send_counts == nullptr && given.recv_counts == nullptr;
+  if (own_only) {
+    if (static_cast<std::uint64_t>(given.count) > most_in_all) {
+      throw Error(ErrorCode::kInvalidCount, operation + ": count " + std::to_string(given.count) +
+                                                " is too large; allowed are 0 to " + std::to_string(most_in_all));
+    }
+    checked.vectors.own = blocks.own = static_cast<std::uint64_t>(given.count);
+  } else if (facts.receives && !facts.sends) {
     const bool disjoint = uses_of(collective, is_root, call.in_place).writes == Extent::kReceived;
     const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, disjoint);

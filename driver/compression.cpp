@@ -53,7 +53,7 @@ void find(const CheckedCall& checked, bool in_src, Extent part, Ranges& ranges) 
     case Extent::kAll:
       return ranges.add(in_src, 0, call.count * call.size);
     case Extent::kOwn:
-      return ranges.add(in_src, 0, counts[call.rank]);
+      return ranges.add(in_src, 0, counts.empty() ? checked.vectors.own : counts[call.rank]);
     case Extent::kBlock:
       return by_counts ? ranges.add(in_src, displacements[call.rank], counts[call.rank])
                        : ranges.add(in_src, call.rank * call.count, call.count);

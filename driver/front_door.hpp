@@ -52,7 +52,7 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
                                           const unisono::Request& request) {
   const auto words = [](const std::int64_t* numbers) { return reinterpret_cast<const std::uint64_t*>(numbers); };
   const VectorArguments counts{words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
-                               words(given.recv_displacements)};
+                               words(given.recv_displacements), static_cast<std::uint64_t>(given.count)};
   return express.try_vectors(request, counts);
 }
 
@@ -67,7 +67,9 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
   if (given->send_counts != nullptr || given->recv_counts != nullptr) [[unlikely]]
     return run_counted(*communicator.express, *given, request);
-  return communicator.express->try_run(request, received);
+  if (communicator.express->try_run(request, received)) [[likely]]
+    return true;
+  return counts_at_root(request.call.collective) && run_counted(*communicator.express, *given, request);
 }
 
 }  // namespace unisono::driver

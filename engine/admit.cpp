@@ -77,6 +77,7 @@ class Admission {
     if (!facts_.in_place) call_.in_place = false;
     if (facts_.rooted) {
       check_root(c, call_.root, call_.size, refusal_);
+      if (in_place_at_root(c) && call_.rank != call_.root && !communicator_.hardware_peers) call_.in_place = false;
     } else {
       call_.root = 0;
     }
@@ -158,13 +159,19 @@ class Admission {
     if (!sides.own && !call_.in_place) call_.count = 0;
     if (request_.params.data != nullptr) {
       // The counts stand in the params, in the algorithm's own form. What is bound is what may be touched.
+      if (!sums_up()) call_.count = kUnknownCount;
       bound_ = true;
       return;
     }
     if (request_.vectors == nullptr) refuse(ErrorCode::kInvalidArgument, "it needs counts of every rank");
     const VectorArguments& v = *request_.vectors;
+    const bool elsewhere = facts_.rooted && call_.rank != call_.root;
+    if (elsewhere && counts_at_root(call_.collective) && v.send_counts == nullptr && v.recv_counts == nullptr) {
+      own_count(v.own);
+      return;
+    }
     // Where there is a root, the others know of no displacements.
-    const bool places = !facts_.rooted || call_.rank == call_.root;
+    const bool places = !elsewhere;
     if (sides.send) {
       needed(v.send_counts, "send counts");
       blocks_.send = extent(v.send_counts, places ? v.send_displacements : nullptr, "send");
@@ -175,11 +182,42 @@ class Admission {
     }
     if (sides.own) {
       const std::uint64_t* counts = sides.send ? v.send_counts : v.recv_counts;
-      call_.count = sum(counts);
+      call_.count = sums_up() ? sum(counts) : kUnknownCount;
       blocks_.own = counts[call_.rank];
     } else if (call_.in_place && call_.count != kUnknownCount) {
       check_bound(v.recv_counts);
     }
+  }
+
+  /// Whether the sum of all counts is part of the call, so that every rank must know it. Where the root's counts are
+  /// enough, it is only if the algorithm that the user named uses it: what is chosen for a call must not depend on what
+  /// some ranks do not know. Engines in hardware always have it.
+  bool sums_up() const {
+    if (!counts_at_root(call_.collective) || communicator_.hardware_peers) return true;
+    if (request_.algorithm == -1) return false;
+    const Algorithm& named = algorithm(request_.algorithm);
+    Call unknown = call_;
+    unknown.count = kUnknownCount;
+    return named.admits != nullptr && !named.admits(unknown);
+  }
+
+  /// The counts of a rank that knows its own only.
+  void own_count(std::uint64_t count) {
+    const std::string rank = "this rank, which is not the root, gives no count but its own";
+    if (communicator_.hardware_peers) {
+      refuse(ErrorCode::kUnsupported, rank + "; engines in hardware need the counts of every rank on every rank");
+    }
+    if (sums_up()) {
+      refuse(ErrorCode::kUnsupported, rank + "; the algorithm \"" + algorithm(request_.algorithm).name +
+                                          "\" needs the counts of every rank. Give them on every rank, or name no "
+                                          "algorithm, or linear");
+    }
+    if (count > kMaxCount) {
+      refuse(ErrorCode::kInvalidCount,
+             "count " + std::to_string(count) + " was given; allowed are 0 to " + std::to_string(kMaxCount));
+    }
+    call_.count = kUnknownCount;
+    blocks_.own = count;
   }
 
   void check_bound(const std::uint64_t* counts) const {
@@ -226,7 +264,7 @@ class Admission {
 
   PlanTerms terms() const {
     return {communicator_.capability, communicator_.tuning, communicator_.agreed.eager_limit,
-            communicator_.express ? &communicator_.express->copy_from() : nullptr};
+            communicator_.express ? &communicator_.express->copy_from() : nullptr, communicator_.hardware_peers};
   }
 
   /// Finds the plan of the call, or makes it.
@@ -258,9 +296,10 @@ class Admission {
     state_.signature = plan.signature;
     if (!plan.varies) return;
     call_.count = count;
-    state_.signature =
-        plan.lanes ? plan.signature_for(count)
-                   : signature_of(call_, {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
+    state_.signature = plan.lanes
+                           ? plan.signature_for(count)
+                           : signature_of(signed_call(call_, communicator_.hardware_peers),
+                                          {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
   }
 
   const std::shared_ptr<const Program>& user_program() const {
@@ -369,6 +408,8 @@ class Admission {
       chosen->fill_params(call_, request_.vectors != nullptr ? *request_.vectors : VectorArguments{},
                           state_.params.data());
     }
+    // Records and errors say how many elements this rank has, which every algorithm has at its place in the params.
+    if (facts_.vectors && !sums_up()) call_.count = state_.params[call_.rank];
     state_.regions[static_cast<std::size_t>(Region::kScratch)] = {
         own_scratch ? state_.scratch.data() : request_.scratch.data, program.scratch_bytes};
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),

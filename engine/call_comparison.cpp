@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/footprint.hpp"
 #include "core/user_op.hpp"
 
 namespace unisono::cclo {
@@ -26,6 +27,13 @@ const SeenCall* find(const SeenCommunicator& of, std::uint32_t sequence) {
   return nullptr;
 }
 
+/// What all ranks of a call say alike.
+SeenCall common(SeenCall call) {
+  if (in_place_at_root(call.collective)) call.in_place = false;
+  if (counts_at_root(call.collective)) call.count = 0;
+  return call;
+}
+
 /// What a rank did at a place where two differ; null: it has left without a call there.
 std::string doing(std::uint32_t rank, const SeenCall* call, bool with_algorithm, bool own) {
   return "rank " + std::to_string(rank) +
@@ -35,9 +43,10 @@ std::string doing(std::uint32_t rank, const SeenCall* call, bool with_algorithm,
 CallDifference difference(const SeenCommunicator& first, const SeenCall* one, const SeenCommunicator& second,
                           const SeenCall* other) {
   const SeenCall& named = one != nullptr ? *one : *other;
-  const bool alike = one != nullptr && other != nullptr && words(*one, false, false) == words(*other, false, false);
+  const bool alike =
+      one != nullptr && other != nullptr && words(common(*one), false, false) == words(common(*other), false, false);
   std::string text = doing(first.rank, one, alike, true) + ", " + doing(second.rank, other, alike, false);
-  if (alike && words(*one, true, false) == words(*other, true, false)) {
+  if (alike && words(common(*one), true, false) == words(common(*other), true, false)) {
     text += "; what differs is the algorithm that was named, its radix, or the operator of the user";
   }
   return {named.sequence, name_of(named.collective), text};

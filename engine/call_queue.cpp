@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/footprint.hpp"
 #include "core/log.hpp"
 #include "core/user_op.hpp"
 #include "engine/communicators.hpp"
@@ -146,6 +147,12 @@ void CallQueue::lane_fault(CallState& call, const LaneFault& fault) {
   }
   if (!fault.refused.empty()) {
     fail(call, ErrorCode::kUnsupported, fault.refused);
+    return;
+  }
+  if (counts_at_root(call.call.collective) && fault.came != fault.awaited) {
+    fail(call, ErrorCode::kMismatchedCall,
+         "rank " + std::to_string(fault.peer) + " sends " + std::to_string(fault.came) +
+             " bytes where this rank awaits " + std::to_string(fault.awaited) + "; " + counts_text(call, fault.peer));
     return;
   }
   fail(call, ErrorCode::kCorruptMessage,
@@ -334,6 +341,12 @@ bool CallQueue::advance(CallState& call) {
     complete = !call.finished && Dmp::finished(call);
   }
   if (!complete || call.finished) return any;
+  for (std::uint32_t peer = 0; counts_at_root(call.call.collective) && peer < call.pairs.size(); ++peer) {
+    if (call.pairs[peer].eager.empty()) continue;
+    fail(call, ErrorCode::kMismatchedCall,
+         "rank " + std::to_string(peer) + " sends a message where this rank awaits none; " + counts_text(call, peer));
+    return true;
+  }
   finish(call, ErrorCode::kOk, {});
   return true;
 }
@@ -474,7 +487,60 @@ bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
   call.compare_next = now + kComparePatience;
   std::vector<std::uint32_t> awaited;
   Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string&) { awaited.push_back(rank); });
-  return std::any_of(awaited.begin(), awaited.end(), [&](std::uint32_t rank) { return compare(call, rank); });
+  if (std::any_of(awaited.begin(), awaited.end(), [&](std::uint32_t rank) { return compare(call, rank); })) return true;
+  return awaits_in_vain(call, awaited);
+}
+
+/// Of a call whose counts the root alone knows, nothing tells that two ranks count differently where one of them has
+/// nothing to send: who waits for a rank that has ended this call waits in vain. What such a rank has sent before can
+/// be seen when its record says so, and has been looked at by the next time.
+bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited) {
+  if (!counts_at_root(call.call.collective) || blocks_.poe->shared_memory() == nullptr) return false;
+  const std::uint32_t before = std::exchange(call.ended_elsewhere, CallState::kNobody);
+  // The root has the counts of all at the begin of the params, and every other rank shows its own in its record.
+  const bool counts = call.communicator->rank == call.call.root && call.params.size() >= call.communicator->size;
+  for (const std::uint32_t rank : awaited) {
+    const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, rank, call.sequence);
+    if (seen && counts && seen->count != call.params[rank]) {
+      fail(call, ErrorCode::kMismatchedCall,
+           counts_text(call, rank) + ", and " + std::to_string(call.params[rank]) + " as the root has it");
+      return true;
+    }
+    if (!seen || seen->state != RecordedState::kEnded) continue;
+    if (rank == before) {
+      fail(call, ErrorCode::kMismatchedCall,
+           "rank " + std::to_string(rank) + " has ended this call, in which this rank still waits for it; " +
+               counts_text(call, rank));
+      return true;
+    }
+    call.ended_elsewhere = rank;
+  }
+  return false;
+}
+
+void CallQueue::left_over(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence) {
+  const PastCall& past = communicator.history[sequence % communicator.history.size()];
+  if (communicator.revoked || communicator.hardware_peers || !past.valid || past.sequence != sequence) return;
+  if (!counts_at_root(past.call.collective)) return;
+  const std::string text = std::string(name_of(past.call.collective)) + " (" + communicator.title() + ", rank " +
+                           std::to_string(communicator.rank) + ", sequence " + std::to_string(sequence) + "): rank " +
+                           std::to_string(peer) + " sends a message, and this rank, which has ended the call, awaits " +
+                           "none; they have given different counts for the block of rank " +
+                           std::to_string(communicator.rank == past.call.root ? peer : communicator.rank);
+  blocks_.communicators->revoke(communicator, ErrorCode::kMismatchedCall, text, true);
+}
+
+/// That this rank and a peer, one of which is the root, count the other's block differently.
+std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer) const {
+  const std::uint32_t own = call.communicator->rank;
+  const bool at_root = own == call.call.root;
+  const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, peer, call.sequence);
+  const std::uint32_t other = at_root ? peer : own;
+  std::string text = "rank " + std::to_string(other) + " and the root, rank " + std::to_string(call.call.root) +
+                     ", have given different counts for the block of rank " + std::to_string(other);
+  if (!at_root) return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(call.call.count);
+  if (!seen) return text;
+  return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(seen->count);
 }
 
 bool CallQueue::compare_all(CallState& call) {
@@ -505,7 +571,10 @@ void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, cons
   if (call == nullptr) return;
   fail(*call, ErrorCode::kMismatchedCall,
        "rank " + std::to_string(peer) + " called " + text + "; this rank (" + std::to_string(communicator.rank) +
-           ") called " + own);
+           ") called " + own +
+           (text == own ? "; something of an earlier call was left over, as if the root of a gatherv or scatterv and "
+                          "another rank had given different counts"
+                        : ""));
 }
 
 // ------------------------------------------------------------------------------------------------ time

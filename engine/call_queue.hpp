@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,6 +101,11 @@ class CallQueue {
   static std::string describe(const CallState& call);
   /// "bcast (communicator 0, rank 0, sequence 3): ", and how it differs.
   static std::string describe(const Communicator& communicator, const CallDifference& difference);
+  /// A message of a collective call has come that this rank has ended without it: of a gatherv or scatterv, the ranks
+  /// have given different counts, and nobody shall go on.
+  void left_over(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence);
+  /// That this rank and a peer count a block of a gatherv or scatterv differently.
+  std::string counts_text(const CallState& call, std::uint32_t peer) const;
   /// "allreduce of 17 fp32 by sum"
   static std::string arguments(const Call& call, const Algorithm* algorithm);
 
@@ -129,6 +135,7 @@ class CallQueue {
   bool compare(CallState& call, std::uint32_t peer);
   bool compare_all(CallState& call);
   bool compare_awaited(CallState& call, Clock::time_point now);
+  bool awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited);
   static void record_wait(const CallState& call, Clock::time_point now);
   std::string phase(const CallState& call, std::string text) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }

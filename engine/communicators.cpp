@@ -214,6 +214,16 @@ std::optional<CallDifference> Communicators::difference(const Communicator& comm
   return first_difference(*own, *other);
 }
 
+std::optional<SeenCall> Communicators::seen(const Communicator& communicator, std::uint32_t rank,
+                                            std::uint32_t sequence) const {
+  const auto other = recorded(*blocks_.poe, communicator.peers[rank].endpoint, communicator.number, communicator.epoch);
+  if (!other) return std::nullopt;
+  for (const SeenCall& call : other->calls) {
+    if (call.collective_of_all() && call.sequence == sequence) return call;
+  }
+  return std::nullopt;
+}
+
 void Communicators::conclude(Communicator& communicator) {
   if (communicator.revoked || communicator.hardware_peers) return;
   communicator.recorder->leave(communicator.order->next(), communicator.order->digest());

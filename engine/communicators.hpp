@@ -51,6 +51,8 @@ class Communicators {
   /// rank is the first to know.
   void revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell);
 
+  /// A collective call of a member, as its flight record tells; nothing if that is not known.
+  std::optional<SeenCall> seen(const Communicator& communicator, std::uint32_t rank, std::uint32_t sequence) const;
   /// The first collective call that a member has made otherwise than this rank, as far as their flight records tell.
   std::optional<CallDifference> difference(const Communicator& communicator, std::uint32_t rank) const;
   /// This rank makes no further collective call on a communicator. Throws Error(kMismatchedCall) if a member is seen to

@@ -20,6 +20,8 @@ using shm::Reach;
 
 /// Addresses as they travel: src, dst, and whether the rank copies.
 using AddressWords = std::array<std::uint64_t, 3>;
+constexpr std::uint64_t kShownCopies = 1;   ///< Shown::copies
+constexpr std::uint64_t kShownInPlace = 2;  ///< Shown::in_place
 
 std::uint64_t address_head() {
   HeaderLine line;
@@ -112,8 +114,8 @@ template <bool kVaries>
     live_.channels.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
     if (plan.shows_addresses) {
-      if (exchange_addresses(plan)) {
-        program = &plan.direct;
+      if (const LaneProgram* direct = exchange_addresses(plan)) {
+        program = direct;
       } else if (plan.must_be_direct) {
         throw Unreachable{};
       }
@@ -169,12 +171,20 @@ bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& lau
   return true;
 }
 
+bool Express::try_as_member(const Request& request, std::uint64_t& received) {
+  if (!request.call.in_place || request.call.root == rank_ || !in_place_at_root(request.call.collective)) return false;
+  Request plain = request;
+  plain.call.in_place = false;
+  return try_run(plain, received);
+}
+
 bool Express::try_vectors(const Request& request, const VectorArguments& counts) {
   Call call = request.call;
   call.rank = rank_;
   call.size = size_;
   if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
     return false;
+  if (call.root != rank_ && in_place_at_root(call.collective)) call.in_place = false;
   const std::optional<PlainBlocks> blocks = plain_blocks(call, counts);
   if (!blocks) return false;
   call.count = blocks->count;
@@ -185,6 +195,7 @@ bool Express::try_vectors(const Request& request, const VectorArguments& counts)
   const Binding src{request.src.data, used.src * element};
   const Binding dst{request.dst.data, used.dst * element};
   if (!fits(src.bytes, dst.bytes, request.src, request.dst) || !claim()) return false;
+  const std::uint64_t shown = blocks->count == kUnknownCount ? blocks->extents.own : blocks->count;
   const Plan* plan = plans_->front_of_class(call, blocks->count);
   if (plan == nullptr || unavailable()) {
     release();
@@ -192,7 +203,7 @@ bool Express::try_vectors(const Request& request, const VectorArguments& counts)
   }
   params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
   plan->algorithm->fill_params(call, counts, params_.data());
-  run_claimed<true>(*plan, {src, dst, blocks->count, params_});
+  run_claimed<true>(*plan, {src, dst, shown, params_});
   return true;
 }
 
@@ -541,6 +552,7 @@ Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
   };
   own.src = word(src, plan.src_bytes);
   own.dst = word(dst, plan.dst_bytes);
+  own.in_place = plan.call.in_place;
   own.note(own.src);
   own.note(own.dst);
   return own;
@@ -550,7 +562,7 @@ Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
 bool Express::show_address(std::uint32_t peer, const Shown& own) {
   shm::LaneSender& lane = live_.channels.send[peer];
   if (!lane.has_line()) return false;
-  const AddressWords words{own.src, own.dst, own.copies ? 1U : 0U};
+  const AddressWords words{own.src, own.dst, (own.copies ? kShownCopies : 0U) | (own.in_place ? kShownInPlace : 0U)};
   std::memcpy(lane.next().payload.data(), words.data(), sizeof words);
   lane.publish(address_head(), live_.channels.digest);
   shm::wake_if_parked(*lane.peer);
@@ -585,14 +597,18 @@ bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
     }
     return region;
   };
-  all.copies = all.copies && shown[2] != 0;
-  reachable_[peer] = {found(shown[0], plan.peer_bytes[peer][0]), found(shown[1], plan.peer_bytes[peer][1])};
+  all.copies = all.copies && (shown[2] & kShownCopies) != 0;
+  const bool root_in_place =
+      plan.direct_in_place.algorithm != nullptr && peer == plan.call.root && (shown[2] & kShownInPlace) != 0;
+  if (root_in_place) all.in_place = true;
+  const auto& [src, dst] = root_in_place ? plan.root_bytes_in_place : plan.peer_bytes[peer];
+  reachable_[peer] = {found(shown[0], src), found(shown[1], dst)};
   return true;
 }
 
-/// Every rank tells every other where its regions are. Returns whether all of them can be reached, which all ranks
-/// find alike, for each has what all have shown.
-bool Express::exchange_addresses(const Plan& plan) {
+/// Every rank tells every other where its regions are. Returns what runs if all of them can be reached, else null,
+/// which all ranks find alike, for each has what all have shown.
+const LaneProgram* Express::exchange_addresses(const Plan& plan) {
   std::byte* const src_region = region(Region::kSrc);
   std::byte* const dst_region = region(Region::kDst);
   const Shown own = own_addresses(plan, src_region, dst_region);
@@ -614,7 +630,7 @@ bool Express::exchange_addresses(const Plan& plan) {
   reachable_[rank_] = {{src_region, 0}, {dst_region, 0}};
   live_.values.peers = reachable_.data();
   live_.values.copies = all.ordinary;
-  return all.reachable();
+  return all.reachable() ? &plan.direct_for(all.in_place) : nullptr;
 }
 
 // ------------------------------------------------------------------------------------ calls in the queue
@@ -690,7 +706,7 @@ bool Express::step(LaneCall& call) {
       call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
       throw Unreachable{};
     }
-    const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
+    const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct_for(call.all.in_place) : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
     if (plan.varies) {

@@ -44,6 +44,7 @@ struct Shown {
   std::uint64_t src = 0;  ///< as shm::Reach has it; 0: no bytes of it are used
   std::uint64_t dst = 0;
   bool copies = true;     ///< the rank reaches ordinary memory of every member by kernel copy
+  bool in_place = false;  ///< the root's call is, where only the root acts on that
   bool ordinary = false;  ///< some region is ordinary memory, shown for kernel copy
   bool nowhere = false;   ///< some region cannot be reached at all
 
@@ -135,7 +136,7 @@ class Express {
     if (plan == nullptr || !fits(plan->src_bytes, plan->dst_bytes, request.src, request.dst) || unavailable())
         [[unlikely]] {
       release();
-      return false;
+      return try_as_member(request, received);
     }
     run_known(*plan, request.src.data, request.dst.data);
     return true;
@@ -212,6 +213,8 @@ class Express {
 
   bool try_transfer(const Request& request, std::uint64_t& received);
   bool try_window(const Request& request);
+  /// The same without what the root alone says: in place, where another rank's word is not heard.
+  [[gnu::noinline]] bool try_as_member(const Request& request, std::uint64_t& received);
   bool claim();
   void release();
   void run_known(const Plan& plan, std::byte* src, std::byte* dst);
@@ -221,7 +224,7 @@ class Express {
   [[gnu::noinline]] void await_straight();
   void run_windowed(const LoweredProgram& program);
   std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
-  bool exchange_addresses(const Plan& plan);
+  const LaneProgram* exchange_addresses(const Plan& plan);
   bool copies_all();
   bool copies_own(const std::byte* region, std::uint64_t bytes);
 

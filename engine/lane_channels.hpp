@@ -17,8 +17,10 @@ namespace unisono::cclo {
 /// What came over a lane although something else was due, or memory of a peer that cannot be copied.
 struct LaneFault {
   std::uint32_t peer = 0;
-  bool mismatch = false;  ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
-  std::string refused{};  ///< not empty: why the peer's memory cannot be copied
+  bool mismatch = false;   ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
+  std::string refused{};   ///< not empty: why the peer's memory cannot be copied
+  std::uint64_t came = 0;  ///< bytes of what came, if it is malformed; and of what was due
+  std::uint64_t awaited = 0;
 };
 
 /// As memcpy, for at most kInlineBytes bytes: no call, few branches.
@@ -164,7 +166,7 @@ class alignas(shm::kLineBytes) LaneChannels {
       throw LaneFault{peer_of(lane), true};
     }
     if (line.head != head(bytes, tag)) [[unlikely]]
-      throw LaneFault{peer_of(lane), false};
+      throw LaneFault{peer_of(lane), false, {}, line.head & 0xffffffffU, bytes};
     return true;
   }
   std::uint32_t peer_of(const shm::LaneReceiver& lane) const {

@@ -57,6 +57,14 @@ std::optional<PlainBlocks> plain_blocks(const Call& call, const VectorArguments&
   if (!sides.own && call.in_place) return std::nullopt;
   // Where there is a root, the others know of no displacements.
   const bool places = !shape.rooted || call.rank == call.root;
+  PlainBlocks blocks;
+  const bool at_root = counts_at_root(call.collective);
+  if (at_root && call.rank != call.root && (sides.send ? arguments.send_counts : arguments.recv_counts) == nullptr) {
+    if (arguments.own > kMaxCount) return std::nullopt;
+    blocks.count = kUnknownCount;
+    blocks.extents.own = arguments.own;
+    return blocks;
+  }
   Side send;
   Side recv;
   if (sides.send &&
@@ -67,10 +75,9 @@ std::optional<PlainBlocks> plain_blocks(const Call& call, const VectorArguments&
       !add_up(arguments.recv_counts, places ? arguments.recv_displacements : nullptr, call.size, true, recv)) {
     return std::nullopt;
   }
-  PlainBlocks blocks;
   blocks.extents = {0, send.extent, recv.extent};
   if (sides.own) {
-    blocks.count = sides.send ? send.total : recv.total;
+    blocks.count = at_root ? kUnknownCount : sides.send ? send.total : recv.total;
     blocks.extents.own = (sides.send ? arguments.send_counts : arguments.recv_counts)[call.rank];
   }
   return blocks;

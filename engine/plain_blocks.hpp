@@ -10,7 +10,7 @@
 namespace unisono::cclo {
 
 struct PlainBlocks {
-  std::uint64_t count = 0;  ///< as Call::count
+  std::uint64_t count = 0;  ///< as Call::count, where no algorithm is named
   VectorExtents extents;
 };
 

@@ -57,11 +57,19 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
     of_peer.rank = peer;
     plan.peer_bytes.push_back(bytes_of_regions(of_peer));
   }
+  if (call.size == 1 || call.rank == call.root || call.in_place || !in_place_at_root(call.collective)) return;
+  Call in_place = call;
+  in_place.direct = in_place.in_place = true;
+  const Algorithm& direct = *plan.direct.algorithm;
+  const auto checked = check_program(record(direct, in_place), call.size, terms.capability, true);
+  plan.direct_in_place = lowered(direct, checked->program, call.size, named);
+  in_place.rank = call.root;
+  plan.root_bytes_in_place = bytes_of_regions(in_place);
 }
 
-void sign(Plan& plan, const AgreedTerms& agreed) {
+void sign(Plan& plan, const AgreedTerms& agreed, bool hardware_peers) {
   plan.head = head_of(plan.call) | (plan.varies ? kVaryingHead : 0);
-  plan.signature = signature_of(plan.call, agreed);
+  plan.signature = signature_of(signed_call(plan.call, hardware_peers), agreed);
   plan.record = RecordEntry::of(plan.call, plan.signature, 0);
 }
 
@@ -93,7 +101,8 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
   const bool lanes = terms.copy_from != nullptr && carried_by_lanes(call.collective);
   if (lanes) lower_plan(*made, algorithm, named, terms);
   // On lanes what was chosen may differ from what runs: all ranks find out together.
-  sign(*made, {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func)});
+  sign(*made, {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func)},
+       terms.hardware_peers);
   return made;
 }
 
@@ -103,7 +112,7 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<co
   made->call = call;
   made->user = program;
   made->checked = check_program(*program, call.size, terms.capability);
-  sign(*made, {0, terms.eager_limit, Datatype::kNone, identity_of(call.func)});
+  sign(*made, {0, terms.eager_limit, Datatype::kNone, identity_of(call.func)}, terms.hardware_peers);
   return made;
 }
 

@@ -17,6 +17,7 @@
 #include "collectives/algorithm.hpp"
 #include "collectives/tuning.hpp"
 #include "core/call.hpp"
+#include "core/footprint.hpp"
 #include "core/program.hpp"
 #include "core/signature.hpp"
 #include "engine/lower.hpp"
@@ -68,7 +69,9 @@ struct alignas(64) Plan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
-  bool varies = false;           ///< a v-collective: the count differs from launch to launch, within `counts`
+  /// A v-collective: the count differs from launch to launch, within `counts`. Where that is kUnknownCount, what a
+  /// launch calls its count is this rank's own, for records.
+  bool varies = false;
   RecordEntry record;
   LaneProgram plain;
   LaneProgram direct;                    ///< algorithm null: there is none
@@ -84,10 +87,18 @@ struct alignas(64) Plan {
     std::uint64_t most = 0;
   };
   Counts counts;
+  /// Where the root alone knows whether its call is in place, on the others: what runs instead of `direct` if it is,
+  /// which the root shows with its addresses; and the bytes of the root's src and dst then.
+  LaneProgram direct_in_place;
+  std::array<std::uint64_t, 2> root_bytes_in_place{};
 
-  /// What the ranks compare of a launch of so many elements on the lanes.
+  const LaneProgram& direct_for(bool root_in_place) const {
+    return root_in_place && direct_in_place.algorithm != nullptr ? direct_in_place : direct;
+  }
+
+  /// What the ranks compare of a launch on the lanes: of so many elements, unless the root alone knows the counts.
   std::uint32_t signature_for(std::uint64_t count) const {
-    if (!varies) return signature;
+    if (!varies || call.count == kUnknownCount) return signature;
     const std::uint32_t all = chained(signature, static_cast<std::uint32_t>(count ^ count >> 32U));
     return all != 0 ? all : 1;
   }
@@ -123,7 +134,15 @@ struct PlanTerms {
   const Tuning& tuning;
   std::uint32_t eager_limit = 0;
   const shm::CopyFrom* copy_from = nullptr;  ///< of the lanes; null: the communicator has none
+  bool hardware_peers = false;               ///< see signed_call
 };
+
+/// What of a call all ranks give equally. That it is in place is the root's affair alone where only the root acts on
+/// it. Engines in hardware compare that as well.
+constexpr Call signed_call(Call call, bool hardware_peers) {
+  if (!hardware_peers && in_place_at_root(call.collective)) call.in_place = false;
+  return call;
+}
 
 /// Whether lanes carry the calls of a collective at all; the same on all ranks.
 bool carried_by_lanes(Collective collective);

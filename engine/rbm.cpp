@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/dmp.hpp"
@@ -103,6 +104,12 @@ bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) 
   pair.head_port = &port;
   if (port.total > communicator.agreed.eager_limit || is_requested(communicator, pair, port)) {
     if (port.total <= communicator.agreed.eager_limit && pair.request_bytes != port.total) {
+      if (counts_at_root(call.call.collective)) {
+        throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(port.peer) + " sends " +
+                                                    std::to_string(pair.request_bytes) +
+                                                    " bytes where this rank awaits " + std::to_string(port.total) +
+                                                    "; " + blocks_.calls->counts_text(call, port.peer));
+      }
       throw Error(ErrorCode::kMalformedProgram,
                   "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) + " bytes of rank " +
                       std::to_string(port.peer) + ", which sends " + std::to_string(pair.request_bytes));
@@ -239,6 +246,13 @@ void Rbm::finish(CallState& call, Port& port) {
 
 void Rbm::check(const CallState& call, const MoveState& move, const Port& port, const Header& header) const {
   if (call.space == CallState::Space::kPointToPoint) return;
+  if (counts_at_root(call.call.collective) && header.tag == move.move->arrival.tag &&
+      header.message_bytes != port.total) {
+    throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(port.peer) + " sends " +
+                                                std::to_string(header.message_bytes) +
+                                                " bytes where this rank awaits " + std::to_string(port.total) + "; " +
+                                                blocks_.calls->counts_text(call, port.peer));
+  }
   if (header.tag != move.move->arrival.tag || header.message_bytes != port.total) {
     throw Error(ErrorCode::kMalformedProgram,
                 "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) +
@@ -343,6 +357,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
   if (call == nullptr) {
     if (before(header.sequence, communicator.order->next())) {  // of a call that has ended here
       if (header.last) return_credit(communicator, peer);
+      if (header.first) blocks_.calls->left_over(communicator, peer, header.sequence);
       return;
     }
     Message* message = nullptr;

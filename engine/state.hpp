@@ -206,7 +206,9 @@ struct CallState {
   std::string mismatch_text;
   Clock::time_point compare_next;  ///< when the flight records of those that it waits for are to be read again
   Clock::time_point mismatch_until;
-  std::uint32_t entered = 0;  ///< moves that have entered the window
+  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+  std::uint32_t ended_elsewhere = kNobody;  ///< a rank that it waited for and whose record said that the call had ended
+  std::uint32_t entered = 0;                ///< moves that have entered the window
   std::uint32_t retired = 0;
   std::array<MoveState, kWindow> window;
   std::vector<Pair> pairs;  ///< by rank; empty for calls that use no messages

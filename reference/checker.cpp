@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/facts.hpp"
+#include "core/footprint.hpp"
 #include "core/text.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
@@ -213,14 +214,25 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
     }
     sort_unique(groups);
   }
-  std::vector<std::pair<bool, std::uint8_t>> forms;
-  for (const std::uint8_t radix : radices) forms.insert(forms.end(), {{false, radix}, {true, radix}});
+  struct CallForm {
+    bool in_place;
+    std::uint8_t radix;
+    std::optional<bool> elsewhere = std::nullopt;
+  };
+  std::vector<CallForm> forms;
+  for (const std::uint8_t radix : radices) {
+    forms.insert(forms.end(), {{false, radix}, {true, radix}});
+    // Direct algorithms run the form that the root has shown (engine/plan.hpp), which all ranks then know.
+    if (in_place_at_root(collective) && !algorithm.direct) {
+      forms.insert(forms.end(), {{false, radix, true}, {true, radix, false}});
+    }
+  }
   std::vector<CheckedCall> calls;
   for (const std::uint64_t count : counts) {
     for (const std::uint32_t root : roots) {
       for (const std::uint32_t group : groups) {
-        for (const auto& [in_place, radix] : forms) {
-          if (in_place && (!options.in_place || !has_in_place(collective))) continue;
+        for (const auto& [in_place, radix, elsewhere] : forms) {
+          if ((in_place || elsewhere.value_or(false)) && (!options.in_place || !has_in_place(collective))) continue;
           Call call;
           call.collective = collective;
           call.func = is_reduction(collective) ? options.func : Func::kNone;
@@ -238,15 +250,15 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
             call.rank = (root + size - 1) % size;
           }
           if (!is_vector(collective)) {
-            calls.push_back({call, {}});
+            calls.push_back({call, {}, elsewhere});
             continue;
           }
           std::vector<CountPattern> patterns{CountPattern::kVaried, CountPattern::kOneRank};
           if (size <= 17) patterns.insert(patterns.end(), {CountPattern::kZero, CountPattern::kUniform});
           for (const CountPattern pattern : patterns) {
-            calls.push_back({call, example_counts(call, pattern, options.seed + count)});
+            calls.push_back({call, example_counts(call, pattern, options.seed + count), elsewhere});
             if (pattern == CountPattern::kVaried && size <= 9) {
-              calls.push_back({call, example_counts(call, pattern, options.seed + count + 7)});
+              calls.push_back({call, example_counts(call, pattern, options.seed + count + 7), elsewhere});
             }
           }
         }
@@ -289,7 +301,7 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
       }
       Job job;
       try {
-        job = make_job(algorithm, checked.call, checked.vectors);
+        job = make_job(algorithm, checked.call, checked.vectors, checked.in_place_elsewhere);
       } catch (const Error& error) {
         report.finding = Finding{FindingKind::kMalformed, kNowhere, kNowhere, kNowhere, kNowhere, error.what()};
         report.failing_call = checked.call;

@@ -73,6 +73,8 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
 struct CheckedCall {
   Call call;
   std::vector<VectorCounts> vectors;
+  /// The ranks differ in what the root alone knows: see make_job.
+  std::optional<bool> in_place_elsewhere{};
 };
 std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options);
 

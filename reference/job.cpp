@@ -120,7 +120,8 @@ bool has_in_place(Collective collective) {
   return facts.in_place && facts.kind != CallKind::kProgram;
 }
 
-Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<VectorCounts>& vectors) {
+Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<VectorCounts>& vectors,
+             std::optional<bool> in_place_elsewhere) {
   if (algorithm.admits != nullptr && !algorithm.admits(given)) {
     throw Error(ErrorCode::kUnsupported, std::string(name_of(algorithm.collective)) + " " + algorithm.name +
                                              " does not admit the call: " + algorithm.restriction);
@@ -159,6 +160,8 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
   for (std::uint32_t rank = 0; rank < call.size; ++rank) {
     Call own = call;
     own.rank = rank;
+    const bool apart = in_place_elsewhere.has_value() && rank != call.root;
+    if (apart) own.in_place = *in_place_elsewhere;
     const Algorithm* by = &algorithm;
     if (one_origin && rank != call.rank) {
       by = nullptr;
@@ -176,7 +179,11 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
       job.programs[rank] = record_checked(*by, own);
       job.params[rank].assign(job.programs[rank].params_bytes / 8, 0);
       if (by->fill_params != nullptr && !vectors.empty()) {
-        by->fill_params(own, vectors[rank].view(), job.params[rank].data());
+        const bool own_count = apart && counts_at_root(own.collective) && by->admits == nullptr;
+        const auto& counts = vectors[rank].recv_counts.empty() ? vectors[rank].send_counts : vectors[rank].recv_counts;
+        VectorArguments alone;
+        if (own_count) alone.own = counts[rank];
+        by->fill_params(own, own_count ? alone : vectors[rank].view(), job.params[rank].data());
       }
       size_regions(job, own);
     }

@@ -78,7 +78,10 @@ bool has_in_place(Collective collective);
 /// the peer of a send or recv runs the first algorithm of the opposite operation. `vectors` has one entry per rank for
 /// v-collectives and is empty otherwise. Throws Error(kUnsupported) if the algorithm does not admit the call, and
 /// Error(kMalformedProgram) if its generator breaks its contract (more than 16 moves a step, say).
-Job make_job(const Algorithm& algorithm, const Call& call, const std::vector<VectorCounts>& vectors = {});
+/// With `in_place_elsewhere` the ranks differ in what the root alone knows: it is what the others say of being in
+/// place, and they are told no counts but their own if the algorithm does without.
+Job make_job(const Algorithm& algorithm, const Call& call, const std::vector<VectorCounts>& vectors = {},
+             std::optional<bool> in_place_elsewhere = std::nullopt);
 
 /// The buffers that `own`, the call of its rank, uses, in bytes: src and dst (docs/model.md, rules 17 and 18). Of
 /// `vectors` the entry of that rank is read; it is empty but for v-collectives.

@@ -16,7 +16,7 @@ using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary 
 std::uint32_t gatherv_linear_params_words(const Call& call) { return 2 * call.size; }
 
 void gatherv_linear_fill_params(const Call& call, const VectorArguments& arguments, std::uint64_t* words) {
-  fill_layout(call, arguments.recv_counts, arguments.recv_displacements, words);
+  fill_layout(call, arguments.recv_counts, arguments.recv_displacements, words, arguments.own);
 }
 
 std::uint32_t gatherv_linear_steps(const Call& call) { return call.rank == call.root ? steps_for(call.size) : 1; }

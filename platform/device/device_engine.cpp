@@ -356,6 +356,7 @@ class DeviceEngine::Impl {
     state.capability = decode_capability({agreed.capability});
     state.timeout = options.settings.timeout;
     state.segment_bytes = agreed.segment_bytes / 64 * 64;
+    state.hardware_peers = true;  // whose rules of what ranks compare are its own
     state.rules = rules.find(agreed.tuning_hash);
     if (state.rules) state.tuning.rules = *state.rules;
     state.tuning.radices = state.capability.radices;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/facts.hpp"
+#include "core/footprint.hpp"
 
 namespace unisono::python {
 namespace {
@@ -281,10 +282,15 @@ std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& l
   if (!made || !in_place) return std::nullopt;
   unisono_call& call = *made;
   call.in_place = *in_place ? 1 : 0;
-  const auto shape = counted_shape(static_cast<Collective>(given.collective), call.root == rank, *in_place);
+  const auto collective = static_cast<Collective>(given.collective);
+  const auto shape = counted_shape(collective, call.root == rank, *in_place);
+  // A rank that is not the root may know its own count only, which its buffer says.
+  const bool own_only =
+      counts_at_root(collective) && call.root != rank && layout.send_counts.is_none() && layout.recv_counts.is_none();
   if (!shape || (*in_place && !shape->src && !is_spare(given.src, given.dst)) ||
       (*in_place && !shape->dst && !is_spare(given.dst, given.src)) ||
-      (shape->receives && layout.recv_counts.is_none()) || shape->sends == layout.send_counts.is_none() ||
+      (!own_only &&
+       ((shape->receives && layout.recv_counts.is_none()) || shape->sends == layout.send_counts.is_none())) ||
       (shape->displaces_sends &&
        !entries_of(layout.send_displacements, size, layout.room[1], call.send_displacements)) ||
       (shape->displaces && !entries_of(layout.recv_displacements, size, layout.room[3], call.recv_displacements)) ||
@@ -295,6 +301,7 @@ std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& l
   Elements src, dst;
   if (shape->src) src = elements_of(given.src, false);
   if (shape->dst) dst = elements_of(given.dst, true);
+  if (own_only) call.count = static_cast<std::int64_t>(shape->src ? src.count : dst.count);
   if (!bind(call, shape->src ? &src : nullptr, shape->dst ? &dst : nullptr)) return std::nullopt;
   return made;
 }

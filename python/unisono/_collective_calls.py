@@ -36,10 +36,16 @@ _ALLGATHER = Shape(
 _GATHER = Shape(Collective.GATHER, Form(Uses("n", "all"), Uses("n", "")), Form(Uses("", "all"), Uses("n", "")))
 _SCATTER = Shape(Collective.SCATTER, Form(Uses("all", "n"), Uses("", "n")), Form(Uses("all", ""), Uses("", "n")))
 _GATHERV = Shape(
-    Collective.GATHERV, Form(Uses("own", "received"), Uses("own", "")), Form(Uses("", "received"), Uses("own", ""))
+    Collective.GATHERV,
+    Form(Uses("own", "received"), Uses("own", "")),
+    Form(Uses("", "received"), Uses("own", "")),
+    counts_at_root=True,
 )
 _SCATTERV = Shape(
-    Collective.SCATTERV, Form(Uses("sent", "own"), Uses("", "own")), Form(Uses("sent", ""), Uses("", "own"))
+    Collective.SCATTERV,
+    Form(Uses("sent", "own"), Uses("", "own")),
+    Form(Uses("sent", ""), Uses("", "own")),
+    counts_at_root=True,
 )
 _ALLGATHERV = Shape(
     Collective.ALLGATHERV,
@@ -130,7 +136,8 @@ class CollectiveCalls(PreparedCalls):
                 has ended. None: it is made.
             op: The operator: its name, or one of the user's.
             root: The rank that gives or gets; equal on all ranks.
-            in_place: True on all ranks: the root's input stands in its dst, or its part of src stays where it is.
+            in_place: On the root: its input stands in its dst, or its part of src stays where it is. The others' is
+                ignored.
 
         """
         if not options and self._core.quick(_QUICK_REDUCE, src, dst, op, root, in_place):
@@ -223,7 +230,8 @@ class CollectiveCalls(PreparedCalls):
             dst: Where its result comes to stand: `size` blocks of n elements, on the root alone. Nobody may use it
                 before the call has ended. None: it is made.
             root: The rank that gives or gets; equal on all ranks.
-            in_place: True on all ranks: the root's input stands in its dst, or its part of src stays where it is.
+            in_place: On the root: its input stands in its dst, or its part of src stays where it is. The others' is
+                ignored.
 
         """
         if not options and self._core.quick(_QUICK_GATHER, src, dst, None, root, in_place):
@@ -254,7 +262,8 @@ class CollectiveCalls(PreparedCalls):
             dst: Where its result comes to stand: n elements, but not on the root in place. Nobody may use it before
                 the call has ended. None: it is made.
             root: The rank that gives or gets; equal on all ranks.
-            in_place: True on all ranks: the root's input stands in its dst, or its part of src stays where it is.
+            in_place: On the root: its input stands in its dst, or its part of src stays where it is. The others' is
+                ignored.
 
         """
         try:
@@ -275,7 +284,7 @@ class CollectiveCalls(PreparedCalls):
         self,
         src: Any,
         dst: Any,
-        counts: Sequence[int],
+        counts: Sequence[int] | None = None,
         root: int = 0,
         *,
         displacements: Sequence[int] | None = None,
@@ -284,7 +293,7 @@ class CollectiveCalls(PreparedCalls):
     ) -> Array | None:
         """Gathers counts[r] elements of rank r to displacements[r] of the root's dst.
 
-        Every rank gives all counts; displacements matter on the root.
+        The root gives all counts; the others may leave them out. Displacements matter on the root.
 
         In place, the root's input is its own block of dst.
 
@@ -294,10 +303,12 @@ class CollectiveCalls(PreparedCalls):
             src: What this rank gives: this rank's count of elements, but not on the root in place. It is only read.
             dst: Where its result comes to stand: all blocks, as the counts say, on the root alone. Nobody may use
                 it before the call has ended. None: it is made.
-            counts: The elements of each rank's block; equal on all ranks.
+            counts: The elements of each rank's block. Ranks other than the root may pass None: the length of their
+                src is theirs then.
             root: The rank that gives or gets; equal on all ranks.
             displacements: Where each rank's block begins, in elements. If None, one block stands behind the other.
-            in_place: True on all ranks: the root's input stands in its dst, or its part of src stays where it is.
+            in_place: On the root: its input stands in its dst, or its part of src stays where it is. The others' is
+                ignored.
 
         """
         if not options and self._core.quick_counted(
@@ -314,7 +325,7 @@ class CollectiveCalls(PreparedCalls):
         self,
         src: Any,
         dst: Any,
-        counts: Sequence[int],
+        counts: Sequence[int] | None = None,
         root: int = 0,
         *,
         displacements: Sequence[int] | None = None,
@@ -332,7 +343,7 @@ class CollectiveCalls(PreparedCalls):
         self,
         src: Any,
         dst: Any,
-        counts: Sequence[int],
+        counts: Sequence[int] | None = None,
         root: int = 0,
         *,
         displacements: Sequence[int] | None = None,
@@ -341,7 +352,7 @@ class CollectiveCalls(PreparedCalls):
     ) -> Array | None:
         """Scatters counts[r] elements from displacements[r] of the root's src to rank r.
 
-        Every rank gives all counts; displacements matter on the root.
+        The root gives all counts; the others may leave them out. Displacements matter on the root.
 
         In place, the root's block stays where it is.
 
@@ -353,10 +364,12 @@ class CollectiveCalls(PreparedCalls):
             src: What this rank gives: all blocks, as the counts say, on the root alone. It is only read.
             dst: Where its result comes to stand: this rank's count of elements, but not on the root in place.
                 Nobody may use it before the call has ended. None: it is made.
-            counts: The elements of each rank's block; equal on all ranks.
+            counts: The elements of each rank's block. Ranks other than the root may pass None: the length of their
+                dst is theirs then.
             root: The rank that gives or gets; equal on all ranks.
             displacements: Where each rank's block begins, in elements. If None, one block stands behind the other.
-            in_place: True on all ranks: the root's input stands in its dst, or its part of src stays where it is.
+            in_place: On the root: its input stands in its dst, or its part of src stays where it is. The others' is
+                ignored.
 
         """
         try:
@@ -377,7 +390,7 @@ class CollectiveCalls(PreparedCalls):
         self,
         src: Any,
         dst: Any,
-        counts: Sequence[int],
+        counts: Sequence[int] | None = None,
         root: int = 0,
         *,
         displacements: Sequence[int] | None = None,

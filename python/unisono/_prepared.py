@@ -14,7 +14,7 @@ from ._buffers import NO_LAYOUT, Buffers, Call
 from ._calls import Calls
 from ._options import Options
 from ._spec import Collective, Func
-from .errors import MismatchedCallError, NoMemoryError
+from .errors import InvalidArgumentError, MismatchedCallError, NoMemoryError
 
 SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
 
@@ -40,6 +40,8 @@ class Shape(NamedTuple):
     plain: Form
     in_place: Form
     reduces: bool = False
+    #: The root knows all counts, and the others need know their own only.
+    counts_at_root: bool = False
     #: On some rank the result is not written, so that a destination made here is zero at first.
     partial: bool = False
     #: An input stands in dst, not in place alone, so that dst is always given.
@@ -62,15 +64,16 @@ class PreparedCalls(Calls):
         counts: Any = None,
         displacements: Any = None,
     ) -> Call:
-        """A call of a collective whose ranks all know all counts, or that has none."""
+        """A call of a collective whose ranks, or whose root, know all counts, or that has none."""
         name = shape.collective.name.lower()
         is_root = self.rank == root
         plain, own_place = (form.root if is_root else form.elsewhere for form in (shape.plain, shape.in_place))
         layout = NO_LAYOUT
-        if counted := {"own", "sent", "received"} & {*plain, *own_place}:
+        own_only = counts is None and not is_root and shape.counts_at_root
+        if (counted := {"own", "sent", "received"} & {*plain, *own_place}) and not own_only:
             displaced = "sent" in counted or "received" in counted
             layout = self._layout(name, "", counts, displacements if displaced else None)
-        own = ((layout.counts or [0] * self.size)[self.rank],) if counted else None
+        own = ((layout.counts or [0] * self.size)[self.rank],) if counted and not own_only else None
         buffers = Buffers(
             name,
             src if plain.src or own_place.src else None,
@@ -83,6 +86,11 @@ class PreparedCalls(Calls):
         away = shape.plain.elsewhere
         tells = away.src == "" != shape.plain.root.src and away.dst != "" and not shape.reads_dst
         if tells and not is_root and dst is None and not in_place:
+            if own_only:
+                raise InvalidArgumentError(
+                    f"{name}: dst and counts are both None; pass dst, whose length is the count of this rank, or the "
+                    "counts of all ranks"
+                )
             buffers = self._of_announced(shape.collective, name, root, options, own)
         count = 0
         if uses.src:
@@ -101,6 +109,8 @@ class PreparedCalls(Calls):
             result = buffers.need("dst", " for the block of this rank" if tells and not is_root else "")
             if not counted and not uses.src:
                 count = self._count_of(name, "dst", result, uses.dst)
+        if own_only:
+            count = buffers.need("src" if uses.src else "dst").size
         sends = "sent" in {part for form in (shape.plain.root, shape.plain.elsewhere) for part in form}
         return self._call(
             shape.collective,

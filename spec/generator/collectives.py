@@ -149,6 +149,11 @@ class Collective:
         """In place, the root's buffers alone differ."""
         return self.in_place and all("root" in use.conditions for use in self.uses if "in_place" in use.conditions)
 
+    @property
+    def counts_at_root(self) -> bool:
+        """The root knows all counts, and another rank need know its own only."""
+        return self.vectors and self.has("root")
+
     def has(self, name: str) -> bool:
         """Whether there is an argument of that name."""
         return any(argument.name == name for argument in self.arguments)

@@ -98,6 +98,10 @@ def _settings(c: Collective, *, buffers: bool) -> str:
         chain += ".tag(tag)" * c.has("tag") + ".window_offset(offset)" * c.has("offset")
     if c.sends and c.receives:
         chain += ".receives(receives, size())"
+    elif c.counts_at_root:
+        own, side = ("dst", "sends") if c.sends else ("src", "receives")
+        length = f"length({own if buffers else 'buffer'})"
+        chain += f".{side}(layout, size(), rank() == root, {length})"
     elif c.vectors:
         chain += f".{'sends' if c.sends else 'receives'}(layout, size())"
     elif c.data and buffers:
@@ -118,6 +122,8 @@ def _plain(c: Collective) -> list[str]:
     for name, use in (("dst", c.dst), ("src", c.src)):
         if use.conditions == ("root",) and not use.otherwise:
             text += f" Elsewhere {name} may be empty."
+    if c.counts_at_root:
+        text += f" So may layout: the length of {'dst' if c.sends else 'src'} is that rank's count then."
     body = [f"Prepared call(UNISONO_{c.name.upper()}, options);"]
     if chain := _settings(c, buffers=True):
         body.append(f"call{chain};")
@@ -132,7 +138,7 @@ def _at_root(c: Collective) -> list[str]:
     gathers = bool(c.dst.on(root=True, in_place=True))
     whose = ("dst, in which its input stands", "src") if gathers else ("src, in which its block stays", "dst")
     text = (
-        f"As {c.name}, in place: buffer is the root's {whose[0]}, and the others' {whose[1]}. All ranks call this form."
+        f"As {c.name}, in place: buffer is the root's {whose[0]}, and the others' {whose[1]}. They may call {c.name} as well."
     )
     body = [f"Prepared call = rooted(UNISONO_{c.name.upper()}, {str(gathers).lower()}, buffer, root, options);"]
     chain = _settings(c, buffers=False)

@@ -47,7 +47,11 @@ _RETURNS = {
     "unless root in place": "Returns dst; None on the root in place.",
 }
 _DISPLACEMENTS = "Where each rank's block begins, in elements. If None, one block stands behind the other."
-_IN_PLACE = "True on all ranks: the root's input stands in its dst, or its part of src stays where it is."
+_IN_PLACE = "On the root: its input stands in its dst, or its part of src stays where it is. The others' is ignored."
+_COUNTS_AT_ROOT = (
+    "The elements of each rank's block. Ranks other than the root may pass None: the length of their {own} is theirs "
+    "then."
+)
 
 
 def extent(use: Use) -> str:
@@ -118,8 +122,14 @@ def _keyword_only(c: Collective) -> list[tuple[str, str, str]]:
     return found
 
 
+def _declared(c: Collective, argument: Argument) -> str:
+    if argument.name == "counts" and c.counts_at_root:
+        return f"{argument.python} | None = None"
+    return argument.python + _default(c, argument)
+
+
 def _parameters(c: Collective) -> list[str]:
-    given = ["self", *(argument.python + _default(c, argument) for argument in c.arguments)]
+    given = ["self", *(_declared(c, argument) for argument in c.arguments)]
     named = [declaration for _, declaration, _ in _keyword_only(c)]
     return [*given, *(["*", *named] if named else []), "**options: Unpack[Options]"]
 
@@ -134,8 +144,11 @@ def _documentation(c: Collective) -> list[str]:
     arguments = []
     for argument in c.arguments:
         use = {"src": c.src, "dst": c.dst, "buffer": c.dst}.get(argument.name)
+        doc = argument.doc
+        if argument.name == "counts" and c.counts_at_root:
+            doc = _COUNTS_AT_ROOT.format(own="dst" if c.sends else "src")
         made = " None: it is made." if argument.name == "dst" and not _reads_dst(c) else ""
-        arguments.append((argument.name, argument.doc.replace("{size}", extent(use) if use else "") + made))
+        arguments.append((argument.name, doc.replace("{size}", extent(use) if use else "") + made))
     arguments += [(name, doc) for name, _, doc in _keyword_only(c)]
     if arguments:
         lines += ["", "Args:"]
@@ -258,6 +271,7 @@ def _shape(c: Collective) -> list[str]:
 
     items = [f"Collective.{_constant(c)}", form(False), form(True)]
     items += ["reduces=True"] * c.reduces
+    items += ["counts_at_root=True"] * c.counts_at_root
     items += ["partial=True"] * ("first" in c.writes.conditions)
     items += ["reads_dst=True"] * _reads_dst(c)
     return _broken(f"_{_constant(c)} = Shape", items, "", "")

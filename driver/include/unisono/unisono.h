@@ -136,8 +136,9 @@ typedef struct {
  * stay valid and untouched until the request has completed. Counts are elements (see docs/model.md,
  * "Regions by collective"). *_bytes are the sizes of the buffers, checked against the need.
  *
- * In place, the input stands in dst and src is not used; all ranks say so, though for reduce, gather
- * and gatherv only the root's buffers differ (docs/model.md, "In place"). Broadcast is always in place.
+ * In place, the input stands in dst and src is not used; all ranks say so, but for reduce, gather(v) and
+ * scatter(v), where only the root's buffers differ, and what the others say is ignored (docs/model.md, "In
+ * place"; engines in hardware want it of all). Broadcast is always in place.
  *
  * For alltoallv in place, `count` is a bound of all blocks that is equal on all ranks; if it is 0 the
  * ranks agree on one first, so that even unisono_start waits for all of them.
@@ -145,6 +146,8 @@ typedef struct {
  * v-collectives: every rank gives the counts of all ranks: recv_counts for gatherv and allgatherv (a
  * rank contributes recv_counts[rank] elements), send_counts for scatterv, both for alltoallv. For
  * reduce_scatterv rank r receives recv_counts[r] elements, those at recv_displacements[r] of the input.
+ * Of gatherv and scatterv a rank that is not the root may know its own count only: its counts and displacements
+ * are null then, and `count` is its own. (Not on engines in hardware, nor with an algorithm that needs all counts.)
  *
  * With recv_datatypes (and send_datatypes, unless in place) an alltoallv has a datatype for each peer, as MPI's
  * alltoallw: counts are elements of these, displacements are bytes, `datatype` is not looked at, and `count`, in place,

@@ -629,9 +629,19 @@ class Caller {
       fill(layout, ranks, "send", call_.send_counts, call_.send_displacements);
       return *this;
     }
+    /// Of a call whose counts the root alone needs: elsewhere they may be empty, and `own` says how many it has.
+    Prepared& sends(const Layout& layout, std::size_t ranks, bool at_root, std::size_t own) {
+      if (!at_root && layout.counts.empty() && layout.displacements.empty()) return count(own);
+      return sends(layout, ranks);
+    }
     Prepared& receives(const Layout& layout, std::size_t ranks) {
       fill(layout, ranks, "receive", call_.recv_counts, call_.recv_displacements);
       return *this;
+    }
+    /// Of a call whose counts the root alone needs: elsewhere they may be empty, and `own` says how many it has.
+    Prepared& receives(const Layout& layout, std::size_t ranks, bool at_root, std::size_t own) {
+      if (!at_root && layout.counts.empty() && layout.displacements.empty()) return count(own);
+      return receives(layout, ranks);
     }
     bool starts() const { return options_.start; }
     const unisono_call* get() {

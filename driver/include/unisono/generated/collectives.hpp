@@ -108,8 +108,8 @@ class Calls : public Caller {
     return start(call);
   }
 
-  /// As reduce, in place: buffer is the root's dst, in which its input stands, and the others' src. All ranks call this
-  /// form.
+  /// As reduce, in place: buffer is the root's dst, in which its input stands, and the others' src. They may call
+  /// reduce as well.
   template <Destination D>
   void reduce_in_place(D&& buffer, Op op, std::uint32_t root, const Options& options = {}) const {
     Prepared call = rooted(UNISONO_REDUCE, true, buffer, root, options);
@@ -182,8 +182,8 @@ class Calls : public Caller {
     return start(call);
   }
 
-  /// As gather, in place: buffer is the root's dst, in which its input stands, and the others' src. All ranks call this
-  /// form.
+  /// As gather, in place: buffer is the root's dst, in which its input stands, and the others' src. They may call
+  /// gather as well.
   template <Destination D>
   void gather_in_place(D&& buffer, std::uint32_t root, const Options& options = {}) const {
     Prepared call = rooted(UNISONO_GATHER, true, buffer, root, options);
@@ -212,8 +212,8 @@ class Calls : public Caller {
     return start(call);
   }
 
-  /// As scatter, in place: buffer is the root's src, in which its block stays, and the others' dst. All ranks call this
-  /// form.
+  /// As scatter, in place: buffer is the root's src, in which its block stays, and the others' dst. They may call
+  /// scatter as well.
   template <Destination D>
   void scatter_in_place(D&& buffer, std::uint32_t root, const Options& options = {}) const {
     Prepared call = rooted(UNISONO_SCATTER, false, buffer, root, options);
@@ -227,67 +227,69 @@ class Calls : public Caller {
     return start(call);
   }
 
-  /// Gathers counts[r] elements of rank r to displacements[r] of the root's dst. Every rank gives all counts;
-  /// displacements matter on the root. In place, the root's input is its own block of dst. Elsewhere dst may be empty.
+  /// Gathers counts[r] elements of rank r to displacements[r] of the root's dst. The root gives all counts; the others
+  /// may leave them out. Displacements matter on the root. In place, the root's input is its own block of dst.
+  /// Elsewhere dst may be empty. So may layout: the length of src is that rank's count then.
   template <Destination D, SourceFor<D> S>
   void gatherv(const S& src, D&& dst, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
     Prepared call(UNISONO_GATHERV, options);
-    call.src(src).dst(dst).root(root).receives(layout, size());
+    call.src(src).dst(dst).root(root).receives(layout, size(), rank() == root, length(src));
     run(call);
   }
   template <Destination D, SourceFor<D> S>
   Request gatherv_async(const S& src, D&& dst, const Layout& layout, std::uint32_t root,
                         const Options& options = {}) const {
     Prepared call(UNISONO_GATHERV, options);
-    call.src(src).dst(dst).root(root).receives(layout, size());
+    call.src(src).dst(dst).root(root).receives(layout, size(), rank() == root, length(src));
     return start(call);
   }
 
-  /// As gatherv, in place: buffer is the root's dst, in which its input stands, and the others' src. All ranks call
-  /// this form.
+  /// As gatherv, in place: buffer is the root's dst, in which its input stands, and the others' src. They may call
+  /// gatherv as well.
   template <Destination D>
   void gatherv_in_place(D&& buffer, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
     Prepared call = rooted(UNISONO_GATHERV, true, buffer, root, options);
-    call.receives(layout, size());
+    call.receives(layout, size(), rank() == root, length(buffer));
     run(call);
   }
   template <Destination D>
   Request gatherv_in_place_async(D&& buffer, const Layout& layout, std::uint32_t root,
                                  const Options& options = {}) const {
     Prepared call = rooted(UNISONO_GATHERV, true, buffer, root, options);
-    call.receives(layout, size());
+    call.receives(layout, size(), rank() == root, length(buffer));
     return start(call);
   }
 
-  /// Scatters counts[r] elements from displacements[r] of the root's src to rank r. Every rank gives all counts;
-  /// displacements matter on the root. In place, the root's block stays where it is. Elsewhere src may be empty.
+  /// Scatters counts[r] elements from displacements[r] of the root's src to rank r. The root gives all counts; the
+  /// others may leave them out. Displacements matter on the root. In place, the root's block stays where it is.
+  /// Elsewhere src may be empty. So may layout: the length of dst is that rank's count then.
   template <Destination D, SourceFor<D> S>
   void scatterv(const S& src, D&& dst, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
     Prepared call(UNISONO_SCATTERV, options);
-    call.src(src).dst(dst).root(root).sends(layout, size());
+    call.src(src).dst(dst).root(root).sends(layout, size(), rank() == root, length(dst));
     run(call);
   }
   template <Destination D, SourceFor<D> S>
   Request scatterv_async(const S& src, D&& dst, const Layout& layout, std::uint32_t root,
                          const Options& options = {}) const {
     Prepared call(UNISONO_SCATTERV, options);
-    call.src(src).dst(dst).root(root).sends(layout, size());
+    call.src(src).dst(dst).root(root).sends(layout, size(), rank() == root, length(dst));
     return start(call);
   }
 
-  /// As scatterv, in place: buffer is the root's src, in which its block stays, and the others' dst. All ranks call
-  /// this form.
+  /// As scatterv, in place: buffer is the root's src, in which its block stays, and the others' dst. They may call
+  /// scatterv as well.
   template <Destination D>
   void scatterv_in_place(D&& buffer, const Layout& layout, std::uint32_t root, const Options& options = {}) const {
     Prepared call = rooted(UNISONO_SCATTERV, false, buffer, root, options);
-    call.sends(layout, size());
+    call.sends(layout, size(), rank() == root, length(buffer));
     run(call);
   }
   template <Destination D>
   Request scatterv_in_place_async(D&& buffer, const Layout& layout, std::uint32_t root,
                                   const Options& options = {}) const {
     Prepared call = rooted(UNISONO_SCATTERV, false, buffer, root, options);
-    call.sends(layout, size());
+    call.sends(layout, size(), rank() == root, length(buffer));
     return start(call);
   }
 
