@@ -382,7 +382,7 @@ std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size) 
 bool lanes_carry(std::span<const std::shared_ptr<const Program>> programs) {
   const auto size = static_cast<std::uint32_t>(programs.size());
   return std::all_of(programs.begin(), programs.end(), [&](const auto& program) {
-    if (program->params_bytes != 0 || check_program(*program, size)) return false;
+    if (check_program(*program, size)) return false;
     const bool users =
         std::any_of(program->moves.begin(), program->moves.end(), [](const Move& move) { return is_user(move.func); });
     if (users) return false;
