@@ -46,11 +46,14 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
   return true;
 }
 
-/// The counts of a v-collective, where they stand; a negative one is a number that none can be.
-inline VectorArguments counts_of(const unisono_call& given) {
+/// A call with counts by rank, read where they stand: a negative one is a number that no count can be. By itself, so
+/// that the way of all others is short.
+[[gnu::noinline]] inline bool run_counted(cclo::Express& express, const unisono_call& given,
+                                          const unisono::Request& request) {
   const auto words = [](const std::int64_t* numbers) { return reinterpret_cast<const std::uint64_t*>(numbers); };
-  return {words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
-          words(given.recv_displacements)};
+  const VectorArguments counts{words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
+                               words(given.recv_displacements)};
+  return express.try_vectors(request, counts);
 }
 
 /// Hands a blocking call to its communicator's way into the engine; see Express::try_run. False, having done nothing,
@@ -62,10 +65,8 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   const Communicator& communicator = Communicators::instance().get_again(reinterpret_cast<std::uintptr_t>(handle),
                                                                          "communicator", ErrorCode::kFreedCommunicator);
   if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
-  if (given->send_counts == nullptr && given->recv_counts == nullptr) [[likely]]
-    return communicator.express->try_run(request, received);
-  const VectorArguments counts = counts_of(*given);
-  request.vectors = &counts;
+  if (given->send_counts != nullptr || given->recv_counts != nullptr) [[unlikely]]
+    return run_counted(*communicator.express, *given, request);
   return communicator.express->try_run(request, received);
 }
 

@@ -109,7 +109,8 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
     if (!made->indirect.empty()) {
       std::array<std::uint64_t, 5> regions{};
       for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
-      cclo::Launcher().bind(*made, job.params[rank], regions);
+      cclo::Launcher::bind(*made, job.params[rank], regions);
+      cclo::Launcher().number(*made);
     }
     auto compared = cclo::compare_lowered(cclo::with_params(job.programs[rank], job.params[rank]), *made, rank, size);
     if (compared.fault) return finding_of(job, *compared.fault, "not the program");

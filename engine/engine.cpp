@@ -744,8 +744,10 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   if (request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
       (transfers || one_sided || request.lanes_carry || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express = this->express(request.communicator);
-    if (std::uint64_t received = 0; express != nullptr && request.plain() && express->try_run(request, received)) {
-      return received;
+    if (std::uint64_t received = 0; express != nullptr && request.plain()) {
+      const bool counted = request.vectors != nullptr;
+      if (counted ? express->try_vectors(request, *request.vectors) : express->try_run(request, received))
+        return received;
     }
     std::shared_ptr<const Plan> plan;
     LaneLaunch launch;

@@ -124,6 +124,10 @@ template <bool kVaries>
     if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
+    if constexpr (kVaries) {
+      if (!live_.channels.holds(program->lowered)) [[unlikely]]
+        launcher_.number(program->lowered);
+    }
     if (live_.channels.holds(program->lowered)) {
       flight_.start_straight(program->lowered);
       if (!live_.executor->straight(flight_)) await_straight();
@@ -165,13 +169,13 @@ bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& lau
   return true;
 }
 
-bool Express::try_vectors(const Request& request) {
+bool Express::try_vectors(const Request& request, const VectorArguments& counts) {
   Call call = request.call;
   call.rank = rank_;
   call.size = size_;
   if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
     return false;
-  const std::optional<PlainBlocks> blocks = plain_blocks(call, *request.vectors);
+  const std::optional<PlainBlocks> blocks = plain_blocks(call, counts);
   if (!blocks) return false;
   call.count = blocks->count;
   const Footprint used = footprint_of(call, blocks->extents);
@@ -187,7 +191,7 @@ bool Express::try_vectors(const Request& request) {
     return false;
   }
   params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
-  plan->algorithm->fill_params(call, *request.vectors, params_.data());
+  plan->algorithm->fill_params(call, counts, params_.data());
   run_claimed<true>(*plan, {src, dst, blocks->count, params_});
   return true;
 }
@@ -689,7 +693,10 @@ bool Express::step(LaneCall& call) {
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
-    if (plan.varies) bind(program, call.launch);
+    if (plan.varies) {
+      bind(program, call.launch);
+      launcher_.number(program.lowered);
+    }
     call.flight.start_windowed(program.lowered, size_);
     call.phase = LaneCall::Phase::kRunning;
     any = true;

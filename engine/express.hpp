@@ -129,7 +129,6 @@ class Express {
     if (call.collective == Collective::kSend || call.collective == Collective::kRecv)
       return try_transfer(request, received);
     if (call.collective == Collective::kPut || call.collective == Collective::kGet) return try_window(request);
-    if (request.vectors != nullptr) return try_vectors(request);
     if (!claim()) [[unlikely]]
       return false;
     const Plan* plan = plans_->front(call);
@@ -141,6 +140,9 @@ class Express {
     run_known(*plan, request.src.data, request.dst.data);
     return true;
   }
+
+  /// The same of a v-collective, with its counts.
+  bool try_vectors(const Request& request, const VectorArguments& counts);
 
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
   std::uint64_t run_transfer(Transfer& op, std::uint64_t count);
@@ -210,7 +212,6 @@ class Express {
 
   bool try_transfer(const Request& request, std::uint64_t& received);
   bool try_window(const Request& request);
-  bool try_vectors(const Request& request);
   bool claim();
   void release();
   void run_known(const Plan& plan, std::byte* src, std::byte* dst);

@@ -43,7 +43,10 @@ struct LoweredJob {
       if (!made) return;
       std::array<std::uint64_t, 5> regions{};
       for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
-      if (!made->indirect.empty()) cclo::Launcher().bind(*made, job.params[rank], regions);
+      if (!made->indirect.empty()) {
+        cclo::Launcher::bind(*made, job.params[rank], regions);
+        cclo::Launcher().number(*made);
+      }
       job.programs[rank] = cclo::with_params(job.programs[rank], job.params[rank]);
       programs.push_back(std::move(*made));
       std::vector<float> numbers((job.bytes(rank, Region::kSrc) + job.bytes(rank, Region::kDst)) / 4 + 2);
