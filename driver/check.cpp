@@ -399,6 +399,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                                                " ranks; the communicator has " + std::to_string(size));
     }
     request.program = set->ranks[rank];
+    request.lanes_carry = set->lanes_carry;
     const auto bind_as_given = [&](const char* name, const void* data, std::uint64_t bytes, Region region) {
       const std::uint64_t needed = set->region_bytes[rank][static_cast<std::size_t>(region)];
       const std::uint64_t held = data == nullptr ? 0 : bytes;

@@ -265,6 +265,7 @@ class SharedJob {
 /// One program for each rank.
 struct ProgramSet {
   std::vector<std::shared_ptr<const Program>> ranks;
+  bool lanes_carry = false;                                ///< what cclo::lanes_carry says of them
   std::vector<std::array<std::uint64_t, 5>> region_bytes;  ///< by rank and Region: what the programs run on
 };
 

@@ -313,7 +313,7 @@ class Admission {
 
   std::shared_ptr<const Plan> plan_of_program() const {
     try {
-      return make_plan(call_, request_.program, terms());
+      return make_plan(call_, request_.program, terms(), request_.lanes_carry);
     } catch (const Error& error) {
       refuse(error.code(), error.what());
     }

@@ -742,7 +742,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
   const bool one_sided = collective == Collective::kPut || collective == Collective::kGet;
   if (request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
-      (transfers || one_sided || carried_by_lanes(collective))) {
+      (transfers || one_sided || request.lanes_carry || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express = this->express(request.communicator);
     if (std::uint64_t received = 0; express != nullptr && request.plain()) {
       const bool counted = request.vectors != nullptr;
@@ -778,7 +778,9 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       return received;
     }
     if (reaches && express->windows().reach_after_look(access)) return 0;
-    if (plan->lanes && express->run(plan, launch, request.algorithm == -1)) return 0;
+    // Of programs the words of the call do not say which one it is.
+    const bool remember = request.algorithm == -1 && collective != Collective::kProgram;
+    if (plan->lanes && express->run(plan, launch, remember)) return 0;
   }
   return Engine::run(request);
 }

@@ -88,6 +88,7 @@ struct CallRequest : Request {
   Binding scratch;
   Binding params;
   std::shared_ptr<const Program> program;  ///< for Collective::kProgram: this rank's program
+  bool lanes_carry = false;                ///< what cclo::lanes_carry says of the programs of all ranks
   std::span<const CallId> wait_for;        ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
   std::shared_ptr<CallHooks> hooks;        ///< null: none

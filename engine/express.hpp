@@ -127,9 +127,10 @@ class Express {
   /// it. Throws what the call ends with.
   bool try_run(const Request& request, std::uint64_t& received) {
     const Call& call = request.call;
-    if (call.collective == Collective::kSend || call.collective == Collective::kRecv)
-      return try_transfer(request, received);
-    if (call.collective == Collective::kPut || call.collective == Collective::kGet) return try_window(request);
+    static_assert(Collective::kSend < Collective::kRecv && Collective::kRecv < Collective::kPut &&
+                  Collective::kPut < Collective::kGet);
+    if (call.collective >= Collective::kSend && call.collective <= Collective::kGet)
+      return call.collective <= Collective::kRecv ? try_transfer(request, received) : try_window(request);
     if (!claim()) [[unlikely]]
       return false;
     const Plan* plan = plans_->front(call);

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/program_check.hpp"
+#include "core/user_op.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -393,6 +395,28 @@ void Launcher::number(LoweredProgram& program) {
 
 std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size) {
   return Lowering(program, size).run();
+}
+
+bool lanes_carry(std::span<const std::shared_ptr<const Program>> programs) {
+  const auto size = static_cast<std::uint32_t>(programs.size());
+  return std::all_of(programs.begin(), programs.end(), [&](const auto& program) {
+    if (check_program(*program, size)) return false;
+    const bool users =
+        std::any_of(program->moves.begin(), program->moves.end(), [](const Move& move) { return is_user(move.func); });
+    if (users) return false;
+    const auto lowered = lower(*program, size);
+    if (!lowered || lowered->remote_memory || !lowered->indirect.empty()) return false;
+    return std::all_of(lowered->moves.begin(), lowered->moves.end(), [](const WindowedMove& move) {
+      return move.func == Func::kNone || move.mean != nullptr || (move.combine != nullptr && move.reduce != nullptr);
+    });
+  });
+}
+
+LoweredProgram lower_windowed(const Program& program, std::uint32_t size) {
+  std::optional<LoweredProgram> lowered = lower(program, size);
+  if (!lowered) throw Error(ErrorCode::kInternal, "the program uses what lanes do not carry");
+  lowered->most_lane_messages = kNone;  // more than any lane holds at once
+  return std::move(*lowered);
 }
 
 }  // namespace unisono::cclo

@@ -107,12 +107,16 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
 }
 
 std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<const Program>& program,
-                                      const PlanTerms& terms) {
+                                      const PlanTerms& terms, bool carried) {
   auto made = std::make_shared<Plan>();
   made->call = call;
   made->user = program;
   made->checked = check_program(*program, call.size, terms.capability);
-  sign(*made, {0, terms.eager_limit, Datatype::kNone, identity_of(call.func)}, terms.hardware_peers);
+  made->lanes = carried && terms.copy_from != nullptr;
+  if (made->lanes) made->plain.lowered = lower_windowed(*program, call.size);
+  constexpr std::uint32_t kOnLanes = ~std::uint32_t{0};  // so that ranks which go different ways find out
+  sign(*made, {made->lanes ? kOnLanes : 0, terms.eager_limit, Datatype::kNone, identity_of(call.func)},
+       terms.hardware_peers);
   return made;
 }
 

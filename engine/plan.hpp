@@ -149,9 +149,10 @@ bool carried_by_lanes(Collective collective);
 
 /// Makes the plan of a call that `algorithm` admits; `named`: the user chose it. Throws what `check_program` throws.
 std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorithm, bool named, const PlanTerms& terms);
-/// Makes the plan of a user's program. Throws what `check_program` throws.
+/// Makes the plan of a user's program; `carried`: what `lanes_carry` says of it and those of the other ranks. Throws
+/// what `check_program` throws.
 std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<const Program>& program,
-                                      const PlanTerms& terms);
+                                      const PlanTerms& terms, bool carried);
 
 /// The plans of a communicator: those of its last blocking calls in front, where they are found by comparing words, and
 /// all others in a map. Under the engine's lock, unless another rule is given.
