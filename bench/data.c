@@ -5,10 +5,10 @@
 
 #include "connection.h"
 
-static const char* const kOps[BENCH_OPS] = {"pingpong",  "bcast",   "reduce",   "allreduce",  "reduce_scatter",
-                                            "scan",      "exscan",  "gather",   "scatter",    "allgather",
-                                            "alltoall",  "gatherv", "scatterv", "allgatherv", "reduce_scatterv",
-                                            "alltoallv", "barrier"};
+static const char* const kOps[BENCH_OPS] = {
+    "pingpong", "bcast",     "reduce",   "allreduce", "reduce_scatter", "scan",       "exscan",          "gather",
+    "scatter",  "allgather", "alltoall", "gatherv",   "scatterv",       "allgatherv", "reduce_scatterv", "alltoallv",
+    "barrier",  "put",       "get",      "inflight",  "waited"};
 static const char* const kDatatypes[BENCH_DATATYPES] = {"int32", "int64", "fp32", "fp64"};
 static const char* const kKinds[BENCH_KINDS] = {"malloc", "registered", "allocated"};
 
@@ -46,8 +46,13 @@ static enum bench_op shape_of(enum bench_op op) {
   }
 }
 
+int bench_has_window(enum bench_op op) { return op == BENCH_PUT || op == BENCH_GET; }
+
 size_t bench_src_blocks(enum bench_op op, uint32_t size) {
   switch (shape_of(op)) {
+    case BENCH_INFLIGHT:
+    case BENCH_WAITED:
+      return BENCH_FLIGHTS;
     case BENCH_BCAST:
     case BENCH_BARRIER:
       return 0;
@@ -62,6 +67,9 @@ size_t bench_src_blocks(enum bench_op op, uint32_t size) {
 
 size_t bench_dst_blocks(enum bench_op op, uint32_t size) {
   switch (shape_of(op)) {
+    case BENCH_INFLIGHT:
+    case BENCH_WAITED:
+      return BENCH_FLIGHTS;
     case BENCH_BARRIER:
       return 0;
     case BENCH_GATHER:
@@ -126,8 +134,12 @@ static size_t most(const struct bench_call* call, size_t blocks) {
   return blocks * call->count * (call->sets > 1 ? 2 : 1);
 }
 
-size_t bench_src_elements(const struct bench_call* call) { return most(call, bench_src_blocks(call->op, call->size)); }
-size_t bench_dst_elements(const struct bench_call* call) { return most(call, bench_dst_blocks(call->op, call->size)); }
+size_t bench_src_elements(const struct bench_call* call) {
+  return most(call, bench_src_blocks(call->op, call->size)) + (call->op == BENCH_GET);
+}
+size_t bench_dst_elements(const struct bench_call* call) {
+  return most(call, bench_dst_blocks(call->op, call->size)) + (call->op == BENCH_PUT);
+}
 
 /* Element `index` of block `block` of what `rank` contributes. */
 static inline uint32_t value_of(uint32_t rank, uint32_t block, uint64_t index, uint32_t seed) {
@@ -188,11 +200,19 @@ void bench_fill(const struct bench_call* call, uint32_t seed) {
     fill_block(call, (char*)call->src + i * call->count * element, call->count, i, seed);
   }
   if (call->op == BENCH_BCAST && call->rank == 0) fill_block(call, call->dst, call->count, 0, seed);
+  /* What others read at any moment has the stamp of call 0. */
+  if (call->op == BENCH_GET) store(call->datatype, call->src, stamp_of(call->rank, 0));
 }
 
 void bench_stamp(const struct bench_call* call, uint32_t turn, uint64_t number) {
   void* at = call->src;
   if (call->op == BENCH_BCAST && turn == call->rank) at = call->dst;
+  if (bench_has_window(call->op)) {
+    char* const window = call->op == BENCH_PUT ? call->dst : call->src;
+    store(call->datatype, window + call->count * bench_element_bytes(call->datatype), (uint32_t)number & 1);
+    /* No value is as large. */
+    if (call->op == BENCH_GET) return store(call->datatype, call->dst, BENCH_VALUES);
+  }
   if (at != NULL) store(call->datatype, at, stamp_of(call->rank, number));
 }
 
@@ -301,6 +321,18 @@ int bench_check(const struct bench_call* call, uint32_t seed, uint64_t last) {
       }
       return 1;
     }
+    case BENCH_PUT: {
+      const uint32_t source = (rank + size - 1) % size;
+      return check_block(call, call->dst, source, source, 0, seed, last);
+    }
+    case BENCH_GET:
+      return check_block(call, call->dst, bench_target(call), bench_target(call), 0, seed, 0);
+    case BENCH_INFLIGHT:
+    case BENCH_WAITED:
+      for (uint32_t i = 0; i < BENCH_FLIGHTS; ++i) {
+        if (!check_block(call, (const char*)call->dst + i * block, 0, size - 1, i, seed, last)) return 0;
+      }
+      return 1;
     case BENCH_ALLREDUCE:
       return check_block(call, call->dst, 0, size - 1, 0, seed, last);
     case BENCH_REDUCE_SCATTER:

@@ -27,6 +27,10 @@ enum bench_op {
   BENCH_REDUCE_SCATTERV,
   BENCH_ALLTOALLV,
   BENCH_BARRIER,
+  BENCH_PUT,      /* every rank writes a block into the window of the next rank */
+  BENCH_GET,      /* every rank reads a block from the window of the next rank */
+  BENCH_INFLIGHT, /* so many all-reduces are started, and then all are waited for */
+  BENCH_WAITED,   /* the same, but each is waited for before the next is started */
   BENCH_OPS
 };
 
@@ -34,6 +38,9 @@ enum bench_datatype { BENCH_INT32, BENCH_INT64, BENCH_FP32, BENCH_FP64, BENCH_DA
 
 /* Memory of buffers: of malloc; of malloc, then registered; of the system's own allocator. */
 enum bench_kind { BENCH_MALLOC, BENCH_REGISTERED, BENCH_ALLOCATED, BENCH_KINDS };
+
+/* All-reduces of BENCH_INFLIGHT and BENCH_WAITED. */
+enum { BENCH_FLIGHTS = 8 };
 
 /* Counts of a v-collective that change from call to call are drawn beforehand, so many sets of them. */
 enum { BENCH_SETS = 16 };
@@ -70,6 +77,12 @@ uint32_t bench_turns(enum bench_op op, uint32_t size);
 /* Whether a turn is a root. */
 int bench_is_rooted(enum bench_op op);
 
+/* Whether the destination (put) or the source (get) is a window, which other ranks reach. It has an element more than
+ * the block. Its owner writes that in every call, so that the window's line travels, as in a program that uses it. */
+int bench_has_window(enum bench_op op);
+/* The rank whose window a rank reaches. */
+static inline uint32_t bench_target(const struct bench_call* call) { return (call->rank + 1) % call->size; }
+
 /* Whether every rank gives counts. */
 int bench_has_counts(enum bench_op op);
 /* Fills in `sets` and `counts` of a call whose other fields are there. Changing counts lie between 0 and twice the
@@ -84,9 +97,11 @@ static inline size_t bench_count(const struct bench_call* call, uint32_t set, ui
 size_t bench_src_elements(const struct bench_call* call);
 size_t bench_dst_elements(const struct bench_call* call);
 
-/* Makes memory ready for a block: this rank's data for the seed, and a destination that holds nothing right. */
+/* Makes memory ready for a block: this rank's data for the seed, and a destination that holds nothing right. Others
+ * must not reach the window meanwhile. */
 void bench_fill(const struct bench_call* call, uint32_t seed);
-/* Stamps this rank's contribution to call number `number`, whose turn is `turn`. */
+/* Stamps this rank's contribution to call number `number`, whose turn is `turn`. A get contributes nothing: its
+ * destination's first element is made wrong instead. */
 void bench_stamp(const struct bench_call* call, uint32_t turn, uint64_t number);
 /* Whether memory holds what calls 0 to `last`, each stamped, leave behind. */
 int bench_check(const struct bench_call* call, uint32_t seed, uint64_t last);

@@ -9,29 +9,47 @@
 static struct bench_options options;
 
 /* Buffers of the last call, kept while they fit: a round comes back to the same call again and again. */
-static struct {
-  void *src, *dst;
-  size_t src_bytes, dst_bytes;
+struct buffer {
+  void* memory;
+  size_t bytes;
   enum bench_kind kind;
-} memory;
+  int exposed; /* it is a window */
+};
+static struct buffer src, dst;
 
-static void* fitting(void* old, size_t old_bytes, size_t bytes, enum bench_kind kind) {
-  if (old != NULL && old_bytes == bytes && memory.kind == kind) return old;
-  if (old != NULL) system_deallocate(old, memory.kind);
-  return bytes == 0 ? NULL : system_allocate(bytes, kind);
+static void release(struct buffer* buffer) {
+  if (buffer->memory == NULL) return;
+  if (buffer->exposed) {
+    system_withdraw(buffer->memory, buffer->kind);
+  } else {
+    system_deallocate(buffer->memory, buffer->kind);
+  }
+  buffer->memory = NULL;
+}
+
+static int fits(const struct buffer* buffer, struct buffer wanted) {
+  return buffer->memory != NULL && buffer->bytes == wanted.bytes && buffer->kind == wanted.kind &&
+         buffer->exposed == wanted.exposed;
+}
+
+static void acquire(struct buffer* buffer, struct buffer wanted) {
+  if (buffer->memory != NULL || wanted.bytes == 0) return;
+  *buffer = wanted;
+  buffer->memory =
+      wanted.exposed ? system_expose(wanted.bytes, wanted.kind) : system_allocate(wanted.bytes, wanted.kind);
 }
 
 static void bind_memory(struct bench_call* call, enum bench_kind kind) {
   const size_t element = bench_element_bytes(call->datatype);
-  const size_t src_bytes = element * bench_src_elements(call);
-  const size_t dst_bytes = element * bench_dst_elements(call);
-  memory.src = fitting(memory.src, memory.src_bytes, src_bytes, kind);
-  memory.dst = fitting(memory.dst, memory.dst_bytes, dst_bytes, kind);
-  memory.src_bytes = src_bytes;
-  memory.dst_bytes = dst_bytes;
-  memory.kind = kind;
-  call->src = memory.src;
-  call->dst = memory.dst;
+  const struct buffer source = {NULL, element * bench_src_elements(call), kind, call->op == BENCH_GET};
+  const struct buffer destination = {NULL, element * bench_dst_elements(call), kind, call->op == BENCH_PUT};
+  /* Both are released first: there is one window at a time. */
+  if (!fits(&src, source)) release(&src);
+  if (!fits(&dst, destination)) release(&dst);
+  acquire(&src, source);
+  acquire(&dst, destination);
+  call->src = src.memory;
+  call->dst = dst.memory;
 }
 
 static void make_calls(const void* what, uint64_t first, uint64_t calls) {
@@ -48,7 +66,9 @@ static void make_calls(const void* what, uint64_t first, uint64_t calls) {
 /* A few calls with data of their own, so that every rank is the root of one; whether their results are right. */
 static int verify(const struct bench_call* call, uint32_t seed) {
   bench_fill(call, seed);
+  if (bench_has_window(call->op)) system_barrier(); /* nobody reaches a window that is being filled */
   make_calls(call, 0, call->turns);
+  if (bench_has_window(call->op)) system_settle();
   if (options.damage && call->rank == 0) bench_damage(call);
   return bench_check(call, seed, call->turns - 1);
 }
@@ -81,6 +101,7 @@ static void measure(const char* line, uint32_t rank, uint32_t size) {
   system_barrier();
   make_calls(&call, 0, block.warmup);
   const struct bench_times times = bench_time(&block, make_calls, &call, block.warmup);
+  if (bench_has_window(call.op)) system_settle();
   right &= bench_check(&call, 2 * block.seed + 1, block.warmup + block.calls - 1);
   const char* const algorithm = system_algorithm();
   right &= verify(&call, 2 * block.seed + 2);
@@ -113,8 +134,8 @@ int main(int argc, char** argv) {
     if (strcmp(line, "end") == 0) break;
     measure(line, rank, size);
   }
-  if (memory.src != NULL) system_deallocate(memory.src, memory.kind);
-  if (memory.dst != NULL) system_deallocate(memory.dst, memory.kind);
+  release(&src);
+  release(&dst);
   system_close();
   return 0;
 }

@@ -22,11 +22,16 @@ int system_offers(enum bench_kind kind);
 /* Allocated: of the system's own allocator, which gives the memory that it likes best. */
 void* system_allocate(size_t bytes, enum bench_kind kind);
 void system_deallocate(void* memory, enum bench_kind kind);
+/* Memory that the other ranks reach by put and get. Collective; one at a time, of equal size on all ranks. */
+void* system_expose(size_t bytes, enum bench_kind kind);
+void system_withdraw(void* memory, enum bench_kind kind);
 /* Called before the calls of a block; `call` stays as it is until the next one. */
 void system_prepare(const struct bench_call* call);
 /* One call, with a set of the counts. Failures end in bench_fail. */
 void system_call(const struct bench_call* call, uint32_t turn, uint32_t set);
 void system_barrier(void);
+/* A barrier after which this rank sees what others have put into its window. */
+void system_settle(void);
 /* The algorithm of the calls since system_prepare; null if the system does not say. */
 const char* system_algorithm(void);
 

@@ -38,6 +38,7 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
   call.root = static_cast<std::uint32_t>(given.root);
   call.count = data ? static_cast<std::uint64_t>(given.count) : 0;
   request.tag = static_cast<std::uint32_t>(given.tag);
+  request.window_offset = given.window_offset;
   // A program never writes what is bound to src.
   request.src = {const_cast<std::byte*>(static_cast<const std::byte*>(given.src)),  // NOLINT(*-const-cast)
                  given.src_bytes};
@@ -45,11 +46,14 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
   return true;
 }
 
-/// The counts of a v-collective, where they stand; a negative one is a number that none can be.
-inline VectorArguments counts_of(const unisono_call& given) {
+/// A call with counts by rank, read where they stand: a negative one is a number that no count can be. By itself, so
+/// that the way of all others is short.
+[[gnu::noinline]] inline bool run_counted(cclo::Express& express, const unisono_call& given,
+                                          const unisono::Request& request) {
   const auto words = [](const std::int64_t* numbers) { return reinterpret_cast<const std::uint64_t*>(numbers); };
-  return {words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
-          words(given.recv_displacements), static_cast<std::uint64_t>(given.count)};
+  const VectorArguments counts{words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
+                               words(given.recv_displacements), static_cast<std::uint64_t>(given.count)};
+  return express.try_vectors(request, counts);
 }
 
 /// Hands a blocking call to its communicator's way into the engine; see Express::try_run. False, having done nothing,
@@ -61,14 +65,12 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   const Communicator& communicator = Communicators::instance().get_again(reinterpret_cast<std::uintptr_t>(handle),
                                                                          "communicator", ErrorCode::kFreedCommunicator);
   if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
-  if (given->send_counts == nullptr && given->recv_counts == nullptr) [[likely]] {
-    if (communicator.express->try_run(request, received)) [[likely]]
-      return true;
-    if (!counts_at_root(request.call.collective)) return false;
-  }
-  const VectorArguments counts = counts_of(*given);
-  request.vectors = &counts;
-  return communicator.express->try_run(request, received);
+  if (given->send_counts != nullptr || given->recv_counts != nullptr) [[unlikely]]
+    return run_counted(*communicator.express, *given, request);
+  if (communicator.express->try_run(request, received)) [[likely]]
+    return true;
+  // Without counts such a call has no plan there.
+  return counts_at_root(request.call.collective) && run_counted(*communicator.express, *given, request);
 }
 
 }  // namespace unisono::driver

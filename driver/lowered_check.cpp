@@ -101,7 +101,7 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
                        reference::kNowhere,
                        reference::kNowhere,
                        "lanes carry the collective, but not what this program does (streams, casts, params that moves "
-                       "write, the window)"};
+                       "write)"};
       }
       ++not_carried_;
       return std::nullopt;
@@ -109,7 +109,8 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
     if (!made->indirect.empty()) {
       std::array<std::uint64_t, 5> regions{};
       for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
-      cclo::Launcher().bind(*made, job.params[rank], regions);
+      cclo::Launcher::bind(*made, job.params[rank], regions);
+      cclo::Launcher().number(*made);
     }
     auto compared = cclo::compare_lowered(cclo::with_params(job.programs[rank], job.params[rank]), *made, rank, size);
     if (compared.fault) return finding_of(job, *compared.fault, "not the program");
@@ -124,27 +125,34 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
                     example(job.bytes(rank, Region::kDst), job.dtype, rank, 2),
                     example(job.bytes(rank, Region::kWindow), job.dtype, rank, 3)};
   }
-  const auto expected = reference::interpret(job, inputs);
+  const auto expected = reference::Interpreter(job).run_numbers(inputs, reference::Policy::generous());
+  if (expected.finding) return expected.finding;
+  const auto wanted = [&](std::uint32_t rank, Region region) -> const std::vector<std::byte>& {
+    return expected.memory[rank][static_cast<std::size_t>(region)];
+  };
 
   const auto run = [&](const cclo::LaneModel& model, const std::string& how) -> std::optional<Finding> {
     std::vector<cclo::LoweredRank> ranks(size);
     for (std::uint32_t rank = 0; rank < size; ++rank)
-      ranks[rank] = {&lowered[rank], inputs[rank].src, inputs[rank].dst};
+      ranks[rank] = {&lowered[rank], inputs[rank].src, inputs[rank].dst, inputs[rank].window};
     const cclo::LoweredRun result = cclo::run_lowered(ranks, model, moves_of);
     if (result.fault) return finding_of(job, *result.fault, how);
     for (std::uint32_t rank = 0; rank < size; ++rank) {
-      const bool src = ranks[rank].src == inputs[rank].src;
-      if (src && ranks[rank].dst == expected[rank]) continue;
-      const auto& got = src ? ranks[rank].dst : ranks[rank].src;
-      const auto& want = src ? expected[rank] : inputs[rank].src;
-      const auto at = std::mismatch(got.begin(), got.end(), want.begin()).first - got.begin();
-      return Finding{FindingKind::kWrongResult,
-                     rank,
-                     reference::kNowhere,
-                     reference::kNowhere,
-                     reference::kNowhere,
-                     "lowered for lanes, " + how + ": byte " + std::to_string(at) + " of " + (src ? "dst" : "src") +
-                         " of rank " + std::to_string(rank) + " is not the interpreter's"};
+      const auto differs = [&](Region region, const std::vector<std::byte>& got,
+                               const std::vector<std::byte>& want) -> std::optional<Finding> {
+        if (got == want) return std::nullopt;
+        const auto at = std::mismatch(got.begin(), got.end(), want.begin(), want.end()).first - got.begin();
+        return Finding{FindingKind::kWrongResult,
+                       rank,
+                       reference::kNowhere,
+                       reference::kNowhere,
+                       reference::kNowhere,
+                       "lowered for lanes, " + how + ": byte " + std::to_string(at) + " of " + name_of(region) +
+                           " of rank " + std::to_string(rank) + " is not the interpreter's"};
+      };
+      if (auto found = differs(Region::kSrc, ranks[rank].src, inputs[rank].src)) return found;
+      if (auto found = differs(Region::kDst, ranks[rank].dst, wanted(rank, Region::kDst))) return found;
+      if (auto found = differs(Region::kWindow, ranks[rank].window, wanted(rank, Region::kWindow))) return found;
     }
     return std::nullopt;
   };

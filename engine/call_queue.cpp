@@ -78,7 +78,8 @@ CallState& CallQueue::create() {
   call.lane_phase = "";
   call.lane_awaited.clear();
   call.entered = call.retired = 0;
-  call.received_bytes = call.window_offset = 0;
+  call.received_bytes = call.window_offset = call.window_done = 0;
+  call.reaches_window = false;
   call.compare_next = {};
   return call;
 }
@@ -225,6 +226,17 @@ CallState* CallQueue::find_send(Communicator& communicator, std::uint32_t peer, 
 
 // -------------------------------------------------------------------------------------------- progress
 
+bool CallQueue::is_one_sided(const CallState& call) {
+  return call.call.collective == Collective::kPut || call.call.collective == Collective::kGet;
+}
+
+WindowAccess CallQueue::access_of(const CallState& call) {
+  const bool stores = call.call.collective == Collective::kPut;
+  return {stores, call.call.root, call.window_offset,
+          call.regions[static_cast<std::size_t>(stores ? Region::kSrc : Region::kDst)].data,
+          call.call.count * bytes_of(call.call.dtype)};
+}
+
 bool CallQueue::ready(CallState& call) {
   for (const CallId id : call.wait_for) {
     const CallResult& before = result(id);
@@ -253,6 +265,9 @@ bool CallQueue::start(CallState& call) {
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
   if (call.transfer) call.communicator->express->post_transfer(*call.transfer);
+  call.reaches_window =
+      call.communicator->express != nullptr && is_one_sided(call) && call.call.count != 0 &&
+      blocks_.poe->liveness(call.communicator->peers[call.call.root].endpoint) == Poe::Liveness::kAlive;
   call.started = true;
   if (call.call.collective == Collective::kSend) {
     call.sequence = call.communicator->peers[call.call.root].next_send++;
@@ -316,6 +331,13 @@ bool CallQueue::advance(CallState& call) {
       call.status = call.transfer->status();
       if (call.transfer->code != ErrorCode::kOk) fail(call, call.transfer->code, call.transfer->text, false);
     });
+  } else if (call.reaches_window) {
+    const WindowAccess access = access_of(call);
+    const std::uint64_t piece = call.communicator->express->windows().reach_piece(access, call.window_done);
+    call.window_done += piece;
+    call.reaches_window = piece != 0;
+    complete = call.window_done == access.bytes;
+    any = true;
   } else {
     guard(call, [&] { any = blocks_.dmp->step(call); });
     complete = !call.finished && Dmp::finished(call);

@@ -14,6 +14,7 @@
 #include "engine/blocks.hpp"
 #include "engine/call_comparison.hpp"
 #include "engine/state.hpp"
+#include "engine/windows.hpp"
 
 namespace unisono::cclo {
 
@@ -93,6 +94,9 @@ class CallQueue {
   static CallState* find_send(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence);
   /// The message that a receive would get now, which stays there.
   static std::optional<MessageStatus> look_for(Communicator& communicator, const Wanted& wanted);
+  /// What a put or get of which `is_one_sided` reaches for.
+  static bool is_one_sided(const CallState& call);
+  static WindowAccess access_of(const CallState& call);
   /// "allreduce (communicator 0, sequence 5, algorithm ring)"
   static std::string describe(const CallState& call);
   /// "bcast (communicator 0, rank 0, sequence 3): ", and how it differs.

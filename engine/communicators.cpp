@@ -127,7 +127,10 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
 
 void Communicators::free(std::uint32_t number) {
   Communicator& communicator = get(number);
-  if (communicator.express) communicator.express->close();
+  if (communicator.express) {
+    communicator.express->close();
+    communicator.express->end_window();
+  }
   blocks_.calls->fail_all(communicator, ErrorCode::kFreedCommunicator,
                           communicator.title() + " was freed by this rank");
   blocks_.rbm->drop(communicator);
@@ -187,7 +190,10 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   communicator.reason = reason;
   communicator.recorder->revoked();
   blocks_.ledger->count(NativeCounter::kRevocations);
-  if (communicator.express) communicator.express->close();
+  if (communicator.express) {
+    communicator.express->close();
+    communicator.express->end_window();
+  }
   blocks_.calls->fail_all(communicator, code, reason);
   communicator.gets.clear();
   blocks_.rbm->drop(communicator);

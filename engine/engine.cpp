@@ -260,6 +260,11 @@ class NativeEngine::Impl final : public Express::Watch {
     return op;
   }
 
+  /// Whether the peer of a put or get is there.
+  bool alive(const CallState& call) const {
+    return blocks.poe->liveness(call.communicator->peers[call.call.root].endpoint) == Poe::Liveness::kAlive;
+  }
+
   /// Refers to the params of the call.
   static LaneLaunch launch_of(const CallState& call) {
     return {call.regions[static_cast<std::size_t>(Region::kSrc)], call.regions[static_cast<std::size_t>(Region::kDst)],
@@ -675,8 +680,29 @@ std::uint32_t NativeEngine::size(std::uint32_t communicator) const {
 }
 
 void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
+  // Peers that are at the old window are waited for without the lock: this rank's other calls go on.
+  std::chrono::milliseconds patience{0};
+  std::shared_ptr<Express> express;
+  std::string title;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    const Communicator& of = impl_->communicators.get(communicator);
+    express = of.express;
+    patience = std::chrono::duration_cast<std::chrono::milliseconds>(of.timeout);
+    title = of.title();
+  }
+  if (express != nullptr) {
+    const std::string staying = express->windows().hide(patience, false);
+    if (!staying.empty()) {
+      throw Error(ErrorCode::kTimeout, "window on " + title + ": " + staying +
+                                           " was stopped while at the window that was bound before; that memory must "
+                                           "not be used for anything else before that process has ended");
+    }
+  }
   const std::lock_guard lock(impl_->mutex);
-  impl_->communicators.get(communicator).window = window.data == nullptr ? Binding{} : window;
+  Communicator& of = impl_->communicators.get(communicator);
+  of.window = window.data == nullptr ? Binding{} : window;
+  if (express != nullptr) express->windows().show(of.window);
 }
 
 CallId NativeEngine::submit(const CallRequest& request) {
@@ -714,20 +740,29 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
   const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
+  const bool one_sided = collective == Collective::kPut || collective == Collective::kGet;
   if (request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
-      (transfers || carried_by_lanes(collective))) {
+      (transfers || one_sided || carried_by_lanes(collective))) {
     std::shared_ptr<Express> express = this->express(request.communicator);
-    if (std::uint64_t received = 0; express != nullptr && request.plain() && express->try_run(request, received)) {
-      return received;
+    if (std::uint64_t received = 0; express != nullptr && request.plain()) {
+      const bool counted = request.vectors != nullptr;
+      if (counted ? express->try_vectors(request, *request.vectors) : express->try_run(request, received))
+        return received;
     }
     std::shared_ptr<const Plan> plan;
     LaneLaunch launch;
     std::vector<std::uint64_t> params;
     Transfer op;
+    WindowAccess access;
+    bool reaches = false;
     {
       const Turn turn(engine);
       CallState& call = engine.admitted(request);
       if (transfers) Impl::fill(op, call);
+      if (one_sided) {
+        access = CallQueue::access_of(call);
+        reaches = call.communicator->express != nullptr && access.bytes != 0 && engine.alive(call);
+      }
       plan = call.plan;
       launch = Impl::launch_of(call);
       if (plan->varies) {
@@ -742,6 +777,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       if (request.status != nullptr) *request.status = op.status();
       return received;
     }
+    if (reaches && express->windows().reach_after_look(access)) return 0;
     if (plan->lanes && express->run(plan, launch, request.algorithm == -1)) return 0;
   }
   return Engine::run(request);

@@ -76,12 +76,12 @@ struct Request {
   std::uint64_t window_offset = 0;  ///< put, get: byte offset in the peer's window
   Binding src;
   Binding dst;
-  const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
 };
 
 /// A request, and what few calls ask for beside.
 struct CallRequest : Request {
-  int algorithm = -1;  ///< position in algorithms(), or -1 for automatic choice
+  int algorithm = -1;                        ///< position in algorithms(), or -1 for automatic choice
+  const VectorArguments* vectors = nullptr;  ///< v-collectives; copied at submission
   /// What a call descriptor has bound, for the engine behind a device's registers: memory for scratch, and the params
   /// as `Algorithm::fill_params` leaves them, copied at submission (`vectors` is then not looked at). Null: the engine
   /// provides its own.

@@ -47,6 +47,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       plans_(std::move(plans)),
       segment_(network.segment()),
       traffic_(segment_->ledger(network.self())),
+      windows_(network, rank, endpoints, traffic_),
       recorder_(std::move(recorder)),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),
       endpoints_(endpoints.begin(), endpoints.end()),
@@ -125,6 +126,10 @@ template <bool kVaries>
     if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
+    if constexpr (kVaries) {
+      if (!live_.channels.holds(program->lowered)) [[unlikely]]
+        launcher_.number(program->lowered);
+    }
     if (live_.channels.holds(program->lowered)) {
       flight_.start_straight(program->lowered);
       if (!live_.executor->straight(flight_)) await_straight();
@@ -166,13 +171,14 @@ bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& lau
   return true;
 }
 
-bool Express::try_vectors(const Request& request) {
+bool Express::try_vectors(const Request& request, const VectorArguments& counts) {
   Call call = request.call;
   call.rank = rank_;
   call.size = size_;
+  if (call.root != rank_ && in_place_at_root(call.collective)) call.in_place = false;
   if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
     return false;
-  const std::optional<PlainBlocks> blocks = plain_blocks(call, *request.vectors);
+  const std::optional<PlainBlocks> blocks = plain_blocks(call, counts);
   if (!blocks) return false;
   call.count = blocks->count;
   const Footprint used = footprint_of(call, blocks->extents);
@@ -189,7 +195,7 @@ bool Express::try_vectors(const Request& request) {
     return false;
   }
   params_.resize(plan->checked->program.params_bytes / sizeof(std::uint64_t));
-  plan->algorithm->fill_params(call, *request.vectors, params_.data());
+  plan->algorithm->fill_params(call, counts, params_.data());
   run_claimed<true>(*plan, {src, dst, shown, params_});
   return true;
 }
@@ -228,10 +234,10 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
 
 std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
   close();
+  end_window();
   if (!opened_.load(std::memory_order_acquire)) return {};
   const shm::TouchGuard& guard = live_.values.guard;
   guard.ban();
-  constexpr std::chrono::seconds kPatience{1};
   const auto until = shm::Parking::Clock::now() + kPatience;
   std::string staying;
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
@@ -260,6 +266,7 @@ bool Express::try_open() {
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
   live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
+  windows_.open(lanes_, one_process_, live_.values.streaming_bytes);
   const std::lock_guard lock(early_mutex_);
   point_to_point_ = std::make_unique<PointToPoint>(
       PointToPointWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_},
@@ -369,6 +376,18 @@ bool Express::try_transfer(const Request& request, std::uint64_t& received) {
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
   return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
+}
+
+bool Express::try_window(const Request& request) {
+  const Call& call = request.call;
+  const bool stores = call.collective == Collective::kPut;
+  const Binding& data = stores ? request.src : request.dst;
+  const std::uint64_t bytes = call.count * element_bytes(call);
+  if (call.root >= size_ || call.count == 0 || call.count > kMaxCount || bytes == 0 || data.data == nullptr ||
+      data.bytes < bytes || request.window_offset > kMaxWindowOffset || closed_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  return windows_.try_reach({stores, call.root, request.window_offset, data.data, bytes});
 }
 
 std::uint64_t Express::run_transfer(Transfer& op, std::uint64_t count) {
@@ -683,7 +702,10 @@ bool Express::step(LaneCall& call) {
     const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct_for(call.all.in_place) : plan.plain;
     last_->number.store(program.number, std::memory_order_relaxed);
     call.scratch.resize(program.lowered.scratch_bytes);
-    if (plan.varies) bind(program, call.launch);
+    if (plan.varies) {
+      bind(program, call.launch);
+      launcher_.number(program.lowered);
+    }
     call.flight.start_windowed(program.lowered, size_);
     call.phase = LaneCall::Phase::kRunning;
     any = true;

@@ -29,6 +29,7 @@
 #include "engine/plan.hpp"
 #include "engine/point_to_point.hpp"
 #include "engine/recorder.hpp"
+#include "engine/windows.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/shm_poe.hpp"
 
@@ -121,18 +122,19 @@ class Express {
   const shm::CopyFrom& copy_from() const { return segment_->geometry().copy_from; }
 
   /// Carries out a blocking call that says no more than its words: a collective whose plan is in front; a short send; a
-  /// receive whose message comes soon, of `received` bytes. False, having done nothing, if it is not such a call or
-  /// something stands in its way: it goes through the engine, which checks it. Throws what the call ends with.
+  /// receive whose message comes soon, of `received` bytes; a put or get of a window that can be reached. False, having
+  /// done nothing, if it is not such a call or something stands in its way: it goes through the engine, which checks
+  /// it. Throws what the call ends with.
   bool try_run(const Request& request, std::uint64_t& received) {
     const Call& call = request.call;
     if (call.collective == Collective::kSend || call.collective == Collective::kRecv)
       return try_transfer(request, received);
+    if (call.collective == Collective::kPut || call.collective == Collective::kGet) return try_window(request);
     if (call.in_place && call.root != rank_ && in_place_at_root(call.collective)) [[unlikely]] {
       unisono::Request plain = request;  // what only the root acts on
       plain.call.in_place = false;
       return try_run(plain, received);
     }
-    if (request.vectors != nullptr) return try_vectors(request);
     if (!claim()) [[unlikely]]
       return false;
     const Plan* plan = plans_->front(call);
@@ -144,6 +146,9 @@ class Express {
     run_known(*plan, request.src.data, request.dst.data);
     return true;
   }
+
+  /// The same of a v-collective, with its counts.
+  bool try_vectors(const Request& request, const VectorArguments& counts);
 
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
   std::uint64_t run_transfer(Transfer& op, std::uint64_t count);
@@ -161,6 +166,12 @@ class Express {
   /// Ends an operation whose call has ended; if it had not ended itself, its buffer is shielded, with what `shield` has
   /// to say.
   std::string withdraw_transfer(Transfer& op);
+
+  /// The members' windows.
+  Windows& windows() { return windows_; }
+  /// Before the user may take his window for granted again, for the communicator has failed or is freed: nobody gets at
+  /// it any more, but for ranks that were stopped, which are waited for a second.
+  void end_window() { windows_.hide(kPatience, true); }
 
   /// What a call that ended with Unreachable ends with.
   static Error unreachable(const Plan& plan);
@@ -203,8 +214,10 @@ class Express {
     return src_bytes == 0 || dst_bytes == 0 || src.data + src_bytes <= dst.data || dst.data + dst_bytes <= src.data;
   }
 
+  static constexpr std::chrono::milliseconds kPatience{1000};  ///< with a rank at this one's memory after an error
+
   bool try_transfer(const Request& request, std::uint64_t& received);
-  bool try_vectors(const Request& request);
+  bool try_window(const Request& request);
   bool claim();
   void release();
   void run_known(const Plan& plan, std::byte* src, std::byte* dst);
@@ -248,6 +261,7 @@ class Express {
   std::shared_ptr<PlanCache> plans_;
   std::shared_ptr<shm::Segment> segment_;
   LaneTraffic traffic_;
+  Windows windows_;
   std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
   LiveRank live_;

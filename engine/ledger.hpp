@@ -49,6 +49,7 @@ class LaneTraffic {
     add(NativeCounter::kLaneBytes, load.bytes);
     if (load.direct_bytes != 0) add(NativeCounter::kDirectBytes, load.direct_bytes);
   }
+  void add_direct(std::uint64_t bytes) { add(NativeCounter::kDirectBytes, bytes); }
 
  private:
   void add(NativeCounter counter, std::uint64_t number) {

@@ -44,11 +44,8 @@ class Lowering {
  private:
   static bool carried(const Move& move) {
     if (move.kind != MoveKind::kMove) return true;
-    const bool remote_window =
-        (move.op1.kind == OperandKind::kRemoteMemory && move.remote_address.region == Region::kWindow) ||
-        (move.remote.kind == RemoteKind::kMemory && move.remote_address.result_region == Region::kWindow);
-    return plain(move.op0) && plain(move.op1) && plain(move.local) && !remote_window &&
-           move.remote.kind != RemoteKind::kStream && move.remote.cast == Cast::kNone;
+    return plain(move.op0) && plain(move.op1) && plain(move.local) && move.remote.kind != RemoteKind::kStream &&
+           move.remote.cast == Cast::kNone;
   }
 
   /// Messages without elements exist only as signals. Whether one of indirect count exists is known at its launch.
@@ -346,7 +343,14 @@ void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> para
     move.from.count = exists ? part.from.count : 0;
     move.forward.count = exists ? part.forward.count : 0;
     Step& step = program.steps[part.step];
-    (part.sends ? step.send : step.take) = move;
+    Action& action = part.sends ? step.send : step.take;
+    action.count = move.count;
+    action.bytes = move.bytes;
+    action.own.offset = move.own.offset;
+    action.other.offset = move.other.offset;
+    action.out.offset = move.out.offset;
+    action.from.count = move.from.count;
+    action.forward.count = move.forward.count;
   }
   for (const IndirectStep& of : program.indirect_steps) {
     Step& step = program.steps[of.step];
@@ -361,18 +365,29 @@ void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> para
                           : Step::Kind::kTake;
     step.moves = of.moves - (may_send && !sends ? 1 : 0) - (of.kind != Step::Kind::kSend && !takes ? 1 : 0);
   }
-  const std::size_t ranks = program.size;
-  sends_.assign(ranks, {});
-  arrivals_.assign(ranks, {});
-  program.most_lane_bytes = 0;
-  program.most_lane_messages = 0;
   program.load = {};
+  std::uint64_t bytes = 0;
+  std::uint32_t messages = 0;
   for (const WindowedMove& move : program.moves) {
-    count(program, move.forward, move.bytes, sends_);
-    count(program, move.from, move.bytes, arrivals_);
+    const std::uint32_t lanes = move.forward.count + move.from.count;
+    messages += lanes;
+    bytes += lanes * move.bytes;
     program.load.messages += move.forward.count;
     program.load.bytes += move.forward.count * move.bytes;
     program.load.direct_bytes += std::uint64_t{move.reach.count + move.write.count} * move.bytes;
+  }
+  program.most_lane_bytes = bytes;
+  program.most_lane_messages = messages;
+}
+
+void Launcher::number(LoweredProgram& program) {
+  sends_.assign(program.size, {});
+  arrivals_.assign(program.size, {});
+  program.most_lane_bytes = 0;
+  program.most_lane_messages = 0;
+  for (const WindowedMove& move : program.moves) {
+    count(program, move.forward, move.bytes, sends_);
+    count(program, move.from, move.bytes, arrivals_);
   }
 }
 

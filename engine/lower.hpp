@@ -111,15 +111,18 @@ struct LoweredProgram {
   std::vector<IndirectStep> indirect_steps;
 };
 
-/// Writes counts and offsets of one launch into a program that has indirect ones, and with them what follows: which
-/// messages exist, their place among those of their pair, what the lanes carry. `params`: the call's, as its algorithm
-/// fills them; `regions`: bytes of src, dst, scratch, params, window. Throws Error(kInvalidCount) if a move would reach
-/// beyond a region, or an operand overlaps its result; the program must be bound again before it runs then. Allocates
-/// nothing but at the first time.
+/// Writes counts and offsets of one launch into a program that has indirect ones, and with them what follows.
 class Launcher {
  public:
-  void bind(LoweredProgram& program, std::span<const std::uint64_t> params,
-            const std::array<std::uint64_t, 5>& regions);
+  /// `params`: the call's, as its algorithm fills them; `regions`: bytes of src, dst, scratch, params, window. What
+  /// lanes carry is an upper bound afterwards: straight programs can run. Throws Error(kInvalidCount) if a move would
+  /// reach beyond a region, or an operand overlaps its result; the program must be bound again before it runs then.
+  /// Allocates nothing.
+  static void bind(LoweredProgram& program, std::span<const std::uint64_t> params,
+                   const std::array<std::uint64_t, 5>& regions);
+  /// After `bind`: the place of each message among those of its pair, which the windowed form needs, and exactly what
+  /// each lane carries. Allocates at the first time.
+  void number(LoweredProgram& program);
 
  private:
   struct Lane {
@@ -131,7 +134,7 @@ class Launcher {
 };
 
 /// Lowers a program that `check_program` accepts for `size` ranks. Empty if it holds what lanes do not carry: streams,
-/// casts, params that moves write, the window of put and get.
+/// casts, params that moves write.
 std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size);
 
 }  // namespace unisono::cclo

@@ -198,6 +198,7 @@ class ModelValues {
     const std::uint32_t rank = channels_.rank;
     std::vector<std::byte>* memory = piece.region == Region::kSrc                        ? &bound_[owner].src
                                      : piece.region == Region::kDst                      ? &bound_[owner].dst
+                                     : piece.region == Region::kWindow                   ? &bound_[owner].window
                                      : piece.region == Region::kScratch && rank == owner ? &scratch_[owner]
                                                                                          : nullptr;
     if (memory == nullptr || piece.offset > memory->size() || done + bytes > memory->size() - piece.offset) {

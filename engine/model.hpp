@@ -44,6 +44,7 @@ struct LaneModel {
 struct LoweredRank {
   const LoweredProgram* program = nullptr;
   std::vector<std::byte> src, dst;
+  std::vector<std::byte> window{};
 };
 
 struct LoweredRun {
@@ -51,8 +52,8 @@ struct LoweredRun {
   std::uint64_t segments = 0;  ///< executed
 };
 
-/// Runs the programs of all ranks; leaves src and dst of each as the call would. `moves_of` gives for each rank and
-/// step the moves that it stands for, as LoweredCheck::moves; it may be empty, and is used for messages only.
+/// Runs the programs of all ranks; leaves src, dst and window of each as the call would. `moves_of` gives for each rank
+/// and step the moves that it stands for, as LoweredCheck::moves; it may be empty, and is used for messages only.
 LoweredRun run_lowered(std::span<LoweredRank> ranks, const LaneModel& model,
                        std::span<const std::vector<std::vector<std::uint32_t>>> moves_of = {});
 

@@ -9,15 +9,22 @@
 namespace unisono::cclo {
 namespace {
 
-/// By collective, and whether it is in place.
-constexpr auto kSides = [] {
-  std::array<std::array<VectorSides, 2>, 32> sides{};  // its number has five bits
+/// What is asked of a collective here.
+struct Shape {
+  bool vectors = false;
+  bool rooted = false;
+  std::array<VectorSides, 2> sides{};  ///< not in place, in place
+};
+
+/// By collective: so that calls need no look at the facts.
+constexpr auto kShapes = [] {
+  std::array<Shape, 32> shapes{};  // its number has five bits
   for (const Collective collective : kAllCollective) {
-    for (const bool in_place : {false, true}) {
-      sides[static_cast<std::size_t>(collective)][in_place ? 1 : 0] = sides_of(collective, in_place);
-    }
+    const CollectiveFacts facts = facts_of(collective);
+    shapes[static_cast<std::size_t>(collective)] = {
+        facts.vectors, facts.rooted, {sides_of(collective, false), sides_of(collective, true)}};
   }
-  return sides;
+  return shapes;
 }();
 
 /// What one side's arrays come to.
@@ -44,15 +51,16 @@ bool add_up(const std::uint64_t* counts, const std::uint64_t* displacements, std
 }  // namespace
 
 std::optional<PlainBlocks> plain_blocks(const Call& call, const VectorArguments& arguments) {
-  const CollectiveFacts facts = facts_of(call.collective);
-  if (!facts.vectors) return std::nullopt;
-  const VectorSides sides = kSides[static_cast<std::size_t>(call.collective)][call.in_place ? 1 : 0];
+  const Shape& shape = kShapes[static_cast<std::size_t>(call.collective)];
+  if (!shape.vectors) return std::nullopt;
+  const VectorSides sides = shape.sides[call.in_place ? 1 : 0];
   if (!sides.own && call.in_place) return std::nullopt;
   // Where there is a root, the others know of no displacements.
-  const bool places = !facts.rooted || call.rank == call.root;
+  const bool places = !shape.rooted || call.rank == call.root;
   PlainBlocks blocks;
-  const bool at_root = counts_at_root(call.collective);
-  if (at_root && call.rank != call.root && (sides.send ? arguments.send_counts : arguments.recv_counts) == nullptr) {
+  // The root's counts are enough: another rank may know its own only, and what all compare is none of them.
+  const bool at_root = shape.rooted;
+  if (!places && (sides.send ? arguments.send_counts : arguments.recv_counts) == nullptr) {
     if (arguments.own > kMaxCount) return std::nullopt;
     blocks.count = kUnknownCount;
     blocks.extents.own = arguments.own;

@@ -189,18 +189,16 @@ class PlanCache {
     return plan != nullptr && plan->head == head_of(call) && plan->call.count == call.count ? plan : nullptr;
   }
   /// The same of a v-collective of `count` elements.
-  const Plan* front_of_class(Call call, std::uint64_t count) const {
-    call.count = least_of_class(count);
-    const Plan* plan = front_[slot_of(call)].get();
+  const Plan* front_of_class(const Call& call, std::uint64_t count) const {
+    const Plan* plan = front_of_classes_[class_slot_of(call, count)].get();
     const bool serves = plan != nullptr && plan->head == (head_of(call) | kVaryingHead) &&
                         count >= plan->counts.least && count <= plan->counts.most;
     return serves ? plan : nullptr;
   }
   /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one.
   void remember(const std::shared_ptr<const Plan>& plan) {
-    Call call = plan->call;
-    if (plan->varies) call.count = least_of_class(call.count);
-    front_[slot_of(call)] = plan;
+    const Call& call = plan->call;
+    (plan->varies ? front_of_classes_[class_slot_of(call, call.count)] : front_[slot_of(call)]) = plan;
   }
 
   /// Notes plan and count of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
@@ -219,10 +217,20 @@ class PlanCache {
 
  private:
   static constexpr std::size_t kSlots = 64;
+  static constexpr std::size_t kClassSlots = 256;
   static constexpr std::size_t kPast = 16;
 
   static std::size_t slot_of(const Call& call) {
     return (static_cast<std::size_t>(call.collective) * 5 + call.count + (call.count >> 6U) + call.root) % kSlots;
+  }
+
+  /// Neighbouring classes have neighbouring slots, and roots far ones: counts about a mean, and roots in turn, meet
+  /// none.
+  static std::size_t class_slot_of(const Call& call, std::uint64_t count) {
+    const auto width = static_cast<unsigned>(std::bit_width(count));
+    const std::uint64_t in_width = width <= 4 ? count : count >> (width - 4);
+    return (width * 8 + in_width + std::size_t{call.root} * 19 + static_cast<std::size_t>(call.collective) * 37) %
+           kClassSlots;
   }
 
   struct Hash {
@@ -239,6 +247,7 @@ class PlanCache {
   };
 
   std::array<std::shared_ptr<const Plan>, kSlots> front_;
+  std::array<std::shared_ptr<const Plan>, kClassSlots> front_of_classes_;
   std::array<Past, kPast> past_{};  ///< by sequence
   std::list<Entry> entries_;        ///< used last comes first
   std::unordered_map<Key, std::list<Entry>::iterator, Hash> index_;

@@ -200,6 +200,8 @@ struct CallState {
   RecordMark mark;                          ///< in the flight record
   bool finished = false;                    ///< has its result; waits only to be swept
   std::uint64_t window_offset = 0;          ///< added to offsets in a peer's window
+  std::uint64_t window_done = 0;            ///< bytes of a put or get that were copied to or from there directly
+  bool reaches_window = false;              ///< it is such a copy; else, or if that fails, it goes by messages
   bool mismatch_waits = false;              ///< a mismatch was seen; waits a little for the peer's own description
   std::string mismatch_text;
   Clock::time_point compare_next;  ///< when the flight records of those that it waits for are to be read again

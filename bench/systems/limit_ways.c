@@ -54,6 +54,14 @@ struct demand demand_of(enum bench_op op, uint32_t p) {
     case BENCH_ALLTOALL:
     case BENCH_ALLTOALLV:
       return (struct demand){.copies = p * p, .moved = p * others, .own = p, .put = p * others};
+    case BENCH_PUT: /* every rank moves a block to the next one */
+    case BENCH_GET:
+      return (struct demand){.copies = p, .moved = p, .put = p};
+    case BENCH_INFLIGHT:
+    case BENCH_WAITED: {
+      const uint32_t moved = BENCH_FLIGHTS * others;
+      return (struct demand){.sums = moved, .copies = moved, .added = moved, .moved = moved, .put = BENCH_FLIGHTS * p};
+    }
     default:
       return (struct demand){0};
   }

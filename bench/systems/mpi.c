@@ -8,6 +8,7 @@
 
 static MPI_Comm reversed; /* all ranks, in the opposite order */
 static MPI_Datatype datatype;
+static MPI_Win window = MPI_WIN_NULL; /* that put and get reach */
 /* Of v-collectives, a set behind the other, an entry for each rank. */
 static struct { int *send, *send_at, *recv, *recv_at; } counts;
 
@@ -69,6 +70,28 @@ void system_deallocate(void* memory, enum bench_kind kind) {
   }
 }
 
+void* system_expose(size_t bytes, enum bench_kind kind) {
+  /* Whole pages: MPICH 4.0.2 puts windows of a few bytes side by side, and then misses those of others. */
+  const MPI_Aint size = (MPI_Aint)((bytes + 4095) / 4096 * 4096);
+  void* memory = NULL;
+  if (kind == BENCH_ALLOCATED) {
+    check(MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window), "MPI_Win_allocate");
+  } else {
+    memory = bench_allocate_plain(bytes);
+    check(MPI_Win_create(memory, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window), "MPI_Win_create");
+  }
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  /* One epoch for all calls. Nobody locks exclusively, so nothing need be checked. */
+  check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all");
+  return memory;
+}
+
+void system_withdraw(void* memory, enum bench_kind kind) {
+  check(MPI_Win_unlock_all(window), "MPI_Win_unlock_all");
+  check(MPI_Win_free(&window), "MPI_Win_free"); /* with the memory, where that was allocated with the window */
+  if (kind != BENCH_ALLOCATED) free(memory);
+}
+
 void system_prepare(const struct bench_call* call) {
   if (call->algorithm != NULL) bench_fail("algorithms of an MPI library cannot be named here");
   switch (call->datatype) {
@@ -112,6 +135,32 @@ static int pingpong(const struct bench_call* call) {
   const int result = MPI_Recv(call->dst, count, datatype, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (result != MPI_SUCCESS) return result;
   return MPI_Send(call->src, count, datatype, 0, 0, MPI_COMM_WORLD);
+}
+
+/* Done when the data stand where they are to: at the target after a put, here after a get. */
+static int put(const struct bench_call* call) {
+  const int n = (int)call->count, target = (int)bench_target(call);
+  const int result = MPI_Put(call->src, n, datatype, target, 0, n, datatype, window);
+  return result != MPI_SUCCESS ? result : MPI_Win_flush(target, window);
+}
+
+static int get(const struct bench_call* call) {
+  const int n = (int)call->count, target = (int)bench_target(call);
+  const int result = MPI_Get(call->dst, n, datatype, target, 0, n, datatype, window);
+  return result != MPI_SUCCESS ? result : MPI_Win_flush(target, window);
+}
+
+static int in_flight(const struct bench_call* call, int each) {
+  const size_t block = call->count * bench_element_bytes(call->datatype);
+  MPI_Request requests[BENCH_FLIGHTS];
+  MPI_Status statuses[BENCH_FLIGHTS];
+  for (int i = 0; i < BENCH_FLIGHTS; ++i) {
+    int result = MPI_Iallreduce((const char*)call->src + i * block, (char*)call->dst + i * block, (int)call->count,
+                                datatype, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+    if (result == MPI_SUCCESS && each) result = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    if (result != MPI_SUCCESS) return result;
+  }
+  return each ? MPI_SUCCESS : MPI_Waitall(BENCH_FLIGHTS, requests, statuses);
 }
 
 void system_call(const struct bench_call* call, uint32_t turn, uint32_t set) {
@@ -176,6 +225,16 @@ void system_call(const struct bench_call* call, uint32_t turn, uint32_t set) {
     case BENCH_BARRIER:
       result = MPI_Barrier(world);
       break;
+    case BENCH_PUT:
+      result = put(call);
+      break;
+    case BENCH_GET:
+      result = get(call);
+      break;
+    case BENCH_INFLIGHT:
+    case BENCH_WAITED:
+      result = in_flight(call, call->op == BENCH_WAITED);
+      break;
     default:
       bench_fail("operation %d is not known", (int)call->op);
   }
@@ -183,5 +242,10 @@ void system_call(const struct bench_call* call, uint32_t turn, uint32_t set) {
 }
 
 void system_barrier(void) { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
+
+void system_settle(void) {
+  system_barrier();
+  check(MPI_Win_sync(window), "MPI_Win_sync");
+}
 
 const char* system_algorithm(void) { return NULL; }

@@ -61,6 +61,13 @@ unisono_collective collective_of(bench_op op) {
       return UNISONO_ALLTOALLV;
     case BENCH_BARRIER:
       return UNISONO_BARRIER;
+    case BENCH_PUT:
+      return UNISONO_PUT;
+    case BENCH_GET:
+      return UNISONO_GET;
+    case BENCH_INFLIGHT:
+    case BENCH_WAITED:
+      return UNISONO_ALLREDUCE;
     default:
       bench_fail("operation %d is not a collective", static_cast<int>(op));
   }
@@ -81,7 +88,7 @@ unisono_datatype datatype_of(bench_datatype datatype) {
 
 bool reduces(bench_op op) {
   return op == BENCH_REDUCE || op == BENCH_ALLREDUCE || op == BENCH_REDUCE_SCATTER || op == BENCH_REDUCE_SCATTERV ||
-         op == BENCH_SCAN || op == BENCH_EXSCAN;
+         op == BENCH_SCAN || op == BENCH_EXSCAN || op == BENCH_INFLIGHT || op == BENCH_WAITED;
 }
 
 // There and back again. The two calls differ in direction and buffer only.
@@ -103,6 +110,26 @@ void pingpong(const bench_call& call) {
     receive();
     send();
   }
+}
+
+// The all-reduces of BENCH_INFLIGHT; or each is waited for before the next is started.
+void in_flight(const bench_call& call, bool each) {
+  const std::size_t block = call.count * bench_element_bytes(call.datatype);
+  unisono_call& arguments = state.arguments;
+  unisono_request* requests[BENCH_FLIGHTS];
+  for (std::size_t i = 0; i < BENCH_FLIGHTS; ++i) {
+    arguments.src = static_cast<const char*>(call.src) + i * block;
+    arguments.dst = static_cast<char*>(call.dst) + i * block;
+    check(unisono_start(state.world, &arguments, &requests[i]));
+    if (each) {
+      check(unisono_wait(requests[i]));
+      unisono_request_free(requests[i]);
+    }
+  }
+  if (each) return;
+  int complete = 0;
+  check(unisono_wait_all(requests, BENCH_FLIGHTS, UNISONO_NO_LIMIT, &complete, nullptr));
+  for (unisono_request* const request : requests) unisono_request_free(request);
 }
 
 }  // namespace
@@ -144,6 +171,17 @@ void system_deallocate(void* memory, bench_kind kind) {
   }
 }
 
+void* system_expose(std::size_t bytes, bench_kind kind) {
+  void* const memory = system_allocate(bytes, kind);
+  check(unisono_window(state.world, memory, bytes));
+  return memory;
+}
+
+void system_withdraw(void* memory, bench_kind kind) {
+  check(unisono_window(state.world, nullptr, 0));
+  system_deallocate(memory, kind);
+}
+
 void system_prepare(const bench_call* call) {
   const std::uint64_t element = bench_element_bytes(call->datatype);
   unisono_call& arguments = state.arguments;
@@ -164,6 +202,18 @@ void system_prepare(const bench_call* call) {
   arguments.src_bytes = element * bench_src_elements(call);
   arguments.dst = call->dst;
   arguments.dst_bytes = element * bench_dst_elements(call);
+  // The other side of a put or get is the window.
+  if (bench_has_window(call->op)) {
+    if (call->algorithm != nullptr) bench_fail("put and get have no algorithms to choose from");
+    arguments.root = bench_target(call);
+    (call->op == BENCH_PUT ? arguments.dst_bytes : arguments.src_bytes) = 0;
+    if (call->op == BENCH_PUT) arguments.dst = nullptr;
+    if (call->op == BENCH_GET) arguments.src = nullptr;
+  }
+  if (call->op == BENCH_INFLIGHT || call->op == BENCH_WAITED) {
+    arguments.src_bytes = element * call->count;
+    arguments.dst_bytes = element * call->count;
+  }
   if (call->counts == nullptr) return;
   state.send_counts.clear();
   state.recv_counts.clear();
@@ -190,6 +240,8 @@ void system_call(const bench_call* call, std::uint32_t turn, std::uint32_t set) 
     pingpong(*call);
   } else if (call->op == BENCH_SCAN || call->op == BENCH_EXSCAN) {
     check(unisono_run(turn == 0 ? state.world : state.reversed, &state.arguments));
+  } else if (call->op == BENCH_INFLIGHT || call->op == BENCH_WAITED) {
+    in_flight(*call, call->op == BENCH_WAITED);
   } else {
     if (call->turns > 1) state.arguments.root = turn;
     if (call->counts != nullptr) give_counts(*call, set);
@@ -203,6 +255,9 @@ void system_barrier() {
   barrier.collective = UNISONO_BARRIER;
   check(unisono_run(state.world, &barrier));
 }
+
+// A put has ended when its data stand at the target, and its rank came to the barrier after that.
+void system_settle() { system_barrier(); }
 
 const char* system_algorithm() {
   const char* name = nullptr;

@@ -19,12 +19,15 @@ constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPag
 
 /// Where the parts of a block begin, in bytes from its start.
 struct BlockLayout {
-  std::uint64_t touches, tails, lines, cells, total;
+  std::uint64_t touches, windows, visits, tails, lines, cells, total;
 
   BlockLayout(std::uint64_t ranks, std::uint64_t cell_bytes) {
     const std::uint64_t lanes = kLaneSpaces * ranks * ranks;
     touches = kPage;
-    tails = touches + page_aligned(ranks * sizeof(TouchLine));
+    windows = touches + ranks * sizeof(TouchLine);
+    windows = (windows + alignof(WindowLine) - 1) / alignof(WindowLine) * alignof(WindowLine);
+    visits = windows + ranks * sizeof(WindowLine);
+    tails = page_aligned(visits + ranks * WindowTable::row(ranks) * sizeof(std::uint32_t));
     lines = tails + page_aligned(lanes * sizeof(LaneTail));
     cells = lines + page_aligned(lanes * kLaneLines * sizeof(LaneLine));
     total = cells + lanes * cell_bytes;
@@ -167,6 +170,13 @@ TouchGuard LaneSet::touch_guard() const {
   const BlockLayout layout(size_, cell_bytes_);
   auto* lines = reinterpret_cast<TouchLine*>(reinterpret_cast<std::byte*>(block_) + layout.touches);
   return {block_->banned, lines, rank_};
+}
+
+WindowTable LaneSet::windows() const {
+  const BlockLayout layout(size_, cell_bytes_);
+  auto* base = reinterpret_cast<std::byte*>(block_);
+  return {block_->banned, reinterpret_cast<WindowLine*>(base + layout.windows),
+          reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.visits), rank_, size_};
 }
 
 LaneSender LaneSet::sender(LaneSpace space, std::uint32_t peer) const {

@@ -10,6 +10,8 @@
 //
 //   LaneBlock                       of a communicator: one page of head, then
 //   TouchLine [rank]                whether the rank is at the memory of others
+//   WindowLine [rank]               the rank's window, and
+//   visits    [rank][owner]         whether the rank is at the owner's
 //   LaneTail  [receiver][sender]    written by the receiver
 //   LaneLine  [receiver][sender][kLaneLines]
 //   cells     [receiver][sender]    cell_bytes each
@@ -26,6 +28,7 @@
 #include "core/generated/spec.hpp"
 #include "network/shm/arena.hpp"
 #include "network/shm/segment.hpp"
+#include "network/shm/window_table.hpp"
 
 namespace unisono::shm {
 
@@ -238,6 +241,7 @@ class LaneSet {
   LaneReceiver receiver(LaneSpace space, std::uint32_t peer) const;
   std::uint32_t cell_bytes() const { return cell_bytes_; }
   TouchGuard touch_guard() const;
+  WindowTable windows() const;
 
   /// Bytes of cells of each lane, for a communicator of that many ranks. A process may have hundreds of communicators,
   /// of which few carry much: beyond the first ones of an endpoint, `others`, they get less.

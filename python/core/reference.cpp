@@ -224,6 +224,7 @@ nb::dict report_of(const reference::CheckReport& report) {
   entry["most_ranks_sampled"] = report.most_ranks_sampled;
   entry["lowered"] = 0;
   entry["lowered_runs"] = 0;
+  entry["not_carried"] = 0;
   entry["svg"] = nb::none();
   if (report.failing_job) {
     const std::string svg = without_gil([&] {
@@ -286,6 +287,7 @@ void bind_reference(nb::module_& module) {
         nb::dict entry = report_of(without_gil([&] { return reference::check_algorithm(chosen, options); }));
         entry["lowered"] = lowered.calls();
         entry["lowered_runs"] = lowered.runs();
+        entry["not_carried"] = lowered.not_carried();
         return entry;
       },
       "collective"_a, "algorithm"_a, "ranks"_a, "schedules"_a, "seed"_a, "The checker's report, as a dictionary.");

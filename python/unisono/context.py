@@ -20,6 +20,7 @@ import numpy.typing as npt
 from . import _core
 from ._arrays import Array
 from ._signatures import options_by_name
+from ._torch import shared_factories
 from .communicator import Communicator
 from .errors import InvalidArgumentError, RevokedError, UnisonoError, WrongProcessError
 
@@ -246,6 +247,10 @@ def allocating(context: Context | None = None) -> Iterator[None]:
     copy nothing through buffers in between. Arrays of less than 4 KB, and those for which there is no room, are
     ordinary. Arrays stay what they are after the block, and may outlive the context. The setting is that of the present
     thread, or of the present task of asyncio. `context` may be left out if this process has joined one job.
+
+    If the program has imported torch, its factories (`torch.empty`, `zeros`, `ones`, `full`, `rand`, `randn`, those
+    with `_like` and `new_`, `tensor`, `arange` and others) make CPU tensors there as well, with the values they would
+    have otherwise. Results of operations, such as `a + b` of tensors, are ordinary. This holds for the present thread.
     """
     if context is None:
         living = list(_open)
@@ -257,7 +262,8 @@ def allocating(context: Context | None = None) -> Iterator[None]:
         context = living[0]
     before = context._living("allocating").take_array_memory()
     try:
-        yield
+        with shared_factories():
+            yield
     finally:
         _core.restore_array_memory(before)
 

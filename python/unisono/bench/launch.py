@@ -12,14 +12,14 @@ from pathlib import Path
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .plan import BUFFERS, PEERS, PYTHON_PEERS, UNIFORM
+from .plan import BUFFERS, OWN, PEERS, PYTHON_PEERS
 
 PACKAGE = Path(__file__).resolve().parents[1]
 LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpi4py": "mpirun.openmpi", "mpich": "mpiexec.mpich"}
 PYTHON = ".venv/bin/python"  #: of a checkout
 PEERS_PYTHON = ".venv-peers/bin/python"  #: of the environment that `make peers` makes
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,15}")
-RESERVED = ("unisono", "limit", UNIFORM, *PEERS, *PYTHON_PEERS)
+RESERVED = ("unisono", "limit", *OWN, *PEERS, *PYTHON_PEERS)
 
 
 @dataclass(frozen=True)

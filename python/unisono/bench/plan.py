@@ -12,13 +12,25 @@ from ..errors import InvalidArgumentError
 
 OPS = (
     "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
-    "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier",
+    "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier", "put", "get",
+    "inflight",
 )  # fmt: skip
+ONLY_C = ("put", "get", "inflight")  #: not measured from Python
+#: What a call of each operation is, and what its figure is the time of.
+MEANING = {
+    "pingpong": "a message from rank 0 to rank 1 and one back; half of both",
+    "put": "every rank writes a block into the next rank's window; done when it stands there",
+    "get": "every rank reads a block from the next rank's window",
+    "inflight": "eight all-reduces on one communicator are started, then all are waited for; the time of all eight",
+}
+FLIGHTS = 8  #: calls of `inflight` (BENCH_FLIGHTS in bench/data.h)
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 WITH_COUNTS = ("gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv")
 PEERS = ("openmpi", "mpich")
 PYTHON_PEERS = ("mpi4py",)
 UNIFORM = "uniform"  #: the name under which a v-collective is compared with what it generalises
+WAITED = "waited"  #: the name of the calls of `inflight`, each waited for before the next is started
+OWN = (UNIFORM, WAITED)  #: what Unisono is compared with that is Unisono itself
 INTERFACES = ("c", "python")
 BUFFERS = ("malloc", "registered", "allocated")
 COUNTS = ("equal", "changing")
@@ -63,7 +75,16 @@ class Cell:
     @property
     def buffer_bytes(self) -> int:
         """Memory of one rank, at the most."""
+        if self.op == "inflight":
+            return 2 * self.bytes * FLIGHTS
         return 2 * self.bytes * self.ranks * (2 if self.counts == "changing" else 1)
+
+    @property
+    def compared(self) -> str | None:
+        """With what else of Unisono's own it is compared: of `OWN`."""
+        if self.op == "inflight":
+            return WAITED
+        return UNIFORM if self.counts is not None else None
 
     @property
     def title(self) -> str:
@@ -138,6 +159,16 @@ def parse_names(text: str, known: tuple[str, ...], what: str) -> list[str]:
     if not names:
         raise InvalidArgumentError(f"no {what} was given; there are {', '.join(known)}")
     return list(dict.fromkeys(names))
+
+
+def operations(text: str, interface: str) -> list[str]:
+    """A list of operations; "all" for all that can be measured from there."""
+    there = tuple(op for op in OPS if interface == "c" or op not in ONLY_C)
+    wanted = parse_names(text, there if text.strip() == "all" else OPS, "operation")
+    for op in wanted:
+        if op not in there:
+            raise InvalidArgumentError(f"operation {op} was given with --python; it is measured from C only")
+    return wanted
 
 
 def cells(

@@ -21,6 +21,7 @@ COLOURS = {
     "mpich": "#7570b3",
     "mpi4py": "#d95f02",
     "uniform": "#66a61e",
+    "waited": "#66a61e",
     "unisono": "#1b9e77",
 }
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .machine import Facts, Placement
-from .plan import UNIFORM, size_text
+from .plan import OWN, UNIFORM, WAITED, size_text
 from .session import Measured, Row
 from .statistics import Ratio
 from .targets import Target, find
@@ -23,17 +23,22 @@ NETWORKS = {"openmpi": "vader", "mpi4py": "vader", "mpich": "ucx-shm", "limit": 
 SCHEMA = 2
 
 
+#: Operations for which Unisono has none to choose from.
+WITHOUT_ALGORITHM = ("pingpong", "put", "get")
+
+
 def record(measured: Measured, facts: Facts) -> dict[str, Any]:
     """One line of the JSON file."""
     cell = measured.cell
     times = measured.kept_times if measured.failure is None else []
     chosen = cell.algorithm if measured.system == "unisono" else None
+    has_algorithm = measured.system == "limit" or cell.op not in WITHOUT_ALGORITHM
     return {
         "schema": SCHEMA,
         "system": measured.system,
         "interface": "c" if measured.system == "limit" else cell.interface,
         "op": cell.op,
-        "algorithm": None if cell.op == "pingpong" and measured.system != "limit" else measured.algorithm or chosen,
+        "algorithm": (measured.algorithm or chosen) if has_algorithm else None,
         "auto": chosen is None,
         "network": NETWORKS.get(measured.system, "shm"),
         "platform": "native",
@@ -139,8 +144,9 @@ class TablePrinter:
         line.append(f"{gap}{text:>7}")
         line.append(f" {_mark(met)}" if target is not None else "", style=colour)
         remarks = Text()
-        if UNIFORM in ours.ratios:
-            remarks.append(f"  {_interval(ours.ratios[UNIFORM])} × uniform")
+        for own in OWN:
+            if own in ours.ratios:
+                remarks.append(f"  {_interval(ours.ratios[own])} × {own}")
         remarks.append(f" {_goal(target)}" if target is not None else "", style=colour)
         if row.quiet < row.rounds:
             remarks.append(f"  {row.quiet}/{row.rounds} rounds quiet", style="dim")
@@ -196,5 +202,7 @@ def _goal(target: Target) -> str:
     if target.limit is not None:
         parts.append(f"≤ {target.limit:g} × limit")
     if target.uniform is not None:
-        parts.append(f"≤ {target.uniform:g} × uniform")
+        parts.append(f"≤ {target.uniform:g} × {UNIFORM}")
+    if target.waited is not None:
+        parts.append(f"≤ {target.waited:g} × {WAITED}")
     return (" or " if target.either else ", ").join(parts)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .machine import Facts, Processor
-from .plan import SMALL, UNIFORM, Cell, Effort
+from .plan import OWN, SMALL, UNIFORM, WAITED, Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
 
@@ -71,7 +71,21 @@ class Uniform:
         return self._system.block(**arguments | {"op": arguments["op"].removesuffix("v"), "counts": "equal"})
 
 
-Contender = System | Uniform
+class Waited:
+    """Unisono, but it waits for each call of `inflight` before it starts the next one."""
+
+    name = WAITED
+    is_unisono = True
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def block(self, **arguments: Any) -> Outcome:
+        """A block of the same calls."""
+        return self._system.block(**arguments | {"op": WAITED})
+
+
+Contender = System | Uniform | Waited
 
 
 class Session:
@@ -82,8 +96,12 @@ class Session:
         self._limit = limit
         self._effort = effort
         self._crowded = crowded
-        self._uniform = [Uniform(system) for system in self._systems if system.name == "unisono"]
-        self._failures = dict.fromkeys([UNIFORM, *(system.name for system in self._systems)], 0)
+        ours = [system for system in self._systems if system.name == "unisono"]
+        self._own: dict[str, list[Contender]] = {
+            UNIFORM: [Uniform(system) for system in ours],
+            WAITED: [Waited(system) for system in ours],
+        }
+        self._failures = dict.fromkeys([*OWN, *(system.name for system in self._systems)], 0)
         self._seed = 0
         self._line: float | None = None
         self._copies: bool | None = None
@@ -147,8 +165,8 @@ class Session:
         """Measures one cell."""
         limit = Measured("limit", cell)
         contenders: list[Contender] = [*self._systems]
-        if cell.counts is not None:
-            contenders += self._uniform
+        if cell.compared is not None:
+            contenders += self._own[cell.compared]
         systems = {system.name: Measured(system.name, cell) for system in contenders}
         calls: dict[str, int] = {}
         for system in contenders:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .plan import BUFFERS, COUNTS, INTERFACES, OPS, PEERS, PYTHON_PEERS, UNIFORM, parse_size
+from .plan import BUFFERS, COUNTS, INTERFACES, OPS, PEERS, PYTHON_PEERS, UNIFORM, WAITED, parse_size
 from .session import Measured
 
 FILE = Path(__file__).resolve().parents[3] / "bench" / "targets.yaml"
@@ -29,6 +29,7 @@ class Target:
     ranks: tuple[int, ...] = ()  #: none: any
     crowded: bool | None = None  #: None: whether or not ranks share cores
     uniform: float | None = None  #: bound on the ratio of a v-collective to what it generalises
+    waited: float | None = None  #: bound on the ratio of calls in flight to the same calls, each waited for
     buffers: tuple[str, ...] = ()  #: none: any
     counts: tuple[str, ...] = ()  #: of v-collectives; none: any
     interface: str = "c"  #: by which the systems are called
@@ -58,9 +59,10 @@ class Target:
             verdicts.append(max(ratios) <= self.peer)
         if self.limit is not None and measured.limit_ratio is not None:
             verdicts.append(measured.limit_ratio <= self.limit)
-        if self.uniform is not None and UNIFORM in measured.ratios:
-            verdicts.append(measured.ratios[UNIFORM].value <= self.uniform)
-        wanted = sum(bound is not None for bound in (self.peer, self.limit, self.uniform))
+        for name, bound in ((UNIFORM, self.uniform), (WAITED, self.waited)):
+            if bound is not None and name in measured.ratios:
+                verdicts.append(measured.ratios[name].value <= bound)
+        wanted = sum(bound is not None for bound in (self.peer, self.limit, self.uniform, self.waited))
         if self.either and any(verdicts):
             return True
         if len(verdicts) < wanted:
@@ -81,7 +83,7 @@ def load(path: Path = FILE) -> list[Target]:
 
 def _target(entry: dict[str, Any], path: Path) -> Target:
     known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "counts", "interface"}
-    known |= {"peers", "uniform"}
+    known |= {"peers", "uniform", "waited"}
     ops = tuple(entry.get("ops", ()))
     if not set(entry) <= known or not ops or not set(ops) <= set(OPS):
         raise InvalidArgumentError(
@@ -104,6 +106,7 @@ def _target(entry: dict[str, Any], path: Path) -> Target:
         peer=entry.get("peer"),
         limit=entry.get("limit"),
         uniform=entry.get("uniform"),
+        waited=entry.get("waited"),
         either=bool(entry.get("either", False)),
         ranks=tuple(entry.get("ranks", ())),
         crowded=entry.get("crowded"),

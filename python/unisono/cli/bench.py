@@ -49,6 +49,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Measures all systems alive together and in turns, and reports ratios of neighbouring blocks. "
         "docs/bench.md says how. The exit status is 1 if a result was wrong or Unisono failed.",
     )
+    parser.add_argument("--list", action="store_true", help="name the operations, and what their figures mean")
     parser.add_argument("--ranks", type=int, default=2, metavar="P", help="number of ranks (2)")
     parser.add_argument("--op", default="all", metavar="A,B|all", help=f"operations (all): {', '.join(plan.OPS)}")
     parser.add_argument("--sizes", default="4:4M", metavar="A:B", help="bytes by powers of two, or a list (4:4M)")
@@ -78,11 +79,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.list:
+        return _list()
     if not 2 <= options.ranks <= MOST_RANKS:
         raise InvalidArgumentError(f"{options.ranks} ranks were asked for; allowed are 2 to {MOST_RANKS}")
     programs()
     interface = "python" if options.python else "c"
-    ops = plan.parse_names(options.op, plan.OPS, "operation")
+    ops = plan.operations(options.op, interface)
     _check_algorithm(options.algorithm, ops)
     cells = list(
         plan.cells(
@@ -127,6 +130,13 @@ def execute(options: argparse.Namespace) -> int:
     return max(_verdict(console, rows, printer, session), _guarded(console, rows, builds, wanted=options.guard))
 
 
+def _list() -> int:
+    """Writes the operations."""
+    for op in plan.OPS:
+        print(f"{op:<16} {plan.MEANING.get(op, 'a blocking call of this name')}")
+    return 0
+
+
 def _buffers(text: str) -> list[str]:
     there = kinds_of_buffers() if text.strip() == "all" else plan.BUFFERS
     kinds = plan.parse_names(text, there, "kind of buffers")
@@ -158,7 +168,9 @@ def _check_algorithm(algorithm: str | None, ops: list[str]) -> None:
         )
     if ops[0] == "pingpong":
         raise UnknownAlgorithmError("a ping-pong consists of send and recv, which have no algorithms to choose from")
-    select(f"{ops[0]}/{algorithm}")
+    if ops[0] in ("put", "get"):
+        raise UnknownAlgorithmError(f"{ops[0]} has no algorithms to choose from")
+    select(f"{'allreduce' if ops[0] == 'inflight' else ops[0]}/{algorithm}")
 
 
 def _peers(text: str | None, interface: str) -> dict[str, Build | None]:
@@ -183,7 +195,7 @@ def _peers(text: str | None, interface: str) -> dict[str, Build | None]:
 
 
 def _announce(console: Console, cells: list[Cell], systems: list[str], where: Placement, effort: Effort) -> None:
-    seconds = sum(plan.estimate(cell, len(systems) + (cell.counts is not None), effort) for cell in cells)
+    seconds = sum(plan.estimate(cell, len(systems) + (cell.compared is not None), effort) for cell in cells)
     cores = (
         f"{where.usable} of {len(where.cores)} cores" if where.usable < len(where.cores) else f"{where.usable} cores"
     )

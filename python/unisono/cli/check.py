@@ -132,7 +132,7 @@ def _draw(options: argparse.Namespace, failed: dict[str, dict[str, Any]]) -> str
 def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, seconds: float) -> None:
     total = {
         key: sum(report[key] for report in reports.values())
-        for key in ("calls", "same", "refused", "moves", "pairs", "schedules", "lowered", "lowered_runs")
+        for key in ("calls", "same", "refused", "moves", "pairs", "schedules", "lowered", "lowered_runs", "not_carried")
     }
     what = "program" if len(reports) == 1 else f"of {len(reports)} programs"
     compared = all(report["compared"] is not None for report in reports.values())
@@ -150,7 +150,8 @@ def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, 
     if total["lowered"] and not failed:
         console.print(
             f"lowered for the engine: {total['lowered']} calls, in order and with equal bits; "
-            f"{total['lowered_runs']} straight, windowed and mixed forms run, no circular wait"
+            f"{total['lowered_runs']} straight, windowed and mixed forms run, no circular wait; "
+            f"not carried: {total['not_carried']}"
         )
 
 

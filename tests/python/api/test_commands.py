@@ -105,6 +105,7 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["ranks"] == [2, 3]
     assert report["lowered"] == report["calls"] > 0
     assert report["lowered_runs"] >= 2 * report["lowered"]
+    assert report["not_carried"] == 0
 
 
 def test_check_refuses_what_is_no_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,8 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
-from bench_support import FIELDS, FORMS, OPS, ROOT, SECONDS, bench, block, need_peer, running
-from unisono.bench import launch
+from bench_support import C_FORMS, C_OPS, FIELDS, OPS, ROOT, SECONDS, bench, block, need_peer, running
+from unisono.bench import launch, plan
 from unisono.bench.launch import peer_is_there, programs
 from unisono.bench.systems import SystemFailedError
 from unisono.cli import main
@@ -100,6 +100,31 @@ def test_a_named_algorithm(tmp_path: Path) -> None:
     assert [(line["algorithm"], line["auto"]) for line in ours] == [("ring", False)]
 
 
+def test_put_get_and_calls_in_flight(tmp_path: Path) -> None:
+    file = tmp_path / "figures"
+    arguments = ["--sizes", "8,64K", "--buffers", "malloc,allocated", "--peers", "none", "--json", file]
+    done = bench("--op", "put,get,inflight", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert all(set(line) == FIELDS and line["verified"] for line in lines)
+    ours = {(line["op"], line["bytes"], line["buffers"]): line for line in lines if line["system"] == "unisono"}
+    assert len(ours) == 12
+    assert {line["algorithm"] for key, line in ours.items() if key[0] != "inflight"} == {None}
+    limits = {line["op"]: line["algorithm"] for line in lines if line["system"] == "limit" and line["bytes"] == 8}
+    assert limits["put"] == limits["get"] == "line"  # a line has its way to go for a few bytes
+    # Calls in flight are compared with the same calls, each waited for.
+    assert [line["ratio"].keys() for key, line in ours.items() if key[0] == "inflight"] == 4 * [{"waited"}]
+    assert sum(line["system"] == "waited" for line in lines) == 4
+    assert "× waited" in done.stdout
+
+
+def test_the_operations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert [line.split()[0] for line in said.splitlines()] == list(plan.OPS)
+    assert "window" in said
+
+
 def test_a_wrong_result_is_found(tmp_path: Path) -> None:
     file = tmp_path / "figures"
     done = bench("--op", "allreduce", "--sizes", "1K", "--peers", "none", "--damage", "--json", file)
@@ -125,10 +150,10 @@ def test_peers_side_by_side(system: str, tmp_path: Path) -> None:
     need_peer(system)
     # Every operation of a peer is right, and every operation's check finds an error.
     with running(system, 2, tmp_path) as peer:
-        wrong = [form for form in FORMS if not block(peer, form[0], counts=form[1], count=17).verified]
+        wrong = [form for form in C_FORMS if not block(peer, form[0], counts=form[1], count=17).verified]
     assert wrong == []
     with running(system, 2, tmp_path, damage=True) as peer:
-        unnoticed = [form for form in FORMS if block(peer, form[0], counts=form[1], count=17).verified]
+        unnoticed = [form for form in C_FORMS if block(peer, form[0], counts=form[1], count=17).verified]
     assert unnoticed == []
 
 
@@ -136,7 +161,7 @@ def test_peers_side_by_side(system: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["int32", "int64", "fp32", "fp64"])
 def test_every_operation_is_verified(ranks: int, dtype: str, tmp_path: Path) -> None:
     with running("unisono", ranks, tmp_path) as system:
-        for op, counts in FORMS:
+        for op, counts in C_FORMS:
             for count in (1, 1000, 20_001):
                 for buffers in ("allocated", "malloc"):
                     outcome = block(system, op, counts=counts, count=count, dtype=dtype, buffers=buffers, seed=count)
@@ -147,8 +172,10 @@ def test_every_operation_is_verified(ranks: int, dtype: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_every_check_can_fail(ranks: int, tmp_path: Path) -> None:
     with running("unisono", ranks, tmp_path, damage=True) as system:
-        unnoticed = [(op, count) for op in OPS for count in (1, 500) if block(system, op, count=count).verified]
-        unnoticed += [form for form in FORMS if block(system, form[0], counts=form[1], count=500).verified]
+        unnoticed = [
+            (op, count) for op in (*OPS, *C_OPS) for count in (1, 500) if block(system, op, count=count).verified
+        ]
+        unnoticed += [form for form in C_FORMS if block(system, form[0], counts=form[1], count=500).verified]
     assert unnoticed == []
 
 
@@ -231,6 +258,9 @@ def test_a_failure_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
         (["--op", "bcast,reduce", "--algorithm", "binomial"], "goes with one"),
         (["--op", "bcast", "--algorithm", "ring"], "there are linear"),
         (["--op", "pingpong", "--algorithm", "direct"], "no algorithms"),
+        (["--op", "put", "--algorithm", "direct"], "no algorithms"),
+        (["--op", "inflight", "--algorithm", "chain"], "there are"),
+        (["--python", "--op", "put"], "measured from C only"),
         (["--json", "/nonexistent/file", "--op", "barrier", "--peers", "none"], "cannot be written"),
     ],
 )

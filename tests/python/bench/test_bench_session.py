@@ -11,6 +11,7 @@ from unisono.bench.plan import Cell, Effort
 from unisono.bench.report import record
 from unisono.bench.session import Session
 from unisono.bench.systems import Outcome, System, SystemFailedError
+from unisono.bench.targets import Target
 
 FACTS = Facts(Processor("a processor"))
 EFFORT = Effort(rounds=8, most_rounds=24, block_seconds=0.01, limit_seconds=0.001, sample_seconds=0.01)
@@ -282,6 +283,25 @@ def test_a_v_collective_is_compared_with_what_it_generalises() -> None:
     assert made == {("gatherv", "equal"), ("gatherv", "changing"), ("gather", "equal")}
     row = measuring.measure(Cell("gather", 4096, "fp32", "malloc", 2))
     assert [measured.system for measured in row.systems] == ["unisono", "openmpi"]
+
+
+def test_calls_in_flight_are_compared_with_the_same_calls_each_waited_for() -> None:
+    ours = Fake("unisono", lambda _: 0.0)
+    real = ours.block
+
+    def block(**arguments: Any) -> Outcome:
+        ours.seconds = lambda _: 2e-6 if arguments["op"] == "inflight" else 5e-6
+        return real(**arguments)
+
+    ours.block = block  # type: ignore[method-assign]
+    row = session(ours, Fake("openmpi", lambda _: 4e-6)).measure(Cell("inflight", 4, "fp32", "malloc", 2, "ring"))
+    assert [measured.system for measured in row.systems] == ["unisono", "openmpi", "waited"]
+    ratios = {name: ratio.value for name, ratio in row.systems[0].ratios.items()}
+    assert ratios == {"openmpi": pytest.approx(0.5), "waited": pytest.approx(0.4)}
+    assert {(asked["op"], asked["algorithm"]) for asked in ours.asked} == {("inflight", "ring"), ("waited", "ring")}
+    target = Target("in flight", ("inflight",), 4, 4, waited=0.6)
+    assert target.is_met(row.systems[0]) is True
+    assert Target("in flight", ("inflight",), 4, 4, waited=0.3).is_met(row.systems[0]) is False
 
 
 def test_a_disturbed_calibration_does_not_keep_blocks_short() -> None:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bench_support import FORMS, OPS, ROOT, bench, block, lines_of, need_peer, running
+from bench_support import C_OPS, FORMS, OPS, ROOT, bench, block, lines_of, need_peer, running
 from unisono.bench import launch
 from unisono.bench.launch import Build, find_build, programs
 from unisono.bench.machine import Placement
@@ -24,7 +24,7 @@ LIBRARY = "libunisono.so.1"
 def test_every_way_of_the_limit_moves_the_data(way: str, tmp_path: Path) -> None:
     for damage in (False, True):
         with running("limit", 2, tmp_path, damage=damage) as limit:
-            for op in OPS:
+            for op in (*OPS, *C_OPS):
                 for count in (1, 33, 70_001):
                     outcome = block(limit, op, count=count, dtype="int64", algorithm=way)
                     assert outcome.algorithm is None, "the kernel of tests allows copies"
@@ -39,7 +39,7 @@ def test_processes_of_the_limit_do_the_parts_of_more_ranks(way: str, ranks: int,
         pytest.skip(f"{cores} cores are needed")
     limit = System("limit", Placement(ranks, own, cores), tmp_path)
     try:
-        for op in OPS:
+        for op in (*OPS, *C_OPS):
             assert block(limit, op, count=10_001, dtype="fp64", algorithm=way).verified, op
     finally:
         limit.stop()

@@ -57,7 +57,8 @@ def run(*words: object, folder: Path = ROOT, seconds: int = 120) -> str:
 
 def test_sections_stand_in_the_order_in_which_readers_need_them() -> None:
     assert list(navigation()) == [
-        "Start", "Guides", "Understand", "Tools", "When something is wrong", "Reference", "Hardware", "Decisions"
+        "Start", "Guides", "Understand", "Tools", "When something is wrong", "Reference", "Hardware",
+        "Hardware engine: modules", "Decisions",
     ]  # fmt: skip
 
 
@@ -66,14 +67,31 @@ def test_every_page_stands_in_one_place() -> None:
     assert sorted(pages) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
-def test_pages_of_modules_come_last_in_their_section() -> None:
-    hardware = navigation()["Hardware"]
+def test_modules_have_a_section_of_their_own() -> None:
+    sections = navigation()
+    hardware, modules = sections["Hardware"], sections["Hardware engine: modules"]
     assert hardware[0] == "rtl/index.md"
-    # Whoever runs programs, or attaches a kernel, is done before the first page of a module.
-    first = min(hardware.index(f"rtl/{module}.md") for module in ("cclo", "scoreboard", "tx", "skid", "poe_frame"))
+    # Who runs programs, or attaches a kernel, meets no page of a module.
     for page in ("devices", "simulated-cluster", "rtl/engine", "rtl/attaching-a-kernel", "rtl/figures", "rtl/testing"):
-        assert hardware.index(f"{page}.md") < first, page
-    assert not [page for name, pages in navigation().items() if name != "Hardware" for page in pages if "rtl/" in page]
+        assert f"{page}.md" in hardware, page
+    assert {f"rtl/{module}.md" for module in ("cclo", "scoreboard", "tx", "skid", "poe_frame")} <= set(modules)
+    assert len(hardware) < 30 < len(modules)
+    others = [pages for name, pages in sections.items() if name not in ("Hardware", "Hardware engine: modules")]
+    assert not [page for pages in others for page in pages if "rtl/" in page]
+
+
+def words_of_the_glossary() -> list[str]:
+    page = (DOCS / "glossary.md").read_text()
+    return [word.strip("* ") for row in re.findall(r"^\| (\*\*.*?) \|", page, re.M) for word in row.split(", ")]
+
+
+def test_glossary_says_each_word_once_in_order() -> None:
+    words = words_of_the_glossary()
+    assert len(words) == len(set(words)) > 50
+    for section in (DOCS / "glossary.md").read_text().split("\n## ")[1:]:
+        firsts = [row.lower() for row in re.findall(r"^\| \*\*(.*?)\*\*", section, re.M)]
+        assert firsts == sorted(firsts), section.splitlines()[0]
+    assert "](glossary.md)" in (DOCS / "index.md").read_text()
 
 
 def listings(page: Path) -> Iterator[tuple[int, str]]:
