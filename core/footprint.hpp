@@ -56,8 +56,17 @@ constexpr bool in_place_at_root(Collective collective) {
 /// Whether the root of a collective knows the counts of all ranks, and each other rank need know no more than its own
 /// (gatherv, scatterv).
 constexpr bool counts_at_root(Collective collective) {
-  const CollectiveFacts facts = facts_of(collective);
-  return facts.kind == CallKind::kCollective && facts.rooted && facts.vectors;
+  constexpr auto kCollectives = [] {
+    std::uint32_t bits = 0;
+    for (const Collective each : kAllCollective) {
+      const CollectiveFacts facts = facts_of(each);
+      if (facts.kind == CallKind::kCollective && facts.rooted && facts.vectors) {
+        bits |= std::uint32_t{1} << static_cast<std::uint32_t>(each);
+      }
+    }
+    return bits;
+  }();
+  return (kCollectives >> (static_cast<std::uint32_t>(collective) & 31U) & 1U) != 0;
 }
 
 /// What `call` uses on `call.rank`.

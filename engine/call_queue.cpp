@@ -4,6 +4,7 @@
 
 #include "core/footprint.hpp"
 #include "core/log.hpp"
+#include "core/signature.hpp"
 #include "core/user_op.hpp"
 #include "engine/communicators.hpp"
 #include "engine/dmp.hpp"
@@ -110,7 +111,8 @@ void CallQueue::submit(CallState& call) {
   begin_record(call);
   // Messages show that all calls before were the same, too. Engines in hardware know the call alone.
   if (!call.lane && !communicator.hardware_peers) call.signature = digest;
-  communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm};
+  communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm,
+                                                                       call.signature};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
@@ -518,10 +520,12 @@ bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> a
   return false;
 }
 
-void CallQueue::left_over(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence) {
+void CallQueue::left_over(Communicator& communicator, std::uint32_t peer, const Header& header) {
+  const std::uint32_t sequence = header.sequence;
   const PastCall& past = communicator.history[sequence % communicator.history.size()];
   if (communicator.revoked || communicator.hardware_peers || !past.valid || past.sequence != sequence) return;
-  if (!counts_at_root(past.call.collective)) return;
+  // Of another call it is the peer that finds out, or has: it has something to wait for.
+  if (!counts_at_root(past.call.collective) || !signatures_agree(header.signature, past.signature)) return;
   const std::string text = std::string(name_of(past.call.collective)) + " (" + communicator.title() + ", rank " +
                            std::to_string(communicator.rank) + ", sequence " + std::to_string(sequence) + "): rank " +
                            std::to_string(peer) + " sends a message, and this rank, which has ended the call, awaits " +

@@ -103,7 +103,7 @@ class CallQueue {
   static std::string describe(const Communicator& communicator, const CallDifference& difference);
   /// A message of a collective call has come that this rank has ended without it: of a gatherv or scatterv, the ranks
   /// have given different counts, and nobody shall go on.
-  void left_over(Communicator& communicator, std::uint32_t peer, std::uint32_t sequence);
+  void left_over(Communicator& communicator, std::uint32_t peer, const Header& header);
   /// That this rank and a peer count a block of a gatherv or scatterv differently.
   std::string counts_text(const CallState& call, std::uint32_t peer) const;
   /// "allreduce of 17 fp32 by sum"

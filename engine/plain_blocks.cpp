@@ -58,8 +58,9 @@ std::optional<PlainBlocks> plain_blocks(const Call& call, const VectorArguments&
   // Where there is a root, the others know of no displacements.
   const bool places = !shape.rooted || call.rank == call.root;
   PlainBlocks blocks;
-  const bool at_root = counts_at_root(call.collective);
-  if (at_root && call.rank != call.root && (sides.send ? arguments.send_counts : arguments.recv_counts) == nullptr) {
+  // The root's counts are enough: another rank may know its own only, and what all compare is none of them.
+  const bool at_root = shape.rooted;
+  if (!places && (sides.send ? arguments.send_counts : arguments.recv_counts) == nullptr) {
     if (arguments.own > kMaxCount) return std::nullopt;
     blocks.count = kUnknownCount;
     blocks.extents.own = arguments.own;

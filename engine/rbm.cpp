@@ -357,7 +357,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
   if (call == nullptr) {
     if (before(header.sequence, communicator.order->next())) {  // of a call that has ended here
       if (header.last) return_credit(communicator, peer);
-      if (header.first) blocks_.calls->left_over(communicator, peer, header.sequence);
+      if (header.first) blocks_.calls->left_over(communicator, peer, header);
       return;
     }
     Message* message = nullptr;

@@ -260,6 +260,7 @@ struct PastCall {
   std::uint32_t sequence = 0;
   Call call;
   const Algorithm* algorithm = nullptr;
+  std::uint32_t signature = 0;  ///< as its messages carry it
 };
 
 /// A communicator: its members in order of rank, and what they agreed.

@@ -137,9 +137,8 @@ def _at_root(c: Collective) -> list[str]:
     """The form in place of a collective with a root, which all ranks call."""
     gathers = bool(c.dst.on(root=True, in_place=True))
     whose = ("dst, in which its input stands", "src") if gathers else ("src, in which its block stays", "dst")
-    text = (
-        f"As {c.name}, in place: buffer is the root's {whose[0]}, and the others' {whose[1]}. They may call {c.name} as well."
-    )
+    text = f"As {c.name}, in place: buffer is the root's {whose[0]}, and the others' {whose[1]}."
+    text += f" They may call {c.name} as well."
     body = [f"Prepared call = rooted(UNISONO_{c.name.upper()}, {str(gathers).lower()}, buffer, root, options);"]
     chain = _settings(c, buffers=False)
     if not c.vectors:
