@@ -168,7 +168,7 @@ void rebind(Rank& self, bool allocated) {
   const Memory memory(self, allocated, 2 * kCount);
   std::int32_t* const windows[] = {memory.src, memory.src + kCount};
   std::int32_t* const stop = memory.dst;  // rank 1's; in a window of its own at the end
-  std::fill_n(memory.src, 2 * kCount, 5);
+  std::fill_n(memory.src, 2 * kCount, 6);
   *stop = 0;
   if (self.rank == 0) std::fill_n(memory.dst, kCount, 77);
   meet(self);
@@ -178,7 +178,6 @@ void rebind(Rank& self, bool allocated) {
     for (; Clock::now() < until || written < 3; ++rounds) {
       require(Clock::now() < until + seconds(20), "puts arrive");
       std::int32_t* const window = windows[rounds % 2];
-      std::fill_n(window, kCount, 6);
       self.engine.bind_window(0, part(window, kCount));
       const auto seen = Clock::now() + microseconds(rounds % 7 * 100);
       while (Clock::now() < seen) self.engine.progress();
@@ -191,18 +190,22 @@ void rebind(Rank& self, bool allocated) {
         require(std::all_of(window, window + kCount, [](std::int32_t v) { return v == 6; }), "it is its owner's again");
       }
     }
-    self.engine.bind_window(0, part(stop, 1));
-    while (reinterpret_cast<std::atomic<std::int32_t>*>(stop)->load() == 0) self.engine.progress();
+    // It reads the word only while no peer may write it.
+    while (*stop == 0) {
+      self.engine.bind_window(0, part(stop, 1));
+      const auto seen = Clock::now() + microseconds(500);
+      while (Clock::now() < seen) self.engine.progress();
+      self.engine.bind_window(0, {});
+    }
     return meet(self);
   }
-  for (;;) {
+  for (std::uint64_t count = kCount;;) {
     try {
-      self.engine.run(reach(true, 1, 0, memory.dst, kCount));
+      self.engine.run(reach(true, 1, 0, memory.dst, count));
+      if (count == 1) return meet(self);
     } catch (const Error& error) {
       require(error.code() == ErrorCode::kBufferTooSmall, error.what());
-      if (std::string(error.what()).find("whose window has 4 bytes") == std::string::npos) continue;
-      self.engine.run(reach(true, 1, 0, memory.dst, 1));
-      return meet(self);
+      if (std::string(error.what()).find("whose window has 4 bytes") != std::string::npos) count = 1;
     }
   }
 }
