@@ -23,6 +23,13 @@ CallResult Flight::settle(Engine& engine, CallResult result) {
   return *result_;
 }
 
+/// The result if the call has ended, without progress.
+std::optional<CallResult> Flight::settled(Engine& engine) {
+  const std::lock_guard lock(mutex_);
+  if (!result_) result_ = engine.take(id_);
+  return result_;
+}
+
 std::shared_ptr<Endpoint> Flight::endpoint() const {
   try {
     return context_->endpoint();
@@ -38,6 +45,7 @@ std::optional<CallResult> Flight::ask(Ask&& ask) {
   if (std::optional<CallResult> result = known()) return result;
   const std::shared_ptr<Endpoint> own = endpoint();
   try {
+    if (std::optional<CallResult> result = settled(*own->engine)) return result;
     CallResult result = ask(*own);
     if (!result.complete) return std::nullopt;
     return settle(*own->engine, std::move(result));
@@ -89,6 +97,18 @@ Request::Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<Che
       receives_(call->request.call.collective == Collective::kRecv),
       call_(std::move(call)) {}
 
+Request::Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight)
+    : communicator_(std::move(communicator)),
+      persistent_(false),
+      element_bytes_(1),
+      receives_(false),
+      flight_(std::move(flight)) {}
+
+bool Request::done() const {
+  const std::lock_guard lock(mutex_);
+  return callbacks_ == 0 && flight_ && flight_->known() && group_.expired();
+}
+
 std::shared_ptr<Flight> Request::flight() const {
   const std::lock_guard lock(mutex_);
   if (!group_.expired()) {
@@ -129,7 +149,13 @@ void Request::start() {
 
 void Request::submit() {
   resolve_before(*call_);
-  const CallId id = communicator_->context->endpoint()->engine->submit(call_->request);
+  const auto own = communicator_->context->endpoint();
+  const CallRequest& request = call_->request;
+  CallId id = 0;
+  if (request.plain() && request.vectors == nullptr && request.program == nullptr) {
+    id = own->engine->submit_at_once(request);
+  }
+  if (id == 0) id = own->engine->submit(request);
   fly(std::make_shared<Flight>(communicator_->context, id));
   communicator_->context->call_started();
 }

@@ -326,9 +326,8 @@ void Express::await_straight(LiveRank& live) {
   while (!flight_.ended_straight()) {
     const Flight::Place stuck = flight_.place;
     // Nothing is tried before the word that tells has changed: a look at more would slow down who writes it.
-    await_naming(
-        [&] { return !live.channels.stuck.still() && (executor.straight(flight_) || flight_.place != stuck); }, name,
-        blocking_);
+    await_naming([&] { return !live.channels.stuck.still() && (executor.straight(flight_) || flight_.place != stuck); },
+                 name, blocking_);
   }
 }
 
@@ -644,6 +643,21 @@ const LaneProgram* Express::exchange_addresses(const Plan& plan, const LaneLaunc
 
 // ------------------------------------------------------------------------------------ calls in the queue
 
+std::shared_ptr<const Plan> Express::plan_at_hand(const Request& request) {
+  if (closed() || !claim()) return nullptr;
+  std::shared_ptr<const Plan> plan = plans_->front_to_keep(request.call);
+  release();
+  const bool fit =
+      plan != nullptr && plan->set_mask != 0 && fits(plan->src_bytes, plan->dst_bytes, request.src, request.dst);
+  return fit ? plan : nullptr;
+}
+
+void Express::remember(const std::shared_ptr<const Plan>& plan) {
+  if (is_user(plan->call.func) || !claim()) return;
+  plans_->remember(plan);
+  release();
+}
+
 void Express::enqueue(LaneCall& call) {
   queued_.fetch_add(1, std::memory_order_relaxed);
   const CallOrder::Place place = order_->enter(call.plan->signature_for(call.launch.count));
@@ -656,6 +670,7 @@ void Express::enqueue(LaneCall& call) {
     plans_->note<false>(call.sequence, *call.plan, 0);
   }
   call.phase = LaneCall::Phase::kWaiting;
+  call.own = call.all = {};
   call.next = nullptr;
   Queue& queue = queues_[call.set];
   (queue.first == nullptr ? queue.first : queue.last->next) = &call;

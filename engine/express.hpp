@@ -65,7 +65,7 @@ struct LaneLaunch {
   std::span<const std::uint64_t> params{};  ///< as the algorithm's `fill_params` leaves them
 };
 
-/// A call on the lanes that may be advanced bit by bit.
+/// A call on the lanes that may be advanced bit by bit. Used again for the next call.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
   const Plan* plan = nullptr;
@@ -181,6 +181,11 @@ class Express {
   /// Runs a plan in this thread. False, having done nothing, if calls are queued or another thread is at it. With
   /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
   bool run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember);
+
+  /// The plan of a small call that says no more than its words, if that is in front and the call may begin; or null.
+  std::shared_ptr<const Plan> plan_at_hand(const Request& request);
+  /// `try_run` and `plan_at_hand` find the plan from now on, if nobody has claimed the lanes now.
+  void remember(const std::shared_ptr<const Plan>& plan);
 
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);

@@ -200,6 +200,9 @@ class PlanCache {
     const Plan* plan = front_[slot_of(call)].get();
     return plan != nullptr && plan->head == head_of(call) && plan->call.count == call.count ? plan : nullptr;
   }
+  std::shared_ptr<const Plan> front_to_keep(const Call& call) const {
+    return front(call) != nullptr ? front_[slot_of(call)] : nullptr;
+  }
   /// The same of a v-collective of `count` elements.
   const Plan* front_of_class(const Call& call, std::uint64_t count) const {
     const Plan* plan = front_of_classes_[class_slot_of(call, count)].get();
