@@ -181,6 +181,8 @@ class Flight : public std::enable_shared_from_this<Flight> {
   std::optional<CallResult> wait_at_most(std::chrono::microseconds at_most);
   /// The result if it is known already; without progress.
   std::optional<CallResult> known() const;
+  /// Whether it is.
+  bool ended() const;
   /// Calls `told` once, when the call has ended; see Engine::when_complete.
   void when_complete(std::function<void(const CallResult&)> told);
 

@@ -14,6 +14,11 @@ std::optional<CallResult> Flight::known() const {
   return result_;
 }
 
+bool Flight::ended() const {
+  const std::lock_guard lock(mutex_);
+  return result_.has_value();
+}
+
 CallResult Flight::settle(Engine& engine, CallResult result) {
   const std::lock_guard lock(mutex_);
   if (!result_) {
@@ -42,8 +47,13 @@ std::shared_ptr<Endpoint> Flight::endpoint() const {
 // meanwhile, after which the engine does not know the call: the settled result is then the answer.
 template <class Ask>
 std::optional<CallResult> Flight::ask(Ask&& ask) {
-  if (std::optional<CallResult> result = known()) return result;
-  const std::shared_ptr<Endpoint> own = endpoint();
+  std::shared_ptr<Endpoint> own;
+  try {
+    own = endpoint();
+  } catch (const Error&) {
+    if (std::optional<CallResult> result = known()) return result;
+    throw;
+  }
   try {
     if (std::optional<CallResult> result = settled(*own->engine)) return result;
     CallResult result = ask(*own);
@@ -106,7 +116,7 @@ Request::Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Fli
 
 bool Request::done() const {
   const std::lock_guard lock(mutex_);
-  return callbacks_ == 0 && flight_ && flight_->known() && group_.expired();
+  return callbacks_ == 0 && flight_ && flight_->ended() && group_.expired();
 }
 
 std::shared_ptr<Flight> Request::flight() const {
@@ -169,7 +179,7 @@ void Request::fly(std::shared_ptr<Flight> flight) {
 
 bool Request::idle() const {
   const std::lock_guard lock(mutex_);
-  return !flight_ || flight_->known().has_value();
+  return !flight_ || flight_->ended();
 }
 
 void Request::leave_group() {
