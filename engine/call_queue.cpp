@@ -350,6 +350,15 @@ bool CallQueue::progress() {
   return any;
 }
 
+void CallQueue::progress_lanes(const Communicator& communicator) {
+  for (std::size_t i = 0; i < active_.size(); ++i) {  // NOLINT(modernize-loop-convert): the list may grow
+    CallState& call = *active_[i];
+    if (call.communicator != &communicator || !call.lane || !call.started || call.finished) continue;
+    if (!call.mismatch_waits) advance(call);
+  }
+  sweep();
+}
+
 bool CallQueue::advance(CallState& call) {
   bool any = false;
   bool complete = false;

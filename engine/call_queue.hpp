@@ -66,6 +66,8 @@ class CallQueue {
 
   /// Starts and steps calls. Returns whether anything was done.
   bool progress();
+  /// Steps the calls of a communicator that go over lanes and have started.
+  void progress_lanes(const Communicator& communicator);
   /// Deadlines, dead peers and what else time brings. Returns whether a call ended.
   bool examine(Clock::time_point now);
   /// When `examine` must run again at the latest.
@@ -119,7 +121,6 @@ class CallQueue {
 
   /// Calls that ended since the last look, so that waiting threads can be told.
   bool take_ended();
-  bool has_ended() const { return ended_; }
 
  private:
   struct Record {

@@ -203,14 +203,18 @@ class NativeEngine::Impl final : public Express::Watch {
         any = calls.examine(now) || any;
       }
     }
-    if (calls.take_ended()) {
-      ended.notify_all();
-      // Who sleeps for several engines, or for a descriptor, hears of every end.
-      if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
-        shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
-      }
-    }
+    tell_ended();
     return any;
+  }
+
+  /// Lets others that wait know of calls that have ended.
+  void tell_ended() {
+    if (!calls.take_ended()) return;
+    ended.notify_all();
+    // Who sleeps for several engines, or for a descriptor, hears of every end.
+    if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
+      shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
+    }
   }
 
   /// Admits a request as a call of its communicator, which must not be revoked. Throws Error.
@@ -766,15 +770,10 @@ CallId NativeEngine::submit_at_once(const Request& request) {
   }
   engine.set_deadline(call, {});
   engine.calls.submit_at_once(call);
-  // What flies before it in its set, or has failed, is for all.
+  // What flies before it in its set must go on first.
   const CallState* const flying = engine.calls.in_flight(id);
-  if (engine.calls.has_ended() || (flying != nullptr && flying->lane->phase == LaneCall::Phase::kWaiting)) {
-    try {
-      engine.progress();
-    } catch (const Error&) {
-      // As in `submit`.
-    }
-  }
+  if (flying != nullptr && flying->lane->phase == LaneCall::Phase::kWaiting) engine.calls.progress_lanes(*communicator);
+  engine.tell_ended();
   return id;
 }
 
