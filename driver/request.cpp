@@ -47,6 +47,7 @@ std::shared_ptr<Endpoint> Flight::endpoint() const {
 // meanwhile, after which the engine does not know the call: the settled result is then the answer.
 template <class Ask>
 std::optional<CallResult> Flight::ask(Ask&& ask) {
+  if (context_ == nullptr) return known();  // it ended before it was submitted
   std::shared_ptr<Endpoint> own;
   try {
     own = endpoint();
