@@ -8,33 +8,13 @@
 #include "engine/kernels.hpp"
 #include "engine/lane_channels.hpp"
 #include "network/shm/parking.hpp"
+#include "network/shm/ticks.hpp"
 
 namespace unisono::cclo {
 namespace {
 
 using shm::Reach;
-
-/// A counter of the processor that goes on all the time; reading it is no system call.
-std::uint64_t ticks() {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-  std::uint64_t value = 0;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
-  return value;
-#else
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
-}
-
-/// A millisecond, about.
-#if defined(__x86_64__)
-constexpr std::uint64_t kLookTicks = std::uint64_t{1} << 22U;
-#elif defined(__aarch64__)
-constexpr std::uint64_t kLookTicks = std::uint64_t{1} << 16U;
-#else
-constexpr std::uint64_t kLookTicks = 1'000'000;
-#endif
+using shm::ticks;
 
 }  // namespace
 
@@ -88,17 +68,18 @@ void Windows::show(Binding window) {
   if (opened_.load(std::memory_order_relaxed) && window.data != nullptr) table_.show(place_of(window));
 }
 
-shm::WindowTable::Place Windows::place_of(Binding window) const {
+shm::WindowTable::Place Windows::place_of(Binding window) {
   if (window.bytes == 0) return {Reach::kNone, 0};
   if (one_process_) return {static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(window.data)), window.bytes};
   const std::uint64_t offset = segment_->offset_of(window.data, window.bytes);
   if (offset != 0) return {offset, window.bytes};
   const bool copied = shm::KernelCopy::copies_own(window.data, window.bytes);
+  if (copied) network_.kernel_copy().show();
   return {copied ? Reach::copied(window.data) : Reach::kNone, window.bytes};
 }
 
 bool Windows::look_due(std::uint32_t peer) const {
-  return ticks() - looked_[peer].load(std::memory_order_relaxed) > kLookTicks ||
+  return ticks() - looked_[peer].load(std::memory_order_relaxed) > shm::kMillisecondTicks ||
          segment_->endpoint(endpoints_[peer]).state.load(std::memory_order_acquire) != shm::EndpointState::kJoined;
 }
 

@@ -77,7 +77,7 @@ class Windows {
   /// access in about a millisecond goes through the engine, which looks.
   bool look_due(std::uint32_t peer) const;
   bool copy(const WindowAccess& access, std::uint64_t done, std::uint64_t bytes, std::uint64_t reach) const;
-  shm::WindowTable::Place place_of(Binding window) const;
+  shm::WindowTable::Place place_of(Binding window);
 
   shm::ShmPoe& network_;
   std::shared_ptr<shm::Segment> segment_;

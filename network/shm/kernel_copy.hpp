@@ -39,15 +39,19 @@ class KernelCopy {
   /// At most so many bytes are copied in one system call, which nothing interrupts.
   static constexpr std::uint64_t kPiece = std::uint64_t{256} << 10U;
 
-  /// `refused`: nothing is copied from and to this process.
-  KernelCopy(std::shared_ptr<Segment> segment, bool refused);
+  /// Of endpoint `self`. `refused`: nothing is copied from and to this process.
+  KernelCopy(std::shared_ptr<Segment> segment, std::uint32_t self, bool refused);
   KernelCopy(const KernelCopy&) = delete;
   KernelCopy& operator=(const KernelCopy&) = delete;
   ~KernelCopy() = default;
 
-  /// Shows the two words as those of endpoint `self`. Where Yama lets only descendants at a process (scope 1), lets all
-  /// processes of its user at this one.
-  void show(std::uint32_t self);
+  /// Shows peers the two words, without which their trials fail, and, where Yama lets only descendants at a process
+  /// (scope 1), lets all processes of its user at this one. Once; later calls do nothing. To be called before peers are
+  /// told of any memory.
+  void show();
+  /// The same as the endpoint joins: only where calls have the kernel copy. Elsewhere nothing but windows is reached
+  /// so, and who has none in ordinary memory shows nothing.
+  void join();
 
   /// Takes process `pid` for every peer, untried: for measurements within one process.
   void take_for_peers(std::uint32_t pid);
@@ -77,6 +81,7 @@ class KernelCopy {
     std::atomic<std::uint8_t> trial{0};
     std::uint32_t pid = 0;
     ProcessWatch watch;
+    std::atomic<std::uint64_t> seen{0};  ///< when the process was last seen to run, in ticks
   };
   struct Nonce {
     std::uint64_t words[2];
@@ -84,10 +89,14 @@ class KernelCopy {
   };
 
   bool try_peer(std::uint32_t peer);
+  /// Whether the process still has its number, as of the last fraction of a millisecond: numbers are given away in
+  /// turn, so that none is given away again so soon. One look at a counter, but once in that time a system call.
+  static bool holds(Peer& peer);
   template <bool kStores>
   CopyOutcome copy(std::uint32_t peer, std::uint64_t address, std::byte* own, std::uint64_t bytes);
 
   std::shared_ptr<Segment> segment_;
+  std::uint32_t self_;
   bool refused_;
   std::unique_ptr<Nonce> nonce_;
   std::mutex trials_;
