@@ -88,11 +88,11 @@ bool Windows::reach_after_look(const WindowAccess& access) {
   return opened_.load(std::memory_order_acquire) && reach(access);
 }
 
-std::uint64_t Windows::reach_piece(const WindowAccess& access, std::uint64_t done) {
+std::uint64_t Windows::reach_piece(const WindowAccess& access, std::uint64_t done, std::uint64_t most) {
   if (!opened_.load(std::memory_order_acquire)) return 0;
   shm::WindowTable::Place window;
   if (!table_.enter(access.peer, window)) return 0;
-  const std::uint64_t bytes = std::min(access.bytes - done, kPiece);
+  const std::uint64_t bytes = std::min(access.bytes - done, most);
   // All of it is written, or nothing.
   const bool inside = access.offset <= window.bytes && access.bytes <= window.bytes - access.offset;
   const bool copied = inside && copy(access, done, bytes, window.reach);
