@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
+#include "network/shm/registered.hpp"
 #include "network/shm/ticks.hpp"
 
 namespace unisono::shm {
@@ -107,6 +109,11 @@ bool KernelCopy::holds(Peer& peer) {
 }
 
 bool KernelCopy::copies_own(const std::byte* memory, std::uint64_t bytes) {
+  const std::optional<bool> known = RegisteredMemory::instance().copied(memory, bytes);
+  return known ? *known : tries_own(memory, bytes);
+}
+
+bool KernelCopy::tries_own(const std::byte* memory, std::uint64_t bytes) {
   std::array<std::byte, 2> into{};
   const iovec here{into.data(), into.size()};
   auto* const first = const_cast<std::byte*>(memory);  // only read

@@ -67,9 +67,11 @@ class KernelCopy {
     return known == Trial::kPassed;
   }
 
-  /// Whether the kernel can copy this process's own memory at all: it cannot that of some devices, and secret memory.
-  /// Tries the first and the last byte.
+  /// Whether the kernel can copy this process's own memory at all, at least one byte: it cannot that of some devices,
+  /// and secret memory. Tries the first and the last byte, of memory that is not registered (RegisteredMemory).
   static bool copies_own(const std::byte* memory, std::uint64_t bytes);
+  /// The same, tried in any case.
+  static bool tries_own(const std::byte* memory, std::uint64_t bytes);
 
   /// Copies bytes of a peer that `reaches`: `bytes` at `address` there to `into`.
   CopyOutcome fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::uint64_t bytes);
