@@ -1,5 +1,6 @@
 #include "driver/allocations.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -37,6 +38,12 @@ Allocations& Allocations::instance() {
 void Allocations::add(std::uint64_t context, Allocation allocation) {
   const std::lock_guard lock(table_->mutex);
   table_->entries.emplace(allocation.memory, Table::Entry{context, std::move(allocation.arena)});
+}
+
+bool Allocations::hold(const std::byte* memory, std::uint64_t bytes) const {
+  const std::lock_guard lock(table_->mutex);
+  return std::any_of(table_->entries.begin(), table_->entries.end(),
+                     [&](const auto& entry) { return entry.second.arena->reaches(memory, bytes); });
 }
 
 void Allocations::release(std::uint64_t context, void* memory) {

@@ -26,6 +26,8 @@ class Allocations {
 
   /// Registers an allocation of the context with this handle.
   void add(std::uint64_t context, Allocation allocation);
+  /// Whether some live allocation, of whatever context, has these bytes, at least one.
+  bool hold(const std::byte* memory, std::uint64_t bytes) const;
   /// Returns memory to its arena. Throws Error(kInvalidArgument) unless it is the begin of an allocation of `context`.
   void release(std::uint64_t context, void* memory);
 

@@ -17,7 +17,15 @@ namespace unisono::driver {
 std::uint64_t fork_generation() noexcept;
 
 /// What a handle is for; part of every handle.
-enum class HandleKind : std::uint8_t { kContext = 1, kCommunicator, kRequest, kThreadJob, kProgram, kGraph = 7 };
+enum class HandleKind : std::uint8_t {
+  kContext = 1,
+  kCommunicator,
+  kRequest,
+  kThreadJob,
+  kProgram,
+  kRegistration,
+  kGraph
+};
 
 /// Layout of a handle: serial number (never reused), fork generation, kind. The low bit is always set,
 /// so no handle looks like an aligned address.

@@ -85,7 +85,7 @@ class Side {
       : meeting_(meeting),
         rank_(rank),
         lanes_(segment, std::make_shared<shm::Arena>(segment, rank), rank, 0, std::uint16_t{0}, kEndpoints),
-        copy_(segment, false) {
+        copy_(segment, rank, false) {
     for (const std::uint64_t bytes : kLengths) {
       for (const Collective collective : kCollectives) {
         Call call;

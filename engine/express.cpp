@@ -528,10 +528,11 @@ std::string Express::withdraw_transfer(Transfer& op) {
 
 // --------------------------------------------------------------------------------------------- addresses
 
-/// Whether this rank copies from and to ordinary memory of every other member. Tried by the first call that asks.
+/// Whether this rank copies from and to ordinary memory of every other member. Tried by the first call that asks. Not
+/// where cells are faster at all lengths: windows may be reached there, but only some ranks may have shown one.
 bool Express::copies_all() {
   if (copies_) return *copies_;
-  bool all = true;
+  bool all = copy_from().ever();
   for (std::uint32_t peer = 0; peer < size_ && all; ++peer) {
     all = peer == rank_ || network_.kernel_copy().reaches(endpoints_[peer]);
   }

@@ -16,7 +16,7 @@ namespace {
 using shm::Reach;
 
 /// Bytes that are copied between two looks at everything else.
-constexpr std::uint64_t kBlock = shm::KernelCopy::kPiece;
+constexpr std::uint64_t kBlock = std::uint64_t{256} << 10U;
 
 std::uint64_t head_of(MessageType type, std::uint32_t tag, Datatype dtype, std::uint64_t bytes) {
   return bytes | static_cast<std::uint64_t>(dtype) << 20U | static_cast<std::uint64_t>(type) << 26U |

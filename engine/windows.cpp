@@ -7,33 +7,13 @@
 
 #include "engine/kernels.hpp"
 #include "network/shm/parking.hpp"
+#include "network/shm/ticks.hpp"
 
 namespace unisono::cclo {
 namespace {
 
 using shm::Reach;
-
-/// A counter of the processor that goes on all the time; reading it is no system call.
-std::uint64_t ticks() {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-  std::uint64_t value = 0;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
-  return value;
-#else
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
-}
-
-/// A millisecond, about.
-#if defined(__x86_64__)
-constexpr std::uint64_t kLookTicks = std::uint64_t{1} << 22U;
-#elif defined(__aarch64__)
-constexpr std::uint64_t kLookTicks = std::uint64_t{1} << 16U;
-#else
-constexpr std::uint64_t kLookTicks = 1'000'000;
-#endif
+using shm::ticks;
 
 /// Copies the next bytes at once if both places are aligned for it.
 template <class Word>
@@ -108,17 +88,18 @@ void Windows::show(Binding window) {
   if (opened_.load(std::memory_order_relaxed) && window.data != nullptr) table_.show(place_of(window));
 }
 
-shm::WindowTable::Place Windows::place_of(Binding window) const {
+shm::WindowTable::Place Windows::place_of(Binding window) {
   if (window.bytes == 0) return {Reach::kNone, 0};
   if (one_process_) return {static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(window.data)), window.bytes};
   const std::uint64_t offset = segment_->offset_of(window.data, window.bytes);
   if (offset != 0) return {offset, window.bytes};
   const bool copied = shm::KernelCopy::copies_own(window.data, window.bytes);
+  if (copied) network_.kernel_copy().show();
   return {copied ? Reach::copied(window.data) : Reach::kNone, window.bytes};
 }
 
 bool Windows::look_due(std::uint32_t peer) const {
-  return ticks() - looked_[peer].load(std::memory_order_relaxed) > kLookTicks ||
+  return ticks() - looked_[peer].load(std::memory_order_relaxed) > shm::kMillisecondTicks ||
          segment_->endpoint(endpoints_[peer]).state.load(std::memory_order_acquire) != shm::EndpointState::kJoined;
 }
 
@@ -127,11 +108,11 @@ bool Windows::reach_after_look(const WindowAccess& access) {
   return opened_.load(std::memory_order_acquire) && reach(access);
 }
 
-std::uint64_t Windows::reach_piece(const WindowAccess& access, std::uint64_t done) {
+std::uint64_t Windows::reach_piece(const WindowAccess& access, std::uint64_t done, std::uint64_t most) {
   if (!opened_.load(std::memory_order_acquire)) return 0;
   shm::WindowTable::Place window;
   if (!table_.enter(access.peer, window)) return 0;
-  const std::uint64_t bytes = std::min(access.bytes - done, kPiece);
+  const std::uint64_t bytes = std::min(access.bytes - done, most);
   // All of it is written, or nothing.
   const bool inside = access.offset <= window.bytes && access.bytes <= window.bytes - access.offset;
   const bool copied = inside && copy(access, done, bytes, window.reach);

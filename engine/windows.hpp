@@ -57,17 +57,17 @@ class Windows {
   }
   /// The same, by who has looked at the peer.
   bool reach_after_look(const WindowAccess& access);
-  /// A part of one, of at most kPiece bytes from byte `done` on. Returns the bytes that are done, or 0.
-  std::uint64_t reach_piece(const WindowAccess& access, std::uint64_t done);
+  /// A part of one, of at most `most` bytes from byte `done` on. Returns the bytes that are done, or 0.
+  std::uint64_t reach_piece(const WindowAccess& access, std::uint64_t done, std::uint64_t most = kPiece);
 
-  /// At most so many bytes are copied between two looks at whether the window is still the same.
-  static constexpr std::uint64_t kPiece = shm::KernelCopy::kPiece;
+  /// At most so many bytes of a call that does not block are copied before the engine looks at others.
+  static constexpr std::uint64_t kPiece = std::uint64_t{256} << 10U;
 
  private:
   bool reach(const WindowAccess& access) {
     std::uint64_t done = 0;
     do {
-      const std::uint64_t piece = reach_piece(access, done);
+      const std::uint64_t piece = reach_piece(access, done, kMost);
       if (piece == 0) return false;
       done += piece;
     } while (done < access.bytes);
@@ -77,7 +77,10 @@ class Windows {
   /// access in about a millisecond goes through the engine, which looks.
   bool look_due(std::uint32_t peer) const;
   bool copy(const WindowAccess& access, std::uint64_t done, std::uint64_t bytes, std::uint64_t reach) const;
-  shm::WindowTable::Place place_of(Binding window) const;
+  shm::WindowTable::Place place_of(Binding window);
+
+  /// At most so many bytes are copied between two looks at whether the window is still the same.
+  static constexpr std::uint64_t kMost = shm::KernelCopy::kPiece;
 
   shm::ShmPoe& network_;
   std::shared_ptr<shm::Segment> segment_;

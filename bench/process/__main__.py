@@ -21,6 +21,7 @@ class Memory:
 
     key: tuple[int, str, str]
     array: Array
+    held: object  #: its registration, or None
 
 
 class Process:
@@ -47,11 +48,13 @@ class Process:
             return None
         if name not in self._memory or self._memory[name].key != key:
             self._memory.pop(name, None)
-            self._memory[name] = Memory(key, self._library.allocate(*key))
+            array = self._library.allocate(*key)
+            held = self._library.register(array) if block.buffers == "registered" else None
+            self._memory[name] = Memory(key, array, held)
         return self._memory[name].array
 
     def _measure(self, block: Block) -> None:
-        if block.dtype not in DTYPES or block.buffers not in ("malloc", "allocated"):
+        if block.dtype not in DTYPES or block.buffers not in ("malloc", "registered", "allocated"):
             self._connection.fail(f"there are no {block.buffers} buffers of {block.dtype} here")
         call = Call(
             block.op, block.dtype, block.count, self._rank, self._size, block.changing, algorithm=block.algorithm

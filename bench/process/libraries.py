@@ -20,7 +20,10 @@ class Library(Protocol):
         """Joins the job. Rank and size."""
 
     def allocate(self, elements: int, dtype: str, kind: str) -> Array:
-        """Memory for a buffer."""
+        """Memory for a buffer; what is to be registered is ordinary memory."""
+
+    def register(self, array: Array) -> object:
+        """Makes ordinary memory known, as long as the result lives."""
 
     def step(self, call: Call, number: int) -> Step:
         """What makes call number `number` of a block; those after a period are the same again."""
@@ -85,6 +88,10 @@ class Unisono:
             array: Array = self._world.empty(elements, DTYPES[dtype])
             return array
         return _ordinary(elements, dtype)
+
+    def register(self, array: Array) -> object:
+        held: object = self._unisono.register(array)
+        return held
 
     def step(self, call: Call, number: int) -> Step:
         world, rank, src, dst = self._world, call.rank, call.src, call.dst
@@ -165,6 +172,9 @@ class Mpi4py:
             return _ordinary(elements, dtype)
         memory = self._mpi.Alloc_mem(elements * np.dtype(DTYPES[dtype]).itemsize)
         return np.frombuffer(memory, DTYPES[dtype])
+
+    def register(self, array: Array) -> object:
+        return None  # MPI has no such thing
 
     def step(self, call: Call, number: int) -> Step:
         if call.algorithm is not None:

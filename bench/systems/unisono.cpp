@@ -2,10 +2,15 @@
 #include <unisono/unisono.h>
 
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "bench/worker.h"
+
+// Libraries of earlier states, with which this program may be run, know no registration.
+#pragma weak unisono_register
+#pragma weak unisono_deregister
 
 namespace {
 
@@ -19,6 +24,7 @@ struct State {
   // Of v-collectives, a set behind the other, an entry for each rank; null in `arguments` where not used.
   std::vector<std::int64_t> send_counts;
   std::vector<std::int64_t> recv_counts;
+  std::map<void*, unisono_registration*> registered;
 };
 
 State state;
@@ -26,6 +32,8 @@ State state;
 void check(unisono_result result) {
   if (__builtin_expect(result != 0, 0)) bench_fail("%s", unisono_last_error());
 }
+
+bool registers() { return unisono_register != nullptr; }
 
 unisono_collective collective_of(bench_op op) {
   switch (op) {
@@ -153,18 +161,22 @@ void system_open(int*, char***, std::uint32_t* rank, std::uint32_t* size) {
 
 void system_close() { check(unisono_finalize(state.context)); }
 
-// Memory of others cannot be registered yet.
-int system_offers(bench_kind kind) { return kind == BENCH_REGISTERED ? 0 : 1; }
+int system_offers(bench_kind kind) { return kind != BENCH_REGISTERED || registers() ? 1 : 0; }
 
 void* system_allocate(std::size_t bytes, bench_kind kind) {
-  if (kind != BENCH_ALLOCATED) return bench_allocate_plain(bytes);
   void* memory = nullptr;
+  if (kind != BENCH_ALLOCATED) {
+    memory = bench_allocate_plain(bytes);
+    if (kind == BENCH_REGISTERED) check(unisono_register(state.context, memory, bytes, &state.registered[memory]));
+    return memory;
+  }
   check(unisono_allocate(state.context, bytes, &memory));
   return memory;
 }
 
 void system_deallocate(void* memory, bench_kind kind) {
   if (kind != BENCH_ALLOCATED) {
+    if (const auto known = state.registered.extract(memory)) check(unisono_deregister(known.mapped()));
     std::free(memory);
   } else {
     check(unisono_deallocate(state.context, memory));

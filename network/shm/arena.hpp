@@ -25,6 +25,8 @@ class Arena {
   /// Takes back what `allocate` gave and returns its memory to the system. False if `memory` is not the begin of such
   /// a piece.
   bool deallocate(void* memory);
+  /// Whether bytes lie where all endpoints of the segment reach them: in this arena or another one of it.
+  bool reaches(const std::byte* memory, std::uint64_t bytes) const { return segment_->offset_of(memory, bytes) != 0; }
   /// Bytes handed out now.
   std::uint64_t allocated() const;
 

@@ -10,6 +10,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <optional>
+
+#include "network/shm/registered.hpp"
+#include "network/shm/ticks.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -33,16 +37,22 @@ std::uint64_t random_word() {
 
 }  // namespace
 
-KernelCopy::KernelCopy(std::shared_ptr<Segment> segment, bool refused)
+KernelCopy::KernelCopy(std::shared_ptr<Segment> segment, std::uint32_t self, bool refused)
     : segment_(std::move(segment)),
-      refused_(refused || segment_->geometry().one_process != 0 || !segment_->geometry().copy_from.ever()),
+      self_(self),
+      refused_(refused || segment_->geometry().one_process != 0 || segment_->size() == 1),
       peers_(segment_->size()) {}
 
-void KernelCopy::show(std::uint32_t self) {
-  if (refused_) return;
+void KernelCopy::join() {
+  if (segment_->geometry().copy_from.ever()) show();
+}
+
+void KernelCopy::show() {
+  const std::lock_guard lock(trials_);
+  if (refused_ || nonce_ != nullptr) return;
   if (only_named_debuggers()) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   nonce_ = std::make_unique<Nonce>(Nonce{{random_word(), random_word()}, 0});
-  EndpointBlock& block = segment_->endpoint(self);
+  EndpointBlock& block = segment_->endpoint(self_);
   block.nonce[0].store(nonce_->words[0], std::memory_order_relaxed);
   block.nonce[1].store(nonce_->words[1], std::memory_order_relaxed);
   block.nonce_address.store(reinterpret_cast<std::uintptr_t>(nonce_.get()), std::memory_order_release);
@@ -89,7 +99,21 @@ bool KernelCopy::try_peer(std::uint32_t peer) {
   return result == Trial::kPassed;
 }
 
+bool KernelCopy::holds(Peer& peer) {
+  if (!peer.watch.watching()) return true;
+  const std::uint64_t now = ticks();
+  if (now - peer.seen.load(std::memory_order_relaxed) < kMillisecondTicks / 4) return true;
+  if (!peer.watch.running()) return false;
+  peer.seen.store(now, std::memory_order_relaxed);
+  return true;
+}
+
 bool KernelCopy::copies_own(const std::byte* memory, std::uint64_t bytes) {
+  const std::optional<bool> known = RegisteredMemory::instance().copied(memory, bytes);
+  return known ? *known : tries_own(memory, bytes);
+}
+
+bool KernelCopy::tries_own(const std::byte* memory, std::uint64_t bytes) {
   std::array<std::byte, 2> into{};
   const iovec here{into.data(), into.size()};
   auto* const first = const_cast<std::byte*>(memory);  // only read
@@ -103,7 +127,7 @@ CopyOutcome KernelCopy::copy(std::uint32_t peer, std::uint64_t address, std::byt
   CopyOutcome outcome;
   while (outcome.transferred < bytes) {
     // A process number is given away again when its owner has ended and was waited for.
-    if (entry.watch.watching() && !entry.watch.running()) {
+    if (!holds(entry)) {
       outcome.kind = CopyOutcome::Kind::kGone;
       return outcome;
     }

@@ -36,18 +36,23 @@ struct CopyOutcome {
 /// Copies between this process's memory and that of its peers. Thread-safe.
 class KernelCopy {
  public:
-  /// At most so many bytes are copied in one system call, which nothing interrupts.
-  static constexpr std::uint64_t kPiece = std::uint64_t{256} << 10U;
+  /// At most so many bytes are copied in one system call, which nothing interrupts. Below that each doubling saves a
+  /// fifteenth of the time, on an AMD EPYC; beyond it, nothing that matters.
+  static constexpr std::uint64_t kPiece = std::uint64_t{1} << 20U;
 
-  /// `refused`: nothing is copied from and to this process.
-  KernelCopy(std::shared_ptr<Segment> segment, bool refused);
+  /// Of endpoint `self`. `refused`: nothing is copied from and to this process.
+  KernelCopy(std::shared_ptr<Segment> segment, std::uint32_t self, bool refused);
   KernelCopy(const KernelCopy&) = delete;
   KernelCopy& operator=(const KernelCopy&) = delete;
   ~KernelCopy() = default;
 
-  /// Shows the two words as those of endpoint `self`. Where Yama lets only descendants at a process (scope 1), lets all
-  /// processes of its user at this one.
-  void show(std::uint32_t self);
+  /// Shows peers the two words, without which their trials fail, and, where Yama lets only descendants at a process
+  /// (scope 1), lets all processes of its user at this one. Once; later calls do nothing. To be called before peers are
+  /// told of any memory.
+  void show();
+  /// The same as the endpoint joins: only where calls have the kernel copy. Elsewhere nothing but windows is reached
+  /// so, and who has none in ordinary memory shows nothing.
+  void join();
 
   /// Takes process `pid` for every peer, untried: for measurements within one process.
   void take_for_peers(std::uint32_t pid);
@@ -62,9 +67,11 @@ class KernelCopy {
     return known == Trial::kPassed;
   }
 
-  /// Whether the kernel can copy this process's own memory at all: it cannot that of some devices, and secret memory.
-  /// Tries the first and the last byte.
+  /// Whether the kernel can copy this process's own memory at all, at least one byte: it cannot that of some devices,
+  /// and secret memory. Tries the first and the last byte, of memory that is not registered (RegisteredMemory).
   static bool copies_own(const std::byte* memory, std::uint64_t bytes);
+  /// The same, tried in any case.
+  static bool tries_own(const std::byte* memory, std::uint64_t bytes);
 
   /// Copies bytes of a peer that `reaches`: `bytes` at `address` there to `into`.
   CopyOutcome fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::uint64_t bytes);
@@ -77,6 +84,7 @@ class KernelCopy {
     std::atomic<std::uint8_t> trial{0};
     std::uint32_t pid = 0;
     ProcessWatch watch;
+    std::atomic<std::uint64_t> seen{0};  ///< when the process was last seen to run, in ticks
   };
   struct Nonce {
     std::uint64_t words[2];
@@ -84,10 +92,14 @@ class KernelCopy {
   };
 
   bool try_peer(std::uint32_t peer);
+  /// Whether the process still has its number, as of the last fraction of a millisecond: numbers are given away in
+  /// turn, so that none is given away again so soon. One look at a counter, but once in that time a system call.
+  static bool holds(Peer& peer);
   template <bool kStores>
   CopyOutcome copy(std::uint32_t peer, std::uint64_t address, std::byte* own, std::uint64_t bytes);
 
   std::shared_ptr<Segment> segment_;
+  std::uint32_t self_;
   bool refused_;
   std::unique_ptr<Nonce> nonce_;
   std::mutex trials_;

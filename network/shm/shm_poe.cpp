@@ -22,7 +22,7 @@ ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self, bool copies
       pid_(static_cast<std::uint32_t>(getpid())),
       fork_generation_(fork_generation()),
       parking_(*segment_, checked(self, *segment_)),
-      kernel_copy_(segment_, !copies) {
+      kernel_copy_(segment_, self, !copies) {
   const Geometry& geometry = segment_->geometry();
   arena_ = std::make_shared<Arena>(segment_, self);
   links_.reserve(geometry.endpoints);
@@ -53,7 +53,7 @@ ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self, bool copies
                                            std::to_string(nobody) + "; every rank is joined once");
   }
   block_->start_time.store(own_start_time(), std::memory_order_relaxed);
-  kernel_copy_.show(self);
+  kernel_copy_.join();
   parking_.join();
   block_->state.store(EndpointState::kJoined, std::memory_order_release);
 }

@@ -8,5 +8,6 @@ NB_MODULE(_core, module) {
   unisono::python::bind_reference(module);
   unisono::python::bind_machine(module);
   unisono::python::bind_tuning(module);
+  unisono::python::bind_registration(module);
   unisono::python::bind_exit_status(module);
 }

@@ -11,6 +11,7 @@ void bind_calls(nb::module_& module);
 void bind_reference(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_tuning(nb::module_& module);
+void bind_registration(nb::module_& module);
 void bind_exit_status(nb::module_& module);
 
 }  // namespace unisono::python

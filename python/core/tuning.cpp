@@ -8,9 +8,8 @@
 #include "cost/tune.hpp"
 #include "driver/calibrate.hpp"
 #include "engine/copy_class.hpp"
-#include "network/shm/kernel_copy.hpp"
+#include "network/shm/segment.hpp"
 #include "python/core/errors.hpp"
-#include "python/core/memory.hpp"
 #include "python/core/module.hpp"
 #include "python/core/without_gil.hpp"
 #include "reference/job.hpp"
@@ -229,14 +228,6 @@ void bind_tuning(nb::module_& module) {
       "From how many bytes on the kernel copies ordinary buffers here; measures if that was not done since the start "
       "of "
       "the machine.");
-  module.def(
-      "kernel_copies",
-      [](nb::handle buffer) {
-        const Memory memory(buffer, "buffer", false);
-        return memory.bytes() == 0 ||
-               shm::KernelCopy::copies_own(static_cast<const std::byte*>(memory.data()), memory.bytes());
-      },
-      "buffer"_a, "Whether the kernel copies this memory between processes, where it copies at all.");
   module.def(
       "measure_copy_class", [] { return dict_of(cclo::measure_copy_class()); },
       "Measures from how many bytes on the kernel copies ordinary buffers here, and keeps it.");

@@ -18,11 +18,13 @@ class Registration:
     its like cannot be resized. Thread-safe.
     """
 
-    __slots__ = ("_array", "_kernel_copies")
+    __slots__ = ("_allocated", "_array", "_held", "_kernel_copies")
 
     def __init__(self, array: Array) -> None:
         self._array: Array | None = array
-        self._kernel_copies = _core.kernel_copies(array)
+        self._held: _core.Registration | None = _core.Registration(array)
+        self._kernel_copies = self._held.kernel_copies
+        self._allocated = self._held.allocated
 
     @property
     def array(self) -> Array:
@@ -40,12 +42,18 @@ class Registration:
         return self._kernel_copies
 
     @property
+    def allocated(self) -> bool:
+        """Whether it is allocated memory, of this rank, which the ranks of the machine reach without copies."""
+        return self._allocated
+
+    @property
     def closed(self) -> bool:
         """Whether the array was let go."""
         return self._array is None
 
     def close(self) -> None:
         """Lets go of the array. No call may be using it. Does nothing the second time."""
+        self._held = None
         self._array = None
 
     def __enter__(self) -> Registration:
@@ -59,7 +67,8 @@ class Registration:
     def __repr__(self) -> str:
         if self._array is None:
             return "Registration(closed)"
-        return f"Registration({self._array.nbytes} bytes, kernel_copies={self._kernel_copies})"
+        allocated = ", allocated" if self._allocated else ""
+        return f"Registration({self._array.nbytes} bytes, kernel_copies={self._kernel_copies}{allocated})"
 
 
 def register(buffer: Any) -> Registration:

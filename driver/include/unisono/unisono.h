@@ -43,6 +43,7 @@ typedef struct unisono_request unisono_request;           /* a call in flight */
 typedef struct unisono_thread_job unisono_thread_job;     /* a job whose ranks are threads */
 typedef struct unisono_program unisono_program;           /* one program for each rank */
 typedef struct unisono_graph unisono_graph;               /* edges between the ranks of a communicator */
+typedef struct unisono_registration unisono_registration; /* memory that was made known beforehand */
 
 /* Values of the enumerations are those of the specification (docs/reference/spec.md). */
 typedef int unisono_datatype;
@@ -399,6 +400,29 @@ UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, vo
 UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory);
 /* Gives it back; `context` is the one it was allocated for, which may be gone. No call may be using the memory. */
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
+
+/* Registers memory of this process: finds out once what otherwise calls find out when they first meet a buffer, or
+ * unisono_window each time. No call needs it, and calls take the memory, or parts of it, as before (docs/buffers.md).
+ * The memory stays the caller's, who keeps it mapped as it is until he has deregistered it; what is freed before leaves
+ * a wrong answer behind, so that a call may fail which would have gone another way. It may be read-only, of no bytes,
+ * or registered before: registrations may overlap. Memory that the kernel does not copy is no error. `context`: an
+ * allocation counts if it is within reach of the ranks of its job; null: of any context's. The registration is the
+ * process's, and outlives the context. Not collective; from any thread. */
+UNISONO_API unisono_result unisono_register(unisono_context* context, const void* memory, uint64_t bytes,
+                                            unisono_registration** registration);
+/* Forgets it; the memory itself is left alone. No call may be using it. Null does nothing. */
+UNISONO_API unisono_result unisono_deregister(unisono_registration* registration);
+/* What is known of registered memory. struct_size must be sizeof(the struct). */
+typedef struct {
+  size_t struct_size;
+  const void* memory; /* as it was given */
+  uint64_t bytes;
+  int kernel_copies; /* 1: the kernel copies it between processes, where it copies at all (unisono doctor); 0: it is a
+                        device's, secret, or not there; messages go through cells, put and get by messages */
+  int allocated;     /* 1: memory of unisono_allocate, which the ranks of the machine reach without copies */
+} unisono_registration_state;
+UNISONO_API unisono_result unisono_registration_describe(const unisono_registration* registration,
+                                                         unisono_registration_state* state);
 
 /* Operators of the user. The function computes out[i] = op(a[i], b[i]) for `count` elements of `datatype`, must give
  * the same bits for the same operands on every rank, and be associative; it returns 0, or another number to fail the

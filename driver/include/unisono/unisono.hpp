@@ -1114,6 +1114,43 @@ class ThreadJob {
   std::unique_ptr<unisono_thread_job, Free> handle_;
 };
 
+/// Memory that is known to the library for longer than a call (Context::register_memory, unisono_register), until this
+/// is destroyed or closed. The memory stays its owner's, who keeps it as long. Calls take it as before.
+class Registration {
+ public:
+  /// Whether the kernel copies it between processes, where it copies at all (`unisono doctor`).
+  bool kernel_copies() const { return state().kernel_copies != 0; }
+  /// Whether it is allocated memory, which the ranks of the machine reach without copies.
+  bool allocated() const { return state().allocated != 0; }
+  const void* data() const { return state().memory; }
+  std::uint64_t bytes() const { return state().bytes; }
+
+  /// Forgets the memory, as the destructor does. Of a closed registration nothing is known: that throws Error.
+  void close() noexcept { handle_.reset(); }
+  bool closed() const noexcept { return handle_ == nullptr; }
+  unisono_registration* handle() const noexcept { return handle_.get(); }
+
+ private:
+  friend class Context;
+
+  Registration(unisono_context* context, const void* memory, std::uint64_t bytes) {
+    unisono_registration* handle = nullptr;
+    detail::check(unisono_register(context, memory, bytes, &handle));
+    handle_.reset(handle);
+  }
+  unisono_registration_state state() const {
+    unisono_registration_state state{};
+    state.struct_size = sizeof state;
+    detail::check(unisono_registration_describe(handle_.get(), &state));
+    return state;
+  }
+
+  struct Free {  // cannot fail, but in a child of fork, which has registered nothing
+    void operator()(unisono_registration* registration) const noexcept { unisono_deregister(registration); }
+  };
+  std::unique_ptr<unisono_registration, Free> handle_;
+};
+
 /// One endpoint of a job. Leaves the job when destroyed; calls still in flight are cancelled.
 class Context {
  public:
@@ -1152,6 +1189,16 @@ class Context {
   template <Transferable T>
   Buffer<T> allocate(std::size_t size) const {
     return Buffer<T>(handle_, size);
+  }
+  /// Finds out once how memory can be reached, for as long as the registration lives; it may outlive the context. Not a
+  /// temporary: the memory is the caller's. Registrations may overlap.
+  Registration register_memory(const void* memory, std::uint64_t bytes) const { return {handle_, memory, bytes}; }
+  /// The same of an array, a vector, a Buffer, or a part of one.
+  template <class Range>
+  requires std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+      (std::ranges::borrowed_range<Range> || std::is_lvalue_reference_v<Range>)Registration
+      register_memory(Range&& range) const {
+    return {handle_, std::ranges::data(range), std::ranges::size(range) * sizeof(*std::ranges::data(range))};
   }
   /// What the ranks of the job are doing, and who waits for whom; with `history`, their last calls as well. Not
   /// collective.

@@ -211,8 +211,8 @@ def _copies() -> str:
     kinds = {"one_way": "messages, broadcasts", "exchange": "all-gathers, all-to-alls", "reduction": "reductions"}
     used = [f"{name} from {found[kind] >> 10} KiB" for kind, name in kinds.items() if found[kind] is not None]
     if not used:
-        return "copies through shared memory are faster here, so it is not used"
-    return f"used for {', '.join(used)} ({'measured' if found['source'] != 'usual' else 'not measured'})"
+        return "serves put and get, else copies through shared memory are faster here"
+    return f"serves put and get, {', '.join(used)} ({'measured' if found['source'] != 'usual' else 'not measured'})"
 
 
 def _cma(root: Root) -> Finding:
@@ -222,7 +222,7 @@ def _cma(root: Root) -> Finding:
     data = {"works": not failure, "works_if_permitted": True, "ptrace_scope": scope}
     if not failure:
         return Finding(AREA, name, State.OK, f"works between any two processes of this user; {_copies()}", data=data)
-    effect = "ordinary buffers go through cells of shared memory, with one copy more"
+    effect = "ordinary buffers go through cells of shared memory, with one copy more; put and get go by messages"
     if scope is not None and scope > 0 and not _copy_between_processes("open"):
         text = f"works between ranks, which permit it to each other (yama ptrace_scope {scope}); {_copies()}"
         return Finding(AREA, name, State.OK, text, data=data)

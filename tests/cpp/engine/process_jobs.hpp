@@ -28,25 +28,32 @@ inline void join_and_run(const JobEnvironment& environment, const std::function<
   body(self);
 }
 
-/// For `start`: the kernel copies nothing.
+/// For `start`: the kernel copies nothing, as by UNISONO_KERNEL_COPY=off; or only where a window must be reached, as
+/// where cells are faster at all lengths.
 inline constexpr std::uint64_t kNoKernelCopy = 0;
+inline constexpr std::uint64_t kCellsWin = shm::kNeverCopied;
 
-/// Starts the ranks of a job, each a process. From `copy_from` bytes on the kernel copies between their ordinary
-/// buffers.
-inline std::vector<Child> start(std::uint32_t size, std::uint64_t copy_from, const std::function<void(Rank&)>& body) {
+/// Starts the ranks of a job, each a process, with what UNISONO_KERNEL_COPY says on it: from so many bytes on the
+/// kernel copies between ordinary buffers, as rank 0 has it.
+inline std::vector<Child> start(const std::vector<std::uint64_t>& copy_from, const std::function<void(Rank&)>& body) {
   static int jobs = 0;
   JobEnvironment environment;
-  environment.kernel_copy = copy_from;
-  environment.size = size;
+  environment.size = static_cast<std::uint32_t>(copy_from.size());
   environment.rendezvous = "job-" + std::to_string(getpid()) + "-" + std::to_string(++jobs);
   environment.secret = "5eed";
   environment.timeout = seconds(20);
   std::vector<Child> children;
-  for (std::uint32_t rank = 0; rank < size; ++rank) {
+  for (std::uint32_t rank = 0; rank < environment.size; ++rank) {
     environment.rank = rank;
+    environment.kernel_copy = copy_from[rank];
     children.emplace_back([&] { join_and_run(environment, body); });
   }
   return children;
+}
+
+/// The same, all ranks alike.
+inline std::vector<Child> start(std::uint32_t size, std::uint64_t copy_from, const std::function<void(Rank&)>& body) {
+  return start(std::vector<std::uint64_t>(size, copy_from), body);
 }
 
 /// Buffers of a rank, allocated so that peers reach them, or ordinary.

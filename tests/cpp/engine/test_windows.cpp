@@ -340,8 +340,9 @@ TEST_P(WindowWays, AStoppedVisitorIsNotWaitedForForEver) {
 }
 
 TEST(Windows, GoByMessagesWhereTheKernelRefuses) {
-  for (const bool later : {false, true}) {
-    auto children = start(3, kAlways, [&](Rank& self) {
+  for (const auto& [later, copy_from] :
+       {std::pair(false, kAlways), std::pair(true, kAlways), std::pair(true, kCellsWin)}) {
+    auto children = start(3, copy_from, [&, later = later](Rank& self) {
       if (later) exchange(self, false, true);
       meet(self);
       if (self.rank == 1) deny({SYS_process_vm_writev, SYS_process_vm_readv}, EPERM);
@@ -353,6 +354,60 @@ TEST(Windows, GoByMessagesWhereTheKernelRefuses) {
     });
     expect_success(children);
   }
+}
+
+/// UNISONO_KERNEL_COPY=off on one rank, the first or another one.
+TEST(Windows, OfOneThatIsOffAreReachedByMessages) {
+  for (const std::uint32_t off : {0U, 1U}) {
+    for (const std::uint64_t others : {kAlways, kCellsWin}) {
+      std::vector<std::uint64_t> copy_from(3, others);
+      copy_from[off] = kNoKernelCopy;
+      auto children = start(copy_from, [&](Rank& self) {
+        const std::uint64_t before = direct_bytes(self);
+        exchange(self, false, std::nullopt);
+        require((direct_bytes(self) == before) == (self.rank == off), "the others reach each other");
+      });
+      expect_success(children);
+    }
+  }
+}
+
+/// Where calls never have the kernel copy, a rank shows peers nothing of its process before it has such a window; and
+/// calls do not find out that it has.
+TEST(Windows, AloneHaveTheKernelCopyWhereCellsWin) {
+  constexpr std::uint64_t kCount = 100'000;
+  auto children = start(2, kCellsWin, [](Rank& self) {
+    const auto shown = [&](std::uint32_t rank) {
+      return self.poe.shared_memory()->segment()->endpoint(rank).nonce_address.load() != 0;
+    };
+    const auto named_direct = [&] {
+      const Memory memory(self, false, kCount);
+      self.engine.run(memory.sum(kCount));
+      require(!self.engine.express(0)->last_algorithm()->direct, "cells are faster");
+      memory.check(2, kCount);
+      try {
+        self.engine.run(memory.sum(kCount, "direct"));
+        require(false, "it is refused");
+      } catch (const Error& error) {
+        require(error.code() == ErrorCode::kUnsupported, error.what());
+      }
+    };
+    const Pair allocated(self, true), ordinary(self, false);
+    named_direct();
+    require(!shown(self.rank), "nothing is shown");
+    self.engine.bind_window(0, part(allocated.window(), kWindow));
+    require(!shown(self.rank), "an allocated window is mapped");
+    meet(self);
+    if (self.rank == 1) self.engine.bind_window(0, part(ordinary.window(), kWindow));
+    meet(self);
+    require(shown(1) && !shown(0), "who has such a window is reached so");
+    const std::uint64_t before = direct_bytes(self);
+    self.engine.run(reach(true, 1 - self.rank, 0, ordinary.own(), kWindow));
+    require(direct_bytes(self) - before == 4 * kWindow, "both are");
+    meet(self);
+    named_direct();
+  });
+  expect_success(children);
 }
 
 TEST_P(WindowWays, ThreadsReachAtOnce) {
@@ -383,6 +438,7 @@ TEST_P(WindowWays, ThreadsReachAtOnce) {
 INSTANTIATE_TEST_SUITE_P(Ways, WindowWays,
                          testing::Values(Way{"Allocated", kNoKernelCopy, true, true},
                                          Way{"Copied", kAlways, false, true},
+                                         Way{"CopiedWhereCellsWin", kCellsWin, false, true},
                                          Way{"Messages", kNoKernelCopy, false, false}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 

@@ -72,6 +72,7 @@ def test_the_kernel_copies_memory_of_all_usual_kinds(kind: str) -> None:
         with unisono.register(given) as held:
             assert held.kernel_copies
             assert "kernel_copies=True" in repr(held)
+            assert held.allocated == (kind == "allocated") == ("allocated" in repr(held))
             if kind == "dlpack":
                 assert np.shares_memory(held.array, array)
 
@@ -90,6 +91,21 @@ def test_memory_that_the_kernel_copies_for_nobody_is_no_error() -> None:
         del held
         gc.collect()
     os.close(file)
+
+
+def test_registrations_overlap_and_end_with_their_last_reference() -> None:
+    memory = bytearray(10_000)
+    whole = unisono.register(memory)
+    part = unisono.register(memoryview(memory)[100:200])
+    again = unisono.register(memory)
+    whole.close()
+    with pytest.raises(BufferError):
+        memory.append(1)
+    assert part.array.nbytes == 100
+    assert not part.allocated
+    del again, part
+    gc.collect()
+    memory.append(1)
 
 
 def test_calls_take_registered_arrays() -> None:

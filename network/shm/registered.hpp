@@ -1,0 +1,48 @@
+// Memory of this process that its user has registered: what is known of it, so that nobody asks the kernel again.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace unisono::shm {
+
+/// The registered pieces of this process's memory; they may overlap. Thread-safe. Lives for ever; in a child of fork it
+/// begins empty, whatever the parent's threads were doing.
+class RegisteredMemory {
+ public:
+  static RegisteredMemory& instance();
+
+  /// Enters `bytes` at `memory`, at least one; `copied`: the kernel copies them (KernelCopy).
+  void add(const std::byte* memory, std::uint64_t bytes, bool copied);
+  /// Takes out what was entered with the same words.
+  void remove(const std::byte* memory, std::uint64_t bytes, bool copied);
+
+  /// Whether the kernel copies these bytes, at least one; nothing if they do not lie in one registered piece.
+  std::optional<bool> copied(const std::byte* memory, std::uint64_t bytes) const {
+    return count_.load(std::memory_order_acquire) == 0 ? std::nullopt : find(memory, bytes);
+  }
+
+  RegisteredMemory(const RegisteredMemory&) = delete;
+  RegisteredMemory& operator=(const RegisteredMemory&) = delete;
+
+ private:
+  RegisteredMemory();
+  ~RegisteredMemory() = default;
+  std::optional<bool> find(const std::byte* memory, std::uint64_t bytes) const;
+
+  struct Piece {
+    std::uint64_t bytes;
+    bool copied;
+  };
+  const std::uint32_t generation_;
+  std::atomic<std::uint64_t> count_{0};
+  mutable std::mutex mutex_;
+  std::multimap<std::uintptr_t, Piece> pieces_;  ///< by where they begin
+  std::uint64_t longest_ = 0;                    ///< of all since there was none
+};
+
+}  // namespace unisono::shm
