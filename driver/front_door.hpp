@@ -72,4 +72,20 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   return counts_at_root(request.call.collective) && run_counted(*communicator.express, *given, request);
 }
 
+/// Starts a call in the same manner; see Engine::submit_at_once. Null, having done nothing, if it must be checked
+/// first.
+inline std::shared_ptr<Request> start_at_once(const std::shared_ptr<Communicator>& communicator,
+                                              const unisono_call& given) {
+  unisono::Request request;
+  if (communicator->express == nullptr || given.send_counts != nullptr || given.recv_counts != nullptr ||
+      communicator->open_groups.load(std::memory_order_relaxed) != 0 || !translate(given, request)) {
+    return nullptr;
+  }
+  request.communicator = communicator->number;
+  const CallId id = communicator->context->endpoint()->engine->submit_at_once(request);
+  if (id == 0) return nullptr;
+  communicator->context->call_started();
+  return std::make_shared<Request>(communicator, std::make_shared<Flight>(communicator->context, id));
+}
+
 }  // namespace unisono::driver

@@ -116,11 +116,20 @@ class Handles {
 
   /// Takes an object out, as `get`. Its handle is freed from here on.
   std::shared_ptr<Object> take(std::uint64_t handle, const char* what, ErrorCode freed) {
-    std::shared_ptr<Object> object = get(handle, what, freed);
+    if (std::shared_ptr<Object> object = take_if(handle, what, [](const Object&) { return true; })) return object;
+    return get(handle, what, freed);  // which says what is wrong
+  }
+  /// The same if `may(object)`, else null, as if it was freed. Throws Error if it is no handle.
+  template <class May>
+  std::shared_ptr<Object> take_if(std::uint64_t handle, const char* what, May&& may) {
+    check(handle, what);
     changes_.fetch_add(1, std::memory_order_release);
     Shard& shard = shard_of(handle);
     const std::lock_guard lock(shard.mutex);
-    shard.objects.erase(handle);
+    const auto found = shard.objects.find(handle);
+    if (found == shard.objects.end() || !may(*found->second)) return nullptr;
+    std::shared_ptr<Object> object = std::move(found->second);
+    shard.objects.erase(found);
     return object;
   }
 

@@ -181,12 +181,15 @@ class Flight : public std::enable_shared_from_this<Flight> {
   std::optional<CallResult> wait_at_most(std::chrono::microseconds at_most);
   /// The result if it is known already; without progress.
   std::optional<CallResult> known() const;
+  /// Whether it is.
+  bool ended() const;
   /// Calls `told` once, when the call has ended; see Engine::when_complete.
   void when_complete(std::function<void(const CallResult&)> told);
 
  private:
   std::shared_ptr<Endpoint> endpoint() const;
   CallResult settle(Engine& engine, CallResult result);
+  std::optional<CallResult> settled(Engine& engine);
   template <class Ask>
   std::optional<CallResult> ask(Ask&& ask);
 
@@ -201,6 +204,8 @@ class Request : public std::enable_shared_from_this<Request> {
  public:
   /// `persistent`: it can be started again.
   Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<CheckedCall> call, bool persistent);
+  /// One of a call that is in flight already, and is no receive.
+  Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight);
 
   const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
   bool persistent() const { return persistent_; }
@@ -222,6 +227,8 @@ class Request : public std::enable_shared_from_this<Request> {
 
   /// Runs `function(result)` once, when the call has ended.
   void on_complete(std::function<void(const CallResult&)> function);
+  /// Whether it has ended, that is known, and nothing of it is left to be waited for.
+  bool done() const;
   /// Waits until callbacks that are due or running, on other threads, have ended.
   void await_callbacks();
   /// What a completed recv has got, and the elements of that. Throws Error for other calls.

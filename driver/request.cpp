@@ -14,6 +14,11 @@ std::optional<CallResult> Flight::known() const {
   return result_;
 }
 
+bool Flight::ended() const {
+  const std::lock_guard lock(mutex_);
+  return result_.has_value();
+}
+
 CallResult Flight::settle(Engine& engine, CallResult result) {
   const std::lock_guard lock(mutex_);
   if (!result_) {
@@ -21,6 +26,13 @@ CallResult Flight::settle(Engine& engine, CallResult result) {
     engine.forget(id_);
   }
   return *result_;
+}
+
+/// The result if the call has ended, without progress.
+std::optional<CallResult> Flight::settled(Engine& engine) {
+  const std::lock_guard lock(mutex_);
+  if (!result_) result_ = engine.take(id_);
+  return result_;
 }
 
 std::shared_ptr<Endpoint> Flight::endpoint() const {
@@ -35,9 +47,16 @@ std::shared_ptr<Endpoint> Flight::endpoint() const {
 // meanwhile, after which the engine does not know the call: the settled result is then the answer.
 template <class Ask>
 std::optional<CallResult> Flight::ask(Ask&& ask) {
-  if (std::optional<CallResult> result = known()) return result;
-  const std::shared_ptr<Endpoint> own = endpoint();
+  if (context_ == nullptr) return known();  // it ended before it was submitted
+  std::shared_ptr<Endpoint> own;
   try {
+    own = endpoint();
+  } catch (const Error&) {
+    if (std::optional<CallResult> result = known()) return result;
+    throw;
+  }
+  try {
+    if (std::optional<CallResult> result = settled(*own->engine)) return result;
     CallResult result = ask(*own);
     if (!result.complete) return std::nullopt;
     return settle(*own->engine, std::move(result));
@@ -89,6 +108,18 @@ Request::Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<Che
       receives_(call->request.call.collective == Collective::kRecv),
       call_(std::move(call)) {}
 
+Request::Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight)
+    : communicator_(std::move(communicator)),
+      persistent_(false),
+      element_bytes_(1),
+      receives_(false),
+      flight_(std::move(flight)) {}
+
+bool Request::done() const {
+  const std::lock_guard lock(mutex_);
+  return callbacks_ == 0 && flight_ && flight_->ended() && group_.expired();
+}
+
 std::shared_ptr<Flight> Request::flight() const {
   const std::lock_guard lock(mutex_);
   if (!group_.expired()) {
@@ -129,7 +160,13 @@ void Request::start() {
 
 void Request::submit() {
   resolve_before(*call_);
-  const CallId id = communicator_->context->endpoint()->engine->submit(call_->request);
+  const auto own = communicator_->context->endpoint();
+  const CallRequest& request = call_->request;
+  CallId id = 0;
+  if (request.plain() && request.vectors == nullptr && request.program == nullptr) {
+    id = own->engine->submit_at_once(request);
+  }
+  if (id == 0) id = own->engine->submit(request);
   fly(std::make_shared<Flight>(communicator_->context, id));
   communicator_->context->call_started();
 }
@@ -143,7 +180,7 @@ void Request::fly(std::shared_ptr<Flight> flight) {
 
 bool Request::idle() const {
   const std::lock_guard lock(mutex_);
-  return !flight_ || flight_->known().has_value();
+  return !flight_ || flight_->ended();
 }
 
 void Request::leave_group() {

@@ -488,8 +488,12 @@ unisono_result unisono_start(unisono_communicator* communicator, const unisono_c
   return guarded([&] {
     unisono_request*& result = output(request, "request");
     result = nullptr;
-    const auto made = make_request(communicator_of(communicator), output(call, "call"), false);
-    made->start();
+    const auto own = communicator_of(communicator);
+    auto made = start_at_once(own, output(call, "call"));
+    if (!made) {
+      made = make_request(own, *call, false);
+      made->start();
+    }
     result = handle_of<unisono_request>(Requests::instance().add(made));
   });
 }
@@ -552,6 +556,8 @@ unisono_result unisono_request_count(unisono_request* request, int64_t* count) {
 void unisono_request_free(unisono_request* request) {
   if (request == nullptr) return;
   guarded([&] {
+    const auto done = [](const driver::Request& held) { return held.done(); };
+    if (Requests::instance().take_if(number_of(request), "request", done)) return;
     const auto own = request_of(request);
     own->leave_group();
     try {

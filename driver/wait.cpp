@@ -56,10 +56,15 @@ class Several {
 
   /// Waits until all have ended.
   void wait_all(std::chrono::microseconds at_most) {
-    const auto begin = Clock::now();
+    const bool limited = at_most != std::chrono::microseconds::max();
+    const auto begin = limited ? Clock::now() : Clock::time_point();
     for (Entry& entry : entries_) {
-      const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
-      entry.result = outcome(*entry.flight, std::max(at_most - passed, std::chrono::microseconds(0)));
+      auto left = at_most;
+      if (limited) {
+        const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
+        left = std::max(at_most - passed, std::chrono::microseconds(0));
+      }
+      entry.result = outcome(*entry.flight, left);
     }
   }
 

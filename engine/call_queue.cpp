@@ -73,7 +73,7 @@ CallState& CallQueue::create() {
   call.wanted = {};
   call.probe = call.matched = call.lane_anybody = false;
   call.status = {};
-  call.lane.reset();
+  if (call.lane) call.spare_lane = std::move(call.lane);
   call.transfer.reset();
   call.lane_phase = "";
   call.lane_awaited.clear();
@@ -114,6 +114,66 @@ void CallQueue::submit(CallState& call) {
   communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm,
                                                                        call.signature};
   guard(call, [&] { blocks_.rbm->adopt(call); });
+}
+
+void CallQueue::take_lane(CallState& call, const LaneLaunch& launch) {
+  call.lane = call.spare_lane ? std::move(call.spare_lane) : std::make_unique<LaneCall>();
+  call.lane->plan = call.plan.get();
+  call.lane->launch = launch;
+}
+
+void CallQueue::submit_at_once(CallState& call) {
+  Communicator& communicator = *call.communicator;
+  blocks_.ledger->count(NativeCounter::kCallsQueued);
+  call.started = true;
+  communicator.express->enqueue(*call.lane);
+  call.sequence = call.lane->sequence;
+  call.mark = communicator.recorder->begin(call.plan->record, call.sequence);
+  communicator.recorder->set_algorithm(call.mark, call.plan->plain.number);
+  const auto goes_on = [&] {
+    enter(call);
+    guard(call, [&] { blocks_.rbm->adopt(call); });
+  };
+  try {
+    communicator.express->step(*call.lane);
+  } catch (const LaneFault& fault) {
+    goes_on();
+    guard(call, [&] { lane_fault(call, fault); });
+    return;
+  } catch (const Error& error) {
+    goes_on();
+    fail(call, error.code(), error.what());
+    return;
+  } catch (const std::bad_alloc&) {
+    goes_on();
+    fail(call, ErrorCode::kOutOfMemory, "no memory was left for it");
+    return;
+  }
+  if (call.lane->phase != LaneCall::Phase::kDone) {
+    goes_on();
+    return;
+  }
+  // Nobody has seen it in flight.
+  communicator.recorder->end(call.mark, RecordedState::kEnded);
+  Record& entry = record(call.id);
+  entry.call = nullptr;
+  entry.result.complete = true;
+  call.finished = true;
+  call.plan.reset();
+  free_calls_.push_back(&call);
+}
+
+bool CallQueue::take(CallId id, CallResult& result) {
+  if (!this->result(id).complete) return false;
+  Record& entry = record(id);
+  if (entry.id != id) {
+    result = forgotten_;
+    return true;
+  }
+  result = std::move(entry.result);
+  entry.id = 0;
+  free_records_.push_back(static_cast<std::uint32_t>(id & ((CallId{1} << kSlotBits) - 1)));
+  return true;
 }
 
 void CallQueue::begin_record(CallState& call) {
@@ -290,6 +350,15 @@ bool CallQueue::progress() {
   return any;
 }
 
+void CallQueue::progress_lanes(const Communicator& communicator) {
+  for (std::size_t i = 0; i < active_.size(); ++i) {  // NOLINT(modernize-loop-convert): the list may grow
+    CallState& call = *active_[i];
+    if (call.communicator != &communicator || !call.lane || !call.started || call.finished) continue;
+    if (!call.mismatch_waits) advance(call);
+  }
+  sweep();
+}
+
 bool CallQueue::advance(CallState& call) {
   bool any = false;
   bool complete = false;
@@ -370,7 +439,11 @@ std::optional<MessageStatus> CallQueue::look_for(Communicator& communicator, con
 void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
   std::string note;
-  if (call.lane) note = communicator.express->dequeue(*call.lane);
+  if (call.lane) {
+    note = communicator.express->dequeue(*call.lane);
+    constexpr std::size_t kKeptScratch = 65536;
+    if (call.lane->scratch.size() > kKeptScratch) call.lane->scratch = {};
+  }
   if (call.transfer && call.started) note += communicator.express->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));

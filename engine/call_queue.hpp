@@ -19,6 +19,7 @@
 namespace unisono::cclo {
 
 struct LaneFault;
+struct LaneLaunch;
 
 class CallQueue {
  public:
@@ -30,6 +31,11 @@ class CallQueue {
   void abandon(CallState& call);
   /// Enters the call. Collective calls take their sequence number here; point-to-point ones when they start.
   void submit(CallState& call);
+  /// Submits a small collective call that goes over lanes (`call.lane`) and follows no other; does what can be done of
+  /// it now.
+  void submit_at_once(CallState& call);
+  /// Gives a call what it needs to go over lanes.
+  static void take_lane(CallState& call, const LaneLaunch& launch);
   /// Enters a call in its communicator's flight record; of a collective, sequence and signature are known.
   static void begin_record(CallState& call);
   /// Takes note of a blocking call that runs on the lanes in a thread of its own: its deadline and its peers are
@@ -45,6 +51,8 @@ class CallQueue {
   /// The result; complete with success if it was forgotten. Throws Error(kInvalidArgument) if never given out.
   const CallResult& result(CallId id) const;
   void forget(CallId id);
+  /// Gives the result of a call that has ended, and forgets it; false if it has not.
+  bool take(CallId id, CallResult& result);
   /// Somebody wants to hear of a call; see Engine::when_complete.
   void when_complete(CallId id, Engine::Listener listener);
   /// What is to be told, once the engine's lock has been given back.
@@ -58,6 +66,8 @@ class CallQueue {
 
   /// Starts and steps calls. Returns whether anything was done.
   bool progress();
+  /// Steps the calls of a communicator that go over lanes and have started.
+  void progress_lanes(const Communicator& communicator);
   /// Deadlines, dead peers and what else time brings. Returns whether a call ended.
   bool examine(Clock::time_point now);
   /// When `examine` must run again at the latest.

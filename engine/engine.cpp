@@ -203,14 +203,18 @@ class NativeEngine::Impl final : public Express::Watch {
         any = calls.examine(now) || any;
       }
     }
-    if (calls.take_ended()) {
-      ended.notify_all();
-      // Who sleeps for several engines, or for a descriptor, hears of every end.
-      if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
-        shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
-      }
-    }
+    tell_ended();
     return any;
+  }
+
+  /// Lets others that wait know of calls that have ended.
+  void tell_ended() {
+    if (!calls.take_ended()) return;
+    ended.notify_all();
+    // Who sleeps for several engines, or for a descriptor, hears of every end.
+    if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
+      shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
+    }
   }
 
   /// Admits a request as a call of its communicator, which must not be revoked. Throws Error.
@@ -548,6 +552,10 @@ namespace {
 
 }  // namespace
 
+CallId Engine::submit_at_once(const Request& /*request*/) { return 0; }
+
+std::optional<CallResult> Engine::take(CallId /*id*/) { return std::nullopt; }
+
 Agreed Engine::agree(std::uint32_t /*communicator*/, std::uint32_t /*purpose*/, std::uint64_t /*value*/,
                      std::uint64_t /*number*/, std::chrono::microseconds /*timeout*/) {
   refuse_recovery();
@@ -714,9 +722,10 @@ CallId NativeEngine::submit(const CallRequest& request) {
     if (Impl::is_transfer(call)) {
       call.transfer = Impl::transfer_of(call);
     } else if (call.plan->lanes) {
-      call.lane = std::make_unique<LaneCall>();
-      call.lane->plan = call.plan.get();
-      call.lane->launch = Impl::launch_of(call);
+      CallQueue::take_lane(call, Impl::launch_of(call));
+      if (request.plain() && request.call.collective != Collective::kProgram && !call.plan->varies) {
+        call.communicator->express->remember(call.plan);
+      }
     } else if (call.space == CallState::Space::kCollective) {
       call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
                                             std::memory_order_relaxed);
@@ -734,6 +743,45 @@ CallId NativeEngine::submit(const CallRequest& request) {
     // The call has begun: its number must be known to the caller, whom `test` and `wait` will tell.
   }
   return id;
+}
+
+CallId NativeEngine::submit_at_once(const Request& request) {
+  Impl& engine = *impl_;
+  const Turn turn(engine);
+  Communicator* const communicator = engine.communicators.find(request.communicator);
+  if (communicator == nullptr || communicator->revoked || communicator->express == nullptr) return 0;
+  std::shared_ptr<const Plan> plan = communicator->express->plan_at_hand(request);
+  if (plan == nullptr) return 0;
+  CallState& call = engine.calls.create();
+  const CallId id = call.id;
+  call.communicator = communicator;
+  call.call = plan->call;
+  call.algorithm = plan->algorithm;
+  call.program = plan->checked;
+  call.signature = plan->signature;
+  call.space = CallState::Space::kCollective;
+  call.plan = std::move(plan);
+  const LaneLaunch launch{{request.src.data, call.plan->src_bytes}, {request.dst.data, call.plan->dst_bytes}};
+  try {
+    CallQueue::take_lane(call, launch);
+  } catch (...) {
+    engine.calls.abandon(call);
+    throw;
+  }
+  engine.set_deadline(call, {});
+  engine.calls.submit_at_once(call);
+  // What flies before it in its set must go on first.
+  const CallState* const flying = engine.calls.in_flight(id);
+  if (flying != nullptr && flying->lane->phase == LaneCall::Phase::kWaiting) engine.calls.progress_lanes(*communicator);
+  engine.tell_ended();
+  return id;
+}
+
+std::optional<CallResult> NativeEngine::take(CallId id) {
+  const std::lock_guard lock(impl_->mutex);
+  std::optional<CallResult> result(std::in_place);
+  if (!impl_->calls.take(id, *result)) result.reset();
+  return result;
 }
 
 std::uint64_t NativeEngine::run(const CallRequest& request) {

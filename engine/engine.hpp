@@ -209,6 +209,12 @@ class Engine {
   /// Starts a call and returns its number. Checks every argument and throws Error before anything is
   /// sent; errors after that are the call's result.
   virtual CallId submit(const CallRequest& request) = 0;
+  /// Starts a call that says no more than its words, if it is of a kind that the engine need not check again; 0, having
+  /// done nothing, if it is not: `submit` takes it, or says what is wrong.
+  virtual CallId submit_at_once(const Request& request);
+  /// The result of a call that has ended, which is forgotten then; nothing if it has not, or if that cannot be told
+  /// without making progress.
+  virtual std::optional<CallResult> take(CallId id);
   /// `submit`, `wait` and `forget` in one. Throws what the call ends with. Returns the bytes that a recv received.
   virtual std::uint64_t run(const CallRequest& request);
   /// The message that a probe (`request.probe`) would find now, if there is one: it does not wait. Throws Error.
@@ -294,6 +300,8 @@ class NativeEngine final : public Engine {
   std::uint32_t size(std::uint32_t communicator) const override;
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
+  CallId submit_at_once(const Request& request) override;
+  std::optional<CallResult> take(CallId id) override;
   std::uint64_t run(const CallRequest& request) override;
   std::optional<MessageStatus> look_for(const CallRequest& request) override;
   std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const override;

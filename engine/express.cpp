@@ -100,21 +100,19 @@ template <bool kVaries>
   };
   Claim claim(*this);
   const CallOrder::Place place = order_->enter_alone(kVaries ? plan.signature_for(launch.count) : plan.signature);
-  plans_->note(place.sequence, plan, launch.count);
+  const std::uint32_t set = next_set(plan, place.sequence, kVaries);
+  plans_->note<kVaries>(place.sequence, plan, launch.count);
   blocking_.mark = recorder_->begin(kVaries ? plan.record_for(launch.count) : plan.record, place.sequence);
   if constexpr (kVaries) blocking_.count = launch.count;
   blocking_.plan = &plan;
   blocking_.sequence = place.sequence;
   blocking_.registered = 0;
   try {
-    if (!opened_.load(std::memory_order_relaxed)) [[unlikely]]
-      open(blocking_);
-    region(Region::kSrc) = launch.src.data;
-    region(Region::kDst) = launch.dst.data;
-    live_.channels.digest = place.digest;
+    LiveRank& live = sets_[set] ? *sets_[set] : open(blocking_, set);
+    live.channels.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
     if (plan.shows_addresses) {
-      if (const LaneProgram* direct = exchange_addresses(plan)) {
+      if (const LaneProgram* direct = exchange_addresses(plan, launch)) {
         program = direct;
       } else if (plan.must_be_direct) {
         throw Unreachable{};
@@ -122,19 +120,19 @@ template <bool kVaries>
     }
     if (program->lowered.scratch_bytes > scratch_.size()) [[unlikely]]
       scratch_.resize(program->lowered.scratch_bytes);
-    region(Region::kScratch) = scratch_.data();
+    bind_regions(live, launch.src.data, launch.dst.data, scratch_.data());
     if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
     if constexpr (kVaries) {
-      if (!live_.channels.holds(program->lowered)) [[unlikely]]
+      if (!live.channels.holds(program->lowered)) [[unlikely]]
         launcher_.number(program->lowered);
     }
-    if (live_.channels.holds(program->lowered)) {
+    if (live.channels.holds(program->lowered)) {
       flight_.start_straight(program->lowered);
-      if (!live_.executor->straight(flight_)) await_straight();
+      if (!live.executor->straight(flight_)) await_straight(live);
     } else {
-      run_windowed(program->lowered);
+      run_windowed(program->lowered, live);
     }
   } catch (const Unreachable&) {
     // All ranks find this alike, having told each other; nothing is left on the lanes.
@@ -244,7 +242,7 @@ std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
   close();
   end_window();
   if (!opened_.load(std::memory_order_acquire)) return {};
-  const shm::TouchGuard& guard = live_.values.guard;
+  const shm::TouchGuard& guard = guard_;
   guard.ban();
   const auto until = shm::Parking::Clock::now() + kPatience;
   std::string staying;
@@ -273,8 +271,8 @@ bool Express::try_open() {
   if (opened_.load(std::memory_order_relaxed)) return true;
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
-  live_.open(lanes_, shm::LaneSpace::kCollective, rank_, size_, &network_.kernel_copy(), endpoints_);
-  windows_.open(lanes_, one_process_, live_.values.streaming_bytes);
+  guard_ = lanes_.touch_guard();
+  windows_.open(lanes_, one_process_, KernelValues::streaming_bytes_for(size_));
   const std::lock_guard lock(early_mutex_);
   point_to_point_ = std::make_unique<PointToPoint>(
       PointToPointWays{lanes_, segment_, &network_.kernel_copy(), endpoints_, traffic_, one_process_, eager_limit_},
@@ -285,7 +283,18 @@ bool Express::try_open() {
   return true;
 }
 
-/// The same by whoever has not claimed; false also while another thread has.
+/// The same, and a set of them.
+bool Express::try_open(std::uint32_t set) {
+  if (!try_open()) return false;
+  if (sets_[set]) return true;
+  auto live = std::make_unique<LiveRank>();
+  const shm::LaneSpace space = set == kLargeSet ? shm::LaneSpace::kCollective : shm::small_set(set);
+  live->open(lanes_, space, rank_, size_, &network_.kernel_copy(), endpoints_);
+  sets_[set] = std::move(live);
+  return true;
+}
+
+/// Takes the lanes into use by whoever has not claimed; false also while another thread has.
 bool Express::claim_and_open() {
   if (!claim()) return opened_.load(std::memory_order_acquire);
   const bool open = try_open();
@@ -293,9 +302,10 @@ bool Express::claim_and_open() {
   return open;
 }
 
-void Express::open(Blocking& blocking) {
+LiveRank& Express::open(Blocking& blocking, std::uint32_t set) {
   blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
-  await_naming([&] { return try_open(); }, [](auto&& use) { use(0U); }, blocking);
+  await_naming([&] { return try_open(set); }, [](auto&& use) { use(0U); }, blocking);
+  return *sets_[set];
 }
 
 /// Writes what a launch brings into a program that varies.
@@ -305,8 +315,8 @@ void Express::bind(const LaneProgram& program, const LaneLaunch& launch) {
 }
 
 /// The rest of a straight form that could not go on.
-void Express::await_straight() {
-  Live& executor = *live_.executor;
+void Express::await_straight(LiveRank& live) {
+  Live& executor = *live.executor;
   const auto name = [&](auto&& use) {
     executor.awaited_straight(flight_, [&](std::uint32_t rank, Need need) {
       blocking_.phase = need == Need::kRoom ? "waits for the receiver to take earlier messages" : "waits for a message";
@@ -316,14 +326,13 @@ void Express::await_straight() {
   while (!flight_.ended_straight()) {
     const Flight::Place stuck = flight_.place;
     // Nothing is tried before the word that tells has changed: a look at more would slow down who writes it.
-    await_naming(
-        [&] { return !live_.channels.stuck.still() && (executor.straight(flight_) || flight_.place != stuck); }, name,
-        blocking_);
+    await_naming([&] { return !live.channels.stuck.still() && (executor.straight(flight_) || flight_.place != stuck); },
+                 name, blocking_);
   }
 }
 
-void Express::run_windowed(const LoweredProgram& program) {
-  Live& executor = *live_.executor;
+void Express::run_windowed(const LoweredProgram& program, LiveRank& live) {
+  Live& executor = *live.executor;
   flight_.start_windowed(program, size_);
   while (!flight_.ended_windowed()) {
     if (executor.windowed(flight_)) continue;
@@ -562,21 +571,21 @@ Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
 
 /// Tells one peer where this rank's regions are; false if there is no room for it now.
 bool Express::show_address(std::uint32_t peer, const Shown& own) {
-  shm::LaneSender& lane = live_.channels.send[peer];
+  shm::LaneSender& lane = large().channels.send[peer];
   if (!lane.has_line()) return false;
   const AddressWords words{own.src, own.dst, (own.copies ? kShownCopies : 0U) | (own.in_place ? kShownInPlace : 0U)};
   std::memcpy(lane.next().payload.data(), words.data(), sizeof words);
-  lane.publish(address_head(), live_.channels.digest);
+  lane.publish(address_head(), large().channels.digest);
   shm::wake_if_parked(*lane.peer);
   return true;
 }
 
 /// Learns where a peer's regions are; false if it has not said so yet. Adds what it says to what is known of `all`.
 bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
-  shm::LaneReceiver& lane = live_.channels.receive[peer];
+  shm::LaneReceiver& lane = large().channels.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
-  const std::uint64_t awaited = lane.awaited(live_.channels.digest);
+  const std::uint64_t awaited = lane.awaited(large().channels.digest);
   if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
   if (flag != awaited) throw LaneFault{peer, true};
   if (line.head != address_head()) throw LaneFault{peer, false};
@@ -610,15 +619,13 @@ bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
 
 /// Every rank tells every other where its regions are. Returns what runs if all of them can be reached, else null,
 /// which all ranks find alike, for each has what all have shown.
-const LaneProgram* Express::exchange_addresses(const Plan& plan) {
-  std::byte* const src_region = region(Region::kSrc);
-  std::byte* const dst_region = region(Region::kDst);
-  const Shown own = own_addresses(plan, src_region, dst_region);
+const LaneProgram* Express::exchange_addresses(const Plan& plan, const LaneLaunch& launch) {
+  const Shown own = own_addresses(plan, launch.src.data, launch.dst.data);
   Shown all = own;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
     if (!show_address(peer, own)) {
-      await_line(live_.channels.send[peer], peer);
+      await_line(large().channels.send[peer], peer);
       show_address(peer, own);
     }
   }
@@ -629,39 +636,117 @@ const LaneProgram* Express::exchange_addresses(const Plan& plan) {
       await([&] { return see_address(peer, plan, all); }, peer);
     }
   }
-  reachable_[rank_] = {{src_region, 0}, {dst_region, 0}};
-  live_.values.peers = reachable_.data();
-  live_.values.copies = all.ordinary;
+  reachable_[rank_] = {{launch.src.data, 0}, {launch.dst.data, 0}};
+  large().values.peers = reachable_.data();
+  large().values.copies = all.ordinary;
   return all.reachable() ? &plan.direct_for(all.in_place) : nullptr;
 }
 
 // ------------------------------------------------------------------------------------ calls in the queue
+
+std::shared_ptr<const Plan> Express::plan_at_hand(const Request& request) {
+  if (closed() || !claim()) return nullptr;
+  std::shared_ptr<const Plan> plan = plans_->front_to_keep(request.call);
+  release();
+  const bool fit =
+      plan != nullptr && plan->set_mask != 0 && fits(plan->src_bytes, plan->dst_bytes, request.src, request.dst);
+  return fit ? plan : nullptr;
+}
+
+void Express::remember(const std::shared_ptr<const Plan>& plan) {
+  if (is_user(plan->call.func) || !claim()) return;
+  plans_->remember(plan);
+  release();
+}
 
 void Express::enqueue(LaneCall& call) {
   queued_.fetch_add(1, std::memory_order_relaxed);
   const CallOrder::Place place = order_->enter(call.plan->signature_for(call.launch.count));
   call.sequence = place.sequence;
   call.digest = place.digest;
-  plans_->note(call.sequence, *call.plan, call.launch.count);
+  call.set = next_set(*call.plan, place.sequence, call.plan->varies);
+  if (call.plan->varies) {
+    plans_->note<true>(call.sequence, *call.plan, call.launch.count);
+  } else {
+    plans_->note<false>(call.sequence, *call.plan, 0);
+  }
   call.phase = LaneCall::Phase::kWaiting;
-  queue_.push_back(&call);
+  call.own = call.all = {};
+  call.next = nullptr;
+  Queue& queue = queues_[call.set];
+  (queue.first == nullptr ? queue.first : queue.last->next) = &call;
+  queue.last = &call;
+}
+
+/// Takes a call out of the queue of its set; false if it is not there.
+bool Express::unlink(LaneCall& call) {
+  Queue& queue = queues_[call.set];
+  LaneCall* before = nullptr;
+  LaneCall* found = queue.first;
+  for (; found != nullptr && found != &call; found = found->next) before = found;
+  if (found == nullptr) return false;
+  (before == nullptr ? queue.first : before->next) = call.next;
+  if (queue.last == &call) queue.last = before;
+  queued_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
 }
 
 std::string Express::dequeue(LaneCall& call) {
-  const auto found = std::find(queue_.begin(), queue_.end(), &call);
-  if (found == queue_.end()) return {};
-  std::string note;
+  if (call.phase == LaneCall::Phase::kDone || !unlink(call)) return {};
   // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
-  if (call.phase != LaneCall::Phase::kWaiting && call.phase != LaneCall::Phase::kDone) {
-    note = shield(call.launch.dst.data, call.launch.dst.bytes);
+  if (call.phase == LaneCall::Phase::kWaiting) return {};
+  return shield(call.launch.dst.data, call.launch.dst.bytes);
+}
+
+/// Says where the regions of a call are, and learns it of the peers, as far as that can be done now; notes whether it
+/// learned anything. Returns whether all is said and known.
+bool Express::tell_addresses(LaneCall& call, bool& any) {
+  const Plan& plan = *call.plan;
+  bool complete = true;
+  reachable_[rank_] = {{call.launch.src.data, 0}, {call.launch.dst.data, 0}};
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    if (!call.shown[peer]) call.shown[peer] = show_address(peer, call.own);
+    if (!call.seen[peer] && see_address(peer, plan, call.all)) {
+      call.seen[peer] = true;
+      any = true;
+    }
+    complete = complete && call.shown[peer] && call.seen[peer];
   }
-  queue_.erase(found);
-  queued_.fetch_sub(1, std::memory_order_relaxed);
-  return note;
+  large().values.peers = reachable_.data();
+  large().values.copies = call.all.ordinary;
+  return complete;
+}
+
+/// A queued call whose turn it is, and whose peers' addresses are known, takes off.
+void Express::begin(LaneCall& call) {
+  const Plan& plan = *call.plan;
+  LiveRank& live = *sets_[call.set];
+  const bool reachable = plan.shows_addresses && call.all.reachable();
+  if (plan.must_be_direct && plan.shows_addresses && !reachable) {
+    call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
+    throw Unreachable{};
+  }
+  const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct_for(call.all.in_place) : plan.plain;
+  last_->number.store(program.number, std::memory_order_relaxed);
+  if (call.scratch.size() < program.lowered.scratch_bytes) call.scratch.resize(program.lowered.scratch_bytes);
+  bind_regions(live, call.launch.src.data, call.launch.dst.data, call.scratch.data());
+  if (plan.varies) {
+    bind(program, call.launch);
+    launcher_.number(program.lowered);
+  }
+  // Programs of the user have the windowed form only.
+  call.straight = plan.algorithm != nullptr && live.channels.holds(program.lowered);
+  if (call.straight) {
+    call.flight.start_straight(program.lowered);
+  } else {
+    call.flight.start_windowed(program.lowered, size_);
+  }
+  call.phase = LaneCall::Phase::kRunning;
 }
 
 bool Express::step(LaneCall& call) {
-  if (queue_.empty() || queue_.front() != &call || call.phase == LaneCall::Phase::kDone) return false;
+  if (queues_[call.set].first != &call || call.phase == LaneCall::Phase::kDone) return false;
   if (!claim()) return false;
   struct Claim {
     explicit Claim(Express& of) : express(of) {}
@@ -674,66 +759,48 @@ bool Express::step(LaneCall& call) {
   const Plan& plan = *call.plan;
   bool any = false;
   if (call.phase == LaneCall::Phase::kWaiting) {
-    if (!try_open()) return false;
-    call.shown.assign(size_, false);
-    call.seen.assign(size_, false);
-    if (plan.shows_addresses) call.own = call.all = own_addresses(plan, call.launch.src.data, call.launch.dst.data);
+    if (!try_open(call.set)) return false;
+    // Nothing else uses the set before this call has ended.
+    sets_[call.set]->channels.digest = call.digest;
     call.phase = LaneCall::Phase::kAddresses;
     any = true;
-  }
-  // Only one call of the queue is beyond kWaiting, so it may use what blocking calls use.
-  region(Region::kSrc) = call.launch.src.data;
-  region(Region::kDst) = call.launch.dst.data;
-  live_.channels.digest = call.digest;
-  if (call.phase == LaneCall::Phase::kAddresses) {
-    bool complete = true;
-    bool reachable = plan.shows_addresses;
     if (plan.shows_addresses) {
-      reachable_[rank_] = {{call.launch.src.data, 0}, {call.launch.dst.data, 0}};
-      for (std::uint32_t peer = 0; peer < size_; ++peer) {
-        if (peer == rank_) continue;
-        if (!call.shown[peer]) call.shown[peer] = show_address(peer, call.own);
-        if (!call.seen[peer] && see_address(peer, plan, call.all)) {
-          call.seen[peer] = true;
-          any = true;
-        }
-        complete = complete && call.shown[peer] && call.seen[peer];
-      }
-      reachable = call.all.reachable();
-      live_.values.peers = reachable_.data();
-      live_.values.copies = call.all.ordinary;
+      call.shown.assign(size_, false);
+      call.seen.assign(size_, false);
+      call.own = call.all = own_addresses(plan, call.launch.src.data, call.launch.dst.data);
     }
-    if (!complete) return any;
-    if (plan.must_be_direct && plan.shows_addresses && !reachable) {
-      call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
-      throw Unreachable{};
-    }
-    const LaneProgram& program = reachable || plan.must_be_direct ? plan.direct_for(call.all.in_place) : plan.plain;
-    last_->number.store(program.number, std::memory_order_relaxed);
-    call.scratch.resize(program.lowered.scratch_bytes);
-    if (plan.varies) {
-      bind(program, call.launch);
-      launcher_.number(program.lowered);
-    }
-    call.flight.start_windowed(program.lowered, size_);
-    call.phase = LaneCall::Phase::kRunning;
+  }
+  if (call.phase == LaneCall::Phase::kAddresses) {
+    if (plan.shows_addresses && !tell_addresses(call, any)) return any;
+    begin(call);
     any = true;
   }
-  region(Region::kScratch) = call.scratch.data();
-  while (!call.flight.ended_windowed() && live_.executor->windowed(call.flight)) any = true;
-  if (call.flight.ended_windowed()) {
-    traffic_.add(call.flight.program->load);
-    call.phase = LaneCall::Phase::kDone;
-    queue_.pop_front();
-    queued_.fetch_sub(1, std::memory_order_relaxed);
-    any = true;
+  Live& executor = *sets_[call.set]->executor;
+  bool ended = false;
+  if (call.straight) {
+    const Flight::Place before = call.flight.place;
+    ended = executor.straight(call.flight);
+    any = any || ended || call.flight.place != before;
+  } else {
+    while (!call.flight.ended_windowed() && executor.windowed(call.flight)) any = true;
+    ended = call.flight.ended_windowed();
   }
-  return any;
+  if (!ended) return any;
+  traffic_.add(call.flight.program->load);
+  call.phase = LaneCall::Phase::kDone;
+  unlink(call);
+  return true;
 }
 
 void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) {
+  const auto name = [&](std::uint32_t rank, Need) { use(rank); };
   if (call.phase == LaneCall::Phase::kRunning) {
-    live_.executor->awaited_windowed(call.flight, [&](std::uint32_t rank, Need) { use(rank); });
+    Live& executor = *sets_[call.set]->executor;
+    if (call.straight) {
+      executor.awaited_straight(call.flight, name);
+    } else {
+      executor.awaited_windowed(call.flight, name);
+    }
   } else if (call.phase == LaneCall::Phase::kWaiting) {
     if (!opened_ && rank_ != 0) use(0);  // who makes the lanes
   } else if (call.phase == LaneCall::Phase::kAddresses) {

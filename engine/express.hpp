@@ -4,15 +4,16 @@
 // found by comparing a few words, and its steps run in the caller's thread. Everything slow (deadlines, revocation,
 // dead peers, other calls of the engine) is looked at by a Watch, once in so many polls of a wait.
 //
-// The lanes of a communicator carry its calls one after the other, in the order of the calls. Calls that do not block
-// wait in a queue and are advanced by the engine.
+// A set of lanes carries its calls one after the other, in the order of the calls. Large calls have one set; call n, if
+// it is small, has set n modulo shm::kSmallSets, so that as many are in flight at once, and a large one beside
+// them. Calls that do not block wait in the queue of their set and are advanced by the engine. Calls of different sets
+// do not wait for each other: each set is what a whole communicator's lanes would be.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -64,7 +65,7 @@ struct LaneLaunch {
   std::span<const std::uint64_t> params{};  ///< as the algorithm's `fill_params` leaves them
 };
 
-/// A call on the lanes that may be advanced bit by bit.
+/// A call on the lanes that may be advanced bit by bit. Used again for the next call.
 struct LaneCall {
   enum class Phase : std::uint8_t { kWaiting, kAddresses, kRunning, kDone };
   const Plan* plan = nullptr;
@@ -76,6 +77,9 @@ struct LaneCall {
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
   std::vector<std::byte> scratch;
   Flight flight;
+  bool straight = false;     ///< the form in which it flies
+  std::uint32_t set = 0;     ///< of lanes
+  LaneCall* next = nullptr;  ///< in the queue of its set
 };
 
 class Express {
@@ -178,12 +182,17 @@ class Express {
   /// `remember`, `try_run` finds the plan from now on. Not under the engine's lock.
   bool run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember);
 
+  /// The plan of a small call that says no more than its words, if that is in front and the call may begin; or null.
+  std::shared_ptr<const Plan> plan_at_hand(const Request& request);
+  /// `try_run` and `plan_at_hand` find the plan from now on, if nobody has claimed the lanes now.
+  void remember(const std::shared_ptr<const Plan>& plan);
+
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
   /// Takes it out, in whatever state. What `shield` has to say, if that was needed.
   std::string dequeue(LaneCall& call);
-  /// Advances the oldest queued call, if it is `call`. Returns whether anything was done. Throws LaneFault, Unreachable
-  /// or Error.
+  /// Advances a queued call, if it is the oldest of its set. Returns whether anything was done. Throws LaneFault,
+  /// Unreachable or Error.
   bool step(LaneCall& call);
   /// Ranks that a queued call waits for.
   void for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use);
@@ -222,10 +231,35 @@ class Express {
   template <bool kVaries>
   void run_claimed(const Plan& plan, const LaneLaunch& launch);
   void bind(const LaneProgram& program, const LaneLaunch& launch);
-  [[gnu::noinline]] void await_straight();
-  void run_windowed(const LoweredProgram& program);
-  std::byte*& region(Region of) { return live_.values.regions[static_cast<std::size_t>(of)]; }
-  const LaneProgram* exchange_addresses(const Plan& plan);
+  [[gnu::noinline]] void await_straight(LiveRank& live);
+  void run_windowed(const LoweredProgram& program, LiveRank& live);
+  /// What a v-collective leaves on a lane, because ranks count differently, is found by the next call there: so many
+  /// calls after it have its set. Ranks find this alike.
+  static constexpr std::uint32_t kCareful = 4;
+  /// The set of lanes of a call that takes its number now; asked once for each. `varies`: its plan does.
+  std::uint32_t next_set(const Plan& plan, std::uint32_t sequence, bool varies) {
+    if (varies) {
+      careful_ = kCareful;
+      return kLargeSet;
+    }
+    if (careful_ != 0) [[unlikely]] {
+      --careful_;
+      return kLargeSet;
+    }
+    return plan.first_set | (sequence & plan.set_mask);
+  }
+  bool try_open(std::uint32_t set);
+  bool unlink(LaneCall& call);
+  void begin(LaneCall& call);
+  bool tell_addresses(LaneCall& call, bool& any);
+  static void bind_regions(LiveRank& live, std::byte* src, std::byte* dst, std::byte* scratch) {
+    live.values.regions[static_cast<std::size_t>(Region::kSrc)] = src;
+    live.values.regions[static_cast<std::size_t>(Region::kDst)] = dst;
+    live.values.regions[static_cast<std::size_t>(Region::kScratch)] = scratch;
+  }
+  /// The lanes of large calls, the only ones that show addresses.
+  LiveRank& large() { return *sets_[kLargeSet]; }
+  const LaneProgram* exchange_addresses(const Plan& plan, const LaneLaunch& launch);
   bool copies_all();
   bool copies_own(const std::byte* region, std::uint64_t bytes);
 
@@ -235,7 +269,7 @@ class Express {
   bool try_open();
   bool claim_and_open();
   bool progress_all();
-  void open(Blocking& blocking);
+  LiveRank& open(Blocking& blocking, std::uint32_t set);
   Shown own_addresses(const Plan& plan, std::byte* src, std::byte* dst);
   bool show_address(std::uint32_t peer, const Shown& own);
   bool see_address(std::uint32_t peer, const Plan& plan, Shown& all);
@@ -262,7 +296,9 @@ class Express {
   Windows windows_;
   std::shared_ptr<CallRecorder> recorder_;
   shm::LaneSet lanes_;
-  LiveRank live_;
+  shm::TouchGuard guard_;
+  std::array<std::unique_ptr<LiveRank>, kSets> sets_;  ///< each once it is needed
+  std::uint32_t careful_ = 0;                          ///< calls that still have the set of large ones, see `next_set`
   std::unique_ptr<PointToPoint> point_to_point_;
   std::mutex early_mutex_;
   std::vector<Transfer*> early_;  ///< entered before the lanes were there, oldest first
@@ -281,7 +317,11 @@ class Express {
   Launcher launcher_;
   std::vector<std::uint64_t> params_;  ///< of a v-collective
 
-  std::deque<LaneCall*> queue_;
+  struct Queue {
+    LaneCall* first = nullptr;
+    LaneCall* last = nullptr;
+  };
+  std::array<Queue, kSets> queues_;  ///< by set
   struct OwnRegion {
     const std::byte* region = nullptr;
     std::uint64_t bytes = 0;

@@ -9,14 +9,17 @@
 
 namespace unisono::cclo {
 
+std::uint64_t KernelValues::streaming_bytes_for(std::uint32_t size) {
+  constexpr long kUsual = 32L << 20U;
+  static const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return static_cast<std::uint64_t>(last_cache > 0 ? last_cache : kUsual) / size;
+}
+
 void KernelValues::open(const shm::LaneSet& lanes, std::uint32_t size, shm::KernelCopy* copy,
                         std::span<const std::uint32_t> endpoints) {
   far_->copy = copy;
   far_->endpoints = endpoints;
-  // What does not fit this rank's share of the last cache will not be found there afterwards.
-  constexpr long kUsual = 32L << 20U;
-  const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  streaming_bytes = static_cast<std::uint64_t>(last_cache > 0 ? last_cache : kUsual) / size;
+  streaming_bytes = streaming_bytes_for(size);
   guard = lanes.touch_guard();
   const std::size_t operands = std::size_t{2} * size + 2;
   far_->sources.resize(operands);

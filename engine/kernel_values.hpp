@@ -40,6 +40,9 @@ class alignas(shm::kLineBytes) KernelValues {
   void open(const shm::LaneSet& lanes, std::uint32_t size, shm::KernelCopy* copy = nullptr,
             std::span<const std::uint32_t> endpoints = {});
 
+  /// What does not fit this share of a rank, of so many, of the last cache will not be found there afterwards.
+  static std::uint64_t streaming_bytes_for(std::uint32_t size);
+
   /// Makes the room that kernel copy needs, which otherwise the first call that copies does.
   void prepare_copies() { far_->tiles.resize(kAllTiles); }
 

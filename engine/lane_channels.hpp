@@ -66,7 +66,10 @@ class alignas(shm::kLineBytes) LaneChannels {
 
   void open(const shm::LaneSet& lanes, shm::LaneSpace space, std::uint32_t rank, std::uint32_t size) {
     rank_ = rank;
-    segment_bytes_ = shm::segment_bytes_for(lanes.cell_bytes());
+    segment_bytes_ = shm::segment_bytes_for(lanes.cell_bytes(space));
+    most_straight_bytes_ = lanes.cell_bytes(space) / 4;
+    send.reserve(size);
+    receive.reserve(size);
     for (std::uint32_t peer = 0; peer < size; ++peer) {
       send.push_back(lanes.sender(space, peer));
       receive.push_back(lanes.receiver(space, peer));
@@ -80,8 +83,7 @@ class alignas(shm::kLineBytes) LaneChannels {
   bool holds(const LoweredProgram& program) const {
     // Beyond what this program sends, the receiver may owe the report of an eighth of the cells and of some lines, and
     // a payload may leave a gap at the end of the ring.
-    const std::uint32_t most = send.front().cell_bytes / 4;
-    return program.most_lane_bytes <= most && program.most_lane_messages <= shm::kLaneLines / 2;
+    return program.most_lane_bytes <= most_straight_bytes_ && program.most_lane_messages <= shm::kLaneLines / 2;
   }
   static constexpr std::uint64_t head(std::uint64_t bytes, std::uint32_t tag) {
     return bytes | std::uint64_t{tag} << 32U;
@@ -175,6 +177,7 @@ class alignas(shm::kLineBytes) LaneChannels {
 
   std::uint32_t rank_ = 0;
   std::uint32_t segment_bytes_ = 0;
+  std::uint32_t most_straight_bytes_ = 0;  ///< see `holds`
 
  public:
   Stuck stuck;  ///< behind what every call uses

@@ -14,7 +14,7 @@ namespace unisono::cclo {
 extern template class Executor<LaneChannels, KernelValues>;
 using Live = Executor<LaneChannels, KernelValues>;
 
-/// One rank's side of a communicator: its lanes, what its present call binds, and the executor on both. Stays where it
+/// One rank's side of a set of lanes: their ends, what the present call binds, and the executor on both. Stays where it
 /// is; not thread-safe.
 class LiveRank {
  public:

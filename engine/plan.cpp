@@ -48,7 +48,14 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
       plan.direct = lowered(*best, checked->program, call.size, named);
     }
   }
-  if (plan.direct.algorithm == nullptr) return;
+  if (plan.direct.algorithm == nullptr) {
+    const std::int64_t most = shm::LaneSet::small_bytes_for(call.size);
+    if (!plan.varies && most >= 0 && call.count * element_bytes(call) <= static_cast<std::uint64_t>(most)) {
+      plan.first_set = 0;
+      plan.set_mask = shm::kSmallSets - 1;
+    }
+    return;
+  }
   plan.shows_addresses = call.size > 1 && call.count != 0;
   plan.may_copy = plan.must_be_direct ||
                   call.count * element_bytes(call) >= copied_from(call.collective, call.size, *terms.copy_from);

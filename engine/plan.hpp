@@ -23,6 +23,7 @@
 #include "engine/lower.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
+#include "network/shm/lanes.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::cclo {
@@ -57,6 +58,12 @@ constexpr std::uint64_t head_of(const Call& call) {
 /// In the head of a plan that varies: no call of fixed count is taken for it.
 inline constexpr std::uint64_t kVaryingHead = std::uint64_t{1} << 25U;
 
+/// The sets of lanes of a communicator's collective calls: those that small calls take in turn, then that of large
+/// ones.
+inline constexpr std::uint8_t kLargeSet = shm::kSmallSets;
+inline constexpr std::uint32_t kSets = shm::kSmallSets + 1;
+static_assert((shm::kSmallSets & (shm::kSmallSets - 1)) == 0);
+
 /// Everything about a call that does not change from one to the next. What a blocking call on the lanes looks at
 /// comes first.
 struct alignas(64) Plan {
@@ -69,6 +76,10 @@ struct alignas(64) Plan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
+  /// The set of lanes (Express) that call n takes is `first_set | (n & set_mask)`; the same on all ranks. Calls that
+  /// take sets in turn write nothing that two launches would share.
+  std::uint8_t first_set = kLargeSet;
+  std::uint8_t set_mask = 0;
   /// A v-collective: the count differs from launch to launch, within `counts`. Where that is kUnknownCount, what a
   /// launch calls its count is this rank's own, for records.
   bool varies = false;
@@ -189,6 +200,9 @@ class PlanCache {
     const Plan* plan = front_[slot_of(call)].get();
     return plan != nullptr && plan->head == head_of(call) && plan->call.count == call.count ? plan : nullptr;
   }
+  std::shared_ptr<const Plan> front_to_keep(const Call& call) const {
+    return front(call) != nullptr ? front_[slot_of(call)] : nullptr;
+  }
   /// The same of a v-collective of `count` elements.
   const Plan* front_of_class(const Call& call, std::uint64_t count) const {
     const Plan* plan = front_of_classes_[class_slot_of(call, count)].get();
@@ -203,10 +217,12 @@ class PlanCache {
   }
 
   /// Notes plan and count of a call as it takes its number. By who has claimed the lanes, or under the engine's lock.
-  void note(std::uint32_t sequence, const Plan& plan, std::uint64_t count = 0) {
+  /// `kVaries`: the plan does.
+  template <bool kVaries>
+  void note(std::uint32_t sequence, const Plan& plan, std::uint64_t count) {
     Past& entry = past_[sequence % kPast];
     entry.sequence.store(sequence, std::memory_order_relaxed);
-    if (plan.varies) entry.count.store(count, std::memory_order_relaxed);
+    if constexpr (kVaries) entry.count.store(count, std::memory_order_relaxed);
     entry.plan.store(&plan, std::memory_order_release);
   }
   /// One of the last calls, and its plan, or null if it is no longer known. Good for as long as the lock is held.

@@ -192,6 +192,7 @@ struct CallState {
   bool announced = false;  ///< of a send: the peer has been told of its message, or that has been sent
   bool probed = false;
   std::unique_ptr<LaneCall> lane;           ///< a collective that goes over the lanes
+  std::unique_ptr<LaneCall> spare_lane;     ///< that of an earlier call, to be used again
   std::unique_ptr<Transfer> transfer;       ///< a send or receive that does
   bool watched = false;                     ///< a blocking call on the lanes: its own thread advances it
   const char* lane_phase = "";              ///< what it waits for, as its thread last said

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/kernels.hpp"
-#include "engine/lane_channels.hpp"
 #include "network/shm/parking.hpp"
 #include "network/shm/ticks.hpp"
 
@@ -15,6 +14,27 @@ namespace {
 
 using shm::Reach;
 using shm::ticks;
+
+/// Copies the next bytes at once if both places are aligned for it.
+template <class Word>
+bool copy_word(std::byte*& out, const std::byte*& in, std::uint64_t& bytes) {
+  const auto places = reinterpret_cast<std::uintptr_t>(out) | reinterpret_cast<std::uintptr_t>(in);
+  if (bytes < sizeof(Word) || places % sizeof(Word) != 0) return false;
+  __atomic_store_n(reinterpret_cast<Word*>(out), __atomic_load_n(reinterpret_cast<const Word*>(in), __ATOMIC_RELAXED),
+                   __ATOMIC_RELAXED);
+  out += sizeof(Word);
+  in += sizeof(Word);
+  bytes -= sizeof(Word);
+  return true;
+}
+
+/// Writes every byte once, and an aligned element of up to 8 bytes whole. Who waits for a word of its window may write
+/// to it as soon as it has changed; memcpy, which may write some bytes twice, would put the old value there again.
+void copy_once(std::byte* out, const std::byte* in, std::uint64_t bytes) {
+  while (copy_word<std::uint64_t>(out, in, bytes) || copy_word<std::uint32_t>(out, in, bytes) ||
+         copy_word<std::uint16_t>(out, in, bytes) || copy_word<std::uint8_t>(out, in, bytes)) {
+  }
+}
 
 }  // namespace
 
@@ -125,7 +145,7 @@ bool Windows::copy(const WindowAccess& access, std::uint64_t done, std::uint64_t
   std::byte* const out = access.stores ? window : own;
   const std::byte* const in = access.stores ? own : window;
   if (bytes <= shm::kInlineBytes) {
-    copy_inline(out, in, static_cast<std::uint32_t>(bytes));
+    copy_once(out, in, bytes);
   } else if (access.peer == rank_ || one_process_) {
     std::memmove(out, in, bytes);  // the user's memory may be a part of the window
   } else {

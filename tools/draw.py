@@ -75,7 +75,7 @@ class Draw:
     always: frozenset[str] = frozenset()
 
     def whole(self, kind: str) -> frozenset[str]:
-        """What `kind` (python, cpp, rtl) runs whole, as the table names it: files, folders, labels."""
+        """What `kind` (python, cpp, rtl, fuzz) runs whole, as the table names it: files, folders, labels."""
         rules = self.table.get(kind, {})
         return frozenset(
             name for place, names in rules.items() if any(below(path, place) for path in self.touched) for name in names

@@ -19,10 +19,13 @@ constexpr std::uint64_t page_aligned(std::uint64_t bytes) { return (bytes + kPag
 
 /// Where the parts of a block begin, in bytes from its start.
 struct BlockLayout {
-  std::uint64_t touches, windows, visits, tails, lines, cells, total;
+  std::uint64_t touches, windows, visits, tails, lines, cells, small_cells, total;
 
   BlockLayout(std::uint64_t ranks, std::uint64_t cell_bytes) {
-    const std::uint64_t lanes = kLaneSpaces * ranks * ranks;
+    const auto small = LaneSet::small_sets(static_cast<std::uint32_t>(ranks));
+    constexpr auto kLarge = static_cast<std::uint64_t>(LaneSpace::kSmall);
+    const std::uint64_t pairs = ranks * ranks;
+    const std::uint64_t lanes = (kLarge + small) * pairs;
     touches = kPage;
     windows = touches + ranks * sizeof(TouchLine);
     windows = (windows + alignof(WindowLine) - 1) / alignof(WindowLine) * alignof(WindowLine);
@@ -30,7 +33,8 @@ struct BlockLayout {
     tails = page_aligned(visits + ranks * WindowTable::row(ranks) * sizeof(std::uint32_t));
     lines = tails + page_aligned(lanes * sizeof(LaneTail));
     cells = lines + page_aligned(lanes * kLaneLines * sizeof(LaneLine));
-    total = cells + lanes * cell_bytes;
+    small_cells = cells + kLarge * pairs * cell_bytes;
+    total = small_cells + small * pairs * LaneSet::small_cell_bytes(static_cast<std::uint32_t>(cell_bytes));
   }
 };
 
@@ -62,6 +66,13 @@ std::uint32_t LaneSet::cell_bytes_for(std::uint32_t ranks, std::uint32_t others)
   std::uint32_t bytes = others < kFew ? kMostCellBytes : others < kSome ? 256 * 1024 : 32 * 1024;
   while (bytes > kLeastCellBytes && std::uint64_t{bytes} * ranks * ranks > kAll) bytes /= 2;
   return bytes;
+}
+
+std::int64_t LaneSet::small_bytes_for(std::uint32_t ranks) {
+  if (small_sets(ranks) == 0) return -1;
+  constexpr std::int64_t kMost = 2048;
+  const std::uint32_t lane = small_cell_bytes(cell_bytes_for(ranks)) / 4;
+  return std::min(kMost, std::int64_t{lane} * 2 / std::max(ranks, 2U));
 }
 
 LaneSet::LaneSet(std::shared_ptr<Segment> segment, std::shared_ptr<Arena> arena, std::uint32_t self,
@@ -179,16 +190,23 @@ WindowTable LaneSet::windows() const {
           reinterpret_cast<std::atomic<std::uint32_t>*>(base + layout.visits), rank_, size_};
 }
 
+std::uint64_t LaneSet::cells_of(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const {
+  const BlockLayout layout(size_, cell_bytes_);
+  if (space < LaneSpace::kSmall) return layout.cells + place(space, sender, receiver) * cell_bytes_;
+  const std::uint64_t lane = place(space, sender, receiver) - place(LaneSpace::kSmall, 0, 0);
+  return layout.small_cells + lane * small_cell_bytes(cell_bytes_);
+}
+
 LaneSender LaneSet::sender(LaneSpace space, std::uint32_t peer) const {
   const BlockLayout layout(size_, cell_bytes_);
   const std::uint64_t lane = place(space, rank_, peer);
   auto* base = reinterpret_cast<std::byte*>(block_);
   LaneSender sender;
   sender.lines = reinterpret_cast<LaneLine*>(base + layout.lines) + lane * kLaneLines;
-  sender.cells = base + layout.cells + lane * cell_bytes_;
+  sender.cells = base + cells_of(space, rank_, peer);
   sender.tail = reinterpret_cast<LaneTail*>(base + layout.tails) + lane;
   sender.peer = &segment_->endpoint(endpoints_[peer]);
-  sender.cell_bytes = cell_bytes_;
+  sender.cell_bytes = cell_bytes(space);
   return sender;
 }
 
@@ -198,10 +216,10 @@ LaneReceiver LaneSet::receiver(LaneSpace space, std::uint32_t peer) const {
   auto* base = reinterpret_cast<std::byte*>(block_);
   LaneReceiver receiver;
   receiver.lines = reinterpret_cast<const LaneLine*>(base + layout.lines) + lane * kLaneLines;
-  receiver.cells = base + layout.cells + lane * cell_bytes_;
+  receiver.cells = base + cells_of(space, peer, rank_);
   receiver.tail = reinterpret_cast<LaneTail*>(base + layout.tails) + lane;
   receiver.peer = &segment_->endpoint(endpoints_[peer]);
-  receiver.cell_bytes = cell_bytes_;
+  receiver.cell_bytes = cell_bytes(space);
   return receiver;
 }
 

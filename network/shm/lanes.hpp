@@ -12,9 +12,10 @@
 //   TouchLine [rank]                whether the rank is at the memory of others
 //   WindowLine [rank]               the rank's window, and
 //   visits    [rank][owner]         whether the rank is at the owner's
+//   and of each set of lanes (LaneSpace)
 //   LaneTail  [receiver][sender]    written by the receiver
 //   LaneLine  [receiver][sender][kLaneLines]
-//   cells     [receiver][sender]    cell_bytes each
+//   cells     [receiver][sender]    cell_bytes each, in the sets of small collectives a fourth of that
 #pragma once
 
 #include <array>
@@ -213,9 +214,14 @@ class TouchGuard {
 };
 
 /// Sets of lanes of one communicator: collectives and point-to-point messages do not wait for each other, and neither
-/// do messages and the answers to them.
-enum class LaneSpace : std::uint8_t { kCollective, kPointToPoint, kAnswers };
-inline constexpr std::uint32_t kLaneSpaces = 3;
+/// do messages and the answers to them. Of collectives, the large ones share a set, one after the other; the small ones
+/// have several, from kSmall on, and take them in turn, so that as many may be in flight.
+enum class LaneSpace : std::uint8_t { kCollective, kPointToPoint, kAnswers, kSmall };
+inline constexpr std::uint32_t kSmallSets = 4;
+/// The n-th set of small collectives.
+constexpr LaneSpace small_set(std::uint32_t n) {
+  return static_cast<LaneSpace>(static_cast<std::uint32_t>(LaneSpace::kSmall) + n);
+}
 
 struct LaneBlock;
 
@@ -239,18 +245,28 @@ class LaneSet {
 
   LaneSender sender(LaneSpace space, std::uint32_t peer) const;
   LaneReceiver receiver(LaneSpace space, std::uint32_t peer) const;
-  std::uint32_t cell_bytes() const { return cell_bytes_; }
+  std::uint32_t cell_bytes(LaneSpace space) const {
+    return space < LaneSpace::kSmall ? cell_bytes_ : small_cell_bytes(cell_bytes_);
+  }
   TouchGuard touch_guard() const;
   WindowTable windows() const;
 
   /// Bytes of cells of each lane, for a communicator of that many ranks. A process may have hundreds of communicators,
   /// of which few carry much: beyond the first ones of an endpoint, `others`, they get less.
   static std::uint32_t cell_bytes_for(std::uint32_t ranks, std::uint32_t others = 0);
+  /// The sets of small collectives together have as many cells as any other set.
+  static constexpr std::uint32_t small_cell_bytes(std::uint32_t cell_bytes) { return cell_bytes / kSmallSets; }
+  /// How many sets of small collectives there are. Beyond 64 ranks, whose lanes are many, none.
+  static constexpr std::uint32_t small_sets(std::uint32_t ranks) { return ranks <= 64 ? kSmallSets : 0; }
+  /// Up to how many bytes of payload a collective is small: then what one lane carries, be it the blocks of half the
+  /// ranks, finds room in a fourth of its cells. Negative where none is.
+  static std::int64_t small_bytes_for(std::uint32_t ranks);
 
  private:
   static LaneBlock* find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size,
                          std::uint32_t& cell_bytes);
   std::uint64_t place(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const;
+  std::uint64_t cells_of(LaneSpace space, std::uint32_t sender, std::uint32_t receiver) const;
   void create();
 
   std::shared_ptr<Segment> segment_;

@@ -115,7 +115,8 @@ bool in_arenas(const shm::Segment& segment, const void* begin, std::uint64_t byt
 
 /// An open set: all its parts must lie in the memory that the ranks share.
 void look_at(const shm::Segment& segment, const shm::LaneSet& set) {
-  for (const auto space : {shm::LaneSpace::kCollective, shm::LaneSpace::kPointToPoint, shm::LaneSpace::kAnswers}) {
+  for (const auto space : {shm::LaneSpace::kCollective, shm::LaneSpace::kPointToPoint, shm::LaneSpace::kAnswers,
+                           shm::small_set(shm::kSmallSets - 1)}) {
     for (std::uint32_t peer = 0; peer < kMembers; ++peer) {
       shm::LaneSender sender = set.sender(space, peer);
       shm::LaneReceiver receiver = set.receiver(space, peer);

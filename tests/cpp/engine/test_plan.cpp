@@ -150,8 +150,8 @@ TEST_F(Cache, WhatIsInUseStays) {
   insert(9);
   const std::shared_ptr<const Plan> in_flight = plans_.find(key(8));
   plans_.remember(plans_.find(key(9)));
-  plans_.note(41, *plans_.find(key(7)));
-  plans_.note(42, *plans_.find(key(8)));
+  plans_.note<false>(41, *plans_.find(key(7)), 0);
+  plans_.note<false>(42, *plans_.find(key(8)), 0);
   for (std::uint64_t count = 100; count < 100 + 2 * PlanCache::kMostPlans; ++count) {
     insert(count);
     plans_.trim();

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -278,8 +279,8 @@ TEST_P(WindowWays, ARevocationIsNoticed) {
   auto children = begin(2, [](Rank& self) {
     const Pair memory(self, allocated());
     self.engine.bind_window(0, part(memory.window(), kWindow));
-    meet(self);
     if (self.rank == 1) {
+      meet(self);
       self.engine.revoke(0, "enough");
       for (int i = 0; i < 200; ++i) {
         self.engine.progress();
@@ -288,8 +289,9 @@ TEST_P(WindowWays, ARevocationIsNoticed) {
       return;
     }
     const auto until = Clock::now() + seconds(20);
-    for (;;) {
+    for (bool met = false;;) {
       try {
+        if (!std::exchange(met, true)) meet(self);
         self.engine.run(reach(true, 1, 0, memory.own(), 10));
         require(Clock::now() < until, "it is noticed");
       } catch (const Error& error) {

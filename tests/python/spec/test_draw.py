@@ -56,7 +56,7 @@ def test_nothing_is_lost_over_many_seeds() -> None:
 def test_every_module_runs_and_touched_ones_whole() -> None:
     nothing = chosen(draw.Draw("seed", table=TABLE))
     assert {name.split("::")[0] for name in nothing} == {name.split("::")[0] for name in CASES}
-    assert len(nothing) == 12 + 12 + 1
+    assert len(nothing) == 8 + 8 + 1
     engine = chosen(draw.Draw("seed", frozenset({"engine/rx.cpp"}), TABLE))
     assert engine - nothing <= set(CASES[:30]) <= engine
     itself = chosen(draw.Draw("seed", frozenset({"tests/python/b/test_b.py"}), TABLE))
@@ -119,7 +119,7 @@ def test_what_a_commit_touches_is_asked_of_git(tmp_path: Path) -> None:
 
 def test_the_table_names_what_exists() -> None:
     table = tomllib.loads((ROOT / "tests" / "touches.toml").read_text())
-    assert set(table) == {"python", "cpp", "rtl"}
+    assert set(table) == {"python", "cpp", "rtl", "fuzz"}
     for kind, rules in table.items():
         for place, names in rules.items():
             assert list((ROOT / place).parent.glob(f"{Path(place).name}*")), place
@@ -129,6 +129,8 @@ def test_the_table_names_what_exists() -> None:
                     assert where.is_dir() or list(where.parent.glob(f"{where.name}*")), name
                 elif kind == "cpp":
                     assert (ROOT / "tests" / "cpp" / name).is_dir() or name == "rtl", name
+                elif kind == "fuzz":
+                    assert (ROOT / "tests" / "fuzz" / f"{name}_fuzz.cpp").is_file(), name
 
 
 def test_what_always_runs_exists() -> None:
