@@ -51,7 +51,7 @@ std::vector<cclo::ObservedEndpoint> endpoints_of(const shm::Segment& segment) {
       seen.condition = shm::condition_of(pid, start_time);
     }
     seen.records = segment.records(endpoint);
-    seen.ledger = &segment.ledger(endpoint);
+    seen.counters = &segment.counters(endpoint);
     found.push_back(std::move(seen));
   }
   return found;

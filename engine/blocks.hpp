@@ -13,7 +13,7 @@ class Rbm;
 class Dmp;
 class CallQueue;
 class Communicators;
-class Ledger;
+class Counters;
 
 /// One engine's blocks. Each block holds a reference to this and uses its neighbours through it.
 struct Blocks {
@@ -24,7 +24,7 @@ struct Blocks {
   Dmp* dmp = nullptr;
   CallQueue* calls = nullptr;
   Communicators* communicators = nullptr;
-  Ledger* ledger = nullptr;
+  Counters* counters = nullptr;
 };
 
 }  // namespace unisono::cclo

@@ -7,10 +7,10 @@
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
 #include "engine/communicators.hpp"
+#include "engine/counters.hpp"
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
 #include "engine/flight_report.hpp"
-#include "engine/ledger.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -94,7 +94,7 @@ void CallQueue::abandon(CallState& call) {
 void CallQueue::submit(CallState& call) {
   Communicator& communicator = *call.communicator;
   enter(call);
-  blocks_.ledger->count(NativeCounter::kCallsQueued);
+  blocks_.counters->count(NativeCounter::kCallsQueued);
   if (call.space != CallState::Space::kCollective) {
     begin_record(call);
     return;
@@ -124,7 +124,7 @@ void CallQueue::take_lane(CallState& call, const LaneLaunch& launch) {
 
 void CallQueue::submit_at_once(CallState& call) {
   Communicator& communicator = *call.communicator;
-  blocks_.ledger->count(NativeCounter::kCallsQueued);
+  blocks_.counters->count(NativeCounter::kCallsQueued);
   call.started = true;
   communicator.express->enqueue(*call.lane);
   call.sequence = call.lane->sequence;
@@ -452,7 +452,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
              puts.end());
   communicator.recorder->waits_no_more(call.mark);
   communicator.recorder->end(call.mark, code == ErrorCode::kOk ? RecordedState::kEnded : RecordedState::kFailed);
-  if (code != ErrorCode::kOk) blocks_.ledger->count(NativeCounter::kCallsFailed);
+  if (code != ErrorCode::kOk) blocks_.counters->count(NativeCounter::kCallsFailed);
   if (call.hooks && code == ErrorCode::kOk) call.hooks->after(call.received_bytes);
   call.hooks.reset();
   Record& entry = record(call.id);

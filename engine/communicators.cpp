@@ -5,7 +5,7 @@
 
 #include "engine/call_queue.hpp"
 #include "engine/consensus.hpp"
-#include "engine/ledger.hpp"
+#include "engine/counters.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
@@ -100,7 +100,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
-  blocks_.ledger->count(NativeCounter::kCommunicators);
+  blocks_.counters->count(NativeCounter::kCommunicators);
 
   std::vector<Held> held;
   held.swap(held_);
@@ -135,7 +135,7 @@ void Communicators::free(std::uint32_t number) {
                           communicator.title() + " was freed by this rank");
   blocks_.rbm->drop(communicator);
   freed_[number] = communicator.epoch;
-  blocks_.ledger->count(NativeCounter::kCalls, communicator.recorder->begun());
+  blocks_.counters->count(NativeCounter::kCalls, communicator.recorder->begun());
   all_.erase(number);
 }
 
@@ -189,7 +189,7 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   communicator.revoked_with = code;
   communicator.reason = reason;
   communicator.recorder->revoked();
-  blocks_.ledger->count(NativeCounter::kRevocations);
+  blocks_.counters->count(NativeCounter::kRevocations);
   if (communicator.express) {
     communicator.express->close();
     communicator.express->end_window();

@@ -14,11 +14,11 @@
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"
+#include "engine/counters.hpp"
 #include "engine/dmp.hpp"
 #include "engine/express.hpp"
 #include "engine/flight_report.hpp"
 #include "engine/interrupt.hpp"
-#include "engine/ledger.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
@@ -143,14 +143,14 @@ class NativeEngine::Impl final : public Express::Watch {
  public:
   Impl(Poe& poe, const EngineSettings& given)
       : settings(given),
-        ledger(poe.ledger(poe.self())),
+        counters(poe.counters(poe.self())),
         tx(blocks, poe.size()),
         rx(blocks),
         rbm(blocks),
         dmp(blocks),
         calls(blocks),
         communicators(blocks, settings, *this) {
-    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators, &ledger};
+    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators, &counters};
     communicators.know(settings.rules);
     if (poe.orders() != nullptr) resets = poe.orders()->resets.load(std::memory_order_relaxed);
   }
@@ -420,7 +420,7 @@ class NativeEngine::Impl final : public Express::Watch {
   Blocks blocks;
   EngineSettings settings;
   std::uint32_t resets = 0;  ///< of the job that have been obeyed
-  Ledger ledger;
+  Counters counters;
   Tx tx;
   Rx rx;
   Rbm rbm;
@@ -644,7 +644,7 @@ const char* NativeEngine::counter_name(std::size_t position) const { return kNat
 
 std::uint64_t NativeEngine::counter(std::size_t position) const {
   const std::lock_guard lock(impl_->mutex);
-  std::uint64_t value = impl_->ledger.value(position);
+  std::uint64_t value = impl_->counters.value(position);
   if (position == static_cast<std::size_t>(NativeCounter::kCalls)) {
     impl_->communicators.for_each([&](const Communicator& communicator) { value += communicator.recorder->begun(); });
   }

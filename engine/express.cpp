@@ -46,7 +46,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       last_(std::move(last)),
       plans_(std::move(plans)),
       segment_(network.segment()),
-      traffic_(segment_->ledger(network.self())),
+      traffic_(segment_->counters(network.self())),
       windows_(network, rank, endpoints, traffic_),
       recorder_(std::move(recorder)),
       lanes_(segment_, network.arena(), network.self(), number, epoch, endpoints),

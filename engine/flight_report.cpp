@@ -247,7 +247,8 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
 std::vector<ObservedEndpoint> endpoints_of(const Poe& poe) {
   std::vector<ObservedEndpoint> endpoints;
   for (std::uint32_t endpoint = 0; endpoint < poe.size(); ++endpoint) {
-    endpoints.push_back({poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint), poe.ledger(endpoint)});
+    endpoints.push_back(
+        {poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint), poe.counters(endpoint)});
   }
   return endpoints;
 }
@@ -296,11 +297,11 @@ std::string counters_table(std::span<const ObservedEndpoint> endpoints) {
   for (std::size_t position = 0; position < kNativeCounterNames.size(); ++position) {
     text += kNativeCounterNames[position];
     for (const ObservedEndpoint& endpoint : endpoints) {
-      if (endpoint.ledger == nullptr) {
+      if (endpoint.counters == nullptr) {
         text += "\t-";
         continue;
       }
-      std::uint64_t value = endpoint.ledger->counters[position].load(std::memory_order_relaxed);
+      std::uint64_t value = endpoint.counters->words[position].load(std::memory_order_relaxed);
       if (position == static_cast<std::size_t>(NativeCounter::kCalls)) {
         for (std::uint32_t i = 0; endpoint.records != nullptr && i < kRecordedCommunicators; ++i) {
           const CommunicatorRecord& record = endpoint.records[i];

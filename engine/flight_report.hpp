@@ -18,7 +18,7 @@ struct ObservedEndpoint {
   std::string name;                             ///< "pid 4711"
   std::string condition;                        ///< "stopped by a signal", "has left", ...; empty: nothing special
   const CommunicatorRecord* records = nullptr;  ///< kRecordedCommunicators; null: out of sight
-  const EngineLedger* ledger = nullptr;         ///< null: out of sight
+  const NativeCounters* counters = nullptr;     ///< null: out of sight
 };
 
 enum class ReportDetail : std::uint8_t {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "core/program.hpp"
+#include "engine/counters.hpp"
 #include "engine/kernels.hpp"
-#include "engine/ledger.hpp"
 
 namespace unisono::cclo {
 

@@ -29,8 +29,8 @@
 
 #include "core/error.hpp"
 #include "core/generated/spec.hpp"
+#include "engine/counters.hpp"
 #include "engine/engine.hpp"
-#include "engine/ledger.hpp"
 #include "engine/matcher.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"

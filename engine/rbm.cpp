@@ -7,8 +7,8 @@
 #include "core/footprint.hpp"
 #include "core/signature.hpp"
 #include "engine/call_queue.hpp"
+#include "engine/counters.hpp"
 #include "engine/dmp.hpp"
-#include "engine/ledger.hpp"
 #include "engine/tx.hpp"
 
 namespace unisono::cclo {
@@ -267,7 +267,7 @@ void Rbm::keep(const Communicator& communicator, Message& message, std::uint64_t
   if (payload.empty()) return;
   if (message.buffer == nullptr) {
     message.buffer_bytes = communicator.agreed.eager_limit;
-    blocks_.ledger->count(NativeCounter::kSegmentsBuffered);
+    blocks_.counters->count(NativeCounter::kSegmentsBuffered);
     message.buffer = allocate(message.buffer_bytes);
   }
   std::memcpy(message.buffer + offset, payload.data(), payload.size());
@@ -583,7 +583,7 @@ void Rbm::check_signature(CallState& call, std::uint32_t peer, const Header& hea
 }
 
 void Rbm::on_request(Communicator& communicator, std::uint32_t peer, const Header& header) {
-  blocks_.ledger->count(NativeCounter::kRequestsReceived);
+  blocks_.counters->count(NativeCounter::kRequestsReceived);
   Peer& state = communicator.peers[peer];
   if (header.point_to_point) {
     Message* message = new_message(header);
@@ -617,7 +617,7 @@ void Rbm::apply_request(CallState& call, std::uint32_t peer, const Header& heade
 }
 
 void Rbm::on_grant(Communicator& communicator, std::uint32_t peer, const Header& header) {
-  blocks_.ledger->count(NativeCounter::kGrantsReceived);
+  blocks_.counters->count(NativeCounter::kGrantsReceived);
   CallState* call = header.point_to_point ? CallQueue::find_send(communicator, peer, header.sequence)
                                           : CallQueue::find(communicator, header.sequence);
   if (call != nullptr) {

@@ -7,8 +7,8 @@
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"
+#include "engine/counters.hpp"
 #include "engine/dmp.hpp"
-#include "engine/ledger.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -71,8 +71,8 @@ void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {
 }
 
 void Rx::count(const Incoming& incoming) {
-  blocks_.ledger->count(NativeCounter::kSegmentsReceived);
-  blocks_.ledger->count(NativeCounter::kBytesReceived, incoming.payload.size());
+  blocks_.counters->count(NativeCounter::kSegmentsReceived);
+  blocks_.counters->count(NativeCounter::kBytesReceived, incoming.payload.size());
 }
 
 void Rx::accept(Communicator& communicator, const Incoming& incoming) {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/communicators.hpp"
-#include "engine/ledger.hpp"
+#include "engine/counters.hpp"
 #include "network/poe.hpp"
 
 namespace unisono::cclo {
@@ -55,8 +55,8 @@ std::byte* Tx::reserve(std::uint32_t endpoint, Lane lane, std::uint64_t bytes) {
 
 void Tx::commit(Communicator& communicator, std::uint32_t peer, Header& header) {
   take_credits(communicator, peer, header);
-  blocks_.ledger->count(NativeCounter::kSegmentsSent);
-  blocks_.ledger->count(NativeCounter::kBytesSent, header.segment_bytes);
+  blocks_.counters->count(NativeCounter::kSegmentsSent);
+  blocks_.counters->count(NativeCounter::kBytesSent, header.segment_bytes);
   blocks_.poe->commit(communicator.peers[peer].endpoint, Lane::kData, header);
 }
 
@@ -91,7 +91,7 @@ void Tx::grant(CallState& call, const Port& port, std::uint16_t generation) {
   message.message_bytes = port.limit;
   message.token_slot = static_cast<std::uint16_t>(port.slot);
   message.token_generation = generation;
-  blocks_.ledger->count(NativeCounter::kGrantsSent);
+  blocks_.counters->count(NativeCounter::kGrantsSent);
   control(*call.communicator, port.peer, message);
 }
 
@@ -100,7 +100,7 @@ bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std
   message.dtype = dtype;
   message.offset = ordinal;
   message.message_bytes = bytes;
-  blocks_.ledger->count(NativeCounter::kRequestsSent);
+  blocks_.counters->count(NativeCounter::kRequestsSent);
   if (!call.communicator->hardware_peers) {
     control(*call.communicator, peer, message);
     return true;
@@ -116,7 +116,7 @@ bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std
 void Tx::return_credits(Communicator& communicator, std::uint32_t peer) {
   const std::uint32_t worth_it = std::max<std::uint32_t>(1, communicator.agreed.rx_buffer_count / 2);
   if (communicator.peers[peer].owed < worth_it || communicator.revoked) return;
-  blocks_.ledger->count(NativeCounter::kCreditsSent);
+  blocks_.counters->count(NativeCounter::kCreditsSent);
   control(communicator, peer, header(communicator, peer, MessageType::kCredit));
 }
 

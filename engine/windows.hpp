@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/counters.hpp"
 #include "engine/engine.hpp"
-#include "engine/ledger.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/shm_poe.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/generated/spec.hpp"
+#include "network/counters.hpp"
 #include "network/flight_record.hpp"
-#include "network/ledger.hpp"
 
 namespace unisono {
 
@@ -82,7 +82,7 @@ class Poe {
   /// are written by its engine.
   virtual CommunicatorRecord* records(std::uint32_t /*endpoint*/) const { return nullptr; }
   /// The counters of an endpoint, likewise.
-  virtual EngineLedger* ledger(std::uint32_t /*endpoint*/) const { return nullptr; }
+  virtual NativeCounters* counters(std::uint32_t /*endpoint*/) const { return nullptr; }
   /// What tools ask of the job; null if they have no way to.
   virtual const JobOrders* orders() const { return nullptr; }
 };

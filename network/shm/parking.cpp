@@ -75,7 +75,7 @@ Parking::Parking(const Segment& segment, std::uint32_t self)
     : segment_(segment),
       block_(segment.endpoint(self)),
       size_(segment.size()),
-      shown_sleeps_(segment.ledger(self).counters[static_cast<std::size_t>(NativeCounter::kSleeps)]) {}
+      shown_sleeps_(segment.counters(self).words[static_cast<std::size_t>(NativeCounter::kSleeps)]) {}
 
 void Parking::join() {
   block_.thread.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);

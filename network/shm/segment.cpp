@@ -23,7 +23,8 @@ constexpr std::uint64_t kRecordBytes = page_aligned(kRecordedCommunicators * siz
 
 /// Where the parts of a segment begin, in bytes from its start.
 struct Layout {
-  std::uint64_t endpoints, directories, send_cursors, receive_cursors, rings, records, ledgers, orders, arenas, total;
+  std::uint64_t endpoints, directories, send_cursors, receive_cursors, rings, records, all_counters, orders, arenas,
+      total;
   std::uint64_t pair_bytes;  ///< rings of one ordered pair
 
   explicit Layout(const Geometry& geometry) {
@@ -35,8 +36,8 @@ struct Layout {
     rings = receive_cursors + page_aligned(size * size * sizeof(ReceiveCursors));
     pair_bytes = std::uint64_t{geometry.ring_bytes[0]} + geometry.ring_bytes[1];
     records = page_aligned(rings + size * size * pair_bytes);
-    ledgers = records + size * kRecordBytes;
-    orders = ledgers + page_aligned(size * sizeof(EngineLedger));
+    all_counters = records + size * kRecordBytes;
+    orders = all_counters + page_aligned(size * sizeof(NativeCounters));
     arenas = (orders + page_aligned(sizeof(JobOrders)) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     total = arenas + size * geometry.arena_bytes;
   }
@@ -218,8 +219,8 @@ CommunicatorRecord* Segment::records(std::uint32_t endpoint) const {
   return reinterpret_cast<CommunicatorRecord*>(base_ + Layout(geometry_).records + endpoint * kRecordBytes);
 }
 
-EngineLedger& Segment::ledger(std::uint32_t endpoint) const {
-  return reinterpret_cast<EngineLedger*>(base_ + Layout(geometry_).ledgers)[endpoint];
+NativeCounters& Segment::counters(std::uint32_t endpoint) const {
+  return reinterpret_cast<NativeCounters*>(base_ + Layout(geometry_).all_counters)[endpoint];
 }
 
 JobOrders& Segment::orders() const { return *reinterpret_cast<JobOrders*>(base_ + Layout(geometry_).orders); }

@@ -7,7 +7,7 @@
 //   ReceiveCursors [sender][receiver]      how far the receiver has consumed; one line, written by the receiver
 //   rings          [receiver][sender]      a data ring and a control ring, bytes
 //   CommunicatorRecord [endpoint][record]  flight records (network/flight_record.hpp)
-//   EngineLedger   [endpoint]              counters (network/ledger.hpp)
+//   NativeCounters   [endpoint]              counters (network/counters.hpp)
 //   JobOrders                              what tools ask of the job
 //   arenas         [endpoint]              memory that the endpoint hands out: buffers and lanes (arena.hpp)
 //
@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "network/counters.hpp"
 #include "network/flight_record.hpp"
-#include "network/ledger.hpp"
 #include "network/poe.hpp"
 
 namespace unisono::shm {
@@ -167,7 +167,7 @@ class Segment {
 
   /// The kRecordedCommunicators flight records of an endpoint.
   CommunicatorRecord* records(std::uint32_t endpoint) const;
-  EngineLedger& ledger(std::uint32_t endpoint) const;
+  NativeCounters& counters(std::uint32_t endpoint) const;
   JobOrders& orders() const;
 
   /// First byte of an endpoint's arena, at a multiple of kArenaAlignment.

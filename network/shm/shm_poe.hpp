@@ -104,7 +104,7 @@ class ShmPoe final : public Poe {
   std::string describe(std::uint32_t peer) const override;
   std::string condition(std::uint32_t peer) const override;
   CommunicatorRecord* records(std::uint32_t endpoint) const override { return segment_->records(endpoint); }
-  EngineLedger* ledger(std::uint32_t endpoint) const override { return &segment_->ledger(endpoint); }
+  NativeCounters* counters(std::uint32_t endpoint) const override { return &segment_->counters(endpoint); }
   const JobOrders* orders() const override { return &segment_->orders(); }
 
   ShmPoe* shared_memory() override { return this; }

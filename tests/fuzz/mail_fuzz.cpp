@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "engine/counters.hpp"
 #include "engine/kernel_values.hpp"
-#include "engine/ledger.hpp"
 #include "engine/point_to_point.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -38,7 +38,7 @@ class Scene {
       claim(sets_[self]->open(), "lanes are there");
     }
     const std::uint32_t limits[] = {0, 100, 8192, 65536};
-    const cclo::LaneTraffic traffic(ledger_);
+    const cclo::LaneTraffic traffic(counters_);
     const cclo::PointToPointWays ways{*sets_[0],
                                       segment_,
                                       nullptr,
@@ -203,7 +203,7 @@ class Scene {
   }
 
   fuzz::Input& input_;
-  EngineLedger ledger_{};
+  NativeCounters counters_{};
   std::shared_ptr<shm::Segment> segment_;
   std::array<std::shared_ptr<shm::Arena>, 2> arenas_;
   std::array<std::unique_ptr<shm::LaneSet>, 2> sets_;

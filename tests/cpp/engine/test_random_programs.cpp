@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/lower.hpp"
-#include "network/ledger.hpp"
+#include "network/counters.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/job.hpp"
 #include "tests/cpp/engine/random_programs.hpp"

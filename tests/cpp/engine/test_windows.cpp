@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "network/ledger.hpp"
+#include "network/counters.hpp"
 #include "tests/cpp/engine/process_jobs.hpp"
 #include "tests/cpp/network/seccomp.hpp"
 

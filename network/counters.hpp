@@ -55,8 +55,8 @@ inline constexpr std::array<const char*, 19> kNativeCounterNames{
 };
 
 /// The counters of an endpoint, which alone writes them.
-struct alignas(64) EngineLedger {
-  std::array<std::atomic<std::uint64_t>, kNativeCounterNames.size()> counters;
+struct alignas(64) NativeCounters {
+  std::array<std::atomic<std::uint64_t>, kNativeCounterNames.size()> words;
 };
 
 /// What tools have asked of a job, whose endpoints look at it now and then. 0: nothing.

@@ -1,4 +1,4 @@
-// Counts what the engine does (network/ledger.hpp).
+// Counts what the engine does (network/counters.hpp).
 #pragma once
 
 #include <sys/single_threaded.h>
@@ -6,30 +6,28 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "network/ledger.hpp"
+#include "network/counters.hpp"
 
 namespace unisono::cclo {
 
 /// Writes the counters of one endpoint, under its engine's lock. A count is a load and a store.
-class Ledger {
+class Counters {
  public:
   /// `shared`: where others can read them; null if nobody can.
-  explicit Ledger(EngineLedger* shared) : ledger_(shared != nullptr ? shared : &own_) {}
-  Ledger(const Ledger&) = delete;
-  Ledger& operator=(const Ledger&) = delete;
-  ~Ledger() = default;
+  explicit Counters(NativeCounters* shared) : words_(shared != nullptr ? shared : &own_) {}
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+  ~Counters() = default;
 
   void count(NativeCounter counter, std::uint64_t number = 1) {
-    auto& word = ledger_->counters[static_cast<std::size_t>(counter)];
+    auto& word = words_->words[static_cast<std::size_t>(counter)];
     word.store(word.load(std::memory_order_relaxed) + number, std::memory_order_relaxed);
   }
-  std::uint64_t value(std::size_t position) const {
-    return ledger_->counters[position].load(std::memory_order_relaxed);
-  }
+  std::uint64_t value(std::size_t position) const { return words_->words[position].load(std::memory_order_relaxed); }
 
  private:
-  EngineLedger own_{};
-  EngineLedger* const ledger_;
+  NativeCounters own_{};
+  NativeCounters* const words_;
 };
 
 /// What one rank moves over lanes and by direct access; known of a program before it runs.
@@ -43,7 +41,7 @@ struct LaneLoad {
 /// Counts what has gone over lanes, for calls that take no lock. Threads of an endpoint may count at once.
 class LaneTraffic {
  public:
-  explicit LaneTraffic(EngineLedger& ledger) : ledger_(&ledger) {}
+  explicit LaneTraffic(NativeCounters& counters) : words_(&counters) {}
   void add(const LaneLoad& load) {
     add(NativeCounter::kLaneMessages, load.messages);
     add(NativeCounter::kLaneBytes, load.bytes);
@@ -53,7 +51,7 @@ class LaneTraffic {
 
  private:
   void add(NativeCounter counter, std::uint64_t number) {
-    auto& word = ledger_->counters[static_cast<std::size_t>(counter)];
+    auto& word = words_->words[static_cast<std::size_t>(counter)];
     if (__libc_single_threaded != 0) {
       word.store(word.load(std::memory_order_relaxed) + number, std::memory_order_relaxed);
     } else {
@@ -61,7 +59,7 @@ class LaneTraffic {
     }
   }
 
-  EngineLedger* ledger_;
+  NativeCounters* words_;
 };
 
 }  // namespace unisono::cclo
