@@ -24,16 +24,16 @@ std::string checked_name(std::string_view name) {
   return std::string(name);
 }
 
-CommunicatorWishes wishes_of(const unisono_communicator_settings* given) {
-  CommunicatorWishes wishes;
-  if (given == nullptr) return wishes;
+CommunicatorHints hints_of(const unisono_communicator_settings* given) {
+  CommunicatorHints hints;
+  if (given == nullptr) return hints;
   const auto own = import_struct(given, "unisono_communicator_settings");
-  wishes.group_size = own.group_size;
-  wishes.eager_limit = own.eager_limit;
-  wishes.timeout = duration_of(own.timeout_seconds, "timeout_seconds");
-  wishes.lanes = own.without_lanes == 0;
-  if (own.name != nullptr) wishes.name = checked_name(own.name);
-  return wishes;
+  hints.group_size = own.group_size;
+  hints.eager_limit = own.eager_limit;
+  hints.timeout = duration_of(own.timeout_seconds, "timeout_seconds");
+  hints.lanes = own.without_lanes == 0;
+  if (own.name != nullptr) hints.name = checked_name(own.name);
+  return hints;
 }
 
 std::span<const std::uint32_t> list_of(const std::uint32_t* ranks, std::size_t count) {
@@ -99,27 +99,27 @@ unisono_result unisono_communicator_name(const unisono_communicator* communicato
 unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
                              unisono_communicator** communicator) {
   return making("unisono_split", communicator, [&] {
-    CommunicatorWishes wishes;
-    wishes.group_size = group_size;
-    return split(communicator_of(parent), colour, key, wishes);
+    CommunicatorHints hints;
+    hints.group_size = group_size;
+    return split(communicator_of(parent), colour, key, hints);
   });
 }
 
 unisono_result unisono_split_with(unisono_communicator* parent, int64_t colour, int64_t key,
                                   const unisono_communicator_settings* settings, unisono_communicator** communicator) {
   return making("unisono_split_with", communicator,
-                [&] { return split(communicator_of(parent), colour, key, wishes_of(settings)); });
+                [&] { return split(communicator_of(parent), colour, key, hints_of(settings)); });
 }
 
 unisono_result unisono_dup(unisono_communicator* parent, const unisono_communicator_settings* settings,
                            unisono_communicator** communicator) {
-  return making("unisono_dup", communicator, [&] { return duplicate(communicator_of(parent), wishes_of(settings)); });
+  return making("unisono_dup", communicator, [&] { return duplicate(communicator_of(parent), hints_of(settings)); });
 }
 
 unisono_result unisono_subset(unisono_communicator* parent, const uint32_t* ranks, size_t count,
                               const unisono_communicator_settings* settings, unisono_communicator** communicator) {
   return making("unisono_subset", communicator,
-                [&] { return subset(communicator_of(parent), list_of(ranks, count), wishes_of(settings)); });
+                [&] { return subset(communicator_of(parent), list_of(ranks, count), hints_of(settings)); });
 }
 
 unisono_result unisono_create_group(unisono_communicator* parent, const uint32_t* ranks, size_t count, int64_t tag,
@@ -131,7 +131,7 @@ unisono_result unisono_create_group(unisono_communicator* parent, const uint32_t
                                                    " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
     }
     return create_group(communicator_of(parent), list_of(ranks, count), static_cast<std::uint32_t>(tag),
-                        wishes_of(settings));
+                        hints_of(settings));
   });
 }
 

@@ -296,9 +296,9 @@ std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offe
 /// or platform, or with numbers that no engine could work with.
 Agreement agree_on(std::span<const std::vector<std::byte>> offers);
 
-/// What a rank wants of a communicator that is made. Of sizes and times the least wish of all members holds; lanes are
+/// What a rank wants of a communicator that is made. Of sizes and times the least hint of all members holds; lanes are
 /// used if all want them.
-struct CommunicatorWishes {
+struct CommunicatorHints {
   std::uint32_t group_size = 0;          ///< equal on all members
   std::uint32_t eager_limit = 0;         ///< bytes; 0, or more than the context's: the context's
   std::chrono::microseconds timeout{0};  ///< default deadline of calls; 0: the context's
@@ -314,16 +314,16 @@ void log_made(const Communicator& communicator, const char* operation);
 
 /// Collective over `parent`; null for a negative colour.
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
-                                    const CommunicatorWishes& wishes);
-/// The same members in the same order. Group size and deadline are the parent's if nothing is wished.
-std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorWishes wishes);
+                                    const CommunicatorHints& hints);
+/// The same members in the same order. Group size and deadline are the parent's if no hint says otherwise.
+std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorHints hints);
 /// Collective over `parent`; the listed ranks, in that order. Null for others.
 std::shared_ptr<Communicator> subset(const std::shared_ptr<Communicator>& parent, std::span<const std::uint32_t> ranks,
-                                     const CommunicatorWishes& wishes);
+                                     const CommunicatorHints& hints);
 /// Collective over the listed ranks only. `tag` tells apart what several threads make at the same time.
 std::shared_ptr<Communicator> create_group(const std::shared_ptr<Communicator>& parent,
                                            std::span<const std::uint32_t> ranks, std::uint32_t tag,
-                                           const CommunicatorWishes& wishes);
+                                           const CommunicatorHints& hints);
 
 /// The bits that `value` has in common on all ranks that are left; collective over them, also on a revoked
 /// communicator. `timeout` 0: the communicator's. Throws Error.

@@ -17,7 +17,7 @@ struct Member {
   std::uint64_t group_size;
   std::uint64_t proposal;    ///< communicator number from which on all are free here
   std::uint64_t alike;       ///< of what all who take part must have given alike
-  std::uint64_t timeout_us;  ///< wish for the default deadline; 0: none
+  std::uint64_t timeout_us;  ///< hint for the default deadline; 0: none
   std::uint32_t endpoint;
   std::uint32_t created;  ///< second round: whether this member has created its communicator
   std::byte offer[kOfferBytes];
@@ -108,11 +108,11 @@ class SomeOf final : public Circle {
   std::uint32_t tag_;
 };
 
-/// What this endpoint offers for a communicator with these wishes.
-std::vector<std::byte> offer_for(const Endpoint& endpoint, const CommunicatorWishes& wishes) {
+/// What this endpoint offers for a communicator with these hints.
+std::vector<std::byte> offer_for(const Endpoint& endpoint, const CommunicatorHints& hints) {
   Agreement offer = endpoint.engine->offer();
-  if (wishes.eager_limit != 0) offer.eager_limit = std::min(offer.eager_limit, wishes.eager_limit);
-  if (!wishes.lanes) {
+  if (hints.eager_limit != 0) offer.eager_limit = std::min(offer.eager_limit, hints.eager_limit);
+  if (!hints.lanes) {
     Capability capability = decode_capability({offer.capability});
     capability.lanes = false;
     offer.capability = encode(capability)[0];
@@ -128,16 +128,16 @@ std::uint64_t digest_of(std::span<const std::uint32_t> ranks) {
 /// `colour` as for `split`, `alike` what all must have given alike.
 std::shared_ptr<Communicator> make_together(const char* operation, const std::shared_ptr<Communicator>& parent,
                                             Circle& circle, std::int64_t colour, std::int64_t key, std::uint64_t alike,
-                                            const CommunicatorWishes& wishes) {
+                                            const CommunicatorHints& hints) {
   const std::shared_ptr<Endpoint> endpoint = parent->context->endpoint();
   Member mine{};
   mine.colour = colour;
   mine.key = key;
-  mine.group_size = wishes.group_size;
+  mine.group_size = hints.group_size;
   mine.alike = alike;
-  mine.timeout_us = static_cast<std::uint64_t>(wishes.timeout.count());
+  mine.timeout_us = static_cast<std::uint64_t>(hints.timeout.count());
   mine.endpoint = endpoint->poe->self();
-  const std::vector<std::byte> offer = offer_for(*endpoint, wishes);
+  const std::vector<std::byte> offer = offer_for(*endpoint, hints);
   if (offer.size() != sizeof mine.offer) throw Error(ErrorCode::kInternal, "size of an offer");
   std::memcpy(mine.offer, offer.data(), offer.size());
 
@@ -177,7 +177,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       made->number = static_cast<std::uint32_t>(
           base +
           static_cast<std::uint64_t>(std::lower_bound(colours.begin(), colours.end(), colour) - colours.begin()));
-      made->group_size = wishes.group_size;
+      made->group_size = hints.group_size;
       std::vector<std::uint32_t> order;
       for (std::uint32_t position = 0; position < members.size(); ++position) {
         if (members[position].colour == colour) order.push_back(position);
@@ -194,9 +194,9 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
         if (member.timeout_us != 0 && (timeout_us == 0 || member.timeout_us < timeout_us)) {
           timeout_us = member.timeout_us;
         }
-        if (member.group_size != wishes.group_size) {
+        if (member.group_size != hints.group_size) {
           failure_code = ErrorCode::kMismatchedCall;
-          failure = "group_size is " + std::to_string(wishes.group_size) + " here and " +
+          failure = "group_size is " + std::to_string(hints.group_size) + " here and " +
                     std::to_string(member.group_size) + " on rank " + std::to_string(circle.rank(position)) +
                     "; it must be equal on all ranks of " + (alike == 0 ? "a colour" : "the new communicator");
         }
@@ -207,13 +207,12 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
         claimed = parent->context->claim_number(made->number);
         if (claimed) {
           try {
-            endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(offers),
-                                                  wishes.group_size);
+            endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(offers), hints.group_size);
             if (timeout_us != 0) {
               endpoint->engine->set_timeout(made->number, std::chrono::microseconds(timeout_us));
             }
             made->express = endpoint->engine->express(made->number);
-            if (!wishes.name.empty()) set_name(*made, wishes.name);
+            if (!hints.name.empty()) set_name(*made, hints.name);
           } catch (const Error& error) {
             parent->context->release_number(made->number);
             failure_code = error.code();
@@ -271,32 +270,32 @@ void check_list(const char* operation, const Communicator& parent, std::span<con
 }  // namespace
 
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
-                                    const CommunicatorWishes& wishes) {
+                                    const CommunicatorHints& hints) {
   AllOf circle(*parent);
-  return make_together("split", parent, circle, colour, key, 0, wishes);
+  return make_together("split", parent, circle, colour, key, 0, hints);
 }
 
-std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorWishes wishes) {
+std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorHints hints) {
   AllOf circle(*parent);
-  if (wishes.group_size == 0) wishes.group_size = parent->group_size;
-  if (wishes.timeout.count() == 0) {
-    wishes.timeout = std::chrono::microseconds(parent->timeout_us.load(std::memory_order_relaxed));
+  if (hints.group_size == 0) hints.group_size = parent->group_size;
+  if (hints.timeout.count() == 0) {
+    hints.timeout = std::chrono::microseconds(parent->timeout_us.load(std::memory_order_relaxed));
   }
-  return make_together("dup", parent, circle, 0, parent->rank, 0, wishes);
+  return make_together("dup", parent, circle, 0, parent->rank, 0, hints);
 }
 
 std::shared_ptr<Communicator> subset(const std::shared_ptr<Communicator>& parent, std::span<const std::uint32_t> ranks,
-                                     const CommunicatorWishes& wishes) {
+                                     const CommunicatorHints& hints) {
   check_list("subset", *parent, ranks);
   AllOf circle(*parent);
   const auto found = std::find(ranks.begin(), ranks.end(), parent->rank);
   return make_together("subset", parent, circle, found == ranks.end() ? -1 : 0, found - ranks.begin(), digest_of(ranks),
-                       wishes);
+                       hints);
 }
 
 std::shared_ptr<Communicator> create_group(const std::shared_ptr<Communicator>& parent,
                                            std::span<const std::uint32_t> ranks, std::uint32_t tag,
-                                           const CommunicatorWishes& wishes) {
+                                           const CommunicatorHints& hints) {
   check_list("create_group", *parent, ranks);
   const auto found = std::find(ranks.begin(), ranks.end(), parent->rank);
   if (found == ranks.end()) {
@@ -304,7 +303,7 @@ std::shared_ptr<Communicator> create_group(const std::shared_ptr<Communicator>& 
                                                  ") is not in the list of ranks; only those that are call it");
   }
   SomeOf circle(*parent, ranks, tag);
-  return make_together("create_group", parent, circle, 0, found - ranks.begin(), digest_of(ranks), wishes);
+  return make_together("create_group", parent, circle, 0, found - ranks.begin(), digest_of(ranks), hints);
 }
 
 }  // namespace unisono::driver

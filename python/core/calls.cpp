@@ -374,25 +374,25 @@ class Communicator {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
 
-  /// Wishes for a communicator that is made: group_size, eager_limit, timeout, lanes, name.
-  using Wishes = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>>;
+  /// Hints for a communicator that is made: group_size, eager_limit, timeout, lanes, name.
+  using Hints = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>>;
 
-  std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Wishes& wishes) const {
-    return made(wishes, [&](const auto* settings, auto* result) {
+  std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Hints& hints) const {
+    return made(hints, [&](const auto* settings, auto* result) {
       return unisono_split_with(handle_, colour, key, settings, result);
     });
   }
-  std::optional<Communicator> dup(const Wishes& wishes) const {
-    return made(wishes, [&](const auto* settings, auto* result) { return unisono_dup(handle_, settings, result); });
+  std::optional<Communicator> dup(const Hints& hints) const {
+    return made(hints, [&](const auto* settings, auto* result) { return unisono_dup(handle_, settings, result); });
   }
-  std::optional<Communicator> subset(const std::vector<std::uint32_t>& ranks, const Wishes& wishes) const {
-    return made(wishes, [&](const auto* settings, auto* result) {
+  std::optional<Communicator> subset(const std::vector<std::uint32_t>& ranks, const Hints& hints) const {
+    return made(hints, [&](const auto* settings, auto* result) {
       return unisono_subset(handle_, ranks.data(), ranks.size(), settings, result);
     });
   }
   std::optional<Communicator> create_group(const std::vector<std::uint32_t>& ranks, std::int64_t tag,
-                                           const Wishes& wishes) const {
-    return made(wishes, [&](const auto* settings, auto* result) {
+                                           const Hints& hints) const {
+    return made(hints, [&](const auto* settings, auto* result) {
       return unisono_create_group(handle_, ranks.data(), ranks.size(), tag, settings, result);
     });
   }
@@ -678,8 +678,8 @@ class Communicator {
 
   /// What `make(settings, &communicator)` makes; none if it makes none.
   template <class Make>
-  static std::optional<Communicator> made(const Wishes& wishes, Make&& make) {
-    const auto& [group_size, eager_limit, timeout, lanes, name] = wishes;
+  static std::optional<Communicator> made(const Hints& hints, Make&& make) {
+    const auto& [group_size, eager_limit, timeout, lanes, name] = hints;
     const unisono_communicator_settings settings{sizeof settings, group_size,    eager_limit,
                                                  timeout,         lanes ? 0 : 1, name ? name->c_str() : nullptr};
     unisono_communicator* result = nullptr;
@@ -930,10 +930,10 @@ void bind_calls(nb::module_& module) {
       .def_prop_ro("size", &Communicator::size)
       .def_prop_ro("number", &Communicator::number)
       .def_prop_rw("name", &Communicator::name, &Communicator::set_name)
-      .def("split", &Communicator::split, "colour"_a, "key"_a, "wishes"_a)
-      .def("dup", &Communicator::dup, "wishes"_a)
-      .def("subset", &Communicator::subset, "ranks"_a, "wishes"_a)
-      .def("create_group", &Communicator::create_group, "ranks"_a, "tag"_a, "wishes"_a)
+      .def("split", &Communicator::split, "colour"_a, "key"_a, "hints"_a)
+      .def("dup", &Communicator::dup, "hints"_a)
+      .def("subset", &Communicator::subset, "ranks"_a, "hints"_a)
+      .def("create_group", &Communicator::create_group, "ranks"_a, "tag"_a, "hints"_a)
       .def("graph", &Communicator::graph, "sources"_a, "destinations"_a)
       .def("free", &Communicator::free)
       .def("set_timeout", &Communicator::set_timeout, "seconds"_a)

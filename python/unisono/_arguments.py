@@ -79,7 +79,7 @@ def name_of(operation: str, given: Any) -> str:
     raise InvalidArgumentError(f"{operation}: name is {given!r}; pass a text of ASCII, or None")
 
 
-def wishes_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str]:
+def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str]:
     """Settings of a communicator as `_core` takes them."""
     if unknown := settings.keys() - CommunicatorSettings.__annotations__.keys():
         raise TypeError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ._arguments import integer, name_of, ranks_of, seconds_of, wishes_of
+from ._arguments import integer, name_of, ranks_of, seconds_of, hints_of
 from ._arrays import Array, allocated_array, lasting
 from ._calls import Calls
 from ._options import CommunicatorSettings, CommunicatorState, LastAlgorithm
@@ -37,13 +37,13 @@ class ManagementCalls(Calls):
                 f"split: colour is {colour}; allowed are 0 and more, or None for no communicator"
             )
         made = self._core.split(
-            -1 if colour is None else colour, integer("split", "key", key), wishes_of("split", settings)
+            -1 if colour is None else colour, integer("split", "key", key), hints_of("split", settings)
         )
         return None if made is None else self._made(made)
 
     def dup(self, **settings: Unpack[CommunicatorSettings]) -> Communicator:
         """Collective. A communicator of the same ranks in the same order; its calls have nothing to do with these."""
-        made = self._core.dup(wishes_of("dup", settings))
+        made = self._core.dup(hints_of("dup", settings))
         assert made is not None
         return self._made(made)
 
@@ -52,7 +52,7 @@ class ManagementCalls(Calls):
 
         All ranks give the same list.
         """
-        made = self._core.subset(ranks_of("subset", ranks), wishes_of("subset", settings))
+        made = self._core.subset(ranks_of("subset", ranks), hints_of("subset", settings))
         return None if made is None else self._made(made)
 
     def create_group(
@@ -63,7 +63,7 @@ class ManagementCalls(Calls):
         Ranks that make several at the same time, in several threads, tell them apart by `tag`.
         """
         made = self._core.create_group(
-            ranks_of("create_group", ranks), integer("create_group", "tag", tag), wishes_of("create_group", settings)
+            ranks_of("create_group", ranks), integer("create_group", "tag", tag), hints_of("create_group", settings)
         )
         assert made is not None
         return self._made(made)

@@ -270,13 +270,13 @@ UNISONO_API unisono_result unisono_graph_create(unisono_communicator* communicat
                                                 const int64_t* destinations, unisono_graph** graph);
 /* Frees a graph, at any rank at any time; calls that use it keep what they need. */
 UNISONO_API void unisono_graph_free(unisono_graph* graph);
-/* Wishes for a communicator that is made; they act at its creation. Zero in a field means no wish. struct_size must be
+/* Hints for a communicator that is made; they act at its creation. Zero in a field means no hint. struct_size must be
  * sizeof(the struct). */
 typedef struct {
   size_t struct_size;
   uint32_t group_size;    /* ranks of a group for two-level algorithms; equal on all members */
   uint32_t eager_limit;   /* bytes of the largest eager message; the least of all members, and of their contexts */
-  double timeout_seconds; /* default deadline of a call; the least of all members that wish one */
+  double timeout_seconds; /* default deadline of a call; the least of all members that give one */
   int without_lanes;      /* 1: as in unisono_settings, for this communicator; one member decides for all */
   const char* name;       /* as of unisono_communicator_set_name, on this rank; null: none */
 } unisono_communicator_settings;
@@ -286,7 +286,7 @@ UNISONO_API unisono_result unisono_split_with(unisono_communicator* parent, int6
                                               const unisono_communicator_settings* settings,
                                               unisono_communicator** communicator);
 /* Collective over the parent: a communicator of the same ranks in the same order, whose calls have nothing to do with
- * the parent's. Group size and default deadline are the parent's where nothing is wished; no window is bound. */
+ * the parent's. Group size and default deadline are the parent's where no hint says otherwise; no window is bound. */
 UNISONO_API unisono_result unisono_dup(unisono_communicator* parent, const unisono_communicator_settings* settings,
                                        unisono_communicator** communicator);
 /* Collective over the parent: a communicator of the listed ranks of the parent, in the order of the list, which is the

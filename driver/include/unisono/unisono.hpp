@@ -487,7 +487,7 @@ class Graph {
   std::size_t destinations_;
 };
 
-/// Wishes for a communicator that is made; zero means none. See unisono_communicator_settings.
+/// Hints for a communicator that is made; zero means none. See unisono_communicator_settings.
 struct CommunicatorSettings {
   std::uint32_t group_size = 0;   ///< ranks of a group for two-level algorithms; equal on all members
   std::uint32_t eager_limit = 0;  ///< bytes of the largest eager message; the least of all members

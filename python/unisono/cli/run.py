@@ -123,7 +123,7 @@ def execute(options: argparse.Namespace) -> int:
     platform = options.platform or os.environ.get("UNISONO_PLATFORM") or PLATFORMS[0]
     if platform not in PLATFORMS:
         return _refuse(f"UNISONO_PLATFORM is {platform!r}; known are {', '.join(PLATFORMS)}", 2)
-    wishes = ClusterOptions(
+    hints = ClusterOptions(
         options.network,
         options.seed,
         options.platform_model,
@@ -133,21 +133,21 @@ def execute(options: argparse.Namespace) -> int:
         options.native,
         options.native_delay,
     )
-    if platform != "rtl" and wishes.given() == ["--trace"]:
+    if platform != "rtl" and hints.given() == ["--trace"]:
         return _refuse(
             "--trace: the native engine writes no trace yet; a later release will. Today `unisono dump --history` "
             "shows the last calls of each rank of a running job, and --platform rtl --trace FILE every move of "
             "simulated engines",
             2,
         )
-    if platform != "rtl" and wishes.given():
-        return _refuse(f"{' and '.join(wishes.given())} goes with --platform rtl; the platform is {platform}", 2)
+    if platform != "rtl" and hints.given():
+        return _refuse(f"{' and '.join(hints.given())} goes with --platform rtl; the platform is {platform}", 2)
     try:
         command = _command(options)
     except CommandError as failure:
         return _refuse(str(failure), failure.status)
     try:
-        cluster = Cluster(options.ranks, wishes) if platform == "rtl" else None
+        cluster = Cluster(options.ranks, hints) if platform == "rtl" else None
         return Launcher(
             command,
             options.ranks,

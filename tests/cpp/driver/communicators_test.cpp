@@ -266,7 +266,7 @@ TEST(Communicators, LanesOfLaterOnesAreSmaller) {
 TEST(CommunicatorSettings, AreTheLeastOfAllMembers) {
   on_ranks(2, [](const Communicator& world) {
     const std::uint32_t r = world.rank(), peer = 1 - r;
-    // A deadline that only rank 1 wishes holds on both.
+    // A deadline that only rank 1 gives holds on both.
     Communicator quick = world.dup(r == 1 ? CommunicatorSettings{.timeout_seconds = 0.2} : CommunicatorSettings{});
     std::vector<std::int64_t> data(4);
     const auto begin = std::chrono::steady_clock::now();
