@@ -14,7 +14,7 @@
 #include "engine/blocks.hpp"
 #include "engine/call_comparison.hpp"
 #include "engine/express.hpp"
-#include "engine/rule_book.hpp"
+#include "engine/known_tuning.hpp"
 #include "engine/state.hpp"
 #include "network/poe.hpp"
 
@@ -26,7 +26,7 @@ class Communicators {
   Communicators(const Blocks& blocks, const EngineSettings& settings, Express::Watch& watch)
       : blocks_(blocks), settings_(settings), watch_(watch) {}
   /// Rules of which members may have agreed on the hash.
-  void know(const RuleBook::Rules& rules) { rules_.add(rules); }
+  void know(const KnownTuning::Rules& rules) { rules_.add(rules); }
 
   /// See Engine::create_communicator.
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
@@ -87,7 +87,7 @@ class Communicators {
 
   const Blocks& blocks_;
   const EngineSettings& settings_;
-  RuleBook rules_;
+  KnownTuning rules_;
   Express::Watch& watch_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Communicator>> all_;
   std::unordered_map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last

@@ -15,7 +15,7 @@
 #include "core/text.hpp"
 #include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
-#include "engine/rule_book.hpp"
+#include "engine/known_tuning.hpp"
 #include "engine/state.hpp"
 #include "network/shm/wait_hook.hpp"
 #include "platform/device/broken_ways.hpp"
@@ -1193,7 +1193,7 @@ class DeviceEngine::Impl {
   std::array<Loaded, kLoadedPrograms> loaded;
   std::uint64_t programs_called = 0;
 
-  cclo::RuleBook rules;
+  cclo::KnownTuning rules;
 
   BrokenWays broken_ways;
   Clock::time_point next_record{};

@@ -12,7 +12,7 @@
 namespace unisono::cclo {
 
 /// Keeps all rules that an engine has had: a communicator may be made with the agreement of an older one.
-class RuleBook {
+class KnownTuning {
  public:
   using Rules = std::shared_ptr<const std::vector<Rule>>;
   void add(const Rules& rules) {
