@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kHelloPatience{10};
 /// Members outlast rank 0's deadline by this, so that they hear from it who has not come.
 constexpr std::chrono::seconds kGrace{2};
 /// Connections that have not introduced themselves, beyond one for every rank.
-constexpr std::size_t kSpareGuests = 64;
+constexpr std::size_t kSpareNewcomers = 64;
 
 std::string person(std::uint32_t rank, std::uint32_t pid) { return formatted("rank {} (pid {})", rank, pid); }
 
@@ -140,9 +140,9 @@ void show(const JobEnvironment& environment, const shm::Segment& segment) {
 }
 
 /// Rank 0. One thread and one poll loop, so no connection can hold up another.
-class Host {
+class RootOfJob {
  public:
-  Host(const JobEnvironment& environment, std::span<const std::byte> offer, const FindCopyFrom& copy_from)
+  RootOfJob(const JobEnvironment& environment, std::span<const std::byte> offer, const FindCopyFrom& copy_from)
       : environment_(environment),
         find_copy_from_(copy_from),
         deadline_(Clock::now() + environment.timeout),
@@ -181,7 +181,7 @@ class Host {
     FrameReader reader{kMaxText};
     bool ready = false;
   };
-  struct Guest {
+  struct Newcomer {
     Descriptor connection;
     std::uint32_t pid;
     FrameReader reader{kMaxHello};
@@ -213,10 +213,10 @@ class Host {
         if (!connection.valid()) break;
         admit(std::move(connection));
       }
-      for (auto guest = guests_.begin(); guest != guests_.end();) guest = hear(guest);
+      for (auto newcomer = newcomers_.begin(); newcomer != newcomers_.end();) newcomer = hear(newcomer);
       check_members();
     }
-    guests_.clear();
+    newcomers_.clear();
     listener_.reset();
   }
 
@@ -224,9 +224,9 @@ class Host {
   void sleep() {
     std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
     Deadline until = deadline_;
-    for (const auto& guest : guests_) {
-      watched.push_back({guest.connection.get(), POLLIN, 0});
-      until = std::min(until, guest.deadline);
+    for (const auto& newcomer : newcomers_) {
+      watched.push_back({newcomer.connection.get(), POLLIN, 0});
+      until = std::min(until, newcomer.deadline);
     }
     for (const auto& member : members_) {
       if (member) watched.push_back({member->connection.get(), POLLIN, 0});
@@ -237,53 +237,53 @@ class Host {
   void admit(Descriptor connection) {
     const auto peer = credentials_of(connection);
     if (!peer || peer->uid != geteuid()) return;  // another user's process: not a word
-    if (guests_.size() >= environment_.size + kSpareGuests) guests_.pop_front();
-    guests_.push_back({std::move(connection), peer->pid});
+    if (newcomers_.size() >= environment_.size + kSpareNewcomers) newcomers_.pop_front();
+    newcomers_.push_back({std::move(connection), peer->pid});
   }
 
-  /// Reads on from a guest; returns the next one.
-  std::list<Guest>::iterator hear(std::list<Guest>::iterator guest) {
-    switch (guest->reader.read(guest->connection)) {
+  /// Reads on from a newcomer; returns the next one.
+  std::list<Newcomer>::iterator hear(std::list<Newcomer>::iterator newcomer) {
+    switch (newcomer->reader.read(newcomer->connection)) {
       case FrameReader::Progress::kMore:
-        return Clock::now() < guest->deadline ? std::next(guest) : guests_.erase(guest);
+        return Clock::now() < newcomer->deadline ? std::next(newcomer) : newcomers_.erase(newcomer);
       case FrameReader::Progress::kForeign:
-        send_refusal(guest->connection, "rank 0 does not understand: " + guest->reader.fault());
-        return guests_.erase(guest);
+        send_refusal(newcomer->connection, "rank 0 does not understand: " + newcomer->reader.fault());
+        return newcomers_.erase(newcomer);
       case FrameReader::Progress::kClosed:
-        return guests_.erase(guest);
+        return newcomers_.erase(newcomer);
       case FrameReader::Progress::kComplete:
         break;
     }
-    introduce(*guest);
-    return guests_.erase(guest);
+    introduce(*newcomer);
+    return newcomers_.erase(newcomer);
   }
 
-  /// Makes a member of a guest that has said hello. Who does not know the secret is only refused; what
+  /// Makes a member of a newcomer that has said hello. Who does not know the secret is only refused; what
   /// a member that knows it says wrong ends the job for all.
-  void introduce(Guest& guest) {
-    const auto body = guest.reader.body();
+  void introduce(Newcomer& newcomer) {
+    const auto body = newcomer.reader.body();
     Hello hello{};
-    if (guest.reader.kind() == FrameKind::kHello && body.size() >= sizeof hello) {
+    if (newcomer.reader.kind() == FrameKind::kHello && body.size() >= sizeof hello) {
       std::memcpy(&hello, body.data(), sizeof hello);
     }
     const std::uint64_t claimed = sizeof hello + std::uint64_t{hello.secret_bytes} + hello.offer_bytes;
     if (hello.secret_bytes == 0 || claimed != body.size() || hello.offer_bytes > kMaxOffer) {
-      return send_refusal(guest.connection, "rank 0 does not understand: a broken hello");
+      return send_refusal(newcomer.connection, "rank 0 does not understand: a broken hello");
     }
     const auto rest = body.subspan(sizeof hello);
     if (!same_secret(rest.first(hello.secret_bytes), environment_.secret)) {
-      return send_refusal(guest.connection,
+      return send_refusal(newcomer.connection,
                           "the secret (UNISONO_SECRET) is not that of job \"" + environment_.rendezvous + "\"");
     }
     try {
-      check_hello(hello, guest.pid);
+      check_hello(hello, newcomer.pid);
     } catch (const Error& error) {
-      send_refusal(guest.connection, error.what());
+      send_refusal(newcomer.connection, error.what());
       throw;
     }
     const auto offer = rest.subspan(hello.secret_bytes);
     offers_[hello.rank].assign(offer.begin(), offer.end());
-    members_[hello.rank].emplace(Member{std::move(guest.connection), hello.pid});
+    members_[hello.rank].emplace(Member{std::move(newcomer.connection), hello.pid});
   }
 
   void check_hello(const Hello& hello, std::uint32_t visible_pid) const {
@@ -360,15 +360,15 @@ class Host {
   Deadline deadline_;
   Descriptor listener_;
   std::vector<std::optional<Member>> members_;  ///< by rank; rank 0 is never there
-  std::list<Guest> guests_;                     ///< connected, not yet introduced
+  std::list<Newcomer> newcomers_;               ///< connected, not yet introduced
   std::vector<std::vector<std::byte>> offers_;
   bool invited_ = false;
 };
 
 /// Every other rank.
-class Visitor {
+class MemberOfJob {
  public:
-  Visitor(const JobEnvironment& environment, std::span<const std::byte> offer)
+  MemberOfJob(const JobEnvironment& environment, std::span<const std::byte> offer)
       : environment_(environment), offer_(offer), deadline_(Clock::now() + environment.timeout) {}
 
   JoinedJob run() {
@@ -467,7 +467,7 @@ JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte>
     show(environment, *segment);
     return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
   }
-  return environment.rank == 0 ? Host(environment, offer, copy_from).run() : Visitor(environment, offer).run();
+  return environment.rank == 0 ? RootOfJob(environment, offer, copy_from).run() : MemberOfJob(environment, offer).run();
 }
 
 }  // namespace unisono
