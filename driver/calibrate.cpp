@@ -259,10 +259,11 @@ class TwoRanks {
     Meeting meeting(2);
     double best = 1e18;
     on_cores(cores_, [&](std::uint32_t rank) {
-      std::vector<std::vector<std::byte>> offers;
+      std::vector<std::vector<std::byte>> all_capabilities;
       constexpr std::chrono::seconds kPatience{30};
-      std::unique_ptr<Poe> poe = job.join(rank, pack_offer(NativeEngine::offer_of(settings)), kPatience, offers);
-      Context context(std::move(poe), settings, offers);
+      std::unique_ptr<Poe> poe =
+          job.join(rank, pack_capabilities(NativeEngine::capabilities_of(settings)), kPatience, all_capabilities);
+      Context context(std::move(poe), settings, all_capabilities);
       const std::shared_ptr<Endpoint> endpoint = context.endpoint();
       const std::shared_ptr<cclo::Express> express = endpoint->engine->express(0);
       std::vector<float> src(elements, static_cast<float>(rank + 1));

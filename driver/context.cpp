@@ -17,10 +17,10 @@ namespace unisono::driver {
 
 namespace {
 
-constexpr std::uint32_t kOfferVersion = 2;
+constexpr std::uint32_t kCapabilitiesVersion = 2;
 
-/// The bytes of an offer: fixed order, little-endian as all of Unisono's hosts are.
-struct PackedOffer {
+/// The bytes of capabilities: fixed order, little-endian as all of Unisono's hosts are.
+struct PackedCapabilities {
   std::uint64_t capability;
   std::uint32_t version;
   std::uint32_t eager_limit;
@@ -33,7 +33,7 @@ struct PackedOffer {
   std::uint16_t node;
   CoreMask cores;
 };
-static_assert(sizeof(PackedOffer) == kOfferBytes);
+static_assert(sizeof(PackedCapabilities) == kCapabilitiesBytes);
 
 /// Bytes of memory and swap space; no limit if the system does not say.
 std::uint64_t machine_memory() {
@@ -56,45 +56,47 @@ const char* name_of(Platform platform) {
   return "?";
 }
 
-std::vector<std::byte> pack_offer(const Agreement& offer, Platform platform, std::uint32_t node) {
-  const PackedOffer packed{offer.capability,
-                           kOfferVersion,
-                           offer.eager_limit,
-                           offer.segment_bytes,
-                           offer.rx_buffer_count,
-                           offer.algorithm_hash,
-                           offer.tuning_hash,
-                           offer.quota,
-                           static_cast<std::uint16_t>(platform),
-                           static_cast<std::uint16_t>(node),
-                           offer.cores};
+std::vector<std::byte> pack_capabilities(const Agreement& capabilities, Platform platform, std::uint32_t node) {
+  const PackedCapabilities packed{capabilities.capability,
+                                  kCapabilitiesVersion,
+                                  capabilities.eager_limit,
+                                  capabilities.segment_bytes,
+                                  capabilities.rx_buffer_count,
+                                  capabilities.algorithm_hash,
+                                  capabilities.tuning_hash,
+                                  capabilities.quota,
+                                  static_cast<std::uint16_t>(platform),
+                                  static_cast<std::uint16_t>(node),
+                                  capabilities.cores};
   std::vector<std::byte> bytes(sizeof packed);
   std::memcpy(bytes.data(), &packed, sizeof packed);
   return bytes;
 }
 
-std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offers) {
+std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> all_capabilities) {
   std::vector<std::uint32_t> nodes;
-  for (const std::vector<std::byte>& offer : offers) {
-    PackedOffer packed{};
-    std::memcpy(&packed, offer.data(), std::min(offer.size(), sizeof packed));
+  for (const std::vector<std::byte>& capabilities : all_capabilities) {
+    PackedCapabilities packed{};
+    std::memcpy(&packed, capabilities.data(), std::min(capabilities.size(), sizeof packed));
     nodes.push_back(packed.node);
   }
   return nodes;
 }
 
-Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
+Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities) {
   std::vector<Agreement> all;
   std::optional<Platform> platform;
-  for (std::size_t endpoint = 0; endpoint < offers.size(); ++endpoint) {
-    PackedOffer packed{};
-    if (offers[endpoint].size() == sizeof packed) std::memcpy(&packed, offers[endpoint].data(), sizeof packed);
-    if (packed.version != kOfferVersion) {
-      throw Error(ErrorCode::kBootstrap,
-                  "rank " + std::to_string(endpoint) + " sent an offer of " + std::to_string(offers[endpoint].size()) +
-                      " bytes, version " + std::to_string(packed.version) + "; this library takes " +
-                      std::to_string(sizeof packed) + " bytes, version " + std::to_string(kOfferVersion) +
-                      ": use one version of Unisono on all ranks");
+  for (std::size_t endpoint = 0; endpoint < all_capabilities.size(); ++endpoint) {
+    PackedCapabilities packed{};
+    if (all_capabilities[endpoint].size() == sizeof packed)
+      std::memcpy(&packed, all_capabilities[endpoint].data(), sizeof packed);
+    if (packed.version != kCapabilitiesVersion) {
+      throw Error(ErrorCode::kBootstrap, "rank " + std::to_string(endpoint) + " sent an offer of " +
+                                             std::to_string(all_capabilities[endpoint].size()) + " bytes, version " +
+                                             std::to_string(packed.version) + "; this library takes " +
+                                             std::to_string(sizeof packed) + " bytes, version " +
+                                             std::to_string(kCapabilitiesVersion) +
+                                             ": use one version of Unisono on all ranks");
     }
     const auto own = static_cast<Platform>(packed.platform);
     if (platform.value_or(own) != own) {
@@ -116,9 +118,9 @@ Agreement agree_on(std::span<const std::vector<std::byte>> offers) {
 }
 
 Context::Context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
-                 std::span<const std::vector<std::byte>> offers) {
+                 std::span<const std::vector<std::byte>> all_capabilities) {
   Poe& network = *poe;
-  begin(std::move(poe), std::make_unique<NativeEngine>(network, settings), agree_on(offers));
+  begin(std::move(poe), std::make_unique<NativeEngine>(network, settings), agree_on(all_capabilities));
 }
 
 Context::Context(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed) {
@@ -287,10 +289,11 @@ Allocation Context::allocate(std::uint64_t bytes) const {
   return {shared->arena(), memory};
 }
 
-SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), offers_(size), taken_(size, false) {}
+SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), all_capabilities_(size), taken_(size, false) {}
 
-std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> offer,
-                                     std::chrono::milliseconds timeout, std::vector<std::vector<std::byte>>& offers) {
+std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> capabilities,
+                                     std::chrono::milliseconds timeout,
+                                     std::vector<std::vector<std::byte>>& all_capabilities) {
   if (rank >= size_) {
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -302,7 +305,7 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
                 "rank " + std::to_string(rank) + " of the thread job has joined already; each rank joins once");
   }
   taken_[rank] = true;
-  offers_[rank] = std::move(offer);
+  all_capabilities_[rank] = std::move(capabilities);
   if (++count_ == size_) joined_.notify_all();
   if (!shm::WaitHook::wait_until(joined_, lock, shm::WaitHook::Clock::now() + timeout,
                                  [&] { return count_ == size_; })) {
@@ -314,7 +317,7 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
                                            std::to_string(timeout.count()) +
                                            " ms; these ranks have not joined: " + missing);
   }
-  offers = offers_;
+  all_capabilities = all_capabilities_;
   lock.unlock();
   return job_.endpoint(rank);
 }

@@ -89,7 +89,7 @@ std::shared_ptr<const Program> Graph::program(Datatype dtype) const {
 namespace {
 
 /// What every rank tells every other one first.
-struct Offer {
+struct Degrees {
   std::uint64_t sources = 0;
   std::uint64_t destinations = 0;
   std::uint64_t fault =
@@ -97,21 +97,22 @@ struct Offer {
   std::int64_t value = 0;  ///< the number that is no rank
 };
 
-Offer offer_of(std::span<const std::int64_t> sources, std::span<const std::int64_t> destinations, std::uint32_t size) {
-  Offer offer{sources.size(), destinations.size()};
-  if (sources.size() > kMostEdges || destinations.size() > kMostEdges) offer.fault = 3;
+Degrees degrees_of(std::span<const std::int64_t> sources, std::span<const std::int64_t> destinations,
+                   std::uint32_t size) {
+  Degrees degrees{sources.size(), destinations.size()};
+  if (sources.size() > kMostEdges || destinations.size() > kMostEdges) degrees.fault = 3;
   std::uint64_t side = 0;
   for (const auto ranks : {sources, destinations}) {
     ++side;
     for (const std::int64_t rank : ranks) {
-      if (offer.fault == 0 && (rank < 0 || rank >= size)) {
-        offer.fault = side;
-        offer.value = rank;
+      if (degrees.fault == 0 && (rank < 0 || rank >= size)) {
+        degrees.fault = side;
+        degrees.value = rank;
       }
     }
   }
-  if (offer.fault != 0) offer.sources = offer.destinations = 0;
-  return offer;
+  if (degrees.fault != 0) degrees.sources = degrees.destinations = 0;
+  return degrees;
 }
 
 template <class T>
@@ -158,24 +159,24 @@ std::shared_ptr<Graph> make_graph(const std::shared_ptr<Communicator>& communica
   const std::uint32_t size = communicator->size;
   const std::uint32_t rank = communicator->rank;
   // A rank whose arguments are wrong takes part, so that all learn of it.
-  std::vector<Offer> own{offer_of(sources, destinations, size)};
-  std::vector<Offer> offers(size);
+  std::vector<Degrees> own{degrees_of(sources, destinations, size)};
+  std::vector<Degrees> all_degrees(size);
   CallRequest lengths;
   lengths.call.collective = Collective::kAllgather;
   lengths.call.dtype = Datatype::kByte;
-  lengths.call.count = sizeof(Offer);
-  bind_gather(lengths, *communicator, own, offers);
+  lengths.call.count = sizeof(Degrees);
+  bind_gather(lengths, *communicator, own, all_degrees);
   run_to_end(*communicator, lengths);
   for (std::uint32_t other = 0; other < size; ++other) {
-    const Offer& offer = offers[other];
-    if (offer.fault == 0) continue;
+    const Degrees& degrees = all_degrees[other];
+    if (degrees.fault == 0) continue;
     const std::string who = other == rank ? "" : "rank " + std::to_string(other) + ": ";
-    if (offer.fault == 3) {
+    if (degrees.fault == 3) {
       throw Error(ErrorCode::kInvalidCount,
                   "graph: " + who + "more than " + std::to_string(kMostEdges) + " edges begin or end at one rank");
     }
     throw Error(ErrorCode::kInvalidArgument,
-                "graph: " + who + (offer.fault == 1 ? "source " : "destination ") + std::to_string(offer.value) +
+                "graph: " + who + (degrees.fault == 1 ? "source " : "destination ") + std::to_string(degrees.value) +
                     " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
   }
 
@@ -188,8 +189,8 @@ std::shared_ptr<Graph> make_graph(const std::shared_ptr<Communicator>& communica
   mine.insert(mine.end(), edges.destinations.begin(), edges.destinations.end());
   std::vector<std::uint64_t> counts;
   std::uint64_t total = 0;
-  for (const Offer& offer : offers) {
-    counts.push_back(offer.sources + offer.destinations);
+  for (const Degrees& degrees : all_degrees) {
+    counts.push_back(degrees.sources + degrees.destinations);
     total += counts.back();
   }
   std::vector<std::uint32_t> all(total);
@@ -207,7 +208,7 @@ std::shared_ptr<Graph> make_graph(const std::shared_ptr<Communicator>& communica
   std::uint64_t at = 0;
   for (std::uint32_t other = 0; other < size; ++other) {
     for (std::uint64_t i = 0; i < counts[other]; ++i, ++at) {
-      if (i < offers[other].sources) {
+      if (i < all_degrees[other].sources) {
         ended.emplace_back(all[at], other);
       } else {
         begun.emplace_back(other, all[at]);
@@ -220,8 +221,8 @@ std::shared_ptr<Graph> make_graph(const std::shared_ptr<Communicator>& communica
   const auto bytes_of_all = std::as_bytes(std::span(all));
   const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes_of_all.data());
   std::uint32_t fingerprint = crc32c(std::span(begin, bytes_of_all.size()));
-  const auto* words = reinterpret_cast<const std::uint8_t*>(offers.data());
-  fingerprint = crc32c(std::span(words, offers.size() * sizeof(Offer)), fingerprint);
+  const auto* words = reinterpret_cast<const std::uint8_t*>(all_degrees.data());
+  fingerprint = crc32c(std::span(words, all_degrees.size() * sizeof(Degrees)), fingerprint);
   return std::make_shared<Graph>(communicator, std::move(edges), fingerprint);
 }
 

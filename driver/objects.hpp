@@ -55,8 +55,9 @@ struct RuleChoice {
 /// One endpoint of a job. Thread-safe.
 class Context {
  public:
-  /// Makes the engine and the communicator of all ranks (number 0) from all members' offers.
-  Context(std::unique_ptr<Poe> poe, const EngineSettings& settings, std::span<const std::vector<std::byte>> offers);
+  /// Makes the engine and the communicator of all ranks (number 0) from all members' capabilities.
+  Context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
+          std::span<const std::vector<std::byte>> all_capabilities);
   /// The same with an engine that is there already.
   Context(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
 
@@ -250,21 +251,21 @@ class Request : public std::enable_shared_from_this<Request> {
   std::weak_ptr<Group> group_;  ///< the one that it waits in
 };
 
-/// A job of threads, and the place where its members exchange their offers.
+/// A job of threads, and the place where its members exchange their capabilities.
 class SharedJob {
  public:
   explicit SharedJob(std::uint32_t size);
   std::uint32_t size() const { return size_; }
   /// Joins as one rank: collective over the job, bounded by `timeout`. Throws Error(kBootstrap).
-  std::unique_ptr<Poe> join(std::uint32_t rank, std::vector<std::byte> offer, std::chrono::milliseconds timeout,
-                            std::vector<std::vector<std::byte>>& offers);
+  std::unique_ptr<Poe> join(std::uint32_t rank, std::vector<std::byte> capabilities, std::chrono::milliseconds timeout,
+                            std::vector<std::vector<std::byte>>& all_capabilities);
 
  private:
   const std::uint32_t size_;
   ThreadJob job_;
   std::mutex mutex_;
   std::condition_variable joined_;
-  std::vector<std::vector<std::byte>> offers_;
+  std::vector<std::vector<std::byte>> all_capabilities_;
   std::vector<bool> taken_;
   std::uint32_t count_ = 0;
 };
@@ -285,16 +286,16 @@ using Programs = Handles<ProgramSet, HandleKind::kProgram>;
 /// The smallest length of segments that may be set, or agreed on, bytes.
 inline constexpr std::uint32_t kLeastSegmentBytes = 64;
 
-/// Bytes of one member's packed offer.
-inline constexpr std::size_t kOfferBytes = 72;
+/// Bytes of one member's packed capabilities.
+inline constexpr std::size_t kCapabilitiesBytes = 72;
 /// What one member brings to the agreement of its job, as bytes. `node` is the transport's address of its device.
-std::vector<std::byte> pack_offer(const Agreement& offer, Platform platform = Platform::kNative,
-                                  std::uint32_t node = 0);
-/// The nodes in packed offers, by endpoint.
-std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> offers);
-/// Agreement over packed offers, which may have come from anywhere. Throws Error(kBootstrap) on one of another version
-/// or platform, or with numbers that no engine could work with.
-Agreement agree_on(std::span<const std::vector<std::byte>> offers);
+std::vector<std::byte> pack_capabilities(const Agreement& capabilities, Platform platform = Platform::kNative,
+                                         std::uint32_t node = 0);
+/// The nodes in packed capabilities, by endpoint.
+std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> all_capabilities);
+/// Agreement over packed capabilities, which may have come from anywhere. Throws Error(kBootstrap) on one of another
+/// version or platform, or with numbers that no engine could work with.
+Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities);
 
 /// What a rank wants of a communicator that is made. Of sizes and times the least hint of all members holds; lanes are
 /// used if all want them.

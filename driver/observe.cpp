@@ -134,7 +134,7 @@ void order_settings(std::uint32_t pid, const unisono_settings& given) {
   RuleChoice none;
   none.made = true;
   apply(given, settings, none);
-  NativeEngine::offer_of(settings);
+  NativeEngine::capabilities_of(settings);
   for_each_job(pid, O_RDWR, [&](int descriptor) {
     const auto segment = shm::Segment::attach(descriptor);
     JobOrders& orders = segment->orders();

@@ -93,19 +93,19 @@ std::vector<std::uint32_t> firmware_image() {
 }
 
 std::shared_ptr<Context> functional_context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
-                                            std::span<const std::vector<std::byte>> offers) {
+                                            std::span<const std::vector<std::byte>> all_capabilities) {
   DeviceOptions options;
   options.settings = settings;
   options.margin = kFunctionalMargin;
-  options.nodes = nodes_of(offers);
+  options.nodes = nodes_of(all_capabilities);
   options.job = poe.get();  // of which the engine behind the registers writes this endpoint's records
   auto engine = std::make_unique<DeviceEngine>(std::make_unique<FunctionalDevice>(*poe), std::move(options));
-  return std::make_shared<Context>(std::move(poe), std::move(engine), agree_on(offers));
+  return std::make_shared<Context>(std::move(poe), std::move(engine), agree_on(all_capabilities));
 }
 
-std::vector<std::byte> functional_offer(const EngineSettings& settings, std::uint32_t rank) {
+std::vector<std::byte> functional_capabilities(const EngineSettings& settings, std::uint32_t rank) {
   const std::uint64_t capability = encode(FunctionalDevice::usual_capability())[0];
-  return pack_offer(DeviceEngine::offer_of(capability, settings), Platform::kFunctional, rank);
+  return pack_capabilities(DeviceEngine::capabilities_of(capability, settings), Platform::kFunctional, rank);
 }
 
 std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, const EngineSettings& settings) {
@@ -117,18 +117,20 @@ std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, co
   const bool in_place = (device->greeting().features & device::kHasFirmware) != 0;
   if (!in_place && options.firmware.empty()) options.firmware = firmware_image();
   const std::uint32_t node = device->node();
-  // What the device is can only be asked while all hosts wait for it, and here they wait for each other: this offer
-  // says who is who, and the capability follows when all have come.
-  JoinedJob job = join_job(environment, pack_offer(DeviceEngine::offer_of(0, settings), Platform::kRtl, node));
-  agree_on(job.offers);
-  options.nodes = nodes_of(job.offers);
+  // What the device is can only be asked while all hosts wait for it, and here they wait for each other: these
+  // capabilities says who is who, and the capability follows when all have come.
+  JoinedJob job =
+      join_job(environment, pack_capabilities(DeviceEngine::capabilities_of(0, settings), Platform::kRtl, node));
+  agree_on(job.all_capabilities);
+  options.nodes = nodes_of(job.all_capabilities);
   options.hosts = job.poe.get();
   options.job = job.poe.get();
   options.records = true;
   auto engine = std::make_unique<DeviceEngine>(std::move(device), std::move(options));
   DeviceEngine& own = *engine;
-  const auto offers = own.exchange(pack_offer(own.offer(), Platform::kRtl, node), environment.timeout);
-  auto context = std::make_shared<Context>(std::move(job.poe), std::move(engine), agree_on(offers));
+  const auto all_capabilities =
+      own.exchange(pack_capabilities(own.capabilities(), Platform::kRtl, node), environment.timeout);
+  auto context = std::make_shared<Context>(std::move(job.poe), std::move(engine), agree_on(all_capabilities));
   own.start_together(environment.timeout);
   return context;
 }
@@ -163,11 +165,12 @@ std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings
   const bool native = platform == Platform::kNative;
   FindCopyFrom find;
   if (native) find = [] { return cclo::copy_class().from; };
-  JoinedJob job = join_job(
-      environment, native ? pack_offer(NativeEngine::offer_of(settings)) : functional_offer(settings, environment.rank),
-      find);
-  if (!native) return functional_context(std::move(job.poe), settings, job.offers);
-  return std::make_shared<Context>(std::move(job.poe), settings, job.offers);
+  JoinedJob job = join_job(environment,
+                           native ? pack_capabilities(NativeEngine::capabilities_of(settings))
+                                  : functional_capabilities(settings, environment.rank),
+                           find);
+  if (!native) return functional_context(std::move(job.poe), settings, job.all_capabilities);
+  return std::make_shared<Context>(std::move(job.poe), settings, job.all_capabilities);
 }
 
 std::shared_ptr<Context> join_as_thread(Platform platform, const EngineSettings& settings, SharedJob& job,
@@ -178,13 +181,14 @@ std::shared_ptr<Context> join_as_thread(Platform platform, const EngineSettings&
                 "with `unisono run --platform rtl`, or leave UNISONO_PLATFORM unset");
   }
   constexpr std::chrono::seconds kPatience{60};
-  std::vector<std::vector<std::byte>> offers;
+  std::vector<std::vector<std::byte>> all_capabilities;
   const bool native = platform == Platform::kNative;
-  std::unique_ptr<Poe> poe =
-      job.join(rank, native ? pack_offer(NativeEngine::offer_of(settings)) : functional_offer(settings, rank),
-               kPatience, offers);
-  if (!native) return functional_context(std::move(poe), settings, offers);
-  return std::make_shared<Context>(std::move(poe), settings, offers);
+  std::unique_ptr<Poe> poe = job.join(
+      rank,
+      native ? pack_capabilities(NativeEngine::capabilities_of(settings)) : functional_capabilities(settings, rank),
+      kPatience, all_capabilities);
+  if (!native) return functional_context(std::move(poe), settings, all_capabilities);
+  return std::make_shared<Context>(std::move(poe), settings, all_capabilities);
 }
 
 }  // namespace unisono::driver

@@ -113,7 +113,7 @@ std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) 
     throw Error(ErrorCode::kPeerDead,
                 "reset: a rank has died meanwhile; unisono_shrink makes a communicator of the others");
   }
-  // Settings may have been changed since the last world was made: this time all offers are exchanged.
+  // Settings may have been changed since the last world was made: this time all capabilities are exchanged.
   try {
     std::shared_ptr<Communicator> made = duplicate(left, {});
     give_up(*left);

@@ -20,9 +20,9 @@ struct Member {
   std::uint64_t timeout_us;  ///< hint for the default deadline; 0: none
   std::uint32_t endpoint;
   std::uint32_t created;  ///< second round: whether this member has created its communicator
-  std::byte offer[kOfferBytes];
+  std::byte capabilities[kCapabilitiesBytes];
 };
-static_assert(sizeof(Member) == 56 + kOfferBytes);
+static_assert(sizeof(Member) == 56 + kCapabilitiesBytes);
 
 /// Those who make communicators together: all of a parent, or some of its ranks.
 class Circle {
@@ -108,16 +108,16 @@ class SomeOf final : public Circle {
   std::uint32_t tag_;
 };
 
-/// What this endpoint offers for a communicator with these hints.
-std::vector<std::byte> offer_for(const Endpoint& endpoint, const CommunicatorHints& hints) {
-  Agreement offer = endpoint.engine->offer();
-  if (hints.eager_limit != 0) offer.eager_limit = std::min(offer.eager_limit, hints.eager_limit);
+/// What this endpoint is capable of for a communicator with these hints.
+std::vector<std::byte> capabilities_for(const Endpoint& endpoint, const CommunicatorHints& hints) {
+  Agreement capabilities = endpoint.engine->capabilities();
+  if (hints.eager_limit != 0) capabilities.eager_limit = std::min(capabilities.eager_limit, hints.eager_limit);
   if (!hints.lanes) {
-    Capability capability = decode_capability({offer.capability});
+    Capability capability = decode_capability({capabilities.capability});
     capability.lanes = false;
-    offer.capability = encode(capability)[0];
+    capabilities.capability = encode(capability)[0];
   }
-  return pack_offer(offer);
+  return pack_capabilities(capabilities);
 }
 
 std::uint64_t digest_of(std::span<const std::uint32_t> ranks) {
@@ -137,9 +137,9 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
   mine.alike = alike;
   mine.timeout_us = static_cast<std::uint64_t>(hints.timeout.count());
   mine.endpoint = endpoint->poe->self();
-  const std::vector<std::byte> offer = offer_for(*endpoint, hints);
-  if (offer.size() != sizeof mine.offer) throw Error(ErrorCode::kInternal, "size of an offer");
-  std::memcpy(mine.offer, offer.data(), offer.size());
+  const std::vector<std::byte> capabilities = capabilities_for(*endpoint, hints);
+  if (capabilities.size() != sizeof mine.capabilities) throw Error(ErrorCode::kInternal, "size of an offer");
+  std::memcpy(mine.capabilities, capabilities.data(), capabilities.size());
 
   // Two threads that make communicators of two parents at the same time may agree on the same number. The second round
   // tells all members whether everyone could take it; if not, all try again above. It also keeps anybody
@@ -184,13 +184,13 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       }
       std::stable_sort(order.begin(), order.end(),
                        [&](std::uint32_t a, std::uint32_t b) { return members[a].key < members[b].key; });
-      std::vector<std::vector<std::byte>> offers;
+      std::vector<std::vector<std::byte>> all_capabilities;
       std::uint64_t timeout_us = 0;
       for (const std::uint32_t position : order) {
         const Member& member = members[position];
         if (position == circle.position()) made->rank = static_cast<std::uint32_t>(made->endpoints.size());
         made->endpoints.push_back(member.endpoint);
-        offers.emplace_back(std::begin(member.offer), std::end(member.offer));
+        all_capabilities.emplace_back(std::begin(member.capabilities), std::end(member.capabilities));
         if (member.timeout_us != 0 && (timeout_us == 0 || member.timeout_us < timeout_us)) {
           timeout_us = member.timeout_us;
         }
@@ -207,7 +207,8 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
         claimed = parent->context->claim_number(made->number);
         if (claimed) {
           try {
-            endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(offers), hints.group_size);
+            endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(all_capabilities),
+                                                  hints.group_size);
             if (timeout_us != 0) {
               endpoint->engine->set_timeout(made->number, std::chrono::microseconds(timeout_us));
             }

@@ -576,30 +576,31 @@ NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
 
 NativeEngine::~NativeEngine() = default;
 
-Agreement NativeEngine::offer_of(const EngineSettings& settings) {
+Agreement NativeEngine::capabilities_of(const EngineSettings& settings) {
   check_settings(settings);
-  Agreement offer;
+  Agreement capabilities;
   Capability capability = capability_of_engine();
   capability.lanes = settings.lanes;
   capability.log2_max_segment = static_cast<std::uint8_t>(31 - __builtin_clz(settings.segment_bytes));
-  offer.capability = encode(capability)[0];
-  offer.eager_limit = settings.eager_limit;
-  offer.segment_bytes = settings.segment_bytes;
-  offer.rx_buffer_count = settings.rx_buffer_count;
-  offer.algorithm_hash = hash_of_algorithms();
-  if (settings.rules) offer.tuning_hash = hash_of(*settings.rules);
+  capabilities.capability = encode(capability)[0];
+  capabilities.eager_limit = settings.eager_limit;
+  capabilities.segment_bytes = settings.segment_bytes;
+  capabilities.rx_buffer_count = settings.rx_buffer_count;
+  capabilities.algorithm_hash = hash_of_algorithms();
+  if (settings.rules) capabilities.tuning_hash = hash_of(*settings.rules);
   const shm::CoreSet own = shm::affinity_of(0);
-  for (std::size_t word = 0; word < own.size(); ++word) offer.cores[word % offer.cores.size()] |= own[word];
+  for (std::size_t word = 0; word < own.size(); ++word)
+    capabilities.cores[word % capabilities.cores.size()] |= own[word];
   constexpr double kUnlimited = 1e9;
-  offer.quota = static_cast<std::uint32_t>(std::clamp(shm::cgroup_quota().cores, 1.0, kUnlimited));
-  return offer;
+  capabilities.quota = static_cast<std::uint32_t>(std::clamp(shm::cgroup_quota().cores, 1.0, kUnlimited));
+  return capabilities;
 }
 
-Agreement NativeEngine::offer() const {
+Agreement NativeEngine::capabilities() const {
   const std::lock_guard lock(impl_->mutex);
   EngineSettings within = impl_->settings_in_force();
   within.segment_bytes = std::min(within.segment_bytes, impl_->blocks.poe->max_payload(Lane::kData));
-  return offer_of(within);
+  return capabilities_of(within);
 }
 
 void NativeEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
@@ -1022,26 +1023,26 @@ std::uint32_t usable_cores(const Agreement& agreed) {
   return std::max(1U, std::min(cores, agreed.quota));
 }
 
-Agreement agree(std::span<const Agreement> offers) {
-  if (offers.empty()) throw Error(ErrorCode::kInvalidArgument, "an agreement of no members was asked for");
-  Agreement agreed = offers.front();
+Agreement agree(std::span<const Agreement> all_capabilities) {
+  if (all_capabilities.empty()) throw Error(ErrorCode::kInvalidArgument, "an agreement of no members was asked for");
+  Agreement agreed = all_capabilities.front();
   Capability common = decode_capability({agreed.capability});
-  for (std::size_t i = 1; i < offers.size(); ++i) {
-    const Agreement& offer = offers[i];
-    if (offer.algorithm_hash != agreed.algorithm_hash) {
+  for (std::size_t i = 1; i < all_capabilities.size(); ++i) {
+    const Agreement& capabilities = all_capabilities[i];
+    if (capabilities.algorithm_hash != agreed.algorithm_hash) {
       throw Error(ErrorCode::kUnsupported, "member " + std::to_string(i) + " has another table of algorithms (hash " +
-                                               std::to_string(offer.algorithm_hash) + ") than member 0 (hash " +
+                                               std::to_string(capabilities.algorithm_hash) + ") than member 0 (hash " +
                                                std::to_string(agreed.algorithm_hash) +
                                                "): use one version of Unisono on all ranks");
     }
-    if (offer.tuning_hash != agreed.tuning_hash) {
+    if (capabilities.tuning_hash != agreed.tuning_hash) {
       throw Error(ErrorCode::kUnsupported,
-                  "member " + std::to_string(i) + " chooses algorithms by " + table_text(offer.tuning_hash) +
+                  "member " + std::to_string(i) + " chooses algorithms by " + table_text(capabilities.tuning_hash) +
                       ", member 0 by " + table_text(agreed.tuning_hash) +
                       ": set UNISONO_TUNING and UNISONO_ALGORITHM alike on all ranks (`unisono explain` prints the "
                       "hash of what is in force), and have the same tuning file on all machines");
     }
-    const Capability other = decode_capability({offer.capability});
+    const Capability other = decode_capability({capabilities.capability});
     common.version = std::min(common.version, other.version);
     common.datatypes &= other.datatypes;
     common.funcs &= other.funcs;
@@ -1056,11 +1057,11 @@ Agreement agree(std::span<const Agreement> offers) {
     common.programs = common.programs && other.programs;
     common.radices = common.radices && other.radices;
     common.log2_max_segment = std::min(common.log2_max_segment, other.log2_max_segment);
-    agreed.eager_limit = std::min(agreed.eager_limit, offer.eager_limit);
-    agreed.segment_bytes = std::min(agreed.segment_bytes, offer.segment_bytes);
-    agreed.rx_buffer_count = std::min(agreed.rx_buffer_count, offer.rx_buffer_count);
-    agreed.quota = std::min(agreed.quota, offer.quota);
-    for (std::size_t word = 0; word < agreed.cores.size(); ++word) agreed.cores[word] |= offer.cores[word];
+    agreed.eager_limit = std::min(agreed.eager_limit, capabilities.eager_limit);
+    agreed.segment_bytes = std::min(agreed.segment_bytes, capabilities.segment_bytes);
+    agreed.rx_buffer_count = std::min(agreed.rx_buffer_count, capabilities.rx_buffer_count);
+    agreed.quota = std::min(agreed.quota, capabilities.quota);
+    for (std::size_t word = 0; word < agreed.cores.size(); ++word) agreed.cores[word] |= capabilities.cores[word];
   }
   agreed.capability = encode(common)[0];
   return agreed;

@@ -184,11 +184,11 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// What this engine brings to an agreement, on its network.
-  virtual Agreement offer() const = 0;
+  virtual Agreement capabilities() const = 0;
 
   /// Makes a communicator of the listed endpoints, in order of rank; this endpoint must be among
   /// them. All members make it with the same number and epoch and the same agreed values (the
-  /// intersection of all offers, see `agree`). Throws Error.
+  /// intersection of all capabilities, see `agree`). Throws Error.
   virtual void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                                    const Agreement& agreed, std::uint32_t group_size = 0) = 0;
   /// This rank makes no further collective call on it. Throws Error(kMismatchedCall), and revokes it, if a member is
@@ -286,10 +286,10 @@ class NativeEngine final : public Engine {
 
   /// What an engine with these settings brings to an agreement; known before there is a network, whose largest payload
   /// may still shorten the segments of a communicator. Throws Error if a setting is not allowed.
-  static Agreement offer_of(const EngineSettings& settings);
+  static Agreement capabilities_of(const EngineSettings& settings);
 
   using Engine::wait;
-  Agreement offer() const override;
+  Agreement capabilities() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, std::uint32_t group_size = 0) override;
   void conclude(std::uint32_t number) override;
@@ -336,8 +336,8 @@ class NativeEngine final : public Engine {
 /// How many ranks can have a core each, by what all members have said.
 std::uint32_t usable_cores(const Agreement& agreed);
 
-/// Agreement over all members' offers. Throws Error(kUnsupported) if tables of algorithms or rules of
+/// Agreement over all members' capabilities. Throws Error(kUnsupported) if tables of algorithms or rules of
 /// their choice differ.
-Agreement agree(std::span<const Agreement> offers);
+Agreement agree(std::span<const Agreement> all_capabilities);
 
 }  // namespace unisono

@@ -1226,11 +1226,11 @@ EngineSettings DeviceEngine::within_limits(EngineSettings settings, std::uint64_
   return settings;
 }
 
-Agreement DeviceEngine::offer_of(std::uint64_t capability, const EngineSettings& settings) {
-  NativeEngine::offer_of(settings);  // refuses what no engine takes, before it is cut to what this one does
-  Agreement offer = NativeEngine::offer_of(within_limits(settings, capability));
-  offer.capability = capability;
-  return offer;
+Agreement DeviceEngine::capabilities_of(std::uint64_t capability, const EngineSettings& settings) {
+  NativeEngine::capabilities_of(settings);  // refuses what no engine takes, before it is cut to what this one does
+  Agreement capabilities = NativeEngine::capabilities_of(within_limits(settings, capability));
+  capabilities.capability = capability;
+  return capabilities;
 }
 
 std::uint64_t DeviceEngine::capability_of(Device& device) {
@@ -1287,9 +1287,9 @@ void DeviceEngine::pass(microseconds at_most) {
   impl_->pass(at_most);
 }
 
-Agreement DeviceEngine::offer() const {
+Agreement DeviceEngine::capabilities() const {
   const std::lock_guard lock(impl_->turns);
-  return offer_of(impl_->capability, impl_->options.settings);
+  return capabilities_of(impl_->capability, impl_->options.settings);
 }
 
 void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
@@ -1360,7 +1360,7 @@ CommunicatorState DeviceEngine::state(std::uint32_t communicator) const {
 }
 
 void DeviceEngine::configure(const EngineSettings& settings) {
-  NativeEngine::offer_of(settings);  // refuses what no engine takes
+  NativeEngine::capabilities_of(settings);  // refuses what no engine takes
   const std::lock_guard lock(impl_->turns);
   impl_->options.settings = within_limits(settings, impl_->capability);
   impl_->rules.add(settings.rules);

@@ -60,7 +60,7 @@ class DeviceEngine final : public Engine {
   /// `settings` as far as a device with this capability word can have them: sizes beyond the hardware's are cut to it.
   static EngineSettings within_limits(EngineSettings settings, std::uint64_t capability);
   /// What an engine on a device with this capability word brings to an agreement.
-  static Agreement offer_of(std::uint64_t capability, const EngineSettings& settings);
+  static Agreement capabilities_of(std::uint64_t capability, const EngineSettings& settings);
   /// The capability word of a device. Throws as the constructor does.
   static std::uint64_t capability_of(Device& device);
 
@@ -75,7 +75,7 @@ class DeviceEngine final : public Engine {
   void pass(std::chrono::microseconds at_most);
 
   using Engine::wait;
-  Agreement offer() const override;
+  Agreement capabilities() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, std::uint32_t group_size = 0) override;
   void free_communicator(std::uint32_t number) override;

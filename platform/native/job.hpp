@@ -33,10 +33,10 @@ struct JobEnvironment {
   static JobEnvironment from_environment();
 };
 
-/// A joined job: the endpoint's network, and what every member brought (see Engine::offer).
+/// A joined job: the endpoint's network, and what every member brought (see Engine::capabilities).
 struct JoinedJob {
   std::unique_ptr<Poe> poe;
-  std::vector<std::vector<std::byte>> offers;  ///< by endpoint
+  std::vector<std::vector<std::byte>> all_capabilities;  ///< by endpoint
 };
 
 /// From how many bytes on a machine has the kernel copy. Called by the process of rank 0, once all have come and wait.
@@ -45,7 +45,7 @@ using FindCopyFrom = std::function<shm::CopyFrom()>;
 /// Joins as a process: rank 0 makes one sealed, nameless memfd and hands it to the others over the
 /// rendezvous socket. Collective over the job. Throws Error(kBootstrap) that says who has not come. Without
 /// `copy_from` what is usual holds, if the environment says nothing.
-JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer,
+JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> capabilities,
                    const FindCopyFrom& copy_from = {});
 
 /// Has C's stdout, which is written in blocks if it leads into a pipe, written line by line, beginning with what it

@@ -57,7 +57,7 @@ bool same_secret(std::span<const std::byte> given, const std::string& expected) 
   return difference == std::byte{0};
 }
 
-void check_request(const JobEnvironment& environment, std::span<const std::byte> offer) {
+void check_request(const JobEnvironment& environment, std::span<const std::byte> capabilities) {
   const auto refuse = [](const std::string& text) { throw Error(ErrorCode::kBootstrap, text); };
   const auto rank = std::to_string(environment.rank);
   const auto size = std::to_string(environment.size);
@@ -65,8 +65,8 @@ void check_request(const JobEnvironment& environment, std::span<const std::byte>
     refuse(formatted("a job of {} ranks; allowed are 1 to {}", size, shm::kMaxEndpoints));
   }
   if (environment.rank >= environment.size) refuse("rank " + rank + " of a job of " + size + "; ranks count from 0");
-  if (offer.size() > kMaxOffer) {
-    refuse(formatted("an offer of {} bytes; allowed are {}", offer.size(), kMaxOffer));
+  if (capabilities.size() > kMaxCapabilities) {
+    refuse(formatted("an offer of {} bytes; allowed are {}", capabilities.size(), kMaxCapabilities));
   }
   if (environment.size == 1) return;
   if (environment.rendezvous.empty() || environment.rendezvous.size() > kMaxName) {
@@ -78,32 +78,32 @@ void check_request(const JobEnvironment& environment, std::span<const std::byte>
   }
 }
 
-/// All offers in one frame: a 32-bit length before each.
-std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& offers) {
+/// The capabilities of all in one frame: a 32-bit length before each.
+std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& all_capabilities) {
   std::vector<std::byte> packed;
-  for (const auto& offer : offers) {
-    const auto bytes = static_cast<std::uint32_t>(offer.size());
+  for (const auto& capabilities : all_capabilities) {
+    const auto bytes = static_cast<std::uint32_t>(capabilities.size());
     const auto* length = reinterpret_cast<const std::byte*>(&bytes);
     packed.insert(packed.end(), length, length + sizeof bytes);
-    packed.insert(packed.end(), offer.begin(), offer.end());
+    packed.insert(packed.end(), capabilities.begin(), capabilities.end());
   }
   return packed;
 }
 
 std::vector<std::vector<std::byte>> unpack(std::span<const std::byte> packed, std::uint32_t count) {
   const Error broken(ErrorCode::kBootstrap, "the members' offers arrived incomplete from rank 0");
-  std::vector<std::vector<std::byte>> offers(count);
-  for (auto& offer : offers) {
+  std::vector<std::vector<std::byte>> all_capabilities(count);
+  for (auto& capabilities : all_capabilities) {
     std::uint32_t bytes = 0;
     if (packed.size() < sizeof bytes) throw broken;
     std::memcpy(&bytes, packed.data(), sizeof bytes);
     packed = packed.subspan(sizeof bytes);
     if (packed.size() < bytes) throw broken;
-    offer.assign(packed.begin(), packed.begin() + bytes);
+    capabilities.assign(packed.begin(), packed.begin() + bytes);
     packed = packed.subspan(bytes);
   }
   if (!packed.empty()) throw broken;
-  return offers;
+  return all_capabilities;
 }
 
 /// The job's segment, with as much address space for arenas as this process may have.
@@ -142,14 +142,14 @@ void show(const JobEnvironment& environment, const shm::Segment& segment) {
 /// Rank 0. One thread and one poll loop, so no connection can hold up another.
 class RootOfJob {
  public:
-  RootOfJob(const JobEnvironment& environment, std::span<const std::byte> offer, const FindCopyFrom& copy_from)
+  RootOfJob(const JobEnvironment& environment, std::span<const std::byte> capabilities, const FindCopyFrom& copy_from)
       : environment_(environment),
         find_copy_from_(copy_from),
         deadline_(Clock::now() + environment.timeout),
         listener_(listen_on(environment.rendezvous)),
         members_(environment.size) {
-    offers_.resize(environment.size);
-    offers_[0].assign(offer.begin(), offer.end());
+    all_capabilities_.resize(environment.size);
+    all_capabilities_[0].assign(capabilities.begin(), capabilities.end());
   }
 
   JoinedJob run() {
@@ -165,7 +165,7 @@ class RootOfJob {
         // Whoever has gone by now is found by its peers: the job is complete.
         if (member) send_frame(member->connection, FrameKind::kGo, {}, Clock::now() + kGrace);
       }
-      return {std::move(poe), std::move(offers_)};
+      return {std::move(poe), std::move(all_capabilities_)};
     } catch (const Error& error) {
       for (const auto& member : members_) {
         if (member) send_refusal(member->connection, error.what());
@@ -266,8 +266,8 @@ class RootOfJob {
     if (newcomer.reader.kind() == FrameKind::kHello && body.size() >= sizeof hello) {
       std::memcpy(&hello, body.data(), sizeof hello);
     }
-    const std::uint64_t claimed = sizeof hello + std::uint64_t{hello.secret_bytes} + hello.offer_bytes;
-    if (hello.secret_bytes == 0 || claimed != body.size() || hello.offer_bytes > kMaxOffer) {
+    const std::uint64_t claimed = sizeof hello + std::uint64_t{hello.secret_bytes} + hello.capabilities_bytes;
+    if (hello.secret_bytes == 0 || claimed != body.size() || hello.capabilities_bytes > kMaxCapabilities) {
       return send_refusal(newcomer.connection, "rank 0 does not understand: a broken hello");
     }
     const auto rest = body.subspan(sizeof hello);
@@ -281,8 +281,8 @@ class RootOfJob {
       send_refusal(newcomer.connection, error.what());
       throw;
     }
-    const auto offer = rest.subspan(hello.secret_bytes);
-    offers_[hello.rank].assign(offer.begin(), offer.end());
+    const auto capabilities = rest.subspan(hello.secret_bytes);
+    all_capabilities_[hello.rank].assign(capabilities.begin(), capabilities.end());
     members_[hello.rank].emplace(Member{std::move(newcomer.connection), hello.pid});
   }
 
@@ -331,7 +331,7 @@ class RootOfJob {
 
   void invite(const shm::Segment& segment) {
     invited_ = true;
-    const auto packed = pack(offers_);
+    const auto packed = pack(all_capabilities_);
     for (std::uint32_t rank = 1; rank < environment_.size; ++rank) {
       const Member& member = *members_[rank];
       if (!send_frame(member.connection, FrameKind::kWelcome, packed, deadline_, segment.descriptor())) {
@@ -361,29 +361,29 @@ class RootOfJob {
   Descriptor listener_;
   std::vector<std::optional<Member>> members_;  ///< by rank; rank 0 is never there
   std::list<Newcomer> newcomers_;               ///< connected, not yet introduced
-  std::vector<std::vector<std::byte>> offers_;
+  std::vector<std::vector<std::byte>> all_capabilities_;
   bool invited_ = false;
 };
 
 /// Every other rank.
 class MemberOfJob {
  public:
-  MemberOfJob(const JobEnvironment& environment, std::span<const std::byte> offer)
-      : environment_(environment), offer_(offer), deadline_(Clock::now() + environment.timeout) {}
+  MemberOfJob(const JobEnvironment& environment, std::span<const std::byte> capabilities)
+      : environment_(environment), capabilities_(capabilities), deadline_(Clock::now() + environment.timeout) {}
 
   JoinedJob run() {
     connect();
     say_hello();
-    FrameReader reader(environment_.size * static_cast<std::uint32_t>(sizeof(std::uint32_t) + kMaxOffer), true);
+    FrameReader reader(environment_.size * static_cast<std::uint32_t>(sizeof(std::uint32_t) + kMaxCapabilities), true);
     expect(reader, FrameKind::kWelcome);
     std::unique_ptr<shm::ShmPoe> poe;
-    std::vector<std::vector<std::byte>> offers;
+    std::vector<std::vector<std::byte>> all_capabilities;
     try {
       const Descriptor memory = reader.take_attached();
       if (!memory.valid()) fail("rank 0's welcome came without the shared segment (too many open files?)");
       auto segment = shm::Segment::attach(memory.get());
       if (segment->size() != environment_.size) fail("the shared segment is of another size");
-      offers = unpack(reader.body(), environment_.size);
+      all_capabilities = unpack(reader.body(), environment_.size);
       poe = std::make_unique<shm::ShmPoe>(std::move(segment), environment_.rank, environment_.kernel_copy != 0);
     } catch (const Error& error) {
       send_refusal(connection_, error.what());
@@ -393,7 +393,7 @@ class MemberOfJob {
     reader.restart();
     expect(reader, FrameKind::kGo);
     poe->watch_peers();
-    return {std::move(poe), std::move(offers)};
+    return {std::move(poe), std::move(all_capabilities)};
   }
 
  private:
@@ -427,12 +427,12 @@ class MemberOfJob {
   void say_hello() {
     const Hello hello{environment_.rank, environment_.size, static_cast<std::uint32_t>(getpid()),
                       static_cast<std::uint32_t>(environment_.secret.size()),
-                      static_cast<std::uint32_t>(offer_.size())};
+                      static_cast<std::uint32_t>(capabilities_.size())};
     const auto begin = std::as_bytes(std::span(&hello, 1));
     const auto secret = std::as_bytes(std::span(environment_.secret));
     std::vector<std::byte> body(begin.begin(), begin.end());
     body.insert(body.end(), secret.begin(), secret.end());
-    body.insert(body.end(), offer_.begin(), offer_.end());
+    body.insert(body.end(), capabilities_.begin(), capabilities_.end());
     // If rank 0 hung up in between, its reason may still be there to read.
     send_frame(connection_, FrameKind::kHello, body, deadline_);
   }
@@ -453,21 +453,23 @@ class MemberOfJob {
   }
 
   const JobEnvironment& environment_;
-  std::span<const std::byte> offer_;
+  std::span<const std::byte> capabilities_;
   Deadline deadline_;
   Descriptor connection_;
 };
 
 }  // namespace
 
-JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> offer, const FindCopyFrom& copy_from) {
-  check_request(environment, offer);
+JoinedJob join_job(const JobEnvironment& environment, std::span<const std::byte> capabilities,
+                   const FindCopyFrom& copy_from) {
+  check_request(environment, capabilities);
   if (environment.size == 1) {
     auto segment = make_segment(1, shm::CopyFrom::never());
     show(environment, *segment);
-    return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{offer.begin(), offer.end()}}};
+    return {std::make_unique<shm::ShmPoe>(std::move(segment), 0), {{capabilities.begin(), capabilities.end()}}};
   }
-  return environment.rank == 0 ? RootOfJob(environment, offer, copy_from).run() : MemberOfJob(environment, offer).run();
+  return environment.rank == 0 ? RootOfJob(environment, capabilities, copy_from).run()
+                               : MemberOfJob(environment, capabilities).run();
 }
 
 }  // namespace unisono

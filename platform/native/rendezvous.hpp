@@ -19,11 +19,11 @@ using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
 inline constexpr std::uint32_t kProtocol = 1;
-inline constexpr std::uint32_t kMaxName = 100;            ///< characters of a rendezvous name
-inline constexpr std::uint32_t kMaxSecret = 256;          ///< characters of a secret
-inline constexpr std::uint32_t kMaxOffer = 64 * 1024;     ///< bytes of one member's offer
-inline constexpr std::uint32_t kMaxText = 4096;           ///< bytes of a refusal
-inline constexpr std::uint32_t kFrameMagic = 0x4a494e55;  ///< "UNIJ" in memory order
+inline constexpr std::uint32_t kMaxName = 100;                ///< characters of a rendezvous name
+inline constexpr std::uint32_t kMaxSecret = 256;              ///< characters of a secret
+inline constexpr std::uint32_t kMaxCapabilities = 64 * 1024;  ///< bytes of one member's capabilities
+inline constexpr std::uint32_t kMaxText = 4096;               ///< bytes of a refusal
+inline constexpr std::uint32_t kFrameMagic = 0x4a494e55;      ///< "UNIJ" in memory order
 
 /// What a frame says. A member says hello; rank 0 answers all with welcome when all have come; each
 /// maps the segment and says ready; when all are, rank 0 says go. Refused may come instead of any
@@ -38,16 +38,16 @@ struct FrameHead {
   std::uint32_t body_bytes;
 };
 
-/// Begin of a hello's body; the secret and the offer follow.
+/// Begin of a hello's body; the secret and the capabilities follow.
 struct Hello {
   std::uint32_t rank;
   std::uint32_t size;
   std::uint32_t pid;
   std::uint32_t secret_bytes;
-  std::uint32_t offer_bytes;
+  std::uint32_t capabilities_bytes;
 };
 
-inline constexpr std::uint32_t kMaxHello = sizeof(Hello) + kMaxSecret + kMaxOffer;
+inline constexpr std::uint32_t kMaxHello = sizeof(Hello) + kMaxSecret + kMaxCapabilities;
 
 /// A file descriptor that is closed at the end.
 class Descriptor {

@@ -135,7 +135,7 @@ class Scene {
   void create(std::uint32_t number) {
     const std::vector<std::uint32_t> all{0, 1, 2};
     try {
-      engine_->create_communicator(number, 0, all, engine_->offer());
+      engine_->create_communicator(number, 0, all, engine_->capabilities());
     } catch (const Error&) {
       // It stands already.
     }

@@ -65,9 +65,9 @@ JobEnvironment job(std::uint32_t rank) {
 }
 
 void join(std::uint32_t rank) {
-  const std::vector<std::byte> offer(8);
+  const std::vector<std::byte> capabilities(8);
   try {
-    join_job(job(rank), offer);
+    join_job(job(rank), capabilities);
   } catch (const Error& error) {
     claim(error.code() == ErrorCode::kBootstrap || error.code() == ErrorCode::kOutOfMemory, "a job that does not form");
   }
@@ -88,7 +88,7 @@ void talk_to_host(fuzz::Input& input) {
     if ((kind & 8U) != 0) hello.rank ^= change.rank;
     if ((kind & 16U) != 0) hello.size ^= change.size;
     if ((kind & 32U) != 0) hello.secret_bytes ^= change.secret_bytes;
-    if ((kind & 64U) != 0) hello.offer_bytes ^= change.offer_bytes;
+    if ((kind & 64U) != 0) hello.capabilities_bytes ^= change.capabilities_bytes;
     std::vector<std::byte> body(sizeof hello);
     std::memcpy(body.data(), &hello, sizeof hello);
     for (const char c : kSecret) body.push_back(static_cast<std::byte>(c));
@@ -140,10 +140,11 @@ void talk_to_visitor(fuzz::Input& input) {
     }
     if ((kind & 16U) == 0) fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   }
-  std::vector<std::byte> offers;
-  for (const std::uint8_t b : input.take_bytes(input.take<std::uint8_t>())) offers.push_back(std::byte{b});
-  if ((kind & 32U) != 0) offers.assign(8, std::byte{0});  // two of no length
-  send_frame(connection, (kind & 64U) != 0 ? FrameKind::kRefused : FrameKind::kWelcome, offers, soon(), memory.get());
+  std::vector<std::byte> all_capabilities;
+  for (const std::uint8_t b : input.take_bytes(input.take<std::uint8_t>())) all_capabilities.push_back(std::byte{b});
+  if ((kind & 32U) != 0) all_capabilities.assign(8, std::byte{0});  // two of no length
+  send_frame(connection, (kind & 64U) != 0 ? FrameKind::kRefused : FrameKind::kWelcome, all_capabilities, soon(),
+             memory.get());
   if ((kind & 128U) != 0) send_frame(connection, FrameKind::kGo, {}, soon());
   send_bytes(connection, input.rest());
   connection.reset();

@@ -149,9 +149,10 @@ void texts(Corpus& corpus) {
 }
 
 void messages(Corpus& corpus) {
-  const auto offer = driver::pack_offer(NativeEngine::offer_of({}));
-  corpus.add("offers", std::string(1, 1) + std::string(offer.size(), 0));
-  corpus.add("offers", Bytes().put(std::uint8_t{2}).put_bytes(offer).put(std::uint8_t{2}).put_bytes(offer).text);
+  const auto capabilities = driver::pack_capabilities(NativeEngine::capabilities_of({}));
+  corpus.add("capabilities", std::string(1, 1) + std::string(capabilities.size(), 0));
+  corpus.add("capabilities",
+             Bytes().put(std::uint8_t{2}).put_bytes(capabilities).put(std::uint8_t{2}).put_bytes(capabilities).text);
   const rendezvous::FrameHead head{rendezvous::kFrameMagic, rendezvous::kProtocol, rendezvous::FrameKind::kRefused, 4};
   corpus.add("rendezvous", Bytes().put(std::uint8_t{3}).put(std::uint8_t{40}).put(head).put(1234).text);
   for (const std::uint8_t kind : {0, 7, 15, 103, 127}) {

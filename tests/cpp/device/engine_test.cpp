@@ -164,8 +164,8 @@ TEST_P(Ways, EveryAlgorithmGivesTheBitsOfTheNativeEngine) {
           EngineSettings settings = job().settings;
           settings.lanes = false;
           NativeEngine engine(*networks[rank], settings);
-          const Agreement offer = engine.offer();
-          engine.create_communicator(0, 0, ranks_up_to(size), agree({&offer, 1}));
+          const Agreement capabilities = engine.capabilities();
+          engine.create_communicator(0, 0, ranks_up_to(size), agree({&capabilities, 1}));
           run_all(engine, rank, calls, native[rank]);
         });
       }
@@ -833,16 +833,16 @@ TEST(DeviceEngine, SettingsAreCutToTheHardware) {
   EngineSettings settings;  // those of the native engine
   settings.rx_buffer_count = 1000;
   const std::uint64_t word = encode(FunctionalDevice::usual_capability())[0];
-  const Agreement offer = DeviceEngine::offer_of(word, settings);
-  EXPECT_EQ(offer.segment_bytes, 8128U);
-  EXPECT_EQ(offer.eager_limit, 8128U);
-  EXPECT_EQ(offer.rx_buffer_count, 64U);
-  EXPECT_EQ(offer.capability, word);
+  const Agreement capabilities = DeviceEngine::capabilities_of(word, settings);
+  EXPECT_EQ(capabilities.segment_bytes, 8128U);
+  EXPECT_EQ(capabilities.eager_limit, 8128U);
+  EXPECT_EQ(capabilities.rx_buffer_count, 64U);
+  EXPECT_EQ(capabilities.capability, word);
   Capability small = FunctionalDevice::usual_capability();
   small.log2_max_segment = 10;
-  EXPECT_EQ(DeviceEngine::offer_of(encode(small)[0], settings).segment_bytes, 1024U);
+  EXPECT_EQ(DeviceEngine::capabilities_of(encode(small)[0], settings).segment_bytes, 1024U);
   settings.rx_buffer_count = 0;
-  refusal(ErrorCode::kInvalidArgument, [&] { DeviceEngine::offer_of(word, settings); });
+  refusal(ErrorCode::kInvalidArgument, [&] { DeviceEngine::capabilities_of(word, settings); });
 }
 
 // -------------------------------------------------------------------------------------- devices that fail

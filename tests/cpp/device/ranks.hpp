@@ -89,7 +89,7 @@ inline void run_ranks_that_may_leave(std::uint32_t size, const Job& job, const s
     cluster = std::thread([node_ends] { FunctionalCluster(node_ends).run(); });
   }
   std::vector<std::exception_ptr> errors(size);
-  std::vector<Agreement> offers(size);
+  std::vector<Agreement> all_capabilities(size);
   std::atomic<std::uint32_t> ready{0};
   std::atomic<std::uint32_t> running{size};
   std::vector<std::thread> threads;
@@ -112,11 +112,11 @@ inline void run_ranks_that_may_leave(std::uint32_t size, const Job& job, const s
         }
         device = job.wrap(rank, std::move(device));
         engine = std::make_unique<DeviceEngine>(std::move(device), std::move(options));
-        offers[rank] = engine->offer();
+        all_capabilities[rank] = engine->capabilities();
         Agreement agreed;
         joined = true;
         if (job.way == Way::kSocket) {
-          const Agreement own = offers[rank];
+          const Agreement own = all_capabilities[rank];
           std::vector<Agreement> all;
           for (const auto& bytes : engine->exchange(std::as_bytes(std::span(&own, 1)), seconds(30))) {
             Agreement other;
@@ -126,7 +126,7 @@ inline void run_ranks_that_may_leave(std::uint32_t size, const Job& job, const s
           agreed = agree(all);
         } else {
           for (++ready; ready < size;) std::this_thread::yield();
-          agreed = agree(offers);
+          agreed = agree(all_capabilities);
         }
         engine->create_communicator(0, 0, ranks_up_to(size), agreed);
         if (job.way == Way::kSocket) engine->start_together(seconds(30));

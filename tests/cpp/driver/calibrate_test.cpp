@@ -25,10 +25,11 @@ TEST(Agreement, DifferentTablesAreRefusedByAll) {
   pinned.rules = std::make_shared<const std::vector<Rule>>(cost::parse_pins("bcast=linear"));
   EngineSettings other;
   other.rules = std::make_shared<const std::vector<Rule>>(cost::parse_pins("bcast=linear:1K-"));
-  const auto offer = [](const EngineSettings& settings) {
-    return driver::pack_offer(NativeEngine::offer_of(settings));
+  const auto capabilities = [](const EngineSettings& settings) {
+    return driver::pack_capabilities(NativeEngine::capabilities_of(settings));
   };
-  EXPECT_EQ(driver::agree_on(std::vector{offer(pinned), offer(pinned)}).tuning_hash, hash_of(*pinned.rules));
+  EXPECT_EQ(driver::agree_on(std::vector{capabilities(pinned), capabilities(pinned)}).tuning_hash,
+            hash_of(*pinned.rules));
   const struct {
     EngineSettings first, second;
     const char* said;
@@ -39,7 +40,7 @@ TEST(Agreement, DifferentTablesAreRefusedByAll) {
   };
   for (const auto& each : kCases) {
     try {
-      driver::agree_on(std::vector{offer(each.first), offer(each.first), offer(each.second)});
+      driver::agree_on(std::vector{capabilities(each.first), capabilities(each.first), capabilities(each.second)});
       ADD_FAILURE() << "agreed";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr(each.said));

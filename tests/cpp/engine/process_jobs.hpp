@@ -20,11 +20,11 @@ namespace unisono::test {
 inline void join_and_run(const JobEnvironment& environment, const std::function<void(Rank&)>& body) {
   JoinedJob job = join_job(environment, {});
   NativeEngine engine(*job.poe, quick_settings());
-  const Agreement offer = engine.offer();
+  const Agreement capabilities = engine.capabilities();
   std::vector<std::uint32_t> endpoints(environment.size);
   std::iota(endpoints.begin(), endpoints.end(), 0U);
-  engine.create_communicator(0, 0, endpoints, agree({&offer, 1}));
-  Rank self{environment.rank, environment.size, engine, *job.poe, offer};
+  engine.create_communicator(0, 0, endpoints, agree({&capabilities, 1}));
+  Rank self{environment.rank, environment.size, engine, *job.poe, capabilities};
   body(self);
 }
 

@@ -62,13 +62,13 @@ inline void run_ranks(std::uint32_t size, const EngineSettings& settings, const 
   ThreadJob job(size);
   std::vector<std::unique_ptr<Poe>> networks(size);
   std::vector<std::unique_ptr<Engine>> engines(size);
-  std::vector<Agreement> offers;
+  std::vector<Agreement> all_capabilities;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     networks[rank] = job.endpoint(rank);
     engines[rank] = std::make_unique<NativeEngine>(*networks[rank], settings);
-    offers.push_back(engines[rank]->offer());
+    all_capabilities.push_back(engines[rank]->capabilities());
   }
-  const Agreement agreed = agree(offers);
+  const Agreement agreed = agree(all_capabilities);
   std::vector<std::uint32_t> endpoints(size);
   std::iota(endpoints.begin(), endpoints.end(), 0U);
   std::vector<std::exception_ptr> errors(size);

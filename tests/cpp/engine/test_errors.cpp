@@ -111,8 +111,8 @@ TEST_P(Errors, PeerThatLeftIsNamed) {
     EngineSettings with = settings();
     with.lanes = lanes;
     NativeEngine engine(*networks[0], with);
-    const Agreement offer = engine.offer();
-    engine.create_communicator(0, 0, all, agree({&offer, 1}));
+    const Agreement capabilities = engine.capabilities();
+    engine.create_communicator(0, 0, all, agree({&capabilities, 1}));
     networks[1].reset();
     Buffers buffers;
     const CallRequest r = collective(Collective::kAllreduce, 100, buffers);
@@ -137,8 +137,9 @@ TEST_P(Errors, PeerThatLeftIsNamedByABlockingCall) {
   NativeEngine first(*networks[0], settings());
   auto second = std::make_unique<NativeEngine>(*networks[1], settings());
   NativeEngine third(*networks[2], settings());
-  const Agreement offer = first.offer();
-  for (Engine* engine : {&first, second.get(), &third}) engine->create_communicator(0, 0, all, agree({&offer, 1}));
+  const Agreement capabilities = first.capabilities();
+  for (Engine* engine : {&first, second.get(), &third})
+    engine->create_communicator(0, 0, all, agree({&capabilities, 1}));
   second.reset();
   networks[1].reset();
   std::vector<std::thread> threads;
@@ -437,12 +438,13 @@ TEST(Agreeing, TakesTheLeastAndRefusesOtherAlgorithms) {
   EngineSettings small = quick_settings();
   small.eager_limit = 100;
   small.rx_buffer_count = 3;
-  Agreement offers[2] = {NativeEngine(*a, quick_settings()).offer(), NativeEngine(*b, small).offer()};
-  const Agreement agreed = agree(offers);
+  Agreement all_capabilities[2] = {NativeEngine(*a, quick_settings()).capabilities(),
+                                   NativeEngine(*b, small).capabilities()};
+  const Agreement agreed = agree(all_capabilities);
   EXPECT_EQ(agreed.eager_limit, 100U);
   EXPECT_EQ(agreed.rx_buffer_count, 3U);
-  offers[1].algorithm_hash ^= 1;
-  EXPECT_THROW(agree(offers), Error);
+  all_capabilities[1].algorithm_hash ^= 1;
+  EXPECT_THROW(agree(all_capabilities), Error);
 }
 
 }  // namespace

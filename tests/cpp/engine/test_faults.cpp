@@ -17,8 +17,8 @@ struct Victim {
       : segment(shm::Segment::create({.endpoints = size})) {
     for (std::uint32_t i = 0; i < size; ++i) networks.push_back(std::make_unique<shm::ShmPoe>(segment, i));
     engine = std::make_unique<NativeEngine>(*networks[0], settings);
-    const Agreement offer = engine->offer();
-    agreed = agree({&offer, 1});
+    const Agreement capabilities = engine->capabilities();
+    agreed = agree({&capabilities, 1});
   }
 
   void communicator(std::uint32_t number, const std::vector<std::uint32_t>& members, std::uint16_t epoch = 0) {
@@ -302,9 +302,9 @@ TEST(Faults, LastWordsOfAPeerAreHeard) {
   const std::unique_ptr<Poe> here = job.endpoint(0);
   std::unique_ptr<Poe> there = job.endpoint(1);
   auto peer = std::make_unique<NativeEngine>(*there, message_settings());
-  const Agreement offer = peer->offer();
+  const Agreement capabilities = peer->capabilities();
   const std::vector<std::uint32_t> all{0, 1};
-  peer->create_communicator(0, 0, all, offer);
+  peer->create_communicator(0, 0, all, capabilities);
   std::vector<std::int32_t> out{4, 5};
   LastWords network(*here, [&] {
     for (std::uint32_t tag = 0; tag < 2; ++tag) {
@@ -317,7 +317,7 @@ TEST(Faults, LastWordsOfAPeerAreHeard) {
     there.reset();
   });
   NativeEngine engine(network, message_settings());
-  engine.create_communicator(0, 0, all, offer);
+  engine.create_communicator(0, 0, all, capabilities);
   std::vector<std::int32_t> in(2);
   CallId ids[2];
   for (std::uint32_t tag = 0; tag < 2; ++tag) {
@@ -338,8 +338,8 @@ TEST(Faults, APeerThatTakesNothingMoreIsFoundDead) {
   const std::vector<std::uint32_t> all{0, 1, 2};
   for (int i = 0; i < 3; ++i) {
     engines[i] = std::make_unique<NativeEngine>(*networks[i], quick_settings());
-    const Agreement offer = engines[i]->offer();
-    engines[i]->create_communicator(0, 0, all, offer);
+    const Agreement capabilities = engines[i]->capabilities();
+    engines[i]->create_communicator(0, 0, all, capabilities);
   }
   std::vector<std::vector<std::int32_t>> data(3, std::vector<std::int32_t>(1'000'000));
   CallId ids[3];

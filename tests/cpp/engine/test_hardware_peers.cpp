@@ -88,13 +88,13 @@ Seen run_watched(std::uint32_t size, const EngineSettings& settings, const std::
   ThreadJob job(size);
   std::vector<std::unique_ptr<Watched>> networks(size);
   std::vector<std::unique_ptr<Engine>> engines(size);
-  std::vector<Agreement> offers;
+  std::vector<Agreement> all_capabilities;
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     networks[rank] = std::make_unique<Watched>(job.endpoint(rank), settings.segment_bytes);
     engines[rank] = std::make_unique<NativeEngine>(*networks[rank], settings);
-    offers.push_back(engines[rank]->offer());
+    all_capabilities.push_back(engines[rank]->capabilities());
   }
-  const Agreement agreed = agree(offers);
+  const Agreement agreed = agree(all_capabilities);
   std::vector<std::uint32_t> endpoints(size);
   std::iota(endpoints.begin(), endpoints.end(), 0U);
   std::vector<std::exception_ptr> errors(size);
@@ -283,7 +283,7 @@ TEST(HardwarePeers, RefusesSettingsThatDoNotGoTogether) {
   EXPECT_THROW(NativeEngine(*network, settings), Error);
   NativeEngine engine(*network, hardware_settings(512, 256, 2));
   const std::uint32_t self = 0;
-  EXPECT_THROW(engine.create_communicator(0, 0, std::span(&self, 1), engine.offer()), Error);
+  EXPECT_THROW(engine.create_communicator(0, 0, std::span(&self, 1), engine.capabilities()), Error);
 }
 
 }  // namespace

@@ -351,9 +351,9 @@ TEST(Sets, ARankThatLeavesEndsAllInFlight) {
   ThreadJob job(2);
   std::unique_ptr<Poe> networks[2] = {job.endpoint(0), job.endpoint(1)};
   NativeEngine engine(*networks[0], quick_settings());
-  const Agreement offer = engine.offer();
-  engine.create_communicator(0, 0, std::vector<std::uint32_t>{0, 1}, agree({&offer, 1}));
-  Rank self{0, 2, engine, *networks[0], offer};
+  const Agreement capabilities = engine.capabilities();
+  engine.create_communicator(0, 0, std::vector<std::uint32_t>{0, 1}, agree({&capabilities, 1}));
+  Rank self{0, 2, engine, *networks[0], capabilities};
   Sums all(self, 4);
   std::vector<CallId> ids;
   for (std::size_t i = 0; i < 4; ++i) ids.push_back(engine.submit(all.made(i)));

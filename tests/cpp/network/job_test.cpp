@@ -44,11 +44,11 @@ JobEnvironment environment_of(std::uint32_t rank, std::uint32_t size) {
   return environment;
 }
 
-/// An offer that differs for every rank, also in length.
-std::vector<std::byte> offer_of(std::uint32_t rank) {
-  std::vector<std::byte> offer(rank * 1000 + 3);
-  for (std::size_t i = 0; i < offer.size(); ++i) offer[i] = test::pattern(rank, 0, 0, i);
-  return offer;
+/// Capabilities that differs for every rank, also in length.
+std::vector<std::byte> capabilities_of(std::uint32_t rank) {
+  std::vector<std::byte> capabilities(rank * 1000 + 3);
+  for (std::size_t i = 0; i < capabilities.size(); ++i) capabilities[i] = test::pattern(rank, 0, 0, i);
+  return capabilities;
 }
 
 /// What joining throws; empty if it does not.
@@ -89,11 +89,12 @@ TEST_P(JobSize, AllJoinExchangeAndLeaveWithoutTrace) {
   const auto names_before = names_in_shm();
   const auto member = [size](std::uint32_t rank) {
     std::this_thread::sleep_for(milliseconds(rank == 0 ? 60 : 20 * (size - rank)));  // rank 0 is not the first
-    const auto offer = offer_of(rank);
-    const JoinedJob job = join_job(environment_of(rank, size), offer);
+    const auto capabilities = capabilities_of(rank);
+    const JoinedJob job = join_job(environment_of(rank, size), capabilities);
     require(job.poe->self() == rank && job.poe->size() == size, "rank and size");
-    require(job.offers.size() == size, "an offer of everyone");
-    for (std::uint32_t peer = 0; peer < size; ++peer) require(job.offers[peer] == offer_of(peer), "equal offers");
+    require(job.all_capabilities.size() == size, "an offer of everyone");
+    for (std::uint32_t peer = 0; peer < size; ++peer)
+      require(job.all_capabilities[peer] == capabilities_of(peer), "equal offers");
     for (std::uint32_t peer = 0; peer < size; ++peer) {
       require(job.poe->describe(peer).find("pid ") != std::string::npos, "everyone has joined when anyone has");
     }
@@ -126,10 +127,10 @@ TEST_P(JobSize, AllJoinExchangeAndLeaveWithoutTrace) {
 INSTANTIATE_TEST_SUITE_P(Processes, JobSize, ::testing::Values(1, 2, 3, 5));
 
 TEST(Job, OfOneNeedsNoRendezvous) {
-  const auto offer = offer_of(4);
-  const JoinedJob job = join_job(JobEnvironment{}, offer);
-  ASSERT_EQ(job.offers.size(), 1U);
-  EXPECT_EQ(job.offers[0], offer);
+  const auto capabilities = capabilities_of(4);
+  const JoinedJob job = join_job(JobEnvironment{}, capabilities);
+  ASSERT_EQ(job.all_capabilities.size(), 1U);
+  EXPECT_EQ(job.all_capabilities[0], capabilities);
   ASSERT_TRUE(try_send(*job.poe, 0, Lane::kData, 3, 100));
   EXPECT_TRUE(try_receive(*job.poe, 0, Lane::kData, 3, 100));
 }

@@ -13,23 +13,23 @@ using fuzz::claim;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  std::vector<std::vector<std::byte>> offers;
-  offers.push_back(driver::pack_offer(NativeEngine::offer_of({})));
-  while (!input.empty() && offers.size() < 8) {
+  std::vector<std::vector<std::byte>> all_capabilities;
+  all_capabilities.push_back(driver::pack_capabilities(NativeEngine::capabilities_of({})));
+  while (!input.empty() && all_capabilities.size() < 8) {
     const std::uint8_t kind = input.take<std::uint8_t>();
-    // Mostly of the length that is looked at; the difference to a sound offer, or all bytes.
-    std::vector<std::byte> offer = offers.front();
-    if (kind % 4 == 0) offer.resize(kind);
-    const auto bytes = input.take_bytes(offer.size());
+    // Mostly of the length that is looked at; the difference to sound ones, or all bytes.
+    std::vector<std::byte> capabilities = all_capabilities.front();
+    if (kind % 4 == 0) capabilities.resize(kind);
+    const auto bytes = input.take_bytes(capabilities.size());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      offer[i] = kind % 2 == 0 ? std::byte{bytes[i]} : offer[i] ^ std::byte{bytes[i]};
+      capabilities[i] = kind % 2 == 0 ? std::byte{bytes[i]} : capabilities[i] ^ std::byte{bytes[i]};
     }
-    offers.push_back(std::move(offer));
+    all_capabilities.push_back(std::move(capabilities));
   }
-  claim(driver::nodes_of(offers).size() == offers.size(), "every member has a node");
+  claim(driver::nodes_of(all_capabilities).size() == all_capabilities.size(), "every member has a node");
   Agreement agreed;
   try {
-    agreed = driver::agree_on(offers);
+    agreed = driver::agree_on(all_capabilities);
   } catch (const Error& error) {
     claim(error.code() == ErrorCode::kBootstrap || error.code() == ErrorCode::kUnsupported,
           "offers are refused as such");
