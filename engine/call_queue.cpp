@@ -256,7 +256,7 @@ void CallQueue::forget(CallId id) {
 void CallQueue::when_complete(CallId id, Engine::Listener listener) {
   const CallResult& now = result(id);
   if (now.complete) {
-    told_.emplace_back(std::move(listener), now);
+    reports_.emplace_back(std::move(listener), now);
   } else {
     record(id).listeners.push_back(std::move(listener));
   }
@@ -463,7 +463,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   entry.result.received_bytes = call.received_bytes;
   entry.result.status = call.status;
   entry.result.complete = true;
-  for (Engine::Listener& listener : entry.listeners) told_.emplace_back(std::move(listener), entry.result);
+  for (Engine::Listener& listener : entry.listeners) reports_.emplace_back(std::move(listener), entry.result);
   entry.listeners.clear();
   call.finished = true;
   ended_ = true;
@@ -804,8 +804,8 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
   // What they do instead.
   const Communicator& communicator = *call.communicator;
   constexpr int kMost = 4;
-  int told = 0;
-  for (std::uint32_t peer = 0; peer < communicator.size && told < kMost; ++peer) {
+  int reported = 0;
+  for (std::uint32_t peer = 0; peer < communicator.size && reported < kMost; ++peer) {
     const bool absent = call.space == CallState::Space::kCollective
                             ? !call.pairs[peer].heard
                             : anybody || (peer == call.call.root && peer < communicator.size);
@@ -814,7 +814,7 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
     const std::string what = doings(*blocks_.poe, endpoint, communicator.number, communicator.epoch);
     if (what.empty()) continue;
     text += ". Rank " + std::to_string(peer) + ", " + blocks_.poe->describe(endpoint) + ": " + what;
-    ++told;
+    ++reported;
   }
   for (const std::string& conclusion : standstill(*blocks_.poe)) text += ". " + conclusion;
   return text;

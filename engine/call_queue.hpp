@@ -56,9 +56,9 @@ class CallQueue {
   /// Somebody wants to hear of a call; see Engine::when_complete.
   void when_complete(CallId id, Engine::Listener listener);
   /// What is to be told, once the engine's lock has been given back.
-  using Told = std::vector<std::pair<Engine::Listener, CallResult>>;
-  Told take_told() { return std::exchange(told_, {}); }
-  bool has_told() const { return !told_.empty(); }
+  using Reports = std::vector<std::pair<Engine::Listener, CallResult>>;
+  Reports take_reports() { return std::exchange(reports_, {}); }
+  bool has_reports() const { return !reports_.empty(); }
   /// Whether no call is in flight but those that threads of their own advance.
   bool idle() const;
   /// The call as long as it has not ended, else null.
@@ -158,7 +158,7 @@ class CallQueue {
   std::vector<std::unique_ptr<CallState>> storage_;
   std::vector<CallState*> free_calls_;
   std::vector<CallState*> active_;
-  Told told_;
+  Reports reports_;
   bool ended_ = false;
   bool swept_ = true;
   std::uint32_t look_ = 0;   ///< number of the present `examine`

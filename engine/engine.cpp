@@ -120,7 +120,7 @@ class Turn {
   ~Turn() { give_back(); }
   /// Gives the lock back for a moment, if there is something to tell.
   void tell() {
-    if (!engine_.calls.has_told()) return;
+    if (!engine_.calls.has_reports()) return;
     give_back();
     engine_.mutex.lock();
   }
@@ -129,9 +129,9 @@ class Turn {
 
  private:
   void give_back() {
-    const CallQueue::Told told = engine_.calls.take_told();
+    const CallQueue::Reports reports = engine_.calls.take_reports();
     engine_.mutex.unlock();
-    for (const auto& [listener, result] : told) listener(result);
+    for (const auto& [listener, result] : reports) listener(result);
   }
 
   Impl& engine_;

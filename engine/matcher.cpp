@@ -60,7 +60,7 @@ std::string Matcher::unexpected_text() const {
   constexpr std::size_t kMost = 4;      // that are named
   constexpr std::size_t kLooked = 256;  // that are looked at
   std::vector<Entry> entries;
-  std::size_t told = 0;
+  std::size_t reported = 0;
   std::size_t looked = 0;
   for (const UnexpectedMessage* m = oldest(); m != nullptr && looked < kLooked; m = next(*m), ++looked) {
     Entry* known = nullptr;
@@ -70,14 +70,14 @@ std::string Matcher::unexpected_text() const {
     if (known == nullptr && entries.size() == kMost) continue;
     if (known == nullptr) known = &entries.emplace_back(Entry{m->source, m->tag, 0});
     ++known->times;
-    ++told;
+    ++reported;
   }
   std::string text;
   for (const Entry& entry : entries) {
     text += (text.empty() ? "tag " : ", tag ") + std::to_string(entry.tag) + " of rank " + std::to_string(entry.source);
     if (entry.times > 1) text += " (" + std::to_string(entry.times) + " times)";
   }
-  if (by_age_.size() > told) text += ", and " + std::to_string(by_age_.size() - told) + " more";
+  if (by_age_.size() > reported) text += ", and " + std::to_string(by_age_.size() - reported) + " more";
   return text;
 }
 

@@ -130,9 +130,9 @@ struct LaneReceiver {
   LaneTail* tail = nullptr;
   EndpointBlock* peer = nullptr;  ///< the sender, who may sleep until there is room
   std::uint64_t taken = 0;        ///< lines
-  std::uint64_t told = 0;         ///< of these, the sender has been told
+  std::uint64_t reported = 0;     ///< of these, the sender has been told
   std::uint64_t emptied = 0;      ///< bytes of cells, gaps included
-  std::uint64_t emptied_told = 0;
+  std::uint64_t emptied_reported = 0;
   std::uint32_t cell_bytes = 0;
 
   const LaneLine& next() const { return lines[taken % kLaneLines]; }
@@ -158,13 +158,13 @@ struct LaneReceiver {
   bool release() {
     ++taken;
     bool tells = false;
-    if (taken - told >= kLaneReport) {
-      told = taken;
+    if (taken - reported >= kLaneReport) {
+      reported = taken;
       tail->lines.store(taken, std::memory_order_release);
       tells = true;
     }
-    if (emptied - emptied_told >= cell_bytes / kCellReport) {
-      emptied_told = emptied;
+    if (emptied - emptied_reported >= cell_bytes / kCellReport) {
+      emptied_reported = emptied;
       tail->bytes.store(emptied, std::memory_order_release);
       tells = true;
     }

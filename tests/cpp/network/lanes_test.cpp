@@ -51,7 +51,7 @@ bool try_send(LaneSender& lane, std::uint32_t bytes) {
 }
 
 /// Takes a line if one has come; throws if it is not what `try_send` sent as that line.
-bool try_take(LaneReceiver& lane, std::uint32_t& bytes, bool& told) {
+bool try_take(LaneReceiver& lane, std::uint32_t& bytes, bool& reported) {
   if (!lane.has_line()) return false;
   if (lane.next().flag.load(std::memory_order_acquire) != lane.awaited(kSignature)) throw std::runtime_error("flag");
   bytes = static_cast<std::uint32_t>(lane.next().head);
@@ -62,7 +62,7 @@ bool try_take(LaneReceiver& lane, std::uint32_t& bytes, bool& told) {
     if (place[i] != pattern(lane.taken, i)) throw std::runtime_error("line " + std::to_string(lane.taken));
   }
   if (!in_line) lane.release_cell(bytes);
-  told = lane.release();
+  reported = lane.release();
   return true;
 }
 
@@ -89,7 +89,7 @@ TEST(OneLane, StepsOfBothEndsInAnyOrder) {
     const std::uint32_t most = cell_bytes / 4;
     OneLane lane(cell_bytes);
     std::deque<std::uint32_t> under_way;
-    std::uint64_t refusals = 0, last_told_lines = 0, last_told_bytes = 0;
+    std::uint64_t refusals = 0, last_reported_lines = 0, last_reported_bytes = 0;
     std::uint32_t next = random_size(random, most);
     for (std::uint64_t i = 0; i < 400'000; ++i) {
       const bool burst = (i >> 7U & 1U) != 0;
@@ -104,17 +104,17 @@ TEST(OneLane, StepsOfBothEndsInAnyOrder) {
         }
       } else {
         std::uint32_t bytes = 0;
-        bool told = false;
-        ASSERT_EQ(try_take(lane.receiver, bytes, told), !under_way.empty());
+        bool reported = false;
+        ASSERT_EQ(try_take(lane.receiver, bytes, reported), !under_way.empty());
         if (under_way.empty()) continue;
         ASSERT_EQ(bytes, under_way.front());
         under_way.pop_front();
         // A report says what it says at the latest when it must.
         ASSERT_LT(lane.receiver.taken - lane.tail.lines, kLaneReport);
         ASSERT_LT(lane.receiver.emptied - lane.tail.bytes, cell_bytes / kCellReport);
-        ASSERT_EQ(told, lane.tail.lines != last_told_lines || lane.tail.bytes != last_told_bytes);
-        last_told_lines = lane.tail.lines;
-        last_told_bytes = lane.tail.bytes;
+        ASSERT_EQ(reported, lane.tail.lines != last_reported_lines || lane.tail.bytes != last_reported_bytes);
+        last_reported_lines = lane.tail.lines;
+        last_reported_bytes = lane.tail.bytes;
       }
       ASSERT_LE(lane.sender.sent - lane.receiver.taken, kLaneLines);
       ASSERT_LE(lane.sender.filled - lane.receiver.emptied, cell_bytes);
@@ -143,8 +143,8 @@ TEST(OneLane, TwoThreads) {
     try {
       while (lane.receiver.taken < kLines) {
         std::uint32_t bytes = 0;
-        bool told = false;
-        if (!try_take(lane.receiver, bytes, told)) {
+        bool reported = false;
+        if (!try_take(lane.receiver, bytes, reported)) {
           std::this_thread::yield();
           continue;
         }
@@ -174,7 +174,7 @@ TEST(OneLane, NumbersOfLinesWrap) {
   OneLane lane(4096);
   // As after nearly 2^32 lines; what stands in the ring then has the numbers before.
   const std::uint64_t begin = (std::uint64_t{1} << 32U) - 100;
-  lane.sender.sent = lane.sender.read = lane.receiver.taken = lane.receiver.told = begin;
+  lane.sender.sent = lane.sender.read = lane.receiver.taken = lane.receiver.reported = begin;
   lane.tail.lines = begin;
   for (std::uint64_t i = 0; i < kLaneLines; ++i) {
     lane.lines[(begin + i) % kLaneLines].flag = static_cast<std::uint32_t>(begin + i + 1 - kLaneLines);
@@ -183,8 +183,8 @@ TEST(OneLane, NumbersOfLinesWrap) {
   for (int i = 0; i < 300; ++i) {
     ASSERT_TRUE(try_send(lane.sender, 100));
     std::uint32_t bytes = 0;
-    bool told = false;
-    ASSERT_TRUE(try_take(lane.receiver, bytes, told));
+    bool reported = false;
+    ASSERT_TRUE(try_take(lane.receiver, bytes, reported));
     ASSERT_FALSE(lane.receiver.has_line());
   }
 }
@@ -232,8 +232,8 @@ void expect_line(LaneSet& from, std::uint32_t sender, LaneSet& to, std::uint32_t
     EXPECT_FALSE(take.has_line()) << "lanes begin empty";
     ASSERT_TRUE(try_send(send, bytes));
     std::uint32_t got = 0;
-    bool told = false;
-    ASSERT_TRUE(try_take(take, got, told));
+    bool reported = false;
+    ASSERT_TRUE(try_take(take, got, reported));
     EXPECT_EQ(got, bytes);
   }
 }
