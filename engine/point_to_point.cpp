@@ -22,11 +22,11 @@ std::uint64_t head_of(MessageType type, std::uint32_t tag, Datatype dtype, std::
   return bytes | static_cast<std::uint64_t>(dtype) << 20U | static_cast<std::uint64_t>(type) << 26U |
          std::uint64_t{tag} << 30U;
 }
-static_assert(encode(MailLine{.bytes = 5, .dtype = Datatype::kFp32, .type = MessageType::kWrite, .tag = 9})[0] ==
+static_assert(encode(MessageLine{.bytes = 5, .dtype = Datatype::kFp32, .type = MessageType::kWrite, .tag = 9})[0] ==
               (5U | std::uint64_t{static_cast<unsigned>(Datatype::kFp32)} << 20U |
                std::uint64_t{static_cast<unsigned>(MessageType::kWrite)} << 26U | std::uint64_t{9} << 30U));
 
-MailLine line_of(std::uint64_t head, std::uint64_t flag) { return decode_mail_line({head, flag}); }
+MessageLine line_of(std::uint64_t head, std::uint64_t flag) { return decode_message_line({head, flag}); }
 
 template <class T>
 void erase(std::vector<T*>& list, T* item) {
@@ -285,8 +285,8 @@ bool PointToPoint::take_lines(PeerQueues& queues, std::uint32_t peer) {
     const shm::LaneLine& line = queues.receive.next();
     const std::uint64_t head = line.head;
     const std::uint64_t flag = line.flag.load(std::memory_order_relaxed);
-    if (!well_formed_mail_line({head, flag})) corrupt(peer, "reserved bits are set");
-    const MailLine message = line_of(head, flag);
+    if (!well_formed_message_line({head, flag})) corrupt(peer, "reserved bits are set");
+    const MessageLine message = line_of(head, flag);
     const std::byte* payload = line.payload.data();
     const bool in_cells = message.bytes > shm::kInlineBytes;
     if (in_cells) {
@@ -334,7 +334,7 @@ bool PointToPoint::take_lines(PeerQueues& queues, std::uint32_t peer) {
 }
 
 /// A message has come, or one is announced.
-void PointToPoint::take_message(PeerQueues& queues, const MailLine& message, const std::byte* payload) {
+void PointToPoint::take_message(PeerQueues& queues, const MessageLine& message, const std::byte* payload) {
   KeptMessage came;
   came.source = queues.peer;
   came.tag = message.tag;
@@ -560,7 +560,7 @@ bool PointToPoint::take_answers(PeerQueues& queues, std::uint32_t peer) {
   bool any = false;
   for (; queues.answers.has_line(); any = true) {
     const shm::LaneLine& line = queues.answers.next();
-    const MailLine message = line_of(line.head, line.flag.load(std::memory_order_relaxed));
+    const MessageLine message = line_of(line.head, line.flag.load(std::memory_order_relaxed));
     std::array<std::uint64_t, 2> words{};
     if (message.bytes != sizeof words) corrupt(peer, "an answer of another length");
     std::memcpy(words.data(), line.payload.data(), sizeof words);

@@ -163,7 +163,7 @@ class PointToPoint {
   bool take_answers(PeerQueues& queues, std::uint32_t peer);
   bool advance_sends(PeerQueues& queues);
   bool advance_receives(PeerQueues& queues);
-  void take_message(PeerQueues& queues, const MailLine& message, const std::byte* payload);
+  void take_message(PeerQueues& queues, const MessageLine& message, const std::byte* payload);
   void keep(PeerQueues& queues, const KeptMessage& came, const std::byte* payload);
   KeptMessage* unkeep(UnexpectedMessage& message);
   void recycle(KeptMessage* came);

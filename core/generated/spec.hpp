@@ -1281,18 +1281,18 @@ constexpr bool well_formed_header_line(const std::array<std::uint64_t, 2>& words
 inline constexpr std::size_t kHeaderLineWords = 2;
 
 /// Header of a point-to-point message on a lane, behind 48 bytes of payload. The lane gives sender, receiver, communicator and order.
-struct MailLine {
+struct MessageLine {
   std::uint32_t bytes{};  ///< payload bytes; up to 48 stand in the line, more in the lane's cells
   Datatype dtype{};  ///< element type
   MessageType type{};  ///< eager: a whole message; request: a long one is announced; write: a piece of it; done: it was written; grant, done, control: answers
   std::uint32_t tag{};  ///< user tag; those beyond max_user_tag are the library's own
   std::uint32_t flag{};  ///< number of the line in its lane, from 1; the word with it is written last and publishes the line
   std::uint32_t id{};  ///< of a long message, in all lines that concern it
-  friend constexpr bool operator==(const MailLine&, const MailLine&) = default;
+  friend constexpr bool operator==(const MessageLine&, const MessageLine&) = default;
 };
 
-/// Encoded form of MailLine: 2 little-endian 64-bit words. Values must satisfy `fits`.
-constexpr std::array<std::uint64_t, 2> encode(const MailLine& value) {
+/// Encoded form of MessageLine: 2 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 2> encode(const MessageLine& value) {
   std::array<std::uint64_t, 2> words{};
   words[0] |= (static_cast<std::uint64_t>(value.bytes) & 0xfffffU) << 0U;
   words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0x3fU) << 20U;
@@ -1303,9 +1303,9 @@ constexpr std::array<std::uint64_t, 2> encode(const MailLine& value) {
   return words;
 }
 
-/// Decodes a MailLine without checking; see `well_formed_mail_line`.
-constexpr MailLine decode_mail_line(const std::array<std::uint64_t, 2>& words) {
-  MailLine value{};
+/// Decodes a MessageLine without checking; see `well_formed_message_line`.
+constexpr MessageLine decode_message_line(const std::array<std::uint64_t, 2>& words) {
+  MessageLine value{};
   value.bytes = static_cast<std::uint32_t>((words[0]) & 0xfffffU);
   value.dtype = static_cast<Datatype>((words[0] >> 20U) & 0x3fU);
   value.type = static_cast<MessageType>((words[0] >> 26U) & 0xfU);
@@ -1316,19 +1316,19 @@ constexpr MailLine decode_mail_line(const std::array<std::uint64_t, 2>& words) {
 }
 
 /// Whether every field holds a value its width and type allow.
-constexpr bool fits(const MailLine& value) {
+constexpr bool fits(const MessageLine& value) {
   return value.bytes <= 0xfffffU &&
          is_known(value.dtype) &&
          is_known(value.type);
 }
 
 /// Whether encoded words are a legal value: reserved bits zero, enumerators known.
-constexpr bool well_formed_mail_line(const std::array<std::uint64_t, 2>& words) {
-  const MailLine value = decode_mail_line(words);
+constexpr bool well_formed_message_line(const std::array<std::uint64_t, 2>& words) {
+  const MessageLine value = decode_message_line(words);
   return fits(value) && encode(value) == words;
 }
 
-inline constexpr std::size_t kMailLineWords = 2;
+inline constexpr std::size_t kMessageLineWords = 2;
 
 /// Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the engine's memory.
 struct CallDescriptor {

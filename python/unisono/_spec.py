@@ -1191,7 +1191,7 @@ class HeaderLine:
 
 
 @dataclass(frozen=True, slots=True)
-class MailLine:
+class MessageLine:
     """Header of a point-to-point message on a lane, behind 48 bytes of payload.
 
     The lane gives sender, receiver, communicator and order.
@@ -1217,23 +1217,23 @@ class MailLine:
     def encode(self) -> builtins.bytes:
         """The 16 little-endian bytes; ValueError if a field's value is not allowed."""
         raw = 0
-        raw |= _unsigned(self.bytes, 20, "MailLine.bytes")
-        raw |= _enumerator(Datatype, self.dtype, "MailLine.dtype") << 20
-        raw |= _enumerator(MessageType, self.type, "MailLine.type") << 26
-        raw |= _unsigned(self.tag, 32, "MailLine.tag") << 30
-        raw |= _unsigned(self.flag, 32, "MailLine.flag") << 64
-        raw |= _unsigned(self.id, 32, "MailLine.id") << 96
+        raw |= _unsigned(self.bytes, 20, "MessageLine.bytes")
+        raw |= _enumerator(Datatype, self.dtype, "MessageLine.dtype") << 20
+        raw |= _enumerator(MessageType, self.type, "MessageLine.type") << 26
+        raw |= _unsigned(self.tag, 32, "MessageLine.tag") << 30
+        raw |= _unsigned(self.flag, 32, "MessageLine.flag") << 64
+        raw |= _unsigned(self.id, 32, "MessageLine.id") << 96
         return raw.to_bytes(16, "little")
 
     @classmethod
-    def decode(cls, data: builtins.bytes) -> MailLine:
+    def decode(cls, data: builtins.bytes) -> MessageLine:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
-        raw = _integer(data, 16, "MailLine")
-        _zero(raw, 62, 2, "MailLine.reserved0")
+        raw = _integer(data, 16, "MessageLine")
+        _zero(raw, 62, 2, "MessageLine.reserved0")
         return cls(
             bytes=_bits(raw, 0, 20),
-            dtype=_enumerator(Datatype, _bits(raw, 20, 6), "MailLine.dtype"),
-            type=_enumerator(MessageType, _bits(raw, 26, 4), "MailLine.type"),
+            dtype=_enumerator(Datatype, _bits(raw, 20, 6), "MessageLine.dtype"),
+            type=_enumerator(MessageType, _bits(raw, 26, 4), "MessageLine.type"),
             tag=_bits(raw, 30, 32),
             flag=_bits(raw, 64, 32),
             id=_bits(raw, 96, 32),

@@ -987,13 +987,13 @@ package unisono_spec_pkg;
     datatype_e dtype;
     // payload bytes; up to 48 stand in the line, more in the lane's cells
     logic [19:0] bytes;
-  } mail_line_t;
+  } message_line_t;
 
-  localparam int unsigned MailLineWidth = 128;
+  localparam int unsigned MessageLineWidth = 128;
 
   // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
   // verilator lint_off UNUSEDSIGNAL
-  function automatic logic mail_line_well_formed(mail_line_t value);
+  function automatic logic message_line_well_formed(message_line_t value);
     return datatype_known(value.dtype) &&
            message_type_known(value.type_) &&
            value.reserved0 == '0;

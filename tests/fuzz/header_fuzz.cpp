@@ -47,6 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto line = input.take<std::array<std::uint64_t, 2>>();
   if (well_formed_header_line(line)) claim(encode(decode_header_line(line)) == line, "a line is encoded as it came");
-  if (well_formed_mail_line(line)) claim(encode(decode_mail_line(line)) == line, "mail is encoded as it came");
+  if (well_formed_message_line(line))
+    claim(encode(decode_message_line(line)) == line, "a message line is encoded as it came");
   return 0;
 }

@@ -187,7 +187,7 @@ void messages(Corpus& corpus) {
 /// Targets whose input is a choice of acts: any bytes are sound.
 void acts(Corpus& corpus) {
   std::mt19937 random(5);  // NOLINT(*-msc51-cpp): the same every time
-  for (const char* target : {"engine", "device", "lanes", "lane_runs", "mail"}) {
+  for (const char* target : {"engine", "device", "lanes", "lane_runs", "messages"}) {
     for (int i = 0; i < 40; ++i) {
       std::string text(static_cast<std::size_t>(100 + 30 * i), 0);
       for (char& c : text) c = static_cast<char>(random());
