@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ._arguments import integer, name_of, ranks_of, seconds_of, hints_of
+from ._arguments import hints_of, integer, name_of, ranks_of, seconds_of
 from ._arrays import Array, allocated_array, lasting
 from ._calls import Calls
 from ._options import CommunicatorSettings, CommunicatorState, LastAlgorithm
