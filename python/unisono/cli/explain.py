@@ -23,7 +23,6 @@ OPERATIONS = [
     collective.name.lower() for collective in Collective if Collective.BCAST <= collective < Collective.PROGRAM
 ]
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatterv", "scan", "exscan")
-GENERAL = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatterv")  # not carried by lanes
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")
@@ -275,11 +274,6 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     figures = f"figures of {tuning['path']}" if tuning["calibrated"] else "usual figures; `unisono calibrate` measures"
     table = f"table {tuning['hash']}" if tuning["hash"] else "the built-in table"
     console.print(f"Predictions by {figures}. Rules: {table}.", style="dim", markup=False, soft_wrap=True)
-    if options.operation in GENERAL:
-        console.print(
-            "This collective goes through the general engine, which costs more than the lanes that are priced here.",
-            style="dim",
-        )  # fmt: skip
 
 
 def _of(answer: dict[str, Any], name: str | None) -> dict[str, Any] | None:
