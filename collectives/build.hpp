@@ -11,7 +11,7 @@
 namespace unisono::build {
 
 /// Fluent construction of one move: `Build(call).take(src(call)).arrive(left, tag).keep(dst()).send(right, tag)`.
-/// The datatype is the call's; the function is set by whoever has two operands. One move is built at a time: once a
+/// The datatype is the call's; a move with two operands sets the function. One move is built at a time: once a
 /// second one has been begun, the first is not touched again. (The microcontroller builds in a register.)
 class Build {
  public:

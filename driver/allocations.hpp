@@ -17,8 +17,8 @@ struct Allocation {
   std::byte* memory = nullptr;
 };
 
-/// The live allocations of this process. They outlive their contexts: whoever holds such memory may hold it for as long
-/// as he likes, and whoever gives it back needs no context any more. Thread-safe. Begins empty in a child of fork,
+/// The live allocations of this process. They outlive their contexts: a program may hold such memory for as long
+/// as it likes, and needs no context any more to give it back. Thread-safe. Begins empty in a child of fork,
 /// where the memory is still the parent's.
 class Allocations {
  public:

@@ -38,7 +38,7 @@ enum class Platform : std::uint8_t {
 /// As UNISONO_PLATFORM and `unisono run --platform` have it.
 const char* name_of(Platform platform);
 
-/// An endpoint's network and engine. Whoever works with them holds a reference, so that leaving the
+/// An endpoint's network and engine. A thread that works with them holds a reference, so that leaving the
 /// job takes nothing from under a thread that still waits.
 struct Endpoint {
   std::unique_ptr<Poe> poe;

@@ -214,7 +214,7 @@ class Helper {
           return false;
       }
     } catch (const Error&) {
-      // Whoever waits for a call hears of it; the others go on.
+      // The threads that wait for such a call hear of it; the others go on.
       again(own, now + kSlice);
       tell(own);
     }
@@ -267,7 +267,7 @@ class Helper {
     return {static_cast<time_t>(since.count() / 1'000'000'000), static_cast<long>(since.count() % 1'000'000'000)};
   }
 
-  std::mutex starting_;  ///< whoever starts or ends the thread
+  std::mutex starting_;  ///< held to start or end the thread
   std::mutex mutex_;     ///< guards the list
   std::vector<std::shared_ptr<Offload::Place>> places_;
   std::uint64_t version_ = 0;              ///< of the list

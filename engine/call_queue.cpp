@@ -504,7 +504,7 @@ void CallQueue::fail(CallState& call, ErrorCode code, const std::string& what, b
                    (call.probe || code == ErrorCode::kTruncated || code == ErrorCode::kMismatchedCall);
   if (code == ErrorCode::kTimeout || code == ErrorCode::kPeerDead) report_failure(*blocks_.poe, message);
   finish(call, code, message);
-  // A collective that has ended here in error never ends elsewhere, whoever is to blame.
+  // A collective that has ended here in error never ends elsewhere, whichever rank is to blame.
   if ((revoke || call.space == CallState::Space::kCollective) && shared && !own)
     blocks_.communicators->revoke(communicator, ErrorCode::kRevoked, message, true);
 }
@@ -702,8 +702,8 @@ bool CallQueue::examine(Clock::time_point now) {
   return ended;
 }
 
-/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not. Whoever
-/// is asked has time to answer, however short the deadline and however late this is.
+/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not. A rank
+/// that is asked has time to answer, however short the deadline and however late this is.
 void CallQueue::probe(CallState& call, Clock::time_point now) {
   call.probed = true;
   if (call.space != CallState::Space::kCollective || !call.started) return;

@@ -55,7 +55,7 @@ class CallQueue {
   bool take(CallId id, CallResult& result);
   /// Somebody wants to hear of a call; see Engine::when_complete.
   void when_complete(CallId id, Engine::Listener listener);
-  /// What is to be told, once the engine's lock has been given back.
+  /// The listeners to call once the engine's lock has been given back, each with its result.
   using Reports = std::vector<std::pair<Engine::Listener, CallResult>>;
   Reports take_reports() { return std::exchange(reports_, {}); }
   bool has_reports() const { return !reports_.empty(); }

@@ -2,7 +2,7 @@
 //
 // Every rank tells every other its word, and waits for the word of each or for that rank's end. Then each rank in turn,
 // by number, tells all others what it makes of it (the bits all words have in common, the largest number, who is gone),
-// and whoever hears that takes it for its own; a rank that is gone is passed over. After the turn of the first rank
+// and a rank that hears that takes it for its own; a rank that is gone is passed over. After the turn of the first rank
 // that lives until the end all have the same, and nothing changes that any more; so after the last turn all have it.
 // This is consensus by rotating coordinators with a perfect failure detector (Chandra and Toueg 1996, section 6), which
 // the system's word on the end of a process is. Messages travel on the control lane, which a revocation leaves alone.

@@ -300,7 +300,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     if (remote) {
       std::uint64_t segment = call.communicator->segment_bytes;
       if (call.communicator->hardware_peers) {
-        // Whoever is there has a buffer for each whole segment that it lets come, and none for pieces.
+        // A peer that is there has a buffer for each whole segment that it lets come, and none for pieces.
         segment = std::min(segment, state.bytes - state.done);
         if (bytes < segment) return any;
       } else if (m.log2_segment != 0) {

@@ -110,7 +110,7 @@ void check_settings(const EngineSettings& settings) {
   }
 }
 
-/// Holds the engine's lock, and tells what is to be told of calls when it has given that back.
+/// Holds the engine's lock. Once it has given that back, it calls the listeners of calls that have ended.
 template <class Impl>
 class Turn {
  public:
@@ -993,7 +993,7 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
       turn.tell();
       turn.unlock();
       try {
-        // Whoever is asked may use the library: no lock is held here.
+        // A function that is asked may use the library: no lock is held here.
         if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
         engine.blocks.poe->wait(seen, std::chrono::milliseconds(1));
       } catch (...) {

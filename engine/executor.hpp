@@ -4,7 +4,7 @@
 // `Values`. Live, these are the lanes of a communicator, its memory and its kernels (live.hpp); in the checker they are
 // queues, and the arithmetic of core/arithmetic.hpp (model.hpp). So what the checker has proven is what runs.
 //
-// Nothing here blocks. Whoever runs a program calls `straight` or `windowed` until the flight has ended, and waits in
+// Nothing here blocks. The caller calls `straight` or `windowed` until the flight has ended, and waits in
 // between as he likes: what is possible stays possible until it is done. Nothing here allocates.
 #pragma once
 

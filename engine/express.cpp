@@ -266,7 +266,7 @@ std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
          "must not be used for anything else before that process has ended)";
 }
 
-/// Takes the lanes into use if rank 0 has made them. By whoever has claimed.
+/// Takes the lanes into use if rank 0 has made them. The caller has claimed them.
 bool Express::try_open() {
   if (opened_.load(std::memory_order_relaxed)) return true;
   if (!lanes_.open()) return false;
@@ -294,7 +294,7 @@ bool Express::try_open(std::uint32_t set) {
   return true;
 }
 
-/// Takes the lanes into use by whoever has not claimed; false also while another thread has.
+/// The same for a caller that has not claimed them; false also while another thread has.
 bool Express::claim_and_open() {
   if (!claim()) return opened_.load(std::memory_order_acquire);
   const bool open = try_open();

@@ -135,7 +135,7 @@ bool KernelValues::compute_tile(const Action& action, const Segment& segment, st
   return true;
 }
 
-/// False if the peer's process has ended; whoever waits for it then finds out. Throws LaneFault if the kernel refuses.
+/// False if the peer's process has ended; the wait for it then finds out. Throws LaneFault if the kernel refuses.
 bool KernelValues::copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores) {
   if (outcome.done()) return true;
   if (outcome.kind == shm::CopyOutcome::Kind::kGone) {

@@ -140,8 +140,8 @@ std::optional<LoweredProgram> lower(const Program& program, std::uint32_t size);
 
 /// Whether lanes carry a user's programs, those of all ranks of a communicator: if they are well formed and can be
 /// lowered, touch no memory of peers, and are as they are in every launch, without params and operators of the user.
-/// Whoever holds them all says so, so that all ranks find it alike. They run in the windowed form, which is bound to no
-/// order, for nobody has proven that the straight one never waits in a circle.
+/// The rank that holds them all says so, so that all ranks find it alike. They run in the windowed form, which is bound
+/// to no order, for nobody has proven that the straight one never waits in a circle.
 bool lanes_carry(std::span<const std::shared_ptr<const Program>> programs);
 /// Lowers one of these.
 LoweredProgram lower_windowed(const Program& program, std::uint32_t size);

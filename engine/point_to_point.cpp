@@ -47,7 +47,7 @@ Transfer* find(const std::vector<Transfer*>& list, std::uint32_t id) {
 
 }  // namespace
 
-/// The flag. Held for steps that never wait, so that whoever finds it taken may spin.
+/// The flag. Held for steps that never wait, so that a thread that finds it taken may spin.
 class PointToPoint::Turn {
  public:
   explicit Turn(const PointToPoint& of) : busy_(of.busy_), alone_(__libc_single_threaded != 0) {

@@ -2,7 +2,7 @@
 //
 // A short message is one line, with cells if need be, and is sent as soon as there is room. A long one is announced by
 // a line that says where it stands. When a receive matches, the receiver decides how it travels: if both ends can be
-// reached, sender and receiver copy one half each; if one end can, whoever reaches the other copies all; else the
+// reached, sender and receiver copy one half each; if one end can, the one that reaches the other copies all; else the
 // sender streams it through the cells. Memory of arenas is reached by its mapping, ordinary memory by kernel copy, from
 // the length on from which that is faster here. Where the kernel refuses a copy half-way, the rest is streamed.
 //
@@ -52,7 +52,7 @@ struct Transfer : PostedReceive {  // what is posted is of receives: whom they t
   std::string text;            ///< on failure
   std::uint64_t received = 0;  ///< bytes
 
-  /// Whether it waits for a message of whoever sends one.
+  /// Whether it waits for a message of any rank.
   bool of_anybody() const { return wanted.any_source && !matched.load(std::memory_order_acquire); }
   MessageStatus status() const { return {peer, tag, received, dtype}; }
 

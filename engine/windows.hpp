@@ -1,8 +1,8 @@
 // The windows of a communicator whose members share memory: a put or get is one copy by who asks for it.
 //
 // Each rank shows its peers where its window is, as soon as it binds it: in an arena, in the one process of all, or in
-// ordinary memory, for kernel copy. Whoever puts or gets goes there himself; the owner takes no part. Where a window
-// cannot be reached, or what is asked for is not inside it, nothing is done here: the owner serves the call by
+// ordinary memory, for kernel copy. The rank that puts or gets does all the work; the owner takes no part. Where a
+// window cannot be reached, or what is asked for is not inside it, nothing is done here: the owner serves the call by
 // messages, and says what is wrong.
 #pragma once
 

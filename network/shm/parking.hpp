@@ -29,7 +29,7 @@ namespace unisono::shm {
 
 /// Bits of `EndpointBlock::parked`.
 enum ParkedBit : std::uint32_t {
-  /// The endpoint sleeps or is about to; whoever clears the bit wakes it. Set by the endpoint.
+  /// The endpoint sleeps or is about to; the sender that clears the bit wakes it. Set by the endpoint.
   kParked = 1,
   /// Before it sleeps the endpoint orders the memory of all senders, so these need no barrier. Set when the job is
   /// complete, cleared only by an endpoint whose membarrier fails afterwards.

@@ -74,7 +74,7 @@ class RingSender {
     ++sequence_;
     reserved_ = false;
     published_ += padding_ + record_bytes(header.segment_bytes);
-    // Publishes header and payload: whoever sees this value sees them.
+    // Publishes header and payload: a receiver that sees this value sees them.
     published_shared_->store(published_, std::memory_order_release);
   }
 

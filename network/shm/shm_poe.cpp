@@ -45,7 +45,7 @@ ShmPoe::ShmPoe(std::shared_ptr<Segment> segment, std::uint32_t self, bool copies
         {{sender(Lane::kData), sender(Lane::kControl)}, {receiver(Lane::kData), receiver(Lane::kControl)}, {}});
   }
   block_ = &segment_->endpoint(self);
-  // An endpoint is taken once, by whoever first writes its pid. Others read the pid and start time only
+  // An endpoint is taken once, by the process that first writes its pid. Others read the pid and start time only
   // after the state, whose store publishes them.
   std::uint32_t nobody = 0;
   if (!block_->pid.compare_exchange_strong(nobody, pid_, std::memory_order_relaxed)) {
@@ -118,7 +118,7 @@ void ShmPoe::release(std::uint32_t peer, Lane lane) {
   if (link(peer).receive[index_of(lane)].release()) announce(peer);
 }
 
-// What was published before is visible to whoever reads the count: this releases, activity() acquires.
+// What was published before is visible to threads that read the count: this releases, activity() acquires.
 void ShmPoe::announce(std::uint32_t peer) {
   EndpointBlock& block = segment_->endpoint(peer);
   block.activity.fetch_add(1, std::memory_order_seq_cst);

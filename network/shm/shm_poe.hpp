@@ -115,7 +115,7 @@ class ShmPoe final : public Poe {
   /// Copies between ordinary memory of this endpoint and of its peers.
   KernelCopy& kernel_copy() { return kernel_copy_; }
 
-  /// Whether there are more endpoints than usable cores, so that whoever waits should make way.
+  /// Whether there are more endpoints than usable cores, so that threads that wait should make way.
   bool crowded() { return parking_.oversubscribed(); }
   /// Whether all endpoints are threads of this process.
   bool one_process() const { return segment_->geometry().one_process != 0; }
@@ -146,7 +146,7 @@ class ShmPoe final : public Poe {
   bool await_behind(Ready& ready, Tick& tick, Parking::Clock::time_point deadline) {
     const auto claimed = [&] { return claims_.load(std::memory_order_seq_cst) != 0; };
     if (claimed() || waiting_.exchange(true, std::memory_order_acquire)) {
-      // Whoever waits in the foreground makes progress for all, now and then.
+      // A thread that waits in the foreground makes progress for all, now and then.
       std::this_thread::sleep_for(std::chrono::microseconds(500));
       return ready();
     }

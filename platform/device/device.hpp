@@ -13,7 +13,7 @@
 
 namespace unisono {
 
-/// One engine, as its host reaches it. Not thread-safe: whoever shares a device holds a lock around each use.
+/// One engine, as its host reaches it. Not thread-safe: threads that share a device hold a lock around each use.
 /// Everything throws Error(kDeviceLost) when the device is gone.
 class Device {
  public:

@@ -119,7 +119,7 @@ CallResult result_of(const CallResult* known, CallId id, CallId last) {
   return {true, ErrorCode::kOk, {}, 0};  // forgotten
 }
 
-/// Holds the engine's lock, and tells what is to be told of calls when it has given that back.
+/// Holds the engine's lock. Once it has given that back, it calls the listeners of calls that have ended.
 template <class Impl>
 class Turn {
  public:
@@ -127,7 +127,7 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() { give_back(); }
-  /// Lets others have the lock, and tells what is to be told.
+  /// Lets others have the lock, and calls the listeners.
   void pass_on() {
     give_back();
     engine_.turns.lock();
@@ -1016,7 +1016,7 @@ class DeviceEngine::Impl {
     settle(work);
   }
 
-  /// Memory of the device is given back when the device is done with the call, whoever has given it up before.
+  /// Memory of the device is given back when the device is done with the call, even a call given up before.
   void settle(Work& work) {
     if (work.with_device) return;
     work.src.reset();

@@ -21,7 +21,7 @@ struct JobEnvironment {
   std::uint32_t rank = 0;                     ///< UNISONO_RANK
   std::uint32_t size = 1;                     ///< UNISONO_SIZE
   std::string rendezvous;                     ///< UNISONO_RENDEZVOUS: name of an abstract Unix socket rank 0 listens on
-  std::string secret;                         ///< UNISONO_SECRET: hexadecimal; whoever does not know it cannot join
+  std::string secret;                         ///< UNISONO_SECRET: hexadecimal; without it nobody can join
   std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
   std::string observer;                       ///< UNISONO_OBSERVER: abstract Unix socket of one who looks at the job
   /// UNISONO_KERNEL_COPY: "off" (0), "auto" (nothing: what the machine does faster), or from so many bytes on.

@@ -162,7 +162,7 @@ class RootOfJob {
       await_ready();
       poe->watch_peers();
       for (const auto& member : members_) {
-        // Whoever has gone by now is found by its peers: the job is complete.
+        // A member that has gone by now is found by its peers: the job is complete.
         if (member) send_frame(member->connection, FrameKind::kGo, {}, Clock::now() + kGrace);
       }
       return {std::move(poe), std::move(all_capabilities_)};
@@ -236,7 +236,7 @@ class RootOfJob {
 
   void admit(Descriptor connection) {
     const auto peer = credentials_of(connection);
-    if (!peer || peer->uid != geteuid()) return;  // another user's process: not a word
+    if (!peer || peer->uid != geteuid()) return;  // another user's process gets no answer
     if (newcomers_.size() >= environment_.size + kSpareNewcomers) newcomers_.pop_front();
     newcomers_.push_back({std::move(connection), peer->pid});
   }

@@ -18,7 +18,7 @@ inline std::atomic<int>& threads_inside() {
 }
 
 /// Releases the GIL while it lives. Python ends threads that ask for the GIL of an interpreter that is ending, by
-/// unwinding their stack, which C++ answers by ending the process; so whoever ends it must see that they are here.
+/// unwinding their stack, which C++ answers by ending the process; so who ends it must see that they are here.
 class WithoutGil {
  private:
   struct Presence {

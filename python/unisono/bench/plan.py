@@ -1,4 +1,4 @@
-"""What is to be measured: operations, sizes, cells, and how long it will take."""
+"""What a benchmark measures: operations, sizes, cells, and how long it will take."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Launcher:
             finally:
                 self._sweep()
                 if self._cluster is not None:
-                    # Whoever has ended the job does not wait for a wave file.
+                    # A user who has ended the job does not wait for a wave file.
                     self._cluster.finish(*([GRACE] if self._received is not None or self._timed_out else []))
                 self._output.close()
             self._await_output()

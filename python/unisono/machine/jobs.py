@@ -66,7 +66,7 @@ def memories(pid: int) -> set[int]:
 def jobs() -> list[Job]:
     """All jobs of this user's that run, oldest process first. Raises `InvalidArgumentError` if they cannot be seen.
 
-    Those whose ranks have all ended are none, whoever still has their memory open.
+    Those whose ranks have all ended are none, even if a process still has their memory open.
     """
     found: dict[int, Job] = {}
     for pid in processes():
