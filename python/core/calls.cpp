@@ -615,6 +615,12 @@ class Communicator {
     interruptibly([&] { return unisono_recv(handle_, &*call, &status); });
     return tuple_of(status);
   }
+  bool quick_put(nb::handle src, nb::handle peer, nb::handle offset) const {
+    return run_quick(quick_access(true, src, peer, offset), {});
+  }
+  bool quick_get(nb::handle dst, nb::handle peer, nb::handle offset) const {
+    return run_quick(quick_access(false, dst, peer, offset), dst);
+  }
   StatusTuple probe(std::int64_t source, std::int64_t tag, double timeout) const {
     unisono_status status = empty_status();
     interruptibly([&] { return unisono_probe(handle_, source, tag, timeout, &status); });
@@ -975,6 +981,8 @@ void bind_calls(nb::module_& module) {
       .def("quick_send", &Communicator::quick_send, "src"_a.none(), "peer"_a.none(), "tag"_a.none())
       .def("quick_recv", &Communicator::quick_recv, "dst"_a.none(), "peer"_a.none(), "tag"_a.none())
       .def("quick_recv_status", &Communicator::quick_recv_status, "dst"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("quick_put", &Communicator::quick_put, "src"_a.none(), "peer"_a.none(), "offset"_a.none())
+      .def("quick_get", &Communicator::quick_get, "dst"_a.none(), "peer"_a.none(), "offset"_a.none())
       .def("probe", &Communicator::probe, "source"_a, "tag"_a, "timeout"_a)
       .def("iprobe", &Communicator::iprobe, "source"_a, "tag"_a)
       .def("quick_sendrecv", &Communicator::quick_sendrecv, "src"_a.none(), "to"_a.none(), "send_tag"_a.none(),

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
@@ -319,6 +320,14 @@ std::optional<unisono_call> quick_message(bool sends, nb::handle buffer, nb::han
   call.tag = *number;
   call.count = static_cast<std::int64_t>(array.count);
   if (!bind(call, sends ? &array : nullptr, sends ? nullptr : &array)) return std::nullopt;
+  return call;
+}
+
+std::optional<unisono_call> quick_access(bool stores, nb::handle buffer, nb::handle peer, nb::handle offset) {
+  std::optional<unisono_call> call = quick_message(stores, buffer, peer, offset);
+  if (!call || call->root < 0 || call->tag < 0) return std::nullopt;
+  call->collective = stores ? UNISONO_PUT : UNISONO_GET;
+  call->window_offset = static_cast<std::uint64_t>(std::exchange(call->tag, 0));
   return call;
 }
 

@@ -46,6 +46,9 @@ std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& l
 /// A send, or a receive, of all of an array. Nothing if something about it is not plain.
 std::optional<unisono_call> quick_message(bool sends, nb::handle buffer, nb::handle peer, nb::handle tag);
 
+/// A put, or a get, of all of an array, from byte `offset` of the peer's window on. Nothing if something is not plain.
+std::optional<unisono_call> quick_access(bool stores, nb::handle buffer, nb::handle peer, nb::handle offset);
+
 /// What Python's front door takes for the buffer that an in-place call does not use. To be called once.
 void set_in_place(nb::handle sentinel);
 

@@ -179,6 +179,8 @@ class PrimitiveCalls(Calls):
 
     def put(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> None:
         """Writes src into the window of `peer`, `offset` bytes from its begin. Returns when it is written."""
+        if not options and self._core.quick_put(src, peer, offset):
+            return
         self._run(self._to_peer(Collective.PUT, src, None, peer, 0, offset, options))
 
     def put_async(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
@@ -187,6 +189,9 @@ class PrimitiveCalls(Calls):
 
     def get(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Array:
         """Reads dst's length from the window of `peer`, from byte `offset` on."""
+        if not options and self._core.quick_get(dst, peer, offset):
+            result: Array = dst
+            return result
         return self._result(self._to_peer(Collective.GET, None, dst, peer, 0, offset, options))
 
     def get_async(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:

@@ -220,6 +220,13 @@ def test_what_goes_the_short_way() -> None:
     assert answers(lambda comm, src, dst: comm.allgatherv(src, dst, [6]), plain, plain.copy())
     assert not answers(lambda comm, src, dst: comm.sendrecv(src, 0), plain, None)
 
+    def accesses(comm: Communicator, src: Array, dst: Array) -> None:
+        comm.window(src.copy())
+        comm.put(src, 0)
+        assert comm.get(dst, 0) is dst
+
+    assert answers(accesses, plain, np.zeros(6))
+
 
 def every(form: Any, dtype: str, options: dict[str, Any]) -> Callable[[Communicator, Array, Array], Any]:
     """All calls of a form."""
@@ -254,6 +261,11 @@ WRONG: list[tuple[str, Callable[[Communicator], Any], type[Exception], str]] = [
     ("large tag", lambda c: c.send(np.zeros(4), 0, 1 << 40), unisono.InvalidArgumentError, "send: tag"),
     ("read-only to receive", lambda c: c.recv(np.broadcast_to(0.0, 4), 0), unisono.ReadOnlyBufferError, "read-only"),
     ("dtypes", lambda c: c.sendrecv(np.zeros(4), 0, np.zeros(4, "f4"), 0), unisono.InvalidDatatypeError, "float32"),
+    ("put to", lambda c: c.put(np.zeros(4), 2), unisono.InvalidRootError, "put: peer 2"),
+    ("get of", lambda c: c.get(np.zeros(4), 1 << 40), unisono.UnisonoError, "get: peer"),
+    ("put at", lambda c: c.put(np.zeros(4), 0, -1), unisono.InvalidArgumentError, "offset is -1"),
+    ("put without", lambda c: c.put(np.zeros(4), 1 - c.rank), unisono.UnisonoError, "window"),
+    ("read-only to get", lambda c: c.get(np.broadcast_to(0.0, 4), 0), unisono.ReadOnlyBufferError, "read-only"),
     ("counts", lambda c: c.allgatherv(np.zeros(4), np.zeros(8), [4, 5]), unisono.BufferTooSmallError, "needs"),
     ("no counts", lambda c: c.allgatherv(np.zeros(4), np.zeros(8), None), unisono.InvalidArgumentError, "counts"),
     ("three counts", lambda c: c.gatherv(np.zeros(4), np.zeros(8), (4, 4, 4)), unisono.InvalidCountError, "3 entries"),
@@ -321,6 +333,7 @@ ALLOCATIONS: dict[str, Callable[[Communicator, Array, Array], Any]] = {
     "alltoallv": lambda comm, a, b: comm.alltoallv(a, b, [3], [3]),
     "sendrecv": lambda comm, a, b: comm.sendrecv(a, 0, b, 0),
     "send and recv": lambda comm, a, b: comm.send(a, 0) or comm.recv(b, 0),
+    "put and get": lambda comm, a, b: comm.put(a, 0) or comm.get(b, 0),
 }
 
 
@@ -330,6 +343,7 @@ def test_nothing_is_allocated(name: str) -> None:
     with unisono.init() as context:
         comm = context.world
         a, b = np.arange(3.0), np.zeros(3)
+        comm.window(np.zeros(3))
         for _ in range(10):
             call(comm, a, b)
         tracemalloc.start()
