@@ -77,7 +77,7 @@ namespace footprint_detail {
 /// src and dst of uses_of, by collective, root and in place: a table is less code than all cases, which a
 /// microcontroller fetches anew for each call that it has not seen.
 inline constexpr auto kTable = [] {
-  std::array<std::array<Extent, 2>, 32 * 4> table{};
+  std::array<std::array<Extent, 2>, std::size_t{32} * 4> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {
     const Uses uses = uses_of(static_cast<Collective>(i / 4), i % 4 / 2 != 0, i % 2 != 0);
     table[i] = {uses.src, uses.dst};

@@ -244,7 +244,7 @@ class PlanCache {
   /// Neighbouring classes have neighbouring slots, and roots far ones: counts about a mean, and roots in turn, meet
   /// none.
   static std::size_t class_slot_of(const Call& call, std::uint64_t count) {
-    const auto width = static_cast<unsigned>(std::bit_width(count));
+    const auto width = static_cast<std::size_t>(std::bit_width(count));
     const std::uint64_t in_width = width <= 4 ? count : count >> (width - 4);
     return (width * 8 + in_width + std::size_t{call.root} * 19 + static_cast<std::size_t>(call.collective) * 37) %
            kClassSlots;

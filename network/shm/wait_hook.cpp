@@ -10,7 +10,7 @@
 
 namespace unisono::shm {
 
-std::atomic<bool> WaitHook::installed_{false};
+std::atomic<bool> WaitHook::any_hook{false};
 
 namespace {
 
@@ -47,7 +47,7 @@ void WaitHook::install(Function next, void* next_context, Runner next_runner) {
     function = next;
     context = next_context;
     runner = next_runner;
-    installed_.store(next != nullptr, std::memory_order_relaxed);
+    any_hook.store(next != nullptr, std::memory_order_relaxed);
   };
   if (mine) return set();
   while (!take_turn()) std::this_thread::yield();

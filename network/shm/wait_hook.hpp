@@ -29,7 +29,7 @@ class WaitHook {
   static void install(Function function, void* context, Runner runner = nullptr);
 
   /// Whether waits of this thread must call it.
-  static bool installed() { return installed_.load(std::memory_order_relaxed) && !quiet(); }
+  static bool installed() { return any_hook.load(std::memory_order_relaxed) && !quiet(); }
   /// Calls it, unless a thread is in it, this one included.
   static void call();
   /// Sleeps for `kInterval`, and not for the system's slack of timers beyond it.
@@ -74,7 +74,7 @@ class WaitHook {
     return value;
   }
 
-  static std::atomic<bool> installed_;
+  static std::atomic<bool> any_hook;
 };
 
 }  // namespace unisono::shm

@@ -175,17 +175,17 @@ class Scene {
     shm::LaneSender& to = lines_[lane];
     shm::LaneLine& line = to.next();
     const auto kind = input_.take<std::uint8_t>();
-    MessageLine line;
-    line.tag = input_.up_to(1);
-    line.dtype = kTypes[input_.up_to(2)];
-    line.id = input_.up_to(3);
+    MessageLine said;
+    said.tag = input_.up_to(1);
+    said.dtype = kTypes[input_.up_to(2)];
+    said.id = input_.up_to(3);
     constexpr MessageType kMessages[] = {MessageType::kEager, MessageType::kRequest, MessageType::kWrite,
                                          MessageType::kDone};
     constexpr MessageType kAnswers[] = {MessageType::kGrant, MessageType::kDone, MessageType::kControl,
                                         MessageType::kEager};
-    line.type = (lane == 0 ? kMessages : kAnswers)[input_.up_to(3)];
-    const bool announces = lane == 0 && line.type == MessageType::kRequest;
-    line.bytes = lane == 1              ? 16
+    said.type = (lane == 0 ? kMessages : kAnswers)[input_.up_to(3)];
+    const bool announces = lane == 0 && said.type == MessageType::kRequest;
+    said.bytes = lane == 1              ? 16
                  : announces            ? 24
                  : input_.up_to(3) == 0 ? input_.up_to((1U << 20U) - 1)
                                         : input_.up_to(9000);
@@ -193,7 +193,7 @@ class Scene {
     const std::array<std::uint64_t, 2> first{length, address()};
     const std::array<std::uint64_t, 2> answer{first[1], input_.up_to(3) == 0 ? input_.take<std::uint64_t>() : length};
     std::memcpy(line.payload.data(), lane == 0 ? &first : &answer, sizeof first);
-    std::array<std::uint64_t, 2> head = encode(line);
+    std::array<std::uint64_t, 2> head = encode(said);
     if ((kind & 3U) == 0) head[0] = input_.take<std::uint64_t>();
     ++to.sent;
     line.head = head[0];
