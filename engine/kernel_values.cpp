@@ -26,6 +26,21 @@ void KernelValues::open(const shm::LaneSet& lanes, std::uint32_t size, shm::Kern
   far_->outputs.resize(operands);
   far_->tile_sources.resize(operands);
   far_->tile_outputs.resize(operands);
+  paces_.resize(size);
+}
+
+/// Does an action with long results for peers, in cells or in their memory. The first recipient stands for all.
+void KernelValues::compute_for_peers(const Action& action, const Segment& segment) {
+  const bool streaming = action.bytes > streaming_bytes;
+  const std::uint32_t first = action.forward.count != 0 ? action.forward.begin : action.write.begin;
+  paces_[segment.ranks[first]].store(segment.bytes, [&](bool past_caches) {
+    if (!past_caches || !action.out.present) return compute_here(action, segment, streaming || past_caches);
+    // What stays here belongs into this core's cache, from which the peers' part is then copied.
+    Segment here = segment;
+    here.results = 1;
+    compute_here(action, here, streaming);
+    copy_to_many(segment.outputs[0], segment.outputs + 1, segment.results - 1, segment.bytes, true);
+  });
 }
 
 bool KernelValues::compute_far(const Action& action, const Segment& segment) {
@@ -44,7 +59,7 @@ bool KernelValues::compute_far(const Action& action, const Segment& segment) {
     name_far_operands(action, segment);
     return compute_by_copy(action, segment);
   }
-  compute_here(action, segment, action.bytes > streaming_bytes);
+  compute_mapped(action, segment);
   return true;
 }
 

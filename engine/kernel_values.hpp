@@ -15,6 +15,7 @@
 #include "engine/lower.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
+#include "network/shm/store_pace.hpp"
 
 namespace unisono::cclo {
 
@@ -62,9 +63,10 @@ class alignas(shm::kLineBytes) KernelValues {
   }
   bool compute(const Action& action, const Segment& segment) {
     if (action.reach.count != 0 || action.write.count != 0) return compute_far(action, segment);
-    if (segment.bytes != 0) compute_here(action, segment, action.bytes > streaming_bytes);
+    compute_mapped(action, segment);
     return true;
   }
+  shm::StorePace& pace(std::uint32_t rank) { return paces_[rank]; }
   const std::uint32_t* gone() const { return far_->gone ? &*far_->gone : nullptr; }
 
   std::array<std::byte*, 5> regions{};                ///< by Region
@@ -106,6 +108,15 @@ class alignas(shm::kLineBytes) KernelValues {
                     streaming);
     }
   }
+  /// Does an action on operands that are all mapped here, cells and memory of peers among them.
+  void compute_mapped(const Action& action, const Segment& segment) {
+    if (segment.bytes >= shm::StorePace::kLeastBytes && action.forward.count + action.write.count != 0) {
+      compute_for_peers(action, segment);
+    } else if (segment.bytes != 0) {
+      compute_here(action, segment, action.bytes > streaming_bytes);
+    }
+  }
+  [[gnu::noinline]] void compute_for_peers(const Action& action, const Segment& segment);
   [[gnu::noinline]] bool compute_far(const Action& action, const Segment& segment);
   void name_far_operands(const Action& action, const Segment& segment);
   bool compute_by_copy(const Action& action, const Segment& segment);
@@ -123,6 +134,7 @@ class alignas(shm::kLineBytes) KernelValues {
     std::vector<std::byte> tiles;       ///< what is copied from peers and to them
     std::optional<std::uint32_t> gone;  ///< a rank whose process had ended when its memory was copied
   };
+  std::vector<shm::StorePace> paces_;  ///< by the rank that reads what is stored
   std::unique_ptr<Copying> far_ = std::make_unique<Copying>();
 };
 

@@ -108,9 +108,15 @@ Transfer::Far PointToPoint::reach(std::uint64_t word, std::uint64_t bytes, bool 
   return {segment_->at(word, bytes), 0};
 }
 
+/// Copies to where a peer reads it.
+void PointToPoint::store_for(PeerQueues& queues, std::byte* out, const std::byte* in, std::uint64_t bytes) {
+  if (bytes < shm::StorePace::kLeastBytes) return copy_bytes(out, in, bytes, false);
+  queues.pace.store(bytes, [&](bool past_caches) { copy_bytes(out, in, bytes, past_caches); });
+}
+
 /// Publishes one line; false if there is no room for it.
-bool PointToPoint::put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype,
-                            std::uint32_t id, const std::byte* data, std::uint64_t bytes) {
+bool PointToPoint::put_line(PeerQueues& queues, shm::LaneSender& lane, const LineHead& head, const std::byte* data,
+                            std::uint64_t bytes) {
   if (!lane.has_line()) return false;
   const auto payload = static_cast<std::uint32_t>(bytes);
   if (payload <= shm::kInlineBytes) {
@@ -118,10 +124,10 @@ bool PointToPoint::put_line(shm::LaneSender& lane, MessageType type, std::uint32
   } else {
     std::byte* cell = lane.cell(payload);
     if (cell == nullptr) return false;
-    copy_bytes(cell, data, payload, false);
+    store_for(queues, cell, data, payload);
     lane.take_cell(payload);
   }
-  lane.publish(head_of(type, tag, dtype, bytes), id);
+  lane.publish(head_of(head.type, head.tag, head.dtype, bytes), head.id);
   shm::wake_if_parked(*lane.peer);
   return true;
 }
@@ -134,7 +140,7 @@ bool PointToPoint::try_send(std::uint32_t peer, std::uint32_t tag, Datatype dtyp
   const Turn turn(*this);
   PeerQueues& queues = peers_[peer];
   if (!queues.outgoing.empty() || queues.send.full ||
-      !put_line(queues.send, MessageType::kEager, tag, dtype, 0, data, bytes)) {
+      !put_line(queues, queues.send, {MessageType::kEager, tag, dtype, 0}, data, bytes)) {
     return false;
   }
   traffic_.add({1, bytes, 0});
@@ -261,14 +267,14 @@ bool PointToPoint::advance(PeerQueues& queues) {
 bool PointToPoint::begin_send(PeerQueues& queues, Transfer& op) {
   if (queues.send.full) queues.send.look();
   if (op.bytes <= short_bytes_ && !queues.send.full) {
-    if (!put_line(queues.send, MessageType::kEager, op.tag, op.dtype, 0, op.data, op.bytes)) return false;
+    if (!put_line(queues, queues.send, {MessageType::kEager, op.tag, op.dtype, 0}, op.data, op.bytes)) return false;
     end(op);
     return true;
   }
   const bool by_copy = may_copy(op.peer, op.bytes);
   const std::array<std::uint64_t, 3> where = {op.bytes, address_of(op.data, op.bytes, by_copy), by_copy ? 1U : 0U};
   op.id = queues.next_id;
-  if (!put_line(queues.send, MessageType::kRequest, op.tag, op.dtype, op.id,
+  if (!put_line(queues, queues.send, {MessageType::kRequest, op.tag, op.dtype, op.id},
                 reinterpret_cast<const std::byte*>(where.data()), sizeof where)) {
     return false;
   }
@@ -491,7 +497,7 @@ bool PointToPoint::copy_piece(PeerQueues& queues, Transfer& op) {
   std::byte* const own = op.data + op.from;
   if (op.remote.mapped != nullptr) {
     if (op.sends) {
-      copy_bytes(op.remote.mapped + op.from, own, bytes, false);
+      store_for(queues, op.remote.mapped + op.from, own, bytes);
     } else {
       copy_bytes(own, op.remote.mapped + op.from, bytes, false);
     }
@@ -546,8 +552,9 @@ bool PointToPoint::flush_answers(PeerQueues& queues) {
   while (!queues.unanswered.empty()) {
     const auto& [what, first, second] = queues.unanswered.front();
     const std::array<std::uint64_t, 2> words = {first, second};
-    if (!put_line(queues.answer, static_cast<MessageType>(what >> 32U), 0, Datatype::kByte,
-                  static_cast<std::uint32_t>(what), reinterpret_cast<const std::byte*>(words.data()), sizeof words)) {
+    if (!put_line(queues, queues.answer,
+                  {static_cast<MessageType>(what >> 32U), 0, Datatype::kByte, static_cast<std::uint32_t>(what)},
+                  reinterpret_cast<const std::byte*>(words.data()), sizeof words)) {
       break;
     }
     queues.unanswered.pop_front();
@@ -618,7 +625,7 @@ bool PointToPoint::stream(PeerQueues& queues, Transfer& op) {
   Transfer::Part& part = op.parts[0];
   if (!part.announced) {
     const std::array<std::uint64_t, 2> where = {part.from, part.until};
-    if (!put_line(queues.send, MessageType::kControl, 0, op.dtype, op.id,
+    if (!put_line(queues, queues.send, {MessageType::kControl, 0, op.dtype, op.id},
                   reinterpret_cast<const std::byte*>(where.data()), sizeof where)) {
       return false;
     }
@@ -627,12 +634,13 @@ bool PointToPoint::stream(PeerQueues& queues, Transfer& op) {
   const std::uint64_t bytes =
       std::min<std::uint64_t>(shm::segment_bytes_for(queues.send.cell_bytes), part.until - part.from);
   if (bytes != 0) {
-    if (!put_line(queues.send, MessageType::kWrite, 0, op.dtype, op.id, op.data + part.from, bytes)) return false;
+    if (!put_line(queues, queues.send, {MessageType::kWrite, 0, op.dtype, op.id}, op.data + part.from, bytes))
+      return false;
     part.from += bytes;
   }
   if (part.from != part.until) return true;
   if (part.own) {
-    if (!put_line(queues.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) return false;
+    if (!put_line(queues, queues.send, {MessageType::kDone, 0, op.dtype, op.id}, nullptr, 0)) return false;
     op.own_done = true;
   }
   part = op.parts[1];
@@ -651,7 +659,8 @@ bool PointToPoint::advance_sends(PeerQueues& queues) {
         op.parts[op.streams++] = {op.from, op.until, false, true};
         op.remote = {};
         any = true;
-      } else if (op.from == op.until && put_line(queues.send, MessageType::kDone, 0, op.dtype, op.id, nullptr, 0)) {
+      } else if (op.from == op.until &&
+                 put_line(queues, queues.send, {MessageType::kDone, 0, op.dtype, op.id}, nullptr, 0)) {
         op.own_done = true;
         any = true;
       }

@@ -35,6 +35,7 @@
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/segment.hpp"
+#include "network/shm/store_pace.hpp"
 
 namespace unisono::cclo {
 
@@ -140,10 +141,17 @@ class PointToPoint {
     /// What it counts for. One that is announced costs its sender a send in flight, of which there are not too many.
     std::uint64_t cost() const { return announced ? 0 : sizeof(KeptMessage) + bytes; }
   };
+  struct LineHead {
+    MessageType type;
+    std::uint32_t tag;
+    Datatype dtype;
+    std::uint32_t id;
+  };
   struct PeerQueues {  ///< everything between this rank and one peer
     std::uint32_t peer = 0;
     shm::LaneSender send, answer;
     shm::LaneReceiver receive, answers;
+    shm::StorePace pace;               ///< of what is sent
     std::deque<Transfer*> outgoing;    ///< sends that are not on the lane
     std::vector<Transfer*> sending;    ///< long ones that are announced
     std::vector<Transfer*> receiving;  ///< of long ones
@@ -154,8 +162,9 @@ class PointToPoint {
   };
   class Turn;
 
-  bool put_line(shm::LaneSender& lane, MessageType type, std::uint32_t tag, Datatype dtype, std::uint32_t id,
-                const std::byte* data, std::uint64_t bytes);
+  static void store_for(PeerQueues& queues, std::byte* out, const std::byte* in, std::uint64_t bytes);
+  bool put_line(PeerQueues& queues, shm::LaneSender& lane, const LineHead& head, const std::byte* data,
+                std::uint64_t bytes);
   bool advance(PeerQueues& queues);
   static bool due(const PeerQueues& queues);
   bool begin_send(PeerQueues& queues, Transfer& op);

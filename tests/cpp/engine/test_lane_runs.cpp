@@ -65,6 +65,15 @@ TEST_P(LaneRuns, FormsAreTheProgramsAndGiveTheInterpretersBits) {
   }
 }
 
+/// As after some stores that took a second each.
+void store_past_caches(shm::StorePace& pace) {
+  pace = {};
+  for (std::uint32_t i = 0; i < shm::StorePace::kSlowStores; ++i) {
+    pace.took(1000 * shm::kMillisecondTicks, shm::StorePace::kLeastBytes);
+  }
+  EXPECT_TRUE(pace.past_caches());
+}
+
 /// Runs the engine's windowed executor for all ranks in one thread, on lanes of a real segment.
 void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
   shm::Geometry geometry;
@@ -100,6 +109,9 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
       side.live.values.regions = {side.src.data(), side.dst.data(), side.scratch.data(), nullptr, nullptr};
       side.live.channels.digest = 100U + static_cast<std::uint32_t>(round);
       side.live.values.streaming_bytes = round % 2 == 0 ? 0 : ~std::uint64_t{0};
+      if (round == 3) {
+        for (std::uint32_t peer = 0; peer < set.size; ++peer) store_past_caches(side.live.values.pace(peer));
+      }
       side.flight.start_windowed(set.lowered[rank], set.size);
     }
     std::uint32_t running = set.size;
