@@ -194,7 +194,7 @@ def test_it_is_known_everywhere(tree: Tree) -> None:
     assert "linear" in tree.python("-m", "unisono", "algorithms", "spreadv")
     said = tree.python("-c", "import unisono; help(unisono.Communicator.spreadv)")
     assert "`op` of block r of the root's src" in said
-    assert "counts: 'Sequence[int]'" in said
+    assert "counts: 'Sequence[int] | None' = None" in said
     assert "wait_for" in said
     tree.python("-m", "unisono", "show", "spreadv/linear", "--ranks", "4")
 
