@@ -199,6 +199,8 @@ class Executor {
         return true;
       case Step::Kind::kTake:
         return take(step.take, flight);
+      case Step::Kind::kCopy:
+        return copy(step.take, flight);
       case Step::Kind::kGeneral:
         return finish(step.take, flight);
       case Step::Kind::kNothing:
@@ -237,6 +239,13 @@ class Executor {
       values_.copy_short(values_.own(action.out, 0, action.bytes), payload, action.bytes);
     }
     channels_.taken_line(lane, action.bytes);
+    return true;
+  }
+
+  bool copy(const Action& action, Flight& flight) {
+    if (action.bytes > channels_.inline_bytes()) return finish(action, flight);
+    values_.copy_short(values_.own(action.out, 0, action.bytes), values_.own(action.own, 0, action.bytes),
+                       action.bytes);
     return true;
   }
 

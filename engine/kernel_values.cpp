@@ -26,14 +26,14 @@ void KernelValues::open(const shm::LaneSet& lanes, std::uint32_t size, shm::Kern
   far_->outputs.resize(operands);
   far_->tile_sources.resize(operands);
   far_->tile_outputs.resize(operands);
-  paces_.resize(size);
+  far_->paces.resize(size);
 }
 
 /// Does an action with long results for peers, in cells or in their memory. The first recipient stands for all.
 void KernelValues::compute_for_peers(const Action& action, const Segment& segment) {
   const bool streaming = action.bytes > streaming_bytes;
   const std::uint32_t first = action.forward.count != 0 ? action.forward.begin : action.write.begin;
-  paces_[segment.ranks[first]].store(segment.bytes, [&](bool past_caches) {
+  far_->paces[segment.ranks[first]].store(segment.bytes, [&](bool past_caches) {
     if (!past_caches || !action.out.present) return compute_here(action, segment, streaming || past_caches);
     // What stays here belongs into this core's cache, from which the peers' part is then copied.
     Segment here = segment;

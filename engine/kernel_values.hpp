@@ -66,7 +66,7 @@ class alignas(shm::kLineBytes) KernelValues {
     compute_mapped(action, segment);
     return true;
   }
-  shm::StorePace& pace(std::uint32_t rank) { return paces_[rank]; }
+  shm::StorePace& pace(std::uint32_t rank) { return far_->paces[rank]; }
   const std::uint32_t* gone() const { return far_->gone ? &*far_->gone : nullptr; }
 
   std::array<std::byte*, 5> regions{};                ///< by Region
@@ -124,7 +124,7 @@ class alignas(shm::kLineBytes) KernelValues {
                     std::uint64_t tile);
   bool copied(const shm::CopyOutcome& outcome, std::uint32_t rank, bool stores);
 
-  /// What only kernel copy needs, apart from what every call touches.
+  /// What long results for peers and kernel copy need, apart from what every call touches.
   struct Copying {
     shm::KernelCopy* copy = nullptr;
     std::span<const std::uint32_t> endpoints;
@@ -133,8 +133,8 @@ class alignas(shm::kLineBytes) KernelValues {
     std::vector<std::byte*> tile_outputs;
     std::vector<std::byte> tiles;       ///< what is copied from peers and to them
     std::optional<std::uint32_t> gone;  ///< a rank whose process had ended when its memory was copied
+    std::vector<shm::StorePace> paces;  ///< by the rank that reads what is stored
   };
-  std::vector<shm::StorePace> paces_;  ///< by the rank that reads what is stored
   std::unique_ptr<Copying> far_ = std::make_unique<Copying>();
 };
 

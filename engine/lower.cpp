@@ -221,10 +221,17 @@ class Lowering {
           if (later) append_indirect(n, action, false);
           return;
         }
+      } else if (copies_locally(action)) {
+        step.kind = Step::Kind::kCopy;
       }
     }
     lowered_.steps.push_back(step);
     if (later) append_indirect(n, action, only_sends);
+  }
+
+  static bool copies_locally(const Action& action) {
+    return action.own.present && action.out.present && !action.other.present && action.mean == nullptr &&
+           action.from.count + action.reach.count + action.forward.count + action.write.count == 0;
   }
 
   /// Notes that move n, which is part of the last step, is bound at launch.
@@ -358,13 +365,14 @@ void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> para
     Step& step = program.steps[of.step];
     const bool may_send = of.kind == Step::Kind::kSend || of.kind == Step::Kind::kExchange;
     const bool sends = may_send && step.send.forward.count != 0;
-    const bool general = of.kind == Step::Kind::kGeneral;
-    const bool takes = general ? step.take.bytes != 0 || step.take.from.count != 0 || step.take.forward.count != 0
-                               : of.kind != Step::Kind::kSend && step.take.from.count != 0;
+    const bool message = takes_message(of.kind);
+    const bool takes = message ? step.take.from.count != 0
+                               : of.kind != Step::Kind::kSend && (step.take.bytes != 0 || step.take.from.count != 0 ||
+                                                                  step.take.forward.count != 0);
     step.kind = sends     ? (takes ? Step::Kind::kExchange : Step::Kind::kSend)
                 : !takes  ? Step::Kind::kNothing
-                : general ? Step::Kind::kGeneral
-                          : Step::Kind::kTake;
+                : message ? Step::Kind::kTake
+                          : of.kind;
     step.moves = of.moves - (may_send && !sends ? 1 : 0) - (of.kind != Step::Kind::kSend && !takes ? 1 : 0);
   }
   program.load = {};

@@ -62,6 +62,7 @@ struct Step {
     kSend,      ///< `send` only
     kExchange,  ///< `send` and a `take` of one message that is stored or combined with `own`
     kTake,      ///< such a `take` only
+    kCopy,      ///< `take` copies `own` to `out`, and concerns nobody else
     kGeneral,   ///< `take` is any action
     kNothing,   ///< neither: with the counts of this launch there is nothing to do
   };
@@ -70,6 +71,8 @@ struct Step {
   Action send;              ///< own -> forward
   Action take;
 };
+/// Whether a step of the kind takes one message.
+constexpr bool takes_message(Step::Kind kind) { return kind == Step::Kind::kExchange || kind == Step::Kind::kTake; }
 
 /// One move of the windowed form. `from` and `forward` have in LoweredProgram::ordinals, at the same places, which
 /// message of the pair it is.

@@ -208,8 +208,7 @@ class Comparison {
     moves_.emplace_back();
     const bool sends = step.kind == Step::Kind::kSend || step.kind == Step::Kind::kExchange;
     if (sends) match_send(step.send);
-    if (step.kind != Step::Kind::kSend && step.kind != Step::Kind::kNothing)
-      match_take(step.take, step.kind != Step::Kind::kGeneral);
+    if (step.kind != Step::Kind::kSend && step.kind != Step::Kind::kNothing) match_take(step.take, step.kind);
     if (step.moves != moves_.back().size()) {
       throw wrong_step("says that it stands for " + std::to_string(step.moves) + " moves, and stands for " +
                        std::to_string(moves_.back().size()));
@@ -234,9 +233,14 @@ class Comparison {
     }
   }
 
-  void match_take(const Action& action, bool simple) {
-    if (simple && (action.from.count != 1 || action.forward.count != 0 || action.other.present ||
-                   action.reach.count != 0 || action.write.count != 0)) {
+  void match_take(const Action& action, Step::Kind kind) {
+    if (kind == Step::Kind::kCopy &&
+        (!action.own.present || !action.out.present || action.other.present || action.mean != nullptr ||
+         action.from.count + action.reach.count + action.forward.count + action.write.count != 0)) {
+      throw wrong_step("does more than its kind, a copy, is executed with");
+    }
+    if (takes_message(kind) && (action.from.count != 1 || action.forward.count != 0 || action.other.present ||
+                                action.reach.count != 0 || action.write.count != 0)) {
       throw wrong_step("does more than its kind, the taking of one message, is executed with");
     }
     std::uint32_t n = kNone;

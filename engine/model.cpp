@@ -317,8 +317,7 @@ class Run final : public Places {
     };
     for (const WindowedMove& move : program(rank).moves) check(move);
     for (const Step& step : program(rank).steps) {
-      const bool takes_one = step.kind == Step::Kind::kTake || step.kind == Step::Kind::kExchange;
-      if (takes_one && step.take.from.count != 1) {
+      if (takes_message(step.kind) && step.take.from.count != 1) {
         throw LoweredFault{Kind::kNotTheMoves,
                            "rank " + std::to_string(rank) + " has a step that takes one message, and awaits none",
                            {}};

@@ -51,7 +51,9 @@ TEST_P(RandomPrograms, GiveTheInterpretersBits) {
       const std::size_t sent = static_cast<std::size_t>(NativeCounter::kLaneMessages);
       const std::uint64_t before = self.engine.counter(sent);
       blocking ? static_cast<void>(self.engine.run(r)) : static_cast<void>(self.run(r));
-      if (!lanes) EXPECT_EQ(self.engine.counter(sent), before);
+      if (!lanes) {
+        EXPECT_EQ(self.engine.counter(sent), before);
+      }
       EXPECT_EQ(src, inputs[self.rank].src);
       EXPECT_EQ(dst, expected[self.rank])
           << "seed " << seed << ", rank " << self.rank << " of " << self.size << ", " << name_of(generator.dtype());
