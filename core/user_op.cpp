@@ -31,7 +31,6 @@ std::mutex& changes() {
   return mutex;
 }
 
-thread_local bool inside = false;
 thread_local std::string failure_text;
 
 }  // namespace
@@ -93,8 +92,6 @@ std::string operator_name(Func func) {
   return op != nullptr ? op->name : name_of(func);
 }
 
-bool in_user_op() { return inside; }
-
 void explain_failure(std::string_view why) noexcept {
   try {
     std::size_t length = std::min(why.size(), kLongestFailure);
@@ -124,6 +121,7 @@ bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte
     const std::uint64_t n = std::min(kBlock / element, count - done);
     std::memcpy(x.data(), a + done * element, n * element);
     std::memcpy(y.data(), b + done * element, n * element);
+    bool& inside = thread_state().in_user_op;
     const bool before = std::exchange(inside, true);
     failure_text.clear();
     const int failure = op->function(x.data(), y.data(), z.data(), n, static_cast<int>(dtype), op->context);

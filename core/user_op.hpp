@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/call.hpp"
+#include "core/thread_state.hpp"
 
 namespace unisono {
 
@@ -43,7 +44,7 @@ bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte
                   std::uint64_t count);
 
 /// Whether this thread is inside a function of the user, which must not use Unisono.
-bool in_user_op();
+inline bool in_user_op() { return thread_state().in_user_op; }
 /// Says, from inside, why the function of the user fails; the error of `combine_user` has it. Of one line, and at most
 /// kLongestFailure bytes; what is more is left out.
 void explain_failure(std::string_view why) noexcept;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/thread_state.hpp"
+
 namespace unisono::driver {
 
 /// The callbacks of one thread. One runs at a time: what becomes due while it runs, because it makes progress or asks
@@ -23,11 +25,8 @@ class Callbacks {
 
  private:
   enum Place : std::uint8_t { kCallback = 1, kHook = 2 };
-  /// Places, as bits. By itself, because calls that take a hundred nanoseconds ask for it.
-  static std::uint8_t& inside() {
-    static constinit thread_local std::uint8_t places = 0;
-    return places;
-  }
+  /// Places, as bits.
+  static std::uint8_t& inside() { return thread_state().callbacks; }
   static Callbacks& mine() {
     thread_local Callbacks callbacks;
     return callbacks;

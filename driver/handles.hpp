@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.hpp"
+#include "core/thread_state.hpp"
 
 namespace unisono::driver {
 
@@ -94,7 +95,12 @@ class Handles {
       std::uint64_t changes = 0;
       std::shared_ptr<Object> object;
     };
-    thread_local Last last;
+    void*& place = thread_state().last[static_cast<std::size_t>(kKind)];
+    if (place == nullptr) [[unlikely]] {
+      thread_local Last of_thread;
+      place = &of_thread;
+    }
+    Last& last = *static_cast<Last*>(place);
     const std::uint64_t changes = changes_.load(std::memory_order_acquire);
     if (last.handle != handle || last.changes != changes ||
         (handle >> 4U) % HandleBits::kGenerations != fork_generation() % HandleBits::kGenerations) {

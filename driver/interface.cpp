@@ -4,6 +4,7 @@ namespace unisono::driver {
 
 std::string& last_error() {
   thread_local std::string text;
+  thread_state().has_sentence = true;
   return text;
 }
 

@@ -10,13 +10,13 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/user_op.hpp"
+#include "core/thread_state.hpp"
 #include "driver/objects.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::driver {
 
-/// The sentence of the calling thread's last error.
+/// The sentence of the calling thread's last error. Who asks for it may write it.
 std::string& last_error();
 /// Notes a sentence, and returns the code as a result.
 unisono_result failed(ErrorCode code, const char* text, bool still_written = false) noexcept;
@@ -26,8 +26,13 @@ bool& last_still_written();
 /// Runs the body of an interface function; every exception becomes a code and a text.
 template <class Body>
 unisono_result guarded(Body&& body) noexcept {
-  last_error().clear();
-  if (in_user_op()) return failed(ErrorCode::kInvalidArgument, "the function of an op must not call Unisono");
+  ThreadState& state = thread_state();
+  if (state.has_sentence) [[unlikely]] {
+    last_error().clear();
+    state.has_sentence = false;
+  }
+  if (state.in_user_op) [[unlikely]]
+    return failed(ErrorCode::kInvalidArgument, "the function of an op must not call Unisono");
   try {
     body();
     return static_cast<unisono_result>(ErrorCode::kOk);
