@@ -180,7 +180,6 @@ bool Express::try_vectors(const Request& request, const VectorArguments& counts)
   Call call = request.call;
   call.rank = rank_;
   call.size = size_;
-  if (call.root != rank_ && in_place_at_root(call.collective)) call.in_place = false;
   if (!is_known(call.collective) || !is_known(call.dtype) || call.dtype == Datatype::kNone || call.root >= size_)
     return false;
   if (call.root != rank_ && in_place_at_root(call.collective)) call.in_place = false;
