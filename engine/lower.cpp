@@ -38,6 +38,11 @@ class Lowering {
                                      [&](const IndirectStep& other) { return other.step == part.step; });
       if (!known) lowered_.indirect_steps.push_back({part.step, step.kind, step.moves});
     }
+    for (std::uint32_t n = 0; n < actions.size(); ++n) {
+      const bool later = std::any_of(lowered_.indirect.begin(), lowered_.indirect.end(),
+                                     [&](const Indirect& part) { return part.move == n; });
+      if (!later) lowered_.fixed.add(actions[n]);
+    }
     lowered_.scratch_bytes = program_.scratch_bytes;
     lowered_.size = static_cast<std::uint32_t>(sends_.size());
     return std::move(lowered_);
@@ -311,50 +316,69 @@ void Launcher::count(LoweredProgram& program, const RankList& list, std::uint64_
   }
 }
 
+namespace {
+
+bool fits(const Piece& piece, std::uint64_t bytes, const std::array<std::uint64_t, 5>& regions) {
+  const std::uint64_t size = regions[static_cast<std::size_t>(piece.region)];
+  return !piece.present || (piece.offset <= size && bytes <= size - piece.offset);
+}
+
+bool overlaps(const Piece& operand, const Piece& result, std::uint64_t bytes) {
+  return operand.present && result.present && operand.region == result.region && operand.offset != result.offset &&
+         operand.offset < result.offset + bytes && result.offset < operand.offset + bytes;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_move(std::uint32_t number, const WindowedMove& move,
+                                                        const std::array<std::uint64_t, 5>& regions) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::kInvalidCount, "move " + std::to_string(number) + what);
+  };
+  if (move.count > kMaxCount) {
+    refuse(" has an indirect count of " + std::to_string(move.count) + "; the largest is " + std::to_string(kMaxCount));
+  }
+  const auto place = [&](const Piece& piece, const char* what) {
+    if (fits(piece, move.bytes, regions)) return;
+    refuse(std::string(": ") + what + " is " + std::to_string(move.bytes) + " bytes at byte " +
+           std::to_string(piece.offset) + " of " + name_of(piece.region) + ", which has " +
+           std::to_string(regions[static_cast<std::size_t>(piece.region)]) + " bytes");
+  };
+  place(move.own, "op0");
+  place(move.other, "op1");
+  place(move.out, "the local result");
+  throw Error(ErrorCode::kInvalidCount,
+              "move " + std::to_string(number) + ": an operand and the local result overlap without being the same");
+}
+
+}  // namespace
+
 void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> params,
                     const std::array<std::uint64_t, 5>& regions) {
+  const auto set = [&](std::uint64_t& value, std::uint32_t word) {
+    if (word != Indirect::kFixed) value = params[word];
+  };
+  Totals totals = program.fixed;
   for (const Indirect& part : program.indirect) {
     WindowedMove& move = program.moves[part.move];
-    const std::uint64_t element = bytes_of(move.dtype);
-    const auto word = [&](std::uint32_t at, std::uint64_t fixed) {
-      return at == Indirect::kFixed ? fixed : params[at];
-    };
-    const auto refuse = [&](const std::string& what) {
-      throw Error(ErrorCode::kInvalidCount, "move " + std::to_string(part.move) + what);
-    };
-    move.count = word(part.count, move.count);
-    if (move.count > kMaxCount) {
-      refuse(" has an indirect count of " + std::to_string(move.count) + "; the largest is " +
-             std::to_string(kMaxCount));
-    }
-    move.bytes = move.count * element;
-    const auto place = [&](Piece& piece, std::uint32_t at, const char* what) {
-      if (!piece.present) return;
-      piece.offset = word(at, piece.offset);
-      if (move.bytes == 0) return;
-      const std::uint64_t size = regions[static_cast<std::size_t>(piece.region)];
-      if (piece.offset <= size && move.bytes <= size - piece.offset) return;
-      refuse(std::string(": ") + what + " is " + std::to_string(move.bytes) + " bytes at byte " +
-             std::to_string(piece.offset) + " of " + name_of(piece.region) + ", which has " + std::to_string(size) +
-             " bytes");
-    };
-    place(move.own, part.own, "op0");
-    place(move.other, part.other, "op1");
-    place(move.out, part.out, "the local result");
-    for (const Piece* piece : {&move.own, &move.other}) {
-      if (!piece->present || !move.out.present || piece->region != move.out.region) continue;
-      if (piece->offset == move.out.offset) continue;
-      if (piece->offset < move.out.offset + move.bytes && move.out.offset < piece->offset + move.bytes) {
-        refuse(": an operand and the local result overlap without being the same");
-      }
-    }
-    const bool exists = move.count != 0 || part.signal;
+    set(move.count, part.count);
+    set(move.own.offset, part.own);
+    set(move.other.offset, part.other);
+    set(move.out.offset, part.out);
+    const std::uint64_t bytes = move.count * bytes_of(move.dtype);
+    move.bytes = bytes;
+    const bool good = move.count <= kMaxCount &&
+                      (bytes == 0 || (fits(move.own, bytes, regions) && fits(move.other, bytes, regions) &&
+                                      fits(move.out, bytes, regions) && !overlaps(move.own, move.out, bytes) &&
+                                      !overlaps(move.other, move.out, bytes)));
+    if (!good) [[unlikely]]
+      refuse_move(part.move, move, regions);
+    const bool exists = bytes != 0 || part.signal;
     move.from.count = exists ? part.from.count : 0;
     move.forward.count = exists ? part.forward.count : 0;
+    totals.add(move);
     Step& step = program.steps[part.step];
     Action& action = part.sends ? step.send : step.take;
     action.count = move.count;
-    action.bytes = move.bytes;
+    action.bytes = bytes;
     action.own.offset = move.own.offset;
     action.other.offset = move.other.offset;
     action.out.offset = move.out.offset;
@@ -375,19 +399,9 @@ void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> para
                           : of.kind;
     step.moves = of.moves - (may_send && !sends ? 1 : 0) - (of.kind != Step::Kind::kSend && !takes ? 1 : 0);
   }
-  program.load = {};
-  std::uint64_t bytes = 0;
-  std::uint32_t messages = 0;
-  for (const WindowedMove& move : program.moves) {
-    const std::uint32_t lanes = move.forward.count + move.from.count;
-    messages += lanes;
-    bytes += lanes * move.bytes;
-    program.load.messages += move.forward.count;
-    program.load.bytes += move.forward.count * move.bytes;
-    program.load.direct_bytes += std::uint64_t{move.reach.count + move.write.count} * move.bytes;
-  }
-  program.most_lane_bytes = bytes;
-  program.most_lane_messages = messages;
+  program.load = totals.load;
+  program.most_lane_bytes = totals.lane_bytes;
+  program.most_lane_messages = totals.lane_messages;
 }
 
 void Launcher::number(LoweredProgram& program) {

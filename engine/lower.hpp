@@ -100,6 +100,21 @@ struct IndirectStep {
 };
 
 /// The lowered program of one rank.
+/// What actions move, and an upper bound of what they put on one lane.
+struct Totals {
+  LaneLoad load;
+  std::uint64_t lane_bytes = 0;
+  std::uint32_t lane_messages = 0;
+  void add(const Action& action) {
+    const std::uint32_t lanes = action.forward.count + action.from.count;
+    lane_messages += lanes;
+    lane_bytes += lanes * action.bytes;
+    load.messages += action.forward.count;
+    load.bytes += action.forward.count * action.bytes;
+    load.direct_bytes += std::uint64_t{action.reach.count + action.write.count} * action.bytes;
+  }
+};
+
 struct LoweredProgram {
   std::vector<Step> steps;
   std::vector<WindowedMove> moves;
@@ -113,6 +128,7 @@ struct LoweredProgram {
   LaneLoad load;
   std::vector<Indirect> indirect;  ///< empty: the program is as it is in every launch
   std::vector<IndirectStep> indirect_steps;
+  Totals fixed;  ///< of the moves that are not indirect
 };
 
 /// Writes counts and offsets of one launch into a program that has indirect ones, and with them what follows.
