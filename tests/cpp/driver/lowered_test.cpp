@@ -1,10 +1,12 @@
 // The lowered form of every algorithm: complete, in order, never waiting in a circle, and with the interpreter's bits.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
 #include "collectives/build.hpp"
+#include "core/error.hpp"
 #include "driver/lowered_check.hpp"
 #include "engine/model.hpp"
 #include "reference/checker.hpp"
@@ -228,6 +230,67 @@ INSTANTIATE_TEST_SUITE_P(Table, Lowered, testing::ValuesIn(all_algorithms()), []
 });
 
 // A run by itself, without the comparison, finds what a lowered form lacks.
+/// What binding says of a launch; empty if nothing.
+std::string refusal(LoweredProgram& program, const std::vector<std::uint64_t>& params,
+                    const std::array<std::uint64_t, 5>& regions) {
+  try {
+    cclo::Launcher::bind(program, params, regions);
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidCount);
+    return error.what();
+  }
+}
+
+TEST_P(Lowered, LaunchesThatReachBeyondARegionAreRefused) {
+  const Algorithm& algorithm = *GetParam();
+  std::uint32_t refused = 0;
+  for_each_job(algorithm, 3, {}, [&](const Job& job) {
+    for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
+      auto program = cclo::lower(job.programs[rank], job.size());
+      ASSERT_TRUE(program);
+      if (program->indirect.empty()) continue;
+      const std::vector<std::uint64_t> params = job.params[rank];
+      std::array<std::uint64_t, 5> regions{};
+      for (std::size_t i = 0; i < regions.size(); ++i) regions[i] = job.bytes(rank, static_cast<Region>(i));
+      ASSERT_EQ(refusal(*program, params, regions), "") << reference::describe(job);
+      for (const cclo::Indirect& part : program->indirect) {
+        if (part.count == cclo::Indirect::kFixed) continue;
+        std::vector<std::uint64_t> wrong = params;
+        wrong[part.count] = kMaxCount + 1;
+        EXPECT_THAT(refusal(*program, wrong, regions), testing::HasSubstr("an indirect count of 1099511627776"));
+        const cclo::WindowedMove& move = program->moves[part.move];
+        wrong[part.count] = kMaxCount;
+        if (move.own.present || move.other.present || move.out.present) {
+          EXPECT_THAT(refusal(*program, wrong, regions), testing::HasSubstr("is 4398046511100 bytes at byte"));
+        }
+      }
+      // One byte less than is needed, region by region.
+      ASSERT_EQ(refusal(*program, params, regions), "");
+      std::array<std::uint64_t, 5> needed{};
+      for (const cclo::Indirect& part : program->indirect) {
+        const cclo::WindowedMove& move = program->moves[part.move];
+        for (const cclo::Piece* piece : {&move.own, &move.other, &move.out}) {
+          std::uint64_t& most = needed[static_cast<std::size_t>(piece->region)];
+          if (piece->present && move.bytes != 0) most = std::max(most, piece->offset + move.bytes);
+        }
+      }
+      for (std::size_t i = 0; i < regions.size(); ++i) {
+        if (needed[i] == 0) continue;
+        std::array<std::uint64_t, 5> less = regions;
+        less[i] = needed[i] - 1;
+        ++refused;
+        EXPECT_THAT(refusal(*program, params, less),
+                    testing::HasSubstr("which has " + std::to_string(less[i]) + " bytes"));
+      }
+      EXPECT_EQ(refusal(*program, params, regions), "") << "a refusal leaves nothing behind";
+    }
+  });
+  if (algorithm.fill_params != nullptr) {
+    EXPECT_GT(refused, 0U);
+  }
+}
+
 TEST(LoweredRun, FindsStepsThatAreMissing) {
   std::uint32_t runs = 0;
   for (const Algorithm& algorithm : algorithms()) {
