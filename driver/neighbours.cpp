@@ -405,6 +405,8 @@ void check_neighbours(const Communicator& communicator, const unisono_call& give
   // Equal on all ranks, and part of the signature: calls along other graphs, or of other kinds, do not match.
   const std::uint64_t kind = (gathers ? 1U : 0U) | (varies ? 2U : 0U);
   request.call.count = std::uint64_t{graph->fingerprint()} << 2U | kind;
+  request.operation = gathers ? (varies ? "neighbour_allgatherv" : "neighbour_allgather")
+                              : (varies ? "neighbour_alltoallv" : "neighbour_alltoall");
   request.program = graph->program(dtype);
   sends.write(checked.params);
   receives.write(checked.params);

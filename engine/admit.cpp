@@ -47,6 +47,7 @@ class Admission {
 
   void fields() {
     call_ = request_.call;
+    state_.operation = request_.operation;
     const Collective c = call_.collective;
     if (!is_known(c)) {
       refuse(ErrorCode::kInvalidArgument, "collective " + std::to_string(static_cast<unsigned>(c)) + " is not known");

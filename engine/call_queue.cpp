@@ -68,6 +68,7 @@ CallState& CallQueue::create() {
   call.wait_for.clear();
   call.hooks.reset();
   call.sequence = call.signature = call.tag = 0;
+  call.operation = nullptr;
   call.announced = false;
   call.started = call.probed = call.finished = call.mismatch_waits = call.watched = false;
   call.wanted = {};
@@ -111,8 +112,8 @@ void CallQueue::submit(CallState& call) {
   begin_record(call);
   // Messages show that all calls before were the same, too. Engines in hardware know the call alone.
   if (!call.lane && !communicator.hardware_peers) call.signature = digest;
-  communicator.history[call.sequence % communicator.history.size()] = {true, call.sequence, call.call, call.algorithm,
-                                                                       call.signature};
+  communicator.history[call.sequence % communicator.history.size()] = {true,           call.sequence,  call.call,
+                                                                       call.algorithm, call.signature, call.operation};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
@@ -211,10 +212,8 @@ void CallQueue::lane_fault(CallState& call, const LaneFault& fault) {
     fail(call, ErrorCode::kUnsupported, fault.refused);
     return;
   }
-  if (counts_at_root(call.call.collective) && fault.came != fault.awaited) {
-    fail(call, ErrorCode::kMismatchedCall,
-         "rank " + std::to_string(fault.peer) + " sends " + std::to_string(fault.came) +
-             " bytes where this rank awaits " + std::to_string(fault.awaited) + "; " + counts_text(call, fault.peer));
+  if (counts_by_rank(call) && fault.came != fault.awaited) {
+    fail(call, ErrorCode::kMismatchedCall, counts_text(call, fault.peer, fault.came, fault.awaited));
     return;
   }
   fail(call, ErrorCode::kCorruptMessage,
@@ -412,7 +411,7 @@ bool CallQueue::advance(CallState& call) {
     complete = !call.finished && Dmp::finished(call);
   }
   if (!complete || call.finished) return any;
-  for (std::uint32_t peer = 0; counts_at_root(call.call.collective) && peer < call.pairs.size(); ++peer) {
+  for (std::uint32_t peer = 0; counts_by_rank(call) && peer < call.pairs.size(); ++peer) {
     if (call.pairs[peer].eager.empty()) continue;
     fail(call, ErrorCode::kMismatchedCall,
          "rank " + std::to_string(peer) + " sends a message where this rank awaits none; " + counts_text(call, peer));
@@ -515,7 +514,7 @@ void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::
     const std::string text = describe(*call) + ": ";
     if (call->mismatch_waits) {
       // The peer's own words may be on their way still; those of others name its call too.
-      finish(*call, ErrorCode::kMismatchedCall, text + call->mismatch_text + " (" + what + ")");
+      finish(*call, ErrorCode::kMismatchedCall, text + mismatch_text(*call) + " (" + what + ")");
     } else if (code == ErrorCode::kMismatchedCall) {
       finish(*call, code, what);  // which names the call that differs; this one may be right
     } else {
@@ -527,19 +526,31 @@ void CallQueue::fail_all(Communicator& communicator, ErrorCode code, const std::
 void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
   if (call.finished || call.mismatch_waits || compare(call, peer)) return;
   Communicator& communicator = *call.communicator;
-  const std::string own = arguments(call.call, call.algorithm);
+  call.mismatch_peer = peer;
   if (communicator.hardware_peers) {  // which cannot say what they called
-    throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(peer) + " called something else; this rank (" +
-                                                std::to_string(communicator.rank) + ") called " + own);
+    throw Error(ErrorCode::kMismatchedCall, mismatch_text(call));
+  }
+  if (blocks_.communicators->seen(communicator, peer, call.sequence)) {
+    fail(call, ErrorCode::kMismatchedCall, mismatch_text(call));
+    return;
   }
   call.mismatch_waits = true;
-  call.mismatch_text = "rank " + std::to_string(peer) + " called something else; this rank (" +
-                       std::to_string(communicator.rank) + ") called " + own;
   call.mismatch_until = blocks_.poe->now() + kMismatchPatience;
   Header header = blocks_.tx->header(call, peer, MessageType::kControl);
   header.tag = static_cast<std::uint32_t>(Control::kMismatch);
   header.offset = 1;
-  blocks_.tx->control(communicator, peer, header, own);
+  blocks_.tx->control(communicator, peer, header, arguments(call.call, call.algorithm, call.operation));
+}
+
+/// What is known of a peer whose message is none of this call, once no difference of the two has been seen.
+std::string CallQueue::mismatch_text(const CallState& call) const {
+  const Communicator& communicator = *call.communicator;
+  const std::string own = arguments(call.call, call.algorithm, call.operation);
+  const std::string peer = "rank " + std::to_string(call.mismatch_peer) + " called ";
+  if (!communicator.hardware_peers && blocks_.communicators->seen(communicator, call.mismatch_peer, call.sequence)) {
+    return peer + own + ", as this rank (" + std::to_string(communicator.rank) + ") did; " + left_over_text(call);
+  }
+  return peer + "something else; this rank (" + std::to_string(communicator.rank) + ") called " + own;
 }
 
 /// Ends the call if this rank's calls and those of a peer are seen to differ, in this call or in one before it.
@@ -598,18 +609,36 @@ void CallQueue::left_over(Communicator& communicator, std::uint32_t peer, const 
   const PastCall& past = communicator.history[sequence % communicator.history.size()];
   if (communicator.revoked || communicator.hardware_peers || !past.valid || past.sequence != sequence) return;
   // Of another call it is the peer that finds out, or has: it has something to wait for.
-  if (!counts_at_root(past.call.collective) || !signatures_agree(header.signature, past.signature)) return;
-  const std::string text = std::string(name_of(past.call.collective)) + " (" + communicator.title() + ", rank " +
-                           std::to_string(communicator.rank) + ", sequence " + std::to_string(sequence) + "): rank " +
-                           std::to_string(peer) + " sends a message, and this rank, which has ended the call, awaits " +
-                           "none; they have given different counts for the block of rank " +
-                           std::to_string(communicator.rank == past.call.root ? peer : communicator.rank);
+  const bool counts = facts_of(past.call.collective).vectors || past.operation != nullptr;
+  if (!counts || !signatures_agree(header.signature, past.signature)) return;
+  const std::string text = std::string(past.operation != nullptr ? past.operation : name_of(past.call.collective)) +
+                           " (" + communicator.title() + ", rank " + std::to_string(communicator.rank) + ", sequence " +
+                           std::to_string(sequence) + "): rank " + std::to_string(peer) +
+                           " sends a message, and this rank, which has ended the call, awaits none; " +
+                           (counts_at_root(past.call.collective)
+                                ? "they have given different counts for the block of rank " +
+                                      std::to_string(communicator.rank == past.call.root ? peer : communicator.rank)
+                                : "the counts that they have given do not agree");
   blocks_.communicators->revoke(communicator, ErrorCode::kMismatchedCall, text, true);
 }
 
-/// That this rank and a peer, one of which is the root, count the other's block differently.
+bool CallQueue::counts_by_rank(const CallState& call) {
+  return facts_of(call.call.collective).vectors || call.operation != nullptr;
+}
+
+std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer, std::uint64_t came,
+                                   std::uint64_t awaited) const {
+  return "rank " + std::to_string(peer) + " sends " + std::to_string(came) + " bytes where this rank awaits " +
+         std::to_string(awaited) + "; " + counts_text(call, peer);
+}
+
+/// That this rank and a peer count differently; of a gatherv or scatterv, one of them is the root.
 std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer) const {
   const std::uint32_t own = call.communicator->rank;
+  if (!counts_at_root(call.call.collective)) {
+    return "the counts that ranks " + std::to_string(std::min(own, peer)) + " and " +
+           std::to_string(std::max(own, peer)) + " have given do not agree";
+  }
   const bool at_root = own == call.call.root;
   const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, peer, call.sequence);
   const std::uint32_t other = at_root ? peer : own;
@@ -618,6 +647,12 @@ std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer) co
   if (!at_root) return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(call.call.count);
   if (!seen) return text;
   return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(seen->count);
+}
+
+/// Why what comes from a rank that called the same is none of this call's.
+std::string CallQueue::left_over_text(const CallState& call) {
+  return counts_by_rank(call) ? "the counts that they have given, in this call or in one before it, do not agree"
+                              : "something of an earlier call was left over: the counts given to it do not agree";
 }
 
 bool CallQueue::compare_all(CallState& call) {
@@ -636,7 +671,8 @@ void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, cons
     past = {true, header.sequence, launched, plan->plain.algorithm};
   }
   const bool made = past.valid && past.sequence == header.sequence;
-  const std::string own = made ? arguments(past.call, past.algorithm) : "something that is no longer known";
+  const std::string own =
+      made ? arguments(past.call, past.algorithm, past.operation) : "something that is no longer known";
   const bool entered = static_cast<std::int32_t>(header.sequence - communicator.order->next()) < 0;
   if (header.offset == 1 && entered) {
     Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
@@ -648,10 +684,7 @@ void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, cons
   if (call == nullptr) return;
   fail(*call, ErrorCode::kMismatchedCall,
        "rank " + std::to_string(peer) + " called " + text + "; this rank (" + std::to_string(communicator.rank) +
-           ") called " + own +
-           (text == own ? "; something of an earlier call was left over, as if the root of a gatherv or scatterv and "
-                          "another rank had given different counts"
-                        : ""));
+           ") called " + own + (text == own ? "; " + left_over_text(*call) : ""));
 }
 
 // ------------------------------------------------------------------------------------------------ time
@@ -680,7 +713,7 @@ bool CallQueue::examine(Clock::time_point now) {
     CallState& call = *active_[i];
     if (call.finished) continue;
     if (call.mismatch_waits && now >= call.mismatch_until) {
-      fail(call, ErrorCode::kMismatchedCall, call.mismatch_text);
+      fail(call, ErrorCode::kMismatchedCall, mismatch_text(call));
     } else {
       if (!call.probed && now - call.submitted > call.timeout / 2) probe(call, now);
       if (compare_awaited(call, now)) continue;
@@ -823,8 +856,9 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
 // ------------------------------------------------------------------------------------------------ words
 
 std::string CallQueue::describe(const CallState& call) {
-  std::string text = std::string(call.probe ? "probe" : name_of(call.call.collective)) + " (" +
-                     call.communicator->title() + ", rank " + std::to_string(call.communicator->rank);
+  const char* operation = call.operation != nullptr ? call.operation : name_of(call.call.collective);
+  std::string text = std::string(call.probe ? "probe" : operation) + " (" + call.communicator->title() + ", rank " +
+                     std::to_string(call.communicator->rank);
   if (call.space == CallState::Space::kCollective) text += ", sequence " + std::to_string(call.sequence);
   if (call.space == CallState::Space::kPointToPoint) {
     text += call.wanted.any_source ? std::string(", any source") : ", peer " + std::to_string(call.call.root);
@@ -839,11 +873,17 @@ std::string CallQueue::describe(const Communicator& communicator, const CallDiff
          std::to_string(difference.sequence) + "): the ranks' calls differ: " + difference.text;
 }
 
-std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm) {
+std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm, const char* operation) {
+  // A program of the library has in its count what tells it from others.
+  if (operation != nullptr) return std::string(operation) + "(" + name_of(call.dtype) + ")";
   std::string text = name_of(call.collective);
-  text += "(" + std::to_string(call.count) + " " + name_of(call.dtype);
+  if (call.dtype == Datatype::kNone) return text;
+  const CollectiveFacts facts = facts_of(call.collective);
+  text += "(";
+  if (!facts.vectors || call.count != 0) text += std::to_string(call.count) + " ";
+  text += name_of(call.dtype);
   if (call.func != Func::kNone) text += ", " + operator_name(call.func);
-  text += ", root " + std::to_string(call.root);
+  if (facts.rooted || facts.kind != CallKind::kCollective) text += ", root " + std::to_string(call.root);
   if (call.in_place) text += ", in place";
   if (algorithm != nullptr) text += std::string(", ") + algorithm->name;
   return text + ")";

@@ -111,13 +111,19 @@ class CallQueue {
   static std::string describe(const CallState& call);
   /// "bcast (communicator 0, rank 0, sequence 3): ", and how it differs.
   static std::string describe(const Communicator& communicator, const CallDifference& difference);
-  /// A message of a collective call has come that this rank has ended without it: of a gatherv or scatterv, the ranks
-  /// have given different counts, and nobody shall go on.
+  /// A message of a collective call has come that this rank has ended without it: of one with counts by rank, they do
+  /// not agree, and nobody shall go on.
   void left_over(Communicator& communicator, std::uint32_t peer, const Header& header);
-  /// That this rank and a peer count a block of a gatherv or scatterv differently.
+  /// That this rank and a peer count a block differently.
   std::string counts_text(const CallState& call, std::uint32_t peer) const;
   /// "allreduce of 17 fp32 by sum"
-  static std::string arguments(const Call& call, const Algorithm* algorithm);
+  static std::string arguments(const Call& call, const Algorithm* algorithm, const char* operation);
+  static std::string left_over_text(const CallState& call);
+  std::string mismatch_text(const CallState& call) const;
+  /// Whether ranks may have given it counts that do not agree.
+  static bool counts_by_rank(const CallState& call);
+  /// That they have, for a message of a peer has another length than this rank awaits.
+  std::string counts_text(const CallState& call, std::uint32_t peer, std::uint64_t came, std::uint64_t awaited) const;
 
   /// Calls that ended since the last look, so that waiting threads can be told.
   bool take_ended();

@@ -92,6 +92,7 @@ struct CallRequest : Request {
   std::span<const CallId> wait_for;        ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
   std::shared_ptr<CallHooks> hooks;        ///< null: none
+  const char* operation = nullptr;         ///< of a program of the library: what the user called; lives for ever
   bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
   bool any_source = false;                 ///< recv: of whichever rank; `call.root` is 0
   bool any_tag = false;                    ///< recv: with whichever tag; `tag` is 0

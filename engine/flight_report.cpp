@@ -31,7 +31,9 @@ std::string name_of(const SeenCall& call) {
 std::string arguments_of(const SeenCall& call) {
   std::string text = name_of(call);
   if (call.dtype != Datatype::kNone && !call.probe) {
-    text += " of " + std::to_string(call.count) + " " + unisono::name_of(call.dtype);
+    text += " of ";
+    if (call.collective != Collective::kProgram) text += std::to_string(call.count) + " ";
+    text += unisono::name_of(call.dtype);
   }
   if (call.func != Func::kNone) text += std::string(" by ") + unisono::name_of(call.func);
   if (call.has_root()) text += ", root " + std::to_string(call.peer);

@@ -104,11 +104,9 @@ bool Rbm::issue(CallState& call, MoveState& move, Port& port, std::byte* place) 
   pair.head_port = &port;
   if (port.total > communicator.agreed.eager_limit || is_requested(communicator, pair, port)) {
     if (port.total <= communicator.agreed.eager_limit && pair.request_bytes != port.total) {
-      if (counts_at_root(call.call.collective)) {
-        throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(port.peer) + " sends " +
-                                                    std::to_string(pair.request_bytes) +
-                                                    " bytes where this rank awaits " + std::to_string(port.total) +
-                                                    "; " + blocks_.calls->counts_text(call, port.peer));
+      if (CallQueue::counts_by_rank(call)) {
+        throw Error(ErrorCode::kMismatchedCall,
+                    blocks_.calls->counts_text(call, port.peer, pair.request_bytes, port.total));
       }
       throw Error(ErrorCode::kMalformedProgram,
                   "move " + std::to_string(move.index) + " expects " + std::to_string(port.total) + " bytes of rank " +
@@ -246,12 +244,9 @@ void Rbm::finish(CallState& call, Port& port) {
 
 void Rbm::check(const CallState& call, const MoveState& move, const Port& port, const Header& header) const {
   if (call.space == CallState::Space::kPointToPoint) return;
-  if (counts_at_root(call.call.collective) && header.tag == move.move->arrival.tag &&
-      header.message_bytes != port.total) {
-    throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(port.peer) + " sends " +
-                                                std::to_string(header.message_bytes) +
-                                                " bytes where this rank awaits " + std::to_string(port.total) + "; " +
-                                                blocks_.calls->counts_text(call, port.peer));
+  if (CallQueue::counts_by_rank(call) && header.tag == move.move->arrival.tag && header.message_bytes != port.total) {
+    throw Error(ErrorCode::kMismatchedCall,
+                blocks_.calls->counts_text(call, port.peer, header.message_bytes, port.total));
   }
   if (header.tag != move.move->arrival.tag || header.message_bytes != port.total) {
     throw Error(ErrorCode::kMalformedProgram,

@@ -167,7 +167,8 @@ struct CallState {
   CallId id = 0;
   Communicator* communicator = nullptr;
   Call call;
-  const Algorithm* algorithm = nullptr;  ///< null for programs of the user
+  const Algorithm* algorithm = nullptr;  ///< null for programs
+  const char* operation = nullptr;       ///< see CallRequest
   std::shared_ptr<const Plan> plan;      ///< null for a blocking call on the lanes, which has it itself
   std::shared_ptr<const CheckedProgram> program;
   std::array<Binding, 5> regions{};  ///< by Region
@@ -204,7 +205,7 @@ struct CallState {
   std::uint64_t window_done = 0;            ///< bytes of a put or get that were copied to or from there directly
   bool reaches_window = false;              ///< it is such a copy; else, or if that fails, it goes by messages
   bool mismatch_waits = false;              ///< a mismatch was seen; waits a little for the peer's own description
-  std::string mismatch_text;
+  std::uint32_t mismatch_peer = 0;
   Clock::time_point compare_next;  ///< when the flight records of those that it waits for are to be read again
   Clock::time_point mismatch_until;
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
@@ -262,6 +263,7 @@ struct PastCall {
   Call call;
   const Algorithm* algorithm = nullptr;
   std::uint32_t signature = 0;  ///< as its messages carry it
+  const char* operation = nullptr;
 };
 
 /// A communicator: its members in order of rank, and what they agreed.

@@ -261,3 +261,82 @@ def test_leaving_by_exit_is_checked_as_leaving_well_is(tmp_path: Path) -> None:
     done = run(tmp_path, program, 2)
     assert done.returncode != 0
     assert "MismatchedCallError" in done.stderr
+
+
+# ----------------------------------------------------------------- counts by rank that do not agree
+
+
+def alltoallv_of(comm: Communicator, more: int) -> None:
+    """Rank 1 sends rank 0 other lengths than that awaits."""
+    size = 5 + more
+    sent = [size] * comm.size
+    if comm.rank == 1:
+        sent[0] -= 1
+    comm.alltoallv(np.arange(sum(sent), dtype=float) + comm.rank, None, sent, [size] * comm.size)
+
+
+def allgatherv_of(comm: Communicator, more: int) -> None:
+    """The same sum everywhere, which all ranks compare; blocks of other lengths on rank 1."""
+    size = 5 + more
+    counts = [size] * comm.size
+    if comm.rank == 1:
+        counts[0] -= 1
+        counts[1] += 1
+    comm.allgatherv(np.full(counts[comm.rank], 1.0 + comm.rank), None, counts)
+
+
+def reduce_scatterv_of(comm: Communicator, more: int) -> None:
+    size = 5 + more
+    counts = [size] * comm.size
+    if comm.rank == 1:
+        counts[0] -= 1
+        counts[1] += 1
+    comm.reduce_scatterv(np.full(sum(counts), 1.0 + comm.rank), None, counts)
+
+
+def along_a_graph(comm: Communicator, more: int) -> None:
+    """A ring, whose last block has another length for the sender."""
+    size = 5 + more
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    graph = comm.graph([left], [right])
+    sent = [size - 1 if comm.rank == 1 else size]
+    comm.neighbour_alltoallv(graph, np.full(sent[0], 1.0 + comm.rank), None, sent, [size])
+
+
+@pytest.mark.parametrize("more", [0, 3000])
+@pytest.mark.parametrize("lanes", [True, False])
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize(
+    ("member", "name"),
+    [
+        (alltoallv_of, "alltoallv"), (allgatherv_of, "allgatherv"), (reduce_scatterv_of, "reduce_scatterv"),
+        (along_a_graph, "neighbour_alltoallv"),
+    ],
+)
+def test_counts_that_do_not_agree_are_named(
+    member: Callable[[Communicator, int], None], name: str, size: int, lanes: bool, more: int
+) -> None:
+    def two_calls(comm: Communicator) -> None:
+        member(comm, more)
+        comm.barrier()
+
+    texts = texts_of(errors_of(size, two_calls, lanes=lanes))
+    assert any(name in text for text in texts), texts
+    for text in texts:
+        assert "do not agree" in text, text
+        assert "shared memory" not in text and "gatherv or scatterv" not in text and "program" not in text, text
+
+
+@pytest.mark.parametrize("lanes", [True, False])
+def test_a_block_that_nobody_awaits_is_found(lanes: bool) -> None:
+    def surplus(comm: Communicator) -> None:
+        sent = [0, 0]
+        if comm.rank == 1:
+            sent[0] = 4
+        comm.alltoallv(np.arange(4.0)[: sum(sent)], None, sent, [0, 0])
+        for _ in range(3):
+            comm.barrier()
+            comm.allreduce(np.ones(3))
+
+    texts = texts_of(errors_of(2, surplus, lanes=lanes))
+    assert all("do not agree" in text for text in texts), texts
