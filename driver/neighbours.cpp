@@ -166,7 +166,7 @@ std::shared_ptr<Graph> make_graph(const std::shared_ptr<Communicator>& communica
   lengths.call.dtype = Datatype::kByte;
   lengths.call.count = sizeof(Degrees);
   bind_gather(lengths, *communicator, own, all_degrees);
-  run_to_end(*communicator, lengths);
+  as_part_of("graph", [&] { return run_to_end(*communicator, lengths); });
   for (std::uint32_t other = 0; other < size; ++other) {
     const Degrees& degrees = all_degrees[other];
     if (degrees.fault == 0) continue;
@@ -201,7 +201,7 @@ std::shared_ptr<Graph> make_graph(const std::shared_ptr<Communicator>& communica
   vectors.recv_counts = counts.data();
   lists.vectors = &vectors;
   bind_gather(lists, *communicator, mine, all);
-  run_to_end(*communicator, lists);
+  as_part_of("graph", [&] { return run_to_end(*communicator, lists); });
 
   std::vector<Pair> begun;
   std::vector<Pair> ended;

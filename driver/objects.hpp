@@ -341,6 +341,16 @@ std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world);
 /// Runs a call on the communicator to its end. Throws its error. Returns the bytes that a recv has received.
 std::uint64_t run_to_end(const Communicator& communicator, const CallRequest& request);
 
+/// Runs the body; an Error says which operation of the user it was of, before which of its calls.
+template <class Body>
+auto as_part_of(const char* operation, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(operation) + ": " + error.what(), error.still_written());
+  }
+}
+
 /// Elements in a message of so many bytes that came. Throws Error(kMismatchedCall) if they are not whole.
 std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes);
 

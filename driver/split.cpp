@@ -147,7 +147,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
   constexpr int kAttempts = 64;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     mine.proposal = parent->context->propose_number(parent->size);
-    const std::vector<Member> members = circle.exchange(mine);
+    const std::vector<Member> members = as_part_of(operation, [&] { return circle.exchange(mine); });
 
     std::vector<std::int64_t> colours;
     std::uint64_t base = 0;
@@ -225,7 +225,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
     const bool created = claimed && failure.empty();
     enum : std::uint32_t { kRetry = 0, kCreated = 1, kFailed = 2 };
     mine.created = created ? kCreated : (failure.empty() ? kRetry : kFailed);
-    const std::vector<Member> verdicts = circle.exchange(mine);
+    const std::vector<Member> verdicts = as_part_of(operation, [&] { return circle.exchange(mine); });
     std::optional<std::uint32_t> failed_rank;
     bool all = true;
     for (std::uint32_t position = 0; position < verdicts.size(); ++position) {

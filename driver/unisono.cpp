@@ -431,9 +431,9 @@ unisono_result unisono_window(unisono_communicator* communicator, void* base, ui
     const auto endpoint = own->context->endpoint();
     // Nobody's access of the old window comes after the first barrier, nobody's of the new one before
     // the second.
-    run_to_end(*own, barrier);
+    as_part_of("window", [&] { return run_to_end(*own, barrier); });
     endpoint->engine->bind_window(own->number, {static_cast<std::byte*>(base), base == nullptr ? 0 : bytes});
-    run_to_end(*own, barrier);
+    as_part_of("window", [&] { return run_to_end(*own, barrier); });
   });
 }
 

@@ -340,3 +340,26 @@ def test_a_block_that_nobody_awaits_is_found(lanes: bool) -> None:
 
     texts = texts_of(errors_of(2, surplus, lanes=lanes))
     assert all("do not agree" in text for text in texts), texts
+
+
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [
+        ("split", lambda comm: comm.split(comm.rank)),
+        ("dup", lambda comm: comm.dup()),
+        ("graph", lambda comm: comm.graph([1 - comm.rank], [1 - comm.rank])),
+        ("window", lambda comm: comm.window(np.zeros(4))),
+    ],
+)
+def test_what_calls_for_its_user_names_itself(name: str, member: Member) -> None:
+    """A window is bound between barriers, a graph begins with an all-gather: the user knows of neither."""
+
+    def differing(comm: Communicator) -> None:
+        if comm.rank == 0:
+            member(comm)
+        else:
+            comm.allreduce(np.arange(3.0))
+
+    errors = errors_of(2, differing)
+    texts_of(errors)
+    assert str(errors[0]).startswith(f"{name}: "), errors[0]
