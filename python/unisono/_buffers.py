@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import _core
 from ._arrays import Array, elements_of, empty_beside, is_value, packed, readable, writable
 from ._options import IN_PLACE
 from ._spec import Datatype
-from .errors import InvalidArgumentError, InvalidDatatypeError
+from .errors import InvalidArgumentError, InvalidDatatypeError, NoMemoryError
 
 
 class Layout(NamedTuple):
@@ -105,7 +106,14 @@ class Buffers:
     def allocate(self, shape: tuple[int, ...]) -> None:
         """Makes dst, if there is none."""
         if self.dst is None:
-            self.dst = self.target = empty_beside(self.need("src"), shape)
+            src = self.need("src")
+            try:
+                self.dst = self.target = empty_beside(src, shape)
+            except (MemoryError, ValueError):  # NumPy's, of what is beyond the memory, and beyond any
+                raise NoMemoryError(
+                    f"{self.operation}: dst is to be made, and there is no memory for its "
+                    f"{math.prod(shape) * src.itemsize} bytes (shape {shape} of {src.dtype})"
+                ) from None
             self._scalar = shape == ()
 
     @property

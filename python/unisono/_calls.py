@@ -10,7 +10,7 @@ from ._arguments import integer, integers, requests_of, seconds_of, wire_datatyp
 from ._arrays import Array
 from ._buffers import NO_LAYOUT, Arguments, Buffers, Call, Layout
 from ._options import Options
-from ._spec import Collective, Func
+from ._spec import MAX_COUNT, Collective, Func
 from .errors import InvalidArgumentError, InvalidCountError
 from .graph import Graph
 from .program import Program
@@ -71,9 +71,9 @@ class Calls:
                     f"{operation}: {side}{name} has {len(values)} entries; needed is one for each of the {needed} {of}"
                 )
             for rank, value in enumerate(values or ()):
-                if value < 0:
+                if not 0 <= value <= MAX_COUNT:
                     raise InvalidCountError(
-                        f"{operation}: {side}{name}[{rank}] is {value}; allowed are 0 and more elements"
+                        f"{operation}: {side}{name}[{rank}] is {value}; allowed are 0 to {MAX_COUNT} elements"
                     )
         return layout
 
