@@ -181,13 +181,30 @@ def writable(operation: str, name: str, given: Any) -> Array:
     array = as_array(operation, name, given)
     if not array.flags.writeable:
         raise ReadOnlyBufferError(f"{operation}: {name} is read-only, and the call writes it; pass a writable array")
-    steps = () if array.flags.c_contiguous else zip(array.strides, array.shape, strict=True)
-    if any(step == 0 and length > 1 for step, length in steps):
+    if not array.flags.c_contiguous and _overlaps_itself(array):
         raise InvalidArgumentError(
             f"{operation}: {name} (shape {array.shape}, strides {array.strides}) has elements that share their memory, "
             "and the call writes it; pass an array whose elements have memory of their own"
         )
     return array
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Whether some two elements of an array have a byte in common. Exact."""
+    axes = sorted((abs(step), length) for step, length in zip(array.strides, array.shape, strict=True) if length > 1)
+    extent = array.itemsize  # bytes of the axes so far
+    apart = True
+    for step, length in axes:
+        apart = apart and step >= extent
+        extent += (length - 1) * step
+    if apart or array.size * array.itemsize > extent:
+        return not apart
+    # The axes are interleaved. There is memory for all elements here, so there is for the places of them, too.
+    begins = np.zeros(1, np.int64)
+    for step, length in axes:
+        begins = (begins[:, np.newaxis] + step * np.arange(length)).reshape(-1)
+    begins.sort()
+    return bool((np.diff(begins) < array.itemsize).any())
 
 
 def lasting(operation: str, name: str, given: Any) -> Array:
