@@ -320,6 +320,29 @@ def test_a_packed_source_is_free_once_the_call_has_started() -> None:
     ThreadJob(2, timeout=60).run(member)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda array: array[::2],
+        lambda array: array.reshape(1, 2)[:, ::2],
+        lambda array: array[np.newaxis, :, np.newaxis],
+    ],
+    ids=["one element of two", "one column of two", "axes of one"],
+)
+def test_what_numpy_calls_contiguous_is_not_copied(view: Callable[[Array], Array]) -> None:
+    def member(comm: Communicator) -> None:
+        array = np.full(2, comm.rank + 1.0)
+        src = view(array)
+        assert src.flags.c_contiguous
+        request = comm.allreduce_async(src, start=False)  # which refuses what would be packed
+        for factor in (1, 10):
+            array[:] = factor * (comm.rank + 1)
+            request.start()
+            np.testing.assert_array_equal(request.wait(), np.full(src.shape, 3 * factor))
+
+    ThreadJob(2, timeout=60).run(member)
+
+
 ENDINGS: dict[str, Callable[[Request], Any]] = {
     "wait": lambda request: request.wait(),
     "test": lambda request: [None for _ in iter(request.test, True)],
