@@ -25,6 +25,10 @@ def frozen() -> np.ndarray:
     return array
 
 
+def masked() -> np.ma.MaskedArray:
+    return np.ma.array([1.0, 2.0, 3.0, 4.0], mask=[False, True, False, False])
+
+
 CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]]] = [
     ("negative count", lambda c: c.allreduce(X, count=-1), unisono.InvalidCountError, ["allreduce", "-1", "0 to"]),
     ("huge count", lambda c: c.allreduce(X, count=2**62), unisono.InvalidCountError, [str(2**62), "too large", "0 to"]),
@@ -194,6 +198,17 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
      [">f8", "byte order", "astype"]),
     ("objects", lambda c: c.bcast(np.array([1, "a"], object)), unisono.InvalidDatatypeError,
      ["dst has dtype object", "another process", "array.astype('float64')", "pickle.dumps"]),
+    ("a masked source", lambda c: c.allreduce(masked()), unisono.InvalidArgumentError,
+     ["allreduce: src is a masked array", "array.filled("]),
+    ("a masked destination", lambda c: c.copy(X, masked()[::-1]), unisono.InvalidArgumentError,
+     ["copy: dst is a masked array", "array.filled("]),
+    ("a masked message", lambda c: c.send(masked(), 1 - c.rank), unisono.InvalidArgumentError,
+     ["send: src is a masked array"]),
+    ("masked structures", lambda c: c.bcast(np.ma.array([(1, 2.0)], mask=[(False, True)], dtype="i4,f4")),
+     unisono.InvalidArgumentError, ["bcast: ", "is a masked array"]),
+    ("the masked number", lambda c: c.allreduce(np.ma.masked), unisono.InvalidArgumentError, ["src is a masked array"]),
+    ("a window of objects", lambda c: c.window(np.array([None])), unisono.InvalidDatatypeError,
+     ["window: ", "dtype object", "another process"]),
     ("structures with objects", lambda c: c.allgather(np.zeros(2, "i4,O")), unisono.InvalidDatatypeError,
      ["src has dtype [('f0', '<i4'), ('f1', 'O')]", "another process"]),
     ("objects by pairs", lambda c: c.alltoallw(np.zeros(2, object), np.zeros(2, object), [1, 1], "OO", [1, 1], "OO"),
@@ -260,6 +275,17 @@ def test_bad_settings(settings: dict[str, Any], words: list[str]) -> None:
         ThreadJob(**({"size": 1} | settings)).run(lambda comm: comm.barrier())
     for word in words:
         assert word in str(failure.value)
+
+
+def test_a_masked_array_that_masks_nothing_is_an_array() -> None:
+    def member(comm: Communicator) -> None:
+        for mask in (np.ma.nomask, [False, False]):
+            src = np.ma.array([1.0 + comm.rank, 2.0], mask=mask)
+            dst = np.ma.array([0.0, 0.0], mask=mask)
+            assert comm.allreduce(src, dst) is dst
+            np.testing.assert_array_equal(dst, [3.0, 4.0])
+
+    ThreadJob(2, timeout=20).run(member)
 
 
 def test_arrays_without_axes_are_one_element() -> None:
