@@ -26,6 +26,7 @@ class Calls:
     def __init__(self, core: _core.Communicator, context: _core.Context) -> None:
         self._core = core
         self._context = context
+        self._number: Final = core.number
         self._window: object = None
         self._groups: dict[int, list[Request]] = {}  # calls of open groups, by thread
         #: This process's number in the communicator, 0 .. size-1.
@@ -159,7 +160,10 @@ class Calls:
 
     def _start(self, call: Call) -> Request:
         core = self._core.start(*call.arguments, call.starts)
-        request = Request(core, call.buffers.target, call.buffers if call.starts and call.buffers.finishes else None)
+        told = call.arguments
+        of = (call.buffers.operation, self._number, told.collective, told.root, told.tag)
+        unpacks = call.buffers if call.starts and call.buffers.finishes else None
+        request = Request(core, call.buffers.target, unpacks, of)
         if self._groups and call.starts and (group := self._groups.get(threading.get_ident())) is not None:
             group.append(request)
         return request

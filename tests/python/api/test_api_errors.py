@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -81,8 +82,8 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("negative root", lambda c: c.reduce(X, root=-1), unisono.InvalidRootError, ["root -1", "ranks 0 to 1"]),
     ("peer", lambda c: c.send(X, 9), unisono.InvalidRootError, ["peer 9", "ranks 0 to 1"]),
     ("tag", lambda c: c.send(X, 0, tag=-3), unisono.InvalidArgumentError, ["tag -3", "0 to 2147483647"]),
-    ("read-only", lambda c: c.bcast(frozen()), unisono.ReadOnlyBufferError, ["dst is read-only", "writable"]),
-    ("read-only bytes", lambda c: c.bcast(b"abcd"), unisono.ReadOnlyBufferError, ["dst is read-only"]),
+    ("read-only", lambda c: c.bcast(frozen()), unisono.ReadOnlyBufferError, ["buffer is read-only", "writable"]),
+    ("read-only bytes", lambda c: c.bcast(b"abcd"), unisono.ReadOnlyBufferError, ["buffer is read-only"]),
     ("a window that is not contiguous", lambda c: c.window(np.zeros((4, 4))[:, 1]), unisono.InvalidArgumentError,
      ["window (shape (4,), strides (32,)) is not contiguous", "in place"]),
     ("a list to write to", lambda c: c.allreduce([1, 2], [0, 0]), unisono.InvalidArgumentError,
@@ -96,7 +97,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("a list of other numbers", lambda c: c.allreduce([1, 2], np.zeros(2)), unisono.InvalidDatatypeError,
      ["src has dtype int64 and dst float64"]),
     ("one element several times", lambda c: c.bcast(np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,))),
-     unisono.InvalidArgumentError, ["dst (shape (3,), strides (0,))", "share their memory"]),
+     unisono.InvalidArgumentError, ["buffer (shape (3,), strides (0,))", "share their memory"]),
     ("nothing", lambda c: c.allreduce(None), unisono.InvalidArgumentError, ["src is missing"]),
     ("overlap", lambda c: (lambda z: c.allreduce(z[:4], z[2:6]))(np.zeros(8)), unisono.OverlappingBuffersError,
      ["overlap", "in-place"]),
@@ -197,7 +198,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("big-endian", lambda c: c.allreduce(X.astype(">f8")), unisono.InvalidDatatypeError,
      [">f8", "byte order", "astype"]),
     ("objects", lambda c: c.bcast(np.array([1, "a"], object)), unisono.InvalidDatatypeError,
-     ["dst has dtype object", "another process", "array.astype('float64')", "pickle.dumps"]),
+     ["buffer has dtype object", "another process", "array.astype('float64')", "pickle.dumps"]),
     ("a masked source", lambda c: c.allreduce(masked()), unisono.InvalidArgumentError,
      ["allreduce: src is a masked array", "array.filled("]),
     ("a masked destination", lambda c: c.copy(X, masked()[::-1]), unisono.InvalidArgumentError,
@@ -215,8 +216,16 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
      unisono.InvalidDatatypeError, ["dst has dtype object", "another process"]),
     ("long complex", lambda c: c.allreduce(np.zeros(2, np.clongdouble)), unisono.InvalidDatatypeError, ["complex256"]),
     ("a number to write to", lambda c: c.bcast(np.float64(3)), unisono.InvalidArgumentError,
-     ["dst is a float64", "array"]),
-    ("nothing to broadcast", lambda c: c.bcast(None), unisono.InvalidArgumentError, ["dst is missing"]),
+     ["buffer is a float64", "array"]),
+    ("nothing to broadcast", lambda c: c.bcast(None), unisono.InvalidArgumentError, ["buffer is missing"]),
+    ("a list to broadcast", lambda c: c.bcast([1, 2]), unisono.InvalidArgumentError, ["bcast: buffer is a list"]),
+    ("the tag of a probe", lambda c: c.probe(tag=-5), unisono.InvalidArgumentError,
+     ["probe: tag -5", "0 to 2147483647, and any tag is -2000"]),
+    ("the tag of a look", lambda c: c.iprobe(tag=-5), unisono.InvalidArgumentError,
+     ["iprobe: tag -5", "any tag is -2000"]),
+    ("the source of a look", lambda c: c.iprobe(source=2), unisono.InvalidRootError, ["iprobe: source 2 was given"]),
+    ("the tag of a receive", lambda c: c.recv(X.copy(), 0, tag=-5), unisono.InvalidArgumentError,
+     ["recv: tag -5", "0 to 2147483647, and any tag is -2000"]),
     ("nothing to receive into", lambda c: c.recv(None, 0), unisono.InvalidArgumentError, ["dst is missing"]),
     ("reversed, prepared", lambda c: c.allreduce_async(X[::-1], start=False), unisono.InvalidArgumentError,
      ["src (shape (4,), strides (-8,)) is not contiguous", "start=False", "pass a contiguous array"]),
@@ -224,7 +233,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
      ["src is a list", "start=False"]),
     ("Fortran order behind another call",
      lambda c: c.bcast(np.zeros((2, 3), order="F"), wait_for=[c.copy_async(X, np.zeros(4))]),
-     unisono.InvalidArgumentError, ["dst (shape (2, 3), strides (8, 16)) is not contiguous", "before what the call"]),
+     unisono.InvalidArgumentError, ["buffer (shape (2, 3), strides (8, 16)) is not", "before what the call"]),
     ("behind a call with a packed destination",
      lambda c: c.bcast(X.copy(), wait_for=[c.copy_async(X, np.zeros(8)[::2])]), unisono.InvalidArgumentError,
      ["wait_for[0] has a destination that is not contiguous", "wait for it before"]),
@@ -374,6 +383,69 @@ def test_a_wait_can_be_bounded_and_repeated() -> None:
             comm.send(np.ones(1), 0)
 
     ThreadJob(2, timeout=20).run(member)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda q: q.wait("x"), ["timeout is 'x'", "seconds, or None"]),
+        (lambda q: q.wait(-1), ["timeout is -1", "seconds, or None"]),
+        (lambda q: q.wait(math.nan), ["timeout is nan", "seconds, or None"]),
+        (lambda q: unisono.wait_all([q], [1]), ["timeout is [1]", "seconds, or None"]),
+        (lambda q: unisono.wait_any(q), ["wait_any: requests is a Request", "pass a list"]),
+        (lambda q: unisono.wait_some(q), ["wait_some: requests is a Request", "pass a list"]),
+        (lambda q: unisono.wait_all(q), ["wait_all: requests is a Request", "pass a list"]),
+        (lambda q: unisono.test_any(None), ["test_any: requests is a NoneType", "pass a list"]),
+        (lambda q: unisono.test_all(q), ["test_all: requests is a Request", "pass a list"]),
+        (lambda q: unisono.wait_any([q, 3]), ["wait_any: entry 1 is a int"]),
+    ],
+    ids=range(10),
+)
+def test_waits_say_what_they_take(call: Callable[[unisono.Request], Any], words: list[str]) -> None:
+    def member(comm: Communicator) -> None:
+        request = comm.barrier_async()
+        with pytest.raises(unisono.InvalidArgumentError) as failure:
+            call(request)
+        for word in words:
+            assert word in str(failure.value)
+        request.wait(20)
+
+    ThreadJob(2, timeout=20).run(member)
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "words"),
+    [
+        (lambda c: c.recv_async(np.zeros(1), 1, 7), lambda c: c.send(np.ones(1), 0, 7),
+         "recv (communicator {}, peer 1, tag 7): "),
+        (lambda c: c.recv_async(np.zeros(1), unisono.ANY_SOURCE, unisono.ANY_TAG), lambda c: c.send(np.ones(1), 0, 7),
+         "recv (communicator {}, any source, any tag): "),
+        (lambda c: c.bcast_async(np.zeros(1), 1), lambda c: c.bcast(np.ones(1), 1), "bcast (communicator {}): "),
+    ],
+    ids=["recv", "wildcards", "bcast"],
+)  # fmt: skip
+def test_a_wait_that_ends_says_of_what(
+    call: Callable[[Communicator], unisono.Request], answer: Callable[[Communicator], Any], words: str
+) -> None:
+    there = threading.Event()
+
+    def member(comm: Communicator) -> str:
+        part = comm.dup()
+        number = re.search(r"Communicator (\d+)", repr(part))
+        assert number is not None
+        if comm.rank == 0:
+            request = call(part)
+            with pytest.raises(unisono.DeadlineError) as failure:
+                request.wait(0.05)
+            there.set()
+            np.testing.assert_array_equal(request.wait(20), [1])
+            return str(failure.value).replace(words.format(number[1]), "found ")
+        there.wait(20)
+        answer(part)
+        return ""
+
+    told = ThreadJob(2, timeout=20).run(member)[0]
+    assert told.startswith("found the call has not completed within 0.05 s; it is still in flight")
 
 
 def test_a_message_longer_than_its_receive() -> None:
