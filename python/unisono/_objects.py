@@ -5,7 +5,8 @@ An object travels as one array of bytes:
     int64 [parts]          length of the stream and of each buffer, after their number
     stream, buffer, ...    each from a multiple of 64 bytes on, so that arrays over them are aligned
 
-and is opened where it has come: its arrays are parts of that memory, are writable, and keep it alive.
+and is opened where it has come: its arrays are parts of that memory, are
+writable unless they were read-only, and keep it alive.
 
 A rank that unpickles runs what the pickle says. The ranks of a job trust one another: they hold its secret.
 """
@@ -127,8 +128,9 @@ def _nothing(operation: str, rank: int, text: str) -> InvalidArgumentError:
 class ObjectCalls(Calls):
     """Calls of a communicator that move Python objects of any kind that can be pickled.
 
-    They block, and take longer than calls on arrays. Arrays inside objects travel as they are, and arrive writable. An
-    object that cannot be pickled raises `InvalidArgumentError` on every rank that should have got it.
+    They block, and take longer than calls on arrays. Arrays inside objects travel as they are, and arrive writable
+    unless they were read-only. An object that cannot be pickled raises `InvalidArgumentError` on every rank that should
+    have got it.
     """
 
     def send_object(self, value: Any, peer: int, tag: int = 0, *, timeout: float | None = None) -> None:

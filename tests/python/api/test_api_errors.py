@@ -464,6 +464,22 @@ def test_a_message_longer_than_its_receive() -> None:
     assert "72" in ThreadJob(2, timeout=20).run(member)[1]
 
 
+@pytest.mark.parametrize("n", [5, 200_000], ids=["short", "long"])
+def test_a_send_of_a_truncated_message(n: int) -> None:
+    def member(comm: Communicator) -> None:
+        if comm.rank == 1:
+            with pytest.raises(unisono.TruncatedError):
+                comm.recv(np.zeros(2), 0)
+        elif n == 5:
+            comm.send(np.arange(n) + 1.0, 1)  # has left before it is found
+        else:
+            with pytest.raises(unisono.TruncatedError):
+                comm.send(np.arange(n) + 1.0, 1)
+        assert comm.allreduce(np.array([comm.rank + 1]))[0] == 3
+
+    ThreadJob(2, timeout=20).run(member)
+
+
 def test_mismatched_calls_are_detected() -> None:
     def member(comm: Communicator) -> str:
         with pytest.raises((unisono.MismatchedCallError, unisono.RevokedError)) as failure:

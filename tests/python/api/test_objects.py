@@ -235,3 +235,15 @@ def test_a_receiver_hears_that_its_sender_was_interrupted() -> None:
                 comm.recv_object(0)
 
     ThreadJob(2, timeout=20).run(member)
+
+
+def test_an_array_that_was_read_only_arrives_read_only() -> None:
+    def member(comm: Communicator) -> None:
+        for writable in (True, False):
+            array = np.arange(3.0) + comm.rank
+            array.flags.writeable = writable
+            for rank, came in enumerate(comm.allgather_object({"inside": array})):
+                assert came["inside"].flags.writeable is writable
+                np.testing.assert_array_equal(came["inside"], np.arange(3.0) + rank)
+
+    ThreadJob(2, timeout=20).run(member)
