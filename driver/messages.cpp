@@ -8,6 +8,7 @@
 #include "driver/front_door.hpp"
 #include "driver/group.hpp"
 #include "driver/interface.hpp"
+#include "engine/admit.hpp"
 
 namespace unisono::driver {
 
@@ -27,14 +28,17 @@ namespace {
 /// The elements of a message as its sender counts them.
 std::uint64_t element_of(const MessageStatus& message) { return std::max<std::uint64_t>(1, bytes_of(message.dtype)); }
 
-/// A probe, checked. It is a receive of no elements that takes nothing.
-std::unique_ptr<CheckedCall> probe_of(const Communicator& communicator, std::int64_t source, std::int64_t tag,
-                                      double timeout) {
+/// A probe, checked. It is a receive of no elements that takes nothing. `operation` is what the user called.
+std::unique_ptr<CheckedCall> probe_of(const char* operation, const Communicator& communicator, std::int64_t source,
+                                      std::int64_t tag, double timeout) {
   if (source != UNISONO_ANY_SOURCE && (source < 0 || source >= communicator.size)) {
-    throw Error(ErrorCode::kInvalidRoot, "probe: source " + std::to_string(source) +
+    throw Error(ErrorCode::kInvalidRoot, std::string(operation) + ": source " + std::to_string(source) +
                                              " was given; the communicator has ranks 0 to " +
                                              std::to_string(communicator.size - 1) + ", and any source is " +
                                              std::to_string(UNISONO_ANY_SOURCE));
+  }
+  if (tag != UNISONO_ANY_TAG) {
+    cclo::check_tag(tag, cclo::Refusal{operation}, ", and any tag is " + std::to_string(UNISONO_ANY_TAG));
   }
   unisono_call given{};
   given.struct_size = sizeof given;
@@ -101,7 +105,7 @@ unisono_result unisono_probe(unisono_communicator* communicator, int64_t source,
     Callbacks::refuse("unisono_probe");
     const auto own = communicator_of(communicator);
     refuse_in_group(*own, "unisono_probe");
-    const auto checked = probe_of(*own, source, tag, timeout_seconds);
+    const auto checked = probe_of("probe", *own, source, tag, timeout_seconds);
     MessageStatus found;
     checked->request.status = &found;
     run_to_end(*own, checked->request);
@@ -115,7 +119,7 @@ unisono_result unisono_iprobe(unisono_communicator* communicator, int64_t source
     int& answer = output(found, "answer");
     answer = 0;
     const auto own = communicator_of(communicator);
-    const auto checked = probe_of(*own, source, tag, 0);
+    const auto checked = probe_of("iprobe", *own, source, tag, 0);
     const auto message = own->context->endpoint()->engine->look_for(checked->request);
     if (!message) return;
     export_status(*message, element_of(*message), status);

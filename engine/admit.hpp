@@ -67,7 +67,8 @@ Enum known(std::int64_t value, const std::array<Enum, kSize>& all, const char* w
 void check_operands(const Call& call, const Refusal& refuse);
 /// Checks the root, or peer, of a collective that has one.
 void check_root(Collective collective, std::int64_t root, std::uint32_t size, const Refusal& refuse);
-void check_tag(std::int64_t tag, const Refusal& refuse);
+/// Checks a tag. `besides`: what else is allowed, in words.
+void check_tag(std::int64_t tag, const Refusal& refuse, const std::string& besides = {});
 /// Checks that the parts of src and dst that a call uses, `bytes` of each binding, do not overlap.
 void check_disjoint(Collective collective, const Binding& src, const Binding& dst, const Refusal& refuse);
 /// Checks that `chosen` admits the call, whose radix and direct access are set.

@@ -72,6 +72,16 @@ def _pair(dtype: np.dtype[Any]) -> Datatype | None:
     return None
 
 
+def refuse_objects(operation: str, name: str, dtype: np.dtype[Any]) -> None:
+    """Refuses elements that are, or hold, Python objects."""
+    if dtype.hasobject:
+        raise InvalidDatatypeError(
+            f"{operation}: {name} has dtype {dtype}; its elements are references to Python objects, which mean nothing "
+            "in another process. Pass numbers, as array.astype('float64'), or the bytes of pickle.dumps(...), as "
+            "np.frombuffer(..., 'u1'); bcast_object and its like move objects"
+        )
+
+
 class Elements(NamedTuple):
     """What a call takes the elements of an array for."""
 
@@ -84,12 +94,7 @@ def elements_of(operation: str, name: str, dtype: np.dtype[Any], *, computes: bo
     found = _DATATYPES.get(dtype) or _pair(dtype)
     if found is not None:
         return Elements(found, 0)
-    if dtype.hasobject:
-        raise InvalidDatatypeError(
-            f"{operation}: {name} has dtype {dtype}; its elements are references to Python objects, which mean nothing "
-            "in another process. Pass numbers, as array.astype('float64'), or the bytes of pickle.dumps(...), as "
-            "np.frombuffer(..., 'u1'); bcast_object and its like move objects"
-        )
+    refuse_objects(operation, name, dtype)
     if dtype.itemsize == 0:
         raise InvalidDatatypeError(f"{operation}: {name} has dtype {dtype}, whose elements have no bytes")
     if not computes:
@@ -132,7 +137,10 @@ def dtype_for(datatype: Datatype) -> np.dtype[Any]:
 
 def as_array(operation: str, name: str, given: Any) -> Array:
     """`given` as an array that shares its memory."""
+    if type(given) is np.ndarray:
+        return given
     if isinstance(given, np.ndarray):
+        _refuse_masked(operation, name, given)
         return given
     if given is None or isinstance(given, str) or is_value(given):
         raise InvalidArgumentError(
@@ -150,6 +158,15 @@ def as_array(operation: str, name: str, given: Any) -> Array:
             f"{operation}: {name} is a {type(given).__name__}; pass a NumPy array or an object with the buffer "
             f"protocol or DLPack (in host memory)"
         ) from failure
+
+
+def _refuse_masked(operation: str, name: str, array: Array) -> None:
+    """Refuses an array some of whose elements are masked: a call would take what stands behind the mask."""
+    if isinstance(array, np.ma.MaskedArray) and b"\1" in np.asarray(np.ma.getmask(array)).tobytes():
+        raise InvalidArgumentError(
+            f"{operation}: {name} is a masked array, and a call does not see which of its elements are masked; pass "
+            "array.filled(...), with the value that is to stand for them, or array.data"
+        )
 
 
 def is_value(given: Any) -> bool:
@@ -181,8 +198,7 @@ def writable(operation: str, name: str, given: Any) -> Array:
     array = as_array(operation, name, given)
     if not array.flags.writeable:
         raise ReadOnlyBufferError(f"{operation}: {name} is read-only, and the call writes it; pass a writable array")
-    steps = () if array.flags.c_contiguous else zip(array.strides, array.shape, strict=True)
-    if any(step == 0 and length > 1 for step, length in steps):
+    if not array.flags.c_contiguous and _overlaps_itself(array):
         raise InvalidArgumentError(
             f"{operation}: {name} (shape {array.shape}, strides {array.strides}) has elements that share their memory, "
             "and the call writes it; pass an array whose elements have memory of their own"
@@ -190,9 +206,28 @@ def writable(operation: str, name: str, given: Any) -> Array:
     return array
 
 
+def _overlaps_itself(array: Array) -> bool:
+    """Whether some two elements of an array have a byte in common. Exact."""
+    axes = sorted((abs(step), length) for step, length in zip(array.strides, array.shape, strict=True) if length > 1)
+    extent = array.itemsize  # bytes of the axes so far
+    apart = True
+    for step, length in axes:
+        apart = apart and step >= extent
+        extent += (length - 1) * step
+    if apart or array.size * array.itemsize > extent:
+        return not apart
+    # The axes are interleaved. There is memory for all elements here, so there is for the places of them, too.
+    begins = np.zeros(1, np.int64)
+    for step, length in axes:
+        begins = (begins[:, np.newaxis] + step * np.arange(length)).reshape(-1)
+    begins.sort()
+    return bool((np.diff(begins) < array.itemsize).any())
+
+
 def lasting(operation: str, name: str, given: Any) -> Array:
     """An array that is written where it is for longer than one call, so that it cannot be packed."""
     array = writable(operation, name, given)
+    refuse_objects(operation, name, array.dtype)
     if not array.flags.c_contiguous:
         raise InvalidArgumentError(
             f"{operation}: {name} (shape {array.shape}, strides {array.strides}) is not contiguous; "
@@ -222,7 +257,9 @@ def allocated_array(
 ) -> Array:
     """An array over memory that `allocate` gives, of zeros. The array and its views hold the memory."""
     try:
-        lengths = [index(length) for length in (shape if isinstance(shape, Sequence) else (shape,))]
+        given: Any = shape
+        several = isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim > 0)
+        lengths = [index(length) for length in (given if several else (given,))]
     except TypeError:
         lengths = [-1]
     if any(length < 0 for length in lengths):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import _core
 from ._arrays import Array, elements_of, empty_beside, is_value, packed, readable, writable
 from ._options import IN_PLACE
 from ._spec import Datatype
-from .errors import InvalidArgumentError, InvalidDatatypeError
+from .errors import InvalidArgumentError, InvalidDatatypeError, NoMemoryError
 
 
 class Layout(NamedTuple):
@@ -37,6 +38,7 @@ class Buffers:
     """
 
     __slots__ = (
+        "_dst_name",
         "_packs",
         "_scalar",
         "_value",
@@ -58,8 +60,10 @@ class Buffers:
         in_place: bool = False,
         computes: bool = False,
         typed: bool = True,
+        dst_name: str = "dst",
     ) -> None:
         self.operation = operation
+        self._dst_name = dst_name  # what the user knows it by
         self.in_place = in_place or src is IN_PLACE or dst is IN_PLACE or (src is dst and src is not None)
         self.src: Array | None = None
         self.dst: Array | None = None
@@ -71,8 +75,8 @@ class Buffers:
         self._value = ""  # which argument has no memory of its own, in words
         self._scalar = False
         if dst is not None and dst is not IN_PLACE:
-            self.target = writable(operation, "dst", dst)
-            self.datatype, self.own_bytes = elements_of(operation, "dst", self.target.dtype, computes=computes)
+            self.target = writable(operation, dst_name, dst)
+            self.datatype, self.own_bytes = elements_of(operation, dst_name, self.target.dtype, computes=computes)
         if src is not None and src is not IN_PLACE and src is not dst:
             given = readable(operation, "src", src)
             elements = elements_of(operation, "src", given.dtype, computes=computes)
@@ -85,7 +89,7 @@ class Buffers:
             if is_value(src):
                 self._value = f"src is a {type(src).__name__}"
         if self.target is not None:
-            self.dst = self._packed("dst", self.target)
+            self.dst = self._packed(dst_name, self.target)
         if not typed:
             self.datatype, self.own_bytes = Datatype.UINT8, 0
 
@@ -99,13 +103,21 @@ class Buffers:
         """The buffer of that name, which the call cannot do without."""
         array: Array | None = getattr(self, name)
         if array is None:
-            raise InvalidArgumentError(f"{self.operation}: {name} is missing; pass a buffer{why}")
+            known = self._dst_name if name == "dst" else name
+            raise InvalidArgumentError(f"{self.operation}: {known} is missing; pass a buffer{why}")
         return array
 
     def allocate(self, shape: tuple[int, ...]) -> None:
         """Makes dst, if there is none."""
         if self.dst is None:
-            self.dst = self.target = empty_beside(self.need("src"), shape)
+            src = self.need("src")
+            try:
+                self.dst = self.target = empty_beside(src, shape)
+            except (MemoryError, ValueError):  # NumPy's, of what is beyond the memory, and beyond any
+                raise NoMemoryError(
+                    f"{self.operation}: dst is to be made, and there is no memory for its "
+                    f"{math.prod(shape) * src.itemsize} bytes (shape {shape} of {src.dtype})"
+                ) from None
             self._scalar = shape == ()
 
     @property

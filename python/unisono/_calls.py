@@ -10,7 +10,7 @@ from ._arguments import integer, integers, requests_of, seconds_of, wire_datatyp
 from ._arrays import Array
 from ._buffers import NO_LAYOUT, Arguments, Buffers, Call, Layout
 from ._options import Options
-from ._spec import Collective, Func
+from ._spec import MAX_COUNT, Collective, Func
 from .errors import InvalidArgumentError, InvalidCountError
 from .graph import Graph
 from .program import Program
@@ -26,6 +26,7 @@ class Calls:
     def __init__(self, core: _core.Communicator, context: _core.Context) -> None:
         self._core = core
         self._context = context
+        self._number: Final = core.number
         self._window: object = None
         self._groups: dict[int, list[Request]] = {}  # calls of open groups, by thread
         #: This process's number in the communicator, 0 .. size-1.
@@ -71,9 +72,9 @@ class Calls:
                     f"{operation}: {side}{name} has {len(values)} entries; needed is one for each of the {needed} {of}"
                 )
             for rank, value in enumerate(values or ()):
-                if value < 0:
+                if not 0 <= value <= MAX_COUNT:
                     raise InvalidCountError(
-                        f"{operation}: {side}{name}[{rank}] is {value}; allowed are 0 and more elements"
+                        f"{operation}: {side}{name}[{rank}] is {value}; allowed are 0 to {MAX_COUNT} elements"
                     )
         return layout
 
@@ -159,7 +160,10 @@ class Calls:
 
     def _start(self, call: Call) -> Request:
         core = self._core.start(*call.arguments, call.starts)
-        request = Request(core, call.buffers.target, call.buffers if call.starts and call.buffers.finishes else None)
+        told = call.arguments
+        of = (call.buffers.operation, self._number, told.collective, told.root, told.tag)
+        unpacks = call.buffers if call.starts and call.buffers.finishes else None
+        request = Request(core, call.buffers.target, unpacks, of)
         if self._groups and call.starts and (group := self._groups.get(threading.get_ident())) is not None:
             group.append(request)
         return request

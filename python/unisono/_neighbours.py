@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from ._arguments import integers
+from ._arguments import integer, integers
 from ._arrays import Array
 from ._buffers import Buffers, Call
 from ._calls import Calls
@@ -30,6 +30,9 @@ class NeighbourCalls(Calls):
         """
         ends = [integers("graph", name, given) or [] for name, given in
                 (("sources", sources), ("destinations", destinations))]  # fmt: skip
+        for name, given in zip(("sources", "destinations"), ends, strict=True):
+            for position, rank in enumerate(given):
+                integer("graph", f"{name}[{position}]", rank)
         return Graph(self._core.graph(*ends), *ends)
 
     def neighbour_allgather(self, graph: Graph, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:

@@ -5,7 +5,8 @@ An object travels as one array of bytes:
     int64 [parts]          length of the stream and of each buffer, after their number
     stream, buffer, ...    each from a multiple of 64 bytes on, so that arrays over them are aligned
 
-and is opened where it has come: its arrays are parts of that memory, are writable, and keep it alive.
+and is opened where it has come: its arrays are parts of that memory, are
+writable unless they were read-only, and keep it alive.
 
 A rank that unpickles runs what the pickle says. The ranks of a job trust one another: they hold its secret.
 """
@@ -13,7 +14,7 @@ A rank that unpickles runs what the pickle says. The ranks of a job trust one an
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def opened(data: Bytes) -> Any:
 class _Outgoing:
     """What a rank has to say: an object, or why it has none."""
 
-    def __init__(self, data: Bytes, failure: Exception | None = None) -> None:
+    def __init__(self, data: Bytes, failure: BaseException | None = None) -> None:
         self.data = data
         self.failure = failure
 
@@ -74,13 +75,18 @@ class _Outgoing:
         """An object, if it can be pickled."""
         try:
             return _Outgoing(packed(value))
-        except Exception as failure:  # whatever the object's own code raises
+        except BaseException as failure:  # whatever the object's own code raises, an interrupt of this rank included
             return _Outgoing.failed(failure)
 
     @staticmethod
-    def failed(failure: Exception) -> _Outgoing:
+    def failed(failure: BaseException) -> _Outgoing:
         """Why there is none."""
         return _Outgoing(_text(failure), failure)
+
+    def raise_interrupt(self) -> None:
+        """Raises what ends this rank, if that is why there is no object. To be called when the others were told."""
+        if self.failure is not None and not isinstance(self.failure, Exception):
+            raise self.failure
 
     @property
     def length(self) -> int:
@@ -110,7 +116,7 @@ class _Incoming:
         self.whole = size == begin.size
 
 
-def _text(failure: Exception) -> Bytes:
+def _text(failure: BaseException) -> Bytes:
     text = f"{type(failure).__name__}: {failure}".encode()[:_REASON]
     return np.frombuffer(text, np.uint8)
 
@@ -122,14 +128,16 @@ def _nothing(operation: str, rank: int, text: str) -> InvalidArgumentError:
 class ObjectCalls(Calls):
     """Calls of a communicator that move Python objects of any kind that can be pickled.
 
-    They block, and take longer than calls on arrays. Arrays inside objects travel as they are, and arrive writable. An
-    object that cannot be pickled raises `InvalidArgumentError` on every rank that should have got it.
+    They block, and take longer than calls on arrays. Arrays inside objects travel as they are, and arrive writable
+    unless they were read-only. An object that cannot be pickled raises `InvalidArgumentError` on every rank that should
+    have got it.
     """
 
     def send_object(self, value: Any, peer: int, tag: int = 0, *, timeout: float | None = None) -> None:
         """Sends an object to `peer`, whose `recv_object` takes it. `timeout`: of each of its messages."""
         outgoing = _Outgoing.of(value)
         self._all.send(outgoing.header(), peer, tag, timeout=timeout)
+        outgoing.raise_interrupt()
         if outgoing.failure is not None:
             raise _nothing("send_object", self.rank, _words(outgoing)) from outgoing.failure
         if outgoing.data.size > _HEADER - 2 * _WORD:
@@ -196,24 +204,28 @@ class ObjectCalls(Calls):
 
         On the root it is the object itself, elsewhere a copy.
         """
+        given: list[Any] = []
         packs: list[Bytes] = []
         outgoing: _Outgoing | None = None
         if self.rank == root:
             try:
-                packs = [packed(value) for value in _one_for_each(values, self.size)]
+                given = _one_for_each(values, self.size)
+                packs = [packed(value) for value in given]
                 outgoing = _Outgoing.of([pack.size for pack in packs])
-            except Exception as failure:  # the others are waiting to hear it
+            except BaseException as failure:  # the others are waiting to hear it
                 outgoing = _Outgoing.failed(failure)
         sizes: list[int] = opened(self._told("scatter_object", outgoing, root, timeout))
         mine = np.empty(sizes[self.rank], np.uint8)
         self._all.scatterv(np.concatenate(packs) if packs else None, mine, sizes, root, timeout=timeout)
-        return values[root] if values is not None and packs else opened(mine)
+        return given[root] if packs else opened(mine)
 
     def _told(self, operation: str, outgoing: _Outgoing | None, root: int, timeout: float | None) -> Bytes:
         """The root's packed object, on every rank; others pass None. Raises on all if the root has none."""
         header = np.zeros(_HEADER, np.uint8) if outgoing is None else outgoing.header()
         self._all.bcast(header, root, timeout=timeout)
         incoming = _Incoming(header)
+        if outgoing is not None:
+            outgoing.raise_interrupt()
         if incoming.failure is not None:
             raise _nothing(operation, root, incoming.failure) from (None if outgoing is None else outgoing.failure)
         data = incoming.data if outgoing is None else outgoing.data
@@ -229,6 +241,7 @@ class ObjectCalls(Calls):
         rank = lengths.index(_FAILED)
         header = outgoing.header() if self.rank == rank else np.zeros(_HEADER, np.uint8)
         self._all.bcast(header, rank, timeout=timeout)
+        outgoing.raise_interrupt()
         raise _nothing(operation, rank, _Incoming(header).failure or "") from outgoing.failure
 
     def _opened(self, data: Bytes, sizes: Sequence[int], own: Any) -> list[Any]:
@@ -244,8 +257,15 @@ def _words(outgoing: _Outgoing) -> str:
     return outgoing.data.tobytes().decode(errors="replace")
 
 
-def _one_for_each(values: Sequence[Any] | None, ranks: int) -> Sequence[Any]:
-    if values is None or len(values) != ranks:
-        given = "None" if values is None else f"{len(values)} of them"
-        raise InvalidCountError(f"values is {given}; needed is one for each of the {ranks} ranks")
-    return values
+def _one_for_each(values: Any, ranks: int) -> list[Any]:
+    """The objects of a sequence that has one for each rank."""
+    if values is None:
+        raise InvalidCountError(f"values is None; needed is one for each of the {ranks} ranks")
+    if isinstance(values, Mapping | Set) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
+        raise InvalidArgumentError(
+            f"values is a {type(values).__name__}; pass a list, or another sequence, of one object for each of the "
+            f"{ranks} ranks"
+        )
+    if len(values) != ranks:
+        raise InvalidCountError(f"values is {len(values)} of them; needed is one for each of the {ranks} ranks")
+    return list(values)

@@ -80,6 +80,7 @@ class PreparedCalls(Calls):
             dst if plain.dst or own_place.dst else None,
             in_place=in_place,
             computes=shape.reduces,
+            dst_name="buffer" if shape.collective == Collective.BCAST else "dst",
         )
         uses = own_place if buffers.in_place else plain
         # The root alone knows what the others get: it tells them, if nobody has a destination.

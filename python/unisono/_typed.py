@@ -14,8 +14,8 @@ from ._collective_calls import CollectiveCalls
 from ._options import Options
 from ._order import once_ordered
 from ._signatures import options_by_name
-from ._spec import Collective
-from .errors import InvalidDatatypeError
+from ._spec import MAX_COUNT, Collective
+from .errors import InvalidCountError, InvalidDatatypeError
 from .request import Request
 
 
@@ -111,5 +111,11 @@ class TypedCalls(CollectiveCalls):
         elements = [elements_of("alltoallw", f"{name}[{i}]", dtype, computes=False) for i, dtype in enumerate(dtypes)]
         counts = layout.counts
         if counts is not None and len(counts) == len(elements):
+            for rank, (count, element) in enumerate(zip(counts, elements, strict=True)):
+                if count * element.own_bytes > MAX_COUNT:
+                    raise InvalidCountError(
+                        f"alltoallw: {side}_counts[{rank}] is {count}; allowed are 0 to "
+                        f"{MAX_COUNT // element.own_bytes} elements of {dtypes[rank]}"
+                    )
             counts = [count * max(1, element.own_bytes) for count, element in zip(counts, elements, strict=True)]
         return layout._replace(counts=counts), [int(element.datatype) for element in elements]

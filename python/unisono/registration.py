@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _core
-from ._arrays import Array, as_array
+from ._arrays import Array, as_array, refuse_objects
 from .errors import InvalidArgumentError
 
 
@@ -77,9 +77,10 @@ def register(buffer: Any) -> Registration:
     `buffer` is a C-contiguous NumPy array, or anything with the buffer protocol or DLPack in host memory, such as a
     tensor of PyTorch on the CPU. It may be read-only. Not collective, and needs no context. Memory that the kernel does
     not copy is no error, only slower. Raises `InvalidArgumentError` for what is no memory, or not contiguous: what lies
-    between the elements would be registered with them.
+    between the elements would be registered with them. Elements that are Python objects raise `InvalidDatatypeError`.
     """
     array = as_array("register", "buffer", buffer)
+    refuse_objects("register", "buffer", array.dtype)
     if not array.flags.c_contiguous:
         raise InvalidArgumentError(
             f"register: buffer is an array of shape {array.shape}, strides {array.strides}, which is not contiguous; "

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._messages import Status
+from ._messages import ANY_SOURCE, ANY_TAG, Status
+from ._spec import Collective
 from .errors import CapacityError, DeadlineError, InvalidArgumentError, UnisonoError
 
 if TYPE_CHECKING:
@@ -19,6 +20,20 @@ if TYPE_CHECKING:
     from ._buffers import Buffers
 
 POLL = 0.001  #: seconds between two looks at a call that is awaited where no thread can be had
+
+
+CallName = tuple[str, int, int, int, int]  # operation, communicator, collective, root or peer, tag
+
+
+def _words(of: CallName) -> str:
+    """What a call is called in errors."""
+    operation, communicator, collective, peer, tag = of
+    text = f"{operation} (communicator {communicator}"
+    if collective in (Collective.SEND, Collective.RECV, Collective.PUT, Collective.GET):
+        text += ", any source" if peer == ANY_SOURCE else f", peer {peer}"
+    if collective in (Collective.SEND, Collective.RECV):
+        text += ", any tag" if tag == ANY_TAG else f", tag {tag}"
+    return text + ")"
 
 
 class Request:
@@ -30,10 +45,13 @@ class Request:
     callback, `wait_all` and its like. Then, too, `result` becomes a scalar of NumPy, where the call was for one number.
     """
 
-    __slots__ = ("_buffers", "_core", "_lock", "result")
+    __slots__ = ("_buffers", "_core", "_lock", "_of", "result")
 
-    def __init__(self, core: _core.Request, result: npt.NDArray[Any] | None, buffers: Buffers | None = None) -> None:
+    def __init__(
+        self, core: _core.Request, result: npt.NDArray[Any] | None, buffers: Buffers | None, of: CallName
+    ) -> None:
         self._core = core
+        self._of = of
         self.result = result
         # Destinations that were packed. The first wait, test or callback that sees the end unpacks them.
         self._buffers = buffers
@@ -71,7 +89,9 @@ class Request:
         not completed by then; the call goes on, and can be waited for again. Signals are handled while waiting.
         """
         if not self._core.wait(_limit(timeout)):
-            raise DeadlineError(f"the call has not completed within {timeout} s; it is still in flight")
+            raise DeadlineError(
+                f"{_words(self._of)}: the call has not completed within {timeout} s; it is still in flight"
+            )
         self._finish()
         return self.result
 
@@ -154,18 +174,32 @@ class Request:
         return self._core.status()[1]
 
 
-def _limit(timeout: float | None) -> float:
+def _limit(timeout: Any) -> float:
     """A limit as the library has it."""
     if timeout is None:
         return -1.0
-    if not (timeout >= 0 and math.isfinite(timeout)):
-        raise InvalidArgumentError(f"timeout is {timeout}; allowed are 0 and more seconds, or None")
-    return timeout
+    try:
+        seconds = math.nan if isinstance(timeout, str | bytes) else float(timeout)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not (seconds >= 0 and math.isfinite(seconds)):
+        raise InvalidArgumentError(f"timeout is {timeout!r}; allowed are 0 and more seconds, or None")
+    return seconds
 
 
-def _several(function: str, requests: Iterable[Request | None]) -> tuple[list[int], list[_core.Request]]:
+def _listed(function: str, requests: Any) -> list[Request | None]:
+    """Requests as a list of their own."""
+    try:
+        each = iter(requests)
+    except TypeError:
+        raise InvalidArgumentError(
+            f"{function}: requests is a {type(requests).__name__}; pass a list of unisono.Request"
+        ) from None
+    return list(each)
+
+
+def _several(function: str, given: list[Request | None]) -> tuple[list[int], list[_core.Request]]:
     """The positions of the requests that are not None, and these."""
-    given = list(requests)
     for position, request in enumerate(given):
         if request is not None and not isinstance(request, Request):
             raise InvalidArgumentError(
@@ -191,7 +225,7 @@ def wait_any(requests: Iterable[Request | None], timeout: float | None = None) -
     are, the answer is None. Raises `DeadlineError` if none has ended within `timeout` seconds. Whether the call
     succeeded is for `requests[position].wait()` to say.
     """
-    given = list(requests)
+    given = _listed("wait_any", requests)
     positions, cores = _several("wait_any", given)
     if not cores:
         return None
@@ -205,7 +239,7 @@ def wait_any(requests: Iterable[Request | None], timeout: float | None = None) -
 
 def wait_some(requests: Iterable[Request | None], timeout: float | None = None) -> list[int]:
     """As `wait_any`, but returns the positions of all that have ended, at least one; [] if all entries are None."""
-    given = list(requests)
+    given = _listed("wait_some", requests)
     positions, cores = _several("wait_some", given)
     if not cores:
         return []
@@ -223,7 +257,7 @@ def wait_all(requests: Iterable[Request | None], timeout: float | None = None) -
     Raises the error of the first that failed, but not before all have ended. Raises `DeadlineError` if they have not
     within `timeout` seconds.
     """
-    given = list(requests)
+    given = _listed("wait_all", requests)
     _, cores = _several("wait_all", given)
     if not _core.wait_all(cores, _limit(timeout)):
         raise DeadlineError(f"not all of {len(cores)} calls have completed within {timeout} s")
@@ -233,7 +267,7 @@ def wait_all(requests: Iterable[Request | None], timeout: float | None = None) -
 
 def test_any(requests: Iterable[Request | None]) -> int | None:
     """As `wait_any`, without waiting: None if none has ended."""
-    given = list(requests)
+    given = _listed("test_any", requests)
     positions, cores = _several("test_any", given)
     found = _core.wait_any(cores, 0.0)
     if found is None:
@@ -244,7 +278,7 @@ def test_any(requests: Iterable[Request | None]) -> int | None:
 
 def test_all(requests: Iterable[Request | None]) -> bool:
     """Makes progress, and says whether all of the requests have ended, in success or failure."""
-    given = list(requests)
+    given = _listed("test_all", requests)
     if not _core.wait_all(_several("test_all", given)[1], 0.0):
         return False
     _look_at(*given)

@@ -79,6 +79,13 @@ def test_the_default_is_float64_as_numpys() -> None:
         assert context.zeros(3).dtype == np.float64
 
 
+@pytest.mark.parametrize("shape", [np.array([2, 3]), np.array([], int), np.array(5), range(2, 4), [np.int8(2), 1]])
+def test_shapes_are_what_numpy_takes(shape: Any) -> None:
+    with unisono.init() as context:
+        for made in (context.empty(shape), context.zeros(shape), context.world.zeros(shape)):
+            assert made.shape == np.zeros(shape).shape
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype", "error", "words"),
     [
@@ -86,6 +93,9 @@ def test_the_default_is_float64_as_numpys() -> None:
         ((2, -3), "f4", unisono.InvalidArgumentError, ["(2, -3)", "0 and more"]),
         (2.5, "f4", unisono.InvalidArgumentError, ["shape is 2.5", "number of elements"]),
         ("ab", "f4", unisono.InvalidArgumentError, ["shape is 'ab'"]),
+        ({2, 3}, "f4", unisono.InvalidArgumentError, ["shape is {2, 3}", "sequence of lengths"]),
+        (np.array([2.0, 3.0]), "f4", unisono.InvalidArgumentError, ["shape is array([2., 3.])", "0 and more"]),
+        (np.array([2, -3]), "f4", unisono.InvalidArgumentError, ["shape is array([ 2, -3])", "0 and more"]),
         (3, "no such", unisono.InvalidDatatypeError, ["'no such'"]),
         (3, object, unisono.InvalidDatatypeError, ["object", "hold no objects"]),
         (1 << 50, "f8", unisono.NoMemoryError, [str(1 << 53), "this machine has"]),

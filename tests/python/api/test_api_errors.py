@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,10 @@ def frozen() -> np.ndarray:
     array = np.zeros(4)
     array.flags.writeable = False
     return array
+
+
+def masked() -> np.ma.MaskedArray:
+    return np.ma.array([1.0, 2.0, 3.0, 4.0], mask=[False, True, False, False])
 
 
 CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]]] = [
@@ -77,8 +82,8 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("negative root", lambda c: c.reduce(X, root=-1), unisono.InvalidRootError, ["root -1", "ranks 0 to 1"]),
     ("peer", lambda c: c.send(X, 9), unisono.InvalidRootError, ["peer 9", "ranks 0 to 1"]),
     ("tag", lambda c: c.send(X, 0, tag=-3), unisono.InvalidArgumentError, ["tag -3", "0 to 2147483647"]),
-    ("read-only", lambda c: c.bcast(frozen()), unisono.ReadOnlyBufferError, ["dst is read-only", "writable"]),
-    ("read-only bytes", lambda c: c.bcast(b"abcd"), unisono.ReadOnlyBufferError, ["dst is read-only"]),
+    ("read-only", lambda c: c.bcast(frozen()), unisono.ReadOnlyBufferError, ["buffer is read-only", "writable"]),
+    ("read-only bytes", lambda c: c.bcast(b"abcd"), unisono.ReadOnlyBufferError, ["buffer is read-only"]),
     ("a window that is not contiguous", lambda c: c.window(np.zeros((4, 4))[:, 1]), unisono.InvalidArgumentError,
      ["window (shape (4,), strides (32,)) is not contiguous", "in place"]),
     ("a list to write to", lambda c: c.allreduce([1, 2], [0, 0]), unisono.InvalidArgumentError,
@@ -92,7 +97,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("a list of other numbers", lambda c: c.allreduce([1, 2], np.zeros(2)), unisono.InvalidDatatypeError,
      ["src has dtype int64 and dst float64"]),
     ("one element several times", lambda c: c.bcast(np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,))),
-     unisono.InvalidArgumentError, ["dst (shape (3,), strides (0,))", "share their memory"]),
+     unisono.InvalidArgumentError, ["buffer (shape (3,), strides (0,))", "share their memory"]),
     ("nothing", lambda c: c.allreduce(None), unisono.InvalidArgumentError, ["src is missing"]),
     ("overlap", lambda c: (lambda z: c.allreduce(z[:4], z[2:6]))(np.zeros(8)), unisono.OverlappingBuffersError,
      ["overlap", "in-place"]),
@@ -102,6 +107,27 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("number of counts", lambda c: c.allgatherv(X, None, [4, 4, 4]), unisono.InvalidCountError,
      ["3 entries", "each of the 2 ranks"]),
     ("negative entry", lambda c: c.allgatherv(X, None, [4, -4]), unisono.InvalidCountError, ["counts[1] is -4"]),
+    ("a count beyond 64 bits", lambda c: c.allgatherv(X, np.zeros(8), [4, 1 << 64]), unisono.InvalidCountError,
+     ["allgatherv: counts[1] is 18446744073709551616", "0 to 1099511627775 elements"]),
+    ("a place beyond 64 bits", lambda c: c.allgatherv(X, np.zeros(8), [4, 4], displacements=[0, 1 << 64]),
+     unisono.InvalidCountError, ["allgatherv: displacements[1] is 18446744073709551616", "0 to 1099511627775"]),
+    ("a place before 64 bits", lambda c: c.alltoallv(X, None, [2, 2], [2, 2], send_displacements=[-(1 << 70), 0]),
+     unisono.InvalidCountError, [f"alltoallv: send_displacements[0] is {-(1 << 70)}", "0 to 1099511627775"]),
+    ("huge counts without a destination", lambda c: c.allgatherv(X, None, [1 << 62, 1 << 62]),
+     unisono.InvalidCountError, [f"allgatherv: counts[0] is {1 << 62}", "0 to 1099511627775"]),
+    ("a huge place without a destination", lambda c: c.allgatherv(X, None, [4, 4], displacements=[0, (1 << 63) - 1]),
+     unisono.InvalidCountError, [f"allgatherv: displacements[1] is {(1 << 63) - 1}", "0 to 1099511627775"]),
+    ("huge counts of pairs", lambda c: c.alltoallw(X, X.copy(), [1, 1 << 62], ["f8"] * 2, [1, 1], ["f8"] * 2),
+     unisono.InvalidCountError, [f"alltoallw: send_counts[1] is {1 << 62}", "0 to 1099511627775"]),
+    ("counts of large elements by pairs",
+     lambda c: c.alltoallw(X, X.copy(), [1, 1 << 39], ["S16777216"] * 2, [1, 1], ["f8"] * 2),
+     unisono.InvalidCountError, [f"alltoallw: send_counts[1] is {1 << 39}", "0 to 65535 elements of |S16777216"]),
+    ("a destination beyond any memory", lambda c: c.allgatherv(np.zeros(4, "S1024"), None, [4, (1 << 40) - 1]),
+     unisono.NoMemoryError, ["allgatherv: dst is to be made", f"{((1 << 40) + 3) * 1024} bytes", "|S1024"]),
+    ("a destination beyond any array", lambda c: c.allgatherv(np.zeros(1, "S2147483647"), None, [(1 << 40) - 1] * 2),
+     unisono.NoMemoryError, ["allgatherv: dst is to be made", "|S2147483647"]),
+    ("a neighbour beyond 64 bits", lambda c: c.graph([0, 1 << 64], []), unisono.InvalidArgumentError,
+     ["graph: sources[1] is 18446744073709551616", "64 bits"]),
     ("overlapping blocks", lambda c: c.allgatherv(X, np.zeros(8), [4, 4], displacements=[0, 3]),
      unisono.OverlappingBuffersError, ["ranks 0 and 1 overlap"]),
     ("destination off the root", lambda c: c.scatter(None, root=1 - c.rank, in_place=True),
@@ -172,15 +198,34 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("big-endian", lambda c: c.allreduce(X.astype(">f8")), unisono.InvalidDatatypeError,
      [">f8", "byte order", "astype"]),
     ("objects", lambda c: c.bcast(np.array([1, "a"], object)), unisono.InvalidDatatypeError,
-     ["dst has dtype object", "another process", "array.astype('float64')", "pickle.dumps"]),
+     ["buffer has dtype object", "another process", "array.astype('float64')", "pickle.dumps"]),
+    ("a masked source", lambda c: c.allreduce(masked()), unisono.InvalidArgumentError,
+     ["allreduce: src is a masked array", "array.filled("]),
+    ("a masked destination", lambda c: c.copy(X, masked()[::-1]), unisono.InvalidArgumentError,
+     ["copy: dst is a masked array", "array.filled("]),
+    ("a masked message", lambda c: c.send(masked(), 1 - c.rank), unisono.InvalidArgumentError,
+     ["send: src is a masked array"]),
+    ("masked structures", lambda c: c.bcast(np.ma.array([(1, 2.0)], mask=[(False, True)], dtype="i4,f4")),
+     unisono.InvalidArgumentError, ["bcast: ", "is a masked array"]),
+    ("the masked number", lambda c: c.allreduce(np.ma.masked), unisono.InvalidArgumentError, ["src is a masked array"]),
+    ("a window of objects", lambda c: c.window(np.array([None])), unisono.InvalidDatatypeError,
+     ["window: ", "dtype object", "another process"]),
     ("structures with objects", lambda c: c.allgather(np.zeros(2, "i4,O")), unisono.InvalidDatatypeError,
      ["src has dtype [('f0', '<i4'), ('f1', 'O')]", "another process"]),
     ("objects by pairs", lambda c: c.alltoallw(np.zeros(2, object), np.zeros(2, object), [1, 1], "OO", [1, 1], "OO"),
      unisono.InvalidDatatypeError, ["dst has dtype object", "another process"]),
     ("long complex", lambda c: c.allreduce(np.zeros(2, np.clongdouble)), unisono.InvalidDatatypeError, ["complex256"]),
     ("a number to write to", lambda c: c.bcast(np.float64(3)), unisono.InvalidArgumentError,
-     ["dst is a float64", "array"]),
-    ("nothing to broadcast", lambda c: c.bcast(None), unisono.InvalidArgumentError, ["dst is missing"]),
+     ["buffer is a float64", "array"]),
+    ("nothing to broadcast", lambda c: c.bcast(None), unisono.InvalidArgumentError, ["buffer is missing"]),
+    ("a list to broadcast", lambda c: c.bcast([1, 2]), unisono.InvalidArgumentError, ["bcast: buffer is a list"]),
+    ("the tag of a probe", lambda c: c.probe(tag=-5), unisono.InvalidArgumentError,
+     ["probe: tag -5", "0 to 2147483647, and any tag is -2000"]),
+    ("the tag of a look", lambda c: c.iprobe(tag=-5), unisono.InvalidArgumentError,
+     ["iprobe: tag -5", "any tag is -2000"]),
+    ("the source of a look", lambda c: c.iprobe(source=2), unisono.InvalidRootError, ["iprobe: source 2 was given"]),
+    ("the tag of a receive", lambda c: c.recv(X.copy(), 0, tag=-5), unisono.InvalidArgumentError,
+     ["recv: tag -5", "0 to 2147483647, and any tag is -2000"]),
     ("nothing to receive into", lambda c: c.recv(None, 0), unisono.InvalidArgumentError, ["dst is missing"]),
     ("reversed, prepared", lambda c: c.allreduce_async(X[::-1], start=False), unisono.InvalidArgumentError,
      ["src (shape (4,), strides (-8,)) is not contiguous", "start=False", "pass a contiguous array"]),
@@ -188,7 +233,7 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
      ["src is a list", "start=False"]),
     ("Fortran order behind another call",
      lambda c: c.bcast(np.zeros((2, 3), order="F"), wait_for=[c.copy_async(X, np.zeros(4))]),
-     unisono.InvalidArgumentError, ["dst (shape (2, 3), strides (8, 16)) is not contiguous", "before what the call"]),
+     unisono.InvalidArgumentError, ["buffer (shape (2, 3), strides (8, 16)) is not", "before what the call"]),
     ("behind a call with a packed destination",
      lambda c: c.bcast(X.copy(), wait_for=[c.copy_async(X, np.zeros(8)[::2])]), unisono.InvalidArgumentError,
      ["wait_for[0] has a destination that is not contiguous", "wait for it before"]),
@@ -239,6 +284,17 @@ def test_bad_settings(settings: dict[str, Any], words: list[str]) -> None:
         ThreadJob(**({"size": 1} | settings)).run(lambda comm: comm.barrier())
     for word in words:
         assert word in str(failure.value)
+
+
+def test_a_masked_array_that_masks_nothing_is_an_array() -> None:
+    def member(comm: Communicator) -> None:
+        for mask in (np.ma.nomask, [False, False]):
+            src = np.ma.array([1.0 + comm.rank, 2.0], mask=mask)
+            dst = np.ma.array([0.0, 0.0], mask=mask)
+            assert comm.allreduce(src, dst) is dst
+            np.testing.assert_array_equal(dst, [3.0, 4.0])
+
+    ThreadJob(2, timeout=20).run(member)
 
 
 def test_arrays_without_axes_are_one_element() -> None:
@@ -329,6 +385,69 @@ def test_a_wait_can_be_bounded_and_repeated() -> None:
     ThreadJob(2, timeout=20).run(member)
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda q: q.wait("x"), ["timeout is 'x'", "seconds, or None"]),
+        (lambda q: q.wait(-1), ["timeout is -1", "seconds, or None"]),
+        (lambda q: q.wait(math.nan), ["timeout is nan", "seconds, or None"]),
+        (lambda q: unisono.wait_all([q], [1]), ["timeout is [1]", "seconds, or None"]),
+        (lambda q: unisono.wait_any(q), ["wait_any: requests is a Request", "pass a list"]),
+        (lambda q: unisono.wait_some(q), ["wait_some: requests is a Request", "pass a list"]),
+        (lambda q: unisono.wait_all(q), ["wait_all: requests is a Request", "pass a list"]),
+        (lambda q: unisono.test_any(None), ["test_any: requests is a NoneType", "pass a list"]),
+        (lambda q: unisono.test_all(q), ["test_all: requests is a Request", "pass a list"]),
+        (lambda q: unisono.wait_any([q, 3]), ["wait_any: entry 1 is a int"]),
+    ],
+    ids=range(10),
+)
+def test_waits_say_what_they_take(call: Callable[[unisono.Request], Any], words: list[str]) -> None:
+    def member(comm: Communicator) -> None:
+        request = comm.barrier_async()
+        with pytest.raises(unisono.InvalidArgumentError) as failure:
+            call(request)
+        for word in words:
+            assert word in str(failure.value)
+        request.wait(20)
+
+    ThreadJob(2, timeout=20).run(member)
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "words"),
+    [
+        (lambda c: c.recv_async(np.zeros(1), 1, 7), lambda c: c.send(np.ones(1), 0, 7),
+         "recv (communicator {}, peer 1, tag 7): "),
+        (lambda c: c.recv_async(np.zeros(1), unisono.ANY_SOURCE, unisono.ANY_TAG), lambda c: c.send(np.ones(1), 0, 7),
+         "recv (communicator {}, any source, any tag): "),
+        (lambda c: c.bcast_async(np.zeros(1), 1), lambda c: c.bcast(np.ones(1), 1), "bcast (communicator {}): "),
+    ],
+    ids=["recv", "wildcards", "bcast"],
+)  # fmt: skip
+def test_a_wait_that_ends_says_of_what(
+    call: Callable[[Communicator], unisono.Request], answer: Callable[[Communicator], Any], words: str
+) -> None:
+    there = threading.Event()
+
+    def member(comm: Communicator) -> str:
+        part = comm.dup()
+        number = re.search(r"Communicator (\d+)", repr(part))
+        assert number is not None
+        if comm.rank == 0:
+            request = call(part)
+            with pytest.raises(unisono.DeadlineError) as failure:
+                request.wait(0.05)
+            there.set()
+            np.testing.assert_array_equal(request.wait(20), [1])
+            return str(failure.value).replace(words.format(number[1]), "found ")
+        there.wait(20)
+        answer(part)
+        return ""
+
+    told = ThreadJob(2, timeout=20).run(member)[0]
+    assert told.startswith("found the call has not completed within 0.05 s; it is still in flight")
+
+
 def test_a_message_longer_than_its_receive() -> None:
     received = threading.Event()
 
@@ -343,6 +462,22 @@ def test_a_message_longer_than_its_receive() -> None:
         return str(failure.value)
 
     assert "72" in ThreadJob(2, timeout=20).run(member)[1]
+
+
+@pytest.mark.parametrize("n", [5, 200_000], ids=["short", "long"])
+def test_a_send_of_a_truncated_message(n: int) -> None:
+    def member(comm: Communicator) -> None:
+        if comm.rank == 1:
+            with pytest.raises(unisono.TruncatedError):
+                comm.recv(np.zeros(2), 0)
+        elif n == 5:
+            comm.send(np.arange(n) + 1.0, 1)  # has left before it is found
+        else:
+            with pytest.raises(unisono.TruncatedError):
+                comm.send(np.arange(n) + 1.0, 1)
+        assert comm.allreduce(np.array([comm.rank + 1]))[0] == 3
+
+    ThreadJob(2, timeout=20).run(member)
 
 
 def test_mismatched_calls_are_detected() -> None:

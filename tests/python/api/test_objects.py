@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -168,3 +169,81 @@ def test_wrong_uses_are_told() -> None:
             comm.bcast_object(1, 9)
 
     ThreadJob(2, timeout=60).run(member)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [({0: "a", 1: "b", 2: "c"}, "dict"), ({"a", "b", "c"}, "set"), (iter([1, 2, 3]), "list_iterator"), (3, "int")],
+    ids=["dict", "set", "iterator", "number"],
+)
+def test_what_is_no_sequence_is_not_scattered(values: Any, kind: str) -> None:
+    def member(comm: Communicator) -> str:
+        with pytest.raises(InvalidArgumentError) as caught:
+            comm.scatter_object(values if comm.rank == 1 else None, 1)
+        assert comm.scatter_object(["a", "b", "c"] if comm.rank == 1 else None, 1) == "abc"[comm.rank]
+        return str(caught.value)
+
+    for text in ThreadJob(3, timeout=20).run(member):
+        assert f"scatter_object: rank 1 has no object to send: InvalidArgumentError: values is a {kind}; " in text
+        assert "pass a list, or another sequence, of one object for each of the 3 ranks" in text
+
+
+@pytest.mark.parametrize(
+    "values", [("a", "b"), np.array([5, 6]), np.arange(4.0).reshape(2, 2), "xy", deque(["p", "q"])], ids=repr
+)
+def test_sequences_of_all_kinds_are_scattered(values: Any) -> None:
+    def member(comm: Communicator) -> None:
+        assert same(comm.scatter_object(values if comm.rank == 0 else None), values[comm.rank])
+
+    ThreadJob(2, timeout=20).run(member)
+
+
+class Leaves:
+    """What ends a program while it is pickled."""
+
+    def __init__(self, by: BaseException) -> None:
+        self.by = by
+
+    def __reduce__(self) -> Any:
+        raise self.by
+
+
+@pytest.mark.parametrize("by", [KeyboardInterrupt("pickling"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("name", CALLS)
+def test_who_is_interrupted_while_it_pickles_tells_the_others(name: str, by: BaseException) -> None:
+    def member(comm: Communicator) -> str:
+        kind = type(by) if comm.rank == 1 else InvalidArgumentError
+        with pytest.raises(kind) as caught:
+            CALLS[name](comm, Leaves(by) if comm.rank == 1 else f"object {comm.rank}")
+        comm.barrier()  # nothing is left behind
+        assert comm.bcast_object(comm.rank, 2) == 2
+        return str(caught.value)
+
+    texts = ThreadJob(3, timeout=20).run(member)
+    assert texts.pop(1) == str(by)
+    for text in texts:
+        assert f"{name}: rank 1 has no object to send: {type(by).__name__}: {by}" in text
+
+
+def test_a_receiver_hears_that_its_sender_was_interrupted() -> None:
+    def member(comm: Communicator) -> None:
+        if comm.rank == 0:
+            with pytest.raises(KeyboardInterrupt):
+                comm.send_object(Leaves(KeyboardInterrupt()), 1)
+        else:
+            with pytest.raises(InvalidArgumentError, match="rank 0 has no object to send: KeyboardInterrupt"):
+                comm.recv_object(0)
+
+    ThreadJob(2, timeout=20).run(member)
+
+
+def test_an_array_that_was_read_only_arrives_read_only() -> None:
+    def member(comm: Communicator) -> None:
+        for writable in (True, False):
+            array = np.arange(3.0) + comm.rank
+            array.flags.writeable = writable
+            for rank, came in enumerate(comm.allgather_object({"inside": array})):
+                assert came["inside"].flags.writeable is writable
+                np.testing.assert_array_equal(came["inside"], np.arange(3.0) + rank)
+
+    ThreadJob(2, timeout=20).run(member)

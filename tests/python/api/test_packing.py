@@ -15,7 +15,8 @@ import pytest
 import unisono
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unisono import IN_PLACE, Communicator, Request, ThreadJob
+from unisono import IN_PLACE, Communicator, InvalidArgumentError, Request, ThreadJob
+from unisono._arrays import writable
 
 Array = npt.NDArray[Any]
 
@@ -319,6 +320,29 @@ def test_a_packed_source_is_free_once_the_call_has_started() -> None:
     ThreadJob(2, timeout=60).run(member)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda array: array[::2],
+        lambda array: array.reshape(1, 2)[:, ::2],
+        lambda array: array[np.newaxis, :, np.newaxis],
+    ],
+    ids=["one element of two", "one column of two", "axes of one"],
+)
+def test_what_numpy_calls_contiguous_is_not_copied(view: Callable[[Array], Array]) -> None:
+    def member(comm: Communicator) -> None:
+        array = np.full(2, comm.rank + 1.0)
+        src = view(array)
+        assert src.flags.c_contiguous
+        request = comm.allreduce_async(src, start=False)  # which refuses what would be packed
+        for factor in (1, 10):
+            array[:] = factor * (comm.rank + 1)
+            request.start()
+            np.testing.assert_array_equal(request.wait(), np.full(src.shape, 3 * factor))
+
+    ThreadJob(2, timeout=60).run(member)
+
+
 ENDINGS: dict[str, Callable[[Request], Any]] = {
     "wait": lambda request: request.wait(),
     "test": lambda request: [None for _ in iter(request.test, True)],
@@ -421,5 +445,78 @@ def test_bytes_of_numpy_are_bytes() -> None:
         assert gathered.tobytes() == b"cdab"
         with pytest.raises(unisono.ReadOnlyBufferError):
             comm.bcast(np.bytes_(b"ab"))
+
+    ThreadJob(2, timeout=60).run(member)
+
+
+def windows(length: int, of: int) -> Array:
+    """A writable view of overlapping windows."""
+    return np.lib.stride_tricks.sliding_window_view(np.zeros(length), of, writeable=True)
+
+
+def strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any = np.int32) -> Array:
+    """A view with any strides, of memory that has room for it."""
+    room = sum((length - 1) * abs(step) for length, step in zip(shape, strides, strict=True))
+    memory = np.zeros(room + np.dtype(dtype).itemsize, np.uint8)
+    begin = sum((1 - length) * min(0, step) for length, step in zip(shape, strides, strict=True))
+    return np.ndarray(shape, dtype, memory, begin, strides)
+
+
+def shares(array: Array) -> bool:
+    """Whether some two elements of an array have a byte in common, found byte by byte."""
+    begins = sum(
+        (np.arange(length).reshape([-1 if a == axis else 1 for a in range(array.ndim)]) * step
+         for axis, (length, step) in enumerate(zip(array.shape, array.strides, strict=True))),
+        start=np.zeros((), int),
+    )  # fmt: skip
+    taken = np.broadcast_to(begins, array.shape).reshape(-1, 1) + np.arange(array.itemsize)
+    return int(np.unique(taken).size) != taken.size
+
+
+@pytest.mark.parametrize(
+    "dst",
+    [
+        windows(6, 2),
+        windows(6, 2)[::-1],
+        windows(6, 2).T,
+        windows(9, 3)[::2],
+        strided((3, 4), (4, 4)),
+        strided((3, 4), (12, 4)),
+        strided((4, 3), (8, 12)),  # neither stride covers the other's axis
+        strided((4,), (2,)),  # in the midst of an element
+        strided((1 << 20, 1 << 20), (4, 4)),
+    ],
+    ids=lambda dst: f"{dst.shape} {dst.strides}",
+)
+def test_destinations_whose_elements_overlap_are_refused(dst: Array) -> None:
+    def member(comm: Communicator) -> None:
+        src = np.broadcast_to(np.array(comm.rank, dst.dtype), dst.shape)
+        for call in (lambda: comm.copy(src, dst), lambda: comm.bcast(dst), lambda: comm.allreduce(IN_PLACE, dst)):
+            with pytest.raises(InvalidArgumentError, match="elements that share their memory"):
+                call()
+        comm.barrier()
+
+    ThreadJob(2, timeout=60).run(member)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(-20, 20)), min_size=1, max_size=4),
+    st.sampled_from([np.int8, np.int32, np.float64]),
+)
+@settings(max_examples=400, deadline=None)
+def test_overlap_is_found_exactly(axes: list[tuple[int, int]], dtype: Any) -> None:
+    array = strided(tuple(length for length, _ in axes), tuple(step for _, step in axes), dtype)
+    if shares(array):
+        with pytest.raises(InvalidArgumentError, match="share their memory"):
+            writable("call", "dst", array)
+    else:
+        assert writable("call", "dst", array) is array
+
+
+def test_a_source_may_overlap_with_itself() -> None:
+    def member(comm: Communicator) -> None:
+        series = np.arange(6.0) * (comm.rank + 1)
+        windows = np.lib.stride_tricks.sliding_window_view(series, 3)
+        np.testing.assert_array_equal(comm.allreduce(windows), windows / (comm.rank + 1) * 3)
 
     ThreadJob(2, timeout=60).run(member)

@@ -124,3 +124,7 @@ def test_what_is_no_memory_is_refused() -> None:
         unisono.register(None)
     with pytest.raises(unisono.InvalidArgumentError, match=r"not contiguous; register the array that it is a part of"):
         unisono.register(np.zeros((4, 4))[:, ::2])
+    with pytest.raises(unisono.InvalidDatatypeError, match=r"register: buffer has dtype object"):
+        unisono.register(np.array([None]))
+    with pytest.raises(unisono.InvalidArgumentError, match=r"register: buffer is a masked array"):
+        unisono.register(np.ma.array([1, 2], mask=[True, False]))
