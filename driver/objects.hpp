@@ -143,7 +143,7 @@ struct Communicator {
   std::string name;  ///< what people call it; empty: nothing
 
   std::atomic<std::uint32_t> open_groups{0};
-  std::mutex groups_mutex;
+  mutable std::mutex groups_mutex;
   std::map<std::thread::id, std::shared_ptr<class Group>> groups;  ///< open ones, by thread
 };
 

@@ -154,6 +154,7 @@ void prepare(const Communicator& communicator, const unisono_call& given, Checke
   Call& call = checked.request.call;
   if (call.collective != Collective::kAlltoallv || !call.in_place || call.count != 0) return;
   Callbacks::refuse("an in-place alltoallv whose count is 0");
+  Group::refuse(communicator, "an in-place alltoallv whose count is 0");
   // An in-place exchange needs a bound of all blocks that is equal on all ranks.
   std::int64_t largest = 0;
   for (const std::uint64_t count : checked.recv_counts) largest = std::max(largest, static_cast<std::int64_t>(count));
@@ -304,7 +305,9 @@ unisono_result unisono_graph_create(unisono_communicator* communicator, size_t s
                                     size_t destinations_count, const int64_t* destinations, unisono_graph** graph) {
   return guarded([&] {
     unisono_graph*& result = output(graph, "graph");
+    Callbacks::refuse("unisono_graph_create");
     const auto of = communicator_of(communicator);
+    Group::refuse(*of, "unisono_graph_create");
     if ((sources == nullptr && sources_count != 0) || (destinations == nullptr && destinations_count != 0)) {
       throw Error(ErrorCode::kInvalidArgument,
                   std::string("graph: ") + (sources == nullptr && sources_count != 0 ? "sources" : "destinations") +
@@ -373,7 +376,9 @@ unisono_result unisono_shrink(unisono_communicator* communicator, unisono_commun
     Callbacks::refuse("unisono_shrink");
     unisono_communicator*& result = output(shrunk, "communicator");
     result = nullptr;
-    const auto made = shrink(communicator_of(communicator), {});
+    const auto own = communicator_of(communicator);
+    Group::refuse(*own, "unisono_shrink");
+    const auto made = shrink(own, {});
     result = handle_of<unisono_communicator>(Communicators::instance().add(made));
   });
 }
@@ -382,7 +387,9 @@ unisono_result unisono_agree(unisono_communicator* communicator, uint64_t* value
   return guarded([&] {
     Callbacks::refuse("unisono_agree");
     uint64_t& bits = output(value, "value");
-    bits = agree(*communicator_of(communicator), bits, {});
+    const auto own = communicator_of(communicator);
+    Group::refuse(*own, "unisono_agree");
+    bits = agree(*own, bits, {});
   });
 }
 
@@ -422,6 +429,7 @@ unisono_result unisono_window(unisono_communicator* communicator, void* base, ui
   return guarded([&] {
     Callbacks::refuse("unisono_window");
     const auto own = communicator_of(communicator);
+    Group::refuse(*own, "unisono_window");
     if (base == nullptr && bytes != 0) {
       throw Error(ErrorCode::kInvalidArgument, "window: base is null, but bytes is " + std::to_string(bytes));
     }

@@ -545,8 +545,9 @@ UNISONO_API unisono_result unisono_request_start(unisono_request* request);
 /* Calls of the communicator that this thread starts between begin and end are checked at once and submitted together
  * at the end, where small all-reduces with one op, datatype and algorithm are fused into one (docs/forms.md#groups).
  * Before the end they can be neither waited for nor followed by others; afterwards every request has a result of its
- * own, also if its call could not be submitted. Calls that block are refused meanwhile. All ranks make the same
- * collective calls in a group. Freeing a request before the end takes its call out. */
+ * own, also if its call could not be submitted. Functions of the communicator that block are refused meanwhile on this
+ * thread, those that make communicators, windows and graphs of it included. All ranks make the same collective calls
+ * in a group. Freeing a request before the end takes its call out. */
 UNISONO_API unisono_result unisono_group_begin(unisono_communicator* communicator);
 UNISONO_API unisono_result unisono_group_end(unisono_communicator* communicator);
 
