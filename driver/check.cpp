@@ -25,15 +25,17 @@ constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 48U) - 1;  // what a mo
 /// Sum of counts, and where the blocks end, of one side of a v-collective.
 class Blocks {
  public:
-  Blocks(const std::string& operation, const char* side, const std::int64_t* counts, const std::int64_t* displacements,
+  Blocks(Collective collective, const char* side, const std::int64_t* counts, const std::int64_t* displacements,
          std::uint32_t size, std::vector<std::uint64_t>& counts_out, std::vector<std::uint64_t>& displacements_out,
          std::uint64_t most, bool disjoint)
       : most_(most), counts_(counts_out) {
     const std::string name = std::string(side) + "_counts";
+    const std::string operation = name_of(collective);
     if (counts == nullptr) {
-      throw Error(ErrorCode::kInvalidArgument, operation + ": " + name +
-                                                   " is null; every rank gives the counts of all " +
-                                                   std::to_string(size) + " ranks, in elements");
+      throw Error(ErrorCode::kInvalidArgument, operation + ": " + name + " is null; " + who_counts(collective) +
+                                                   " the counts of all " + std::to_string(size) +
+                                                   " ranks, in elements" +
+                                                   (counts_at_root(collective) ? " (others may leave them out)" : ""));
     }
     counts_out.resize(size);
     displacements_out.resize(size);
@@ -57,6 +59,10 @@ class Blocks {
 
  private:
   std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
+  static const char* who_counts(Collective collective) {
+    return counts_at_root(collective) ? "the root gives" : "every rank gives";
+  }
+
                         std::int64_t value) const {
     if (value < 0 || static_cast<std::uint64_t>(value) > most_) {
       throw Error(ErrorCode::kInvalidCount, operation + ": " + name + "[" + std::to_string(rank) + "] is " +
@@ -341,21 +347,21 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     checked.vectors.own = blocks.own = static_cast<std::uint64_t>(given.count);
   } else if (facts.receives && !facts.sends) {
     const bool disjoint = uses_of(collective, is_root, call.in_place).writes == Extent::kReceived;
-    const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+    const Blocks received(collective, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, disjoint);
     blocks = {checked.recv_counts[rank], 0, received.extent()};
     call.count = received.total();
     checked.vectors.recv_counts = checked.recv_counts.data();
     checked.vectors.recv_displacements = checked.recv_displacements.data();
   } else if (facts.sends && !facts.receives) {
-    const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+    const Blocks sent(collective, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
                       checked.send_displacements, most_in_all, false);
     blocks = {checked.send_counts[rank], sent.extent(), 0};
     call.count = sent.total();
     checked.vectors.send_counts = checked.send_counts.data();
     checked.vectors.send_displacements = checked.send_displacements.data();
   } else if (facts.pairwise()) {
-    const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+    const Blocks received(collective, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, true);
     blocks.recv = received.extent();
     if (call.in_place) {
@@ -369,7 +375,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
       checked.send_counts = checked.recv_counts;
       checked.send_displacements = checked.recv_displacements;
     } else {
-      const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+      const Blocks sent(collective, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
                         checked.send_displacements, most_in_all, false);
       blocks.send = sent.extent();
     }
