@@ -93,6 +93,11 @@ std::string operator_name(Func func) {
 }
 
 void explain_failure(std::string_view why) noexcept {
+std::string operator_name_elsewhere(Func func) {
+  if (!is_user(func)) return name_of(func);
+  return needs_order(func) ? "an op of the user that does not commute" : "an op of the user";
+}
+
   try {
     std::size_t length = std::min(why.size(), kLongestFailure);
     // A character of several bytes stays whole.

@@ -39,6 +39,8 @@ std::uint32_t identity_of(Func func);
 std::string operator_name(Func func);
 
 /// out[i] = func(a[i], b[i]); arrays need no alignment, and `out` may be `a` or `b`. Returns false if func is not
+/// The same of a number in another process, which may have another operator of the user behind it.
+std::string operator_name_elsewhere(Func func);
 /// defined. Throws Error(kInvalidOp) if the function fails, with what `explain_failure` was told.
 bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte* b, std::byte* out,
                   std::uint64_t count);

@@ -13,7 +13,7 @@ std::string words(const SeenCall& call, bool with_algorithm, bool own) {
   std::string text = name_of(call.collective);
   if (call.dtype == Datatype::kNone) return text;
   text += "(" + std::to_string(call.count) + " " + name_of(call.dtype);
-  if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : std::string(name_of(call.func)));
+  if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : operator_name_elsewhere(call.func));
   if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
   if (with_algorithm && call.algorithm != nullptr) text += std::string(", ") + call.algorithm->name;
