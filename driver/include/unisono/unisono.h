@@ -436,8 +436,10 @@ UNISONO_API unisono_result unisono_op_create(const char* name, unisono_op_functi
                                              int commutative, unisono_op* op);
 /* No call may be using it, or be started with it afterwards. */
 UNISONO_API unisono_result unisono_op_free(unisono_op op);
-/* For the function of an op, which ends with `return unisono_op_failed(why)`: why it fails. The error of the call says
- * so on all ranks, with the rank whose function it was. Of a long text the begin is kept. Returns 1. */
+/* For the function of an op, which ends with `return unisono_op_failed(why)`: why it fails. The error of the call,
+ * invalid_op, says so on this rank, and the communicator is revoked. On a rank whose call needs the result still, it
+ * ends with revoked and the same words; one that has all it needs succeeds, and is told at its next call on that
+ * communicator. Of a long text the begin is kept. Returns 1. */
 UNISONO_API int unisono_op_failed(const char* why);
 
 /* Starts a call. All arguments are checked before anything is sent. */

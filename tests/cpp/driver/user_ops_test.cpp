@@ -80,6 +80,9 @@ TEST(UserOps, AFailureFailsTheCallAndNamesTheOperator) {
     const unisono_call call = allreduce(src, dst, static_cast<int>(Op(op)));
     EXPECT_NE(unisono_run(world, &call), 0);
     EXPECT_THAT(unisono_last_error(), testing::HasSubstr("\"refuses\" failed and returned 7"));
+    // All say which call it was, who failed first and who was told.
+    EXPECT_THAT(unisono_last_error(), testing::StartsWith("allreduce (communicator 0, rank " + std::to_string(rank) +
+                                                          ", sequence 0, algorithm "));
   });
 }
 
