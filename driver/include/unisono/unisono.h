@@ -391,7 +391,8 @@ UNISONO_API unisono_result unisono_reset(unisono_context* context);
 UNISONO_API unisono_result unisono_process_configure(uint32_t pid, const unisono_settings* settings);
 UNISONO_API unisono_result unisono_process_reset(uint32_t pid);
 
-/* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
+/* Exposes memory for put and get on this communicator. Collective. Null unbinds. The memory stays mapped until it is
+ * unbound or the communicator is freed. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 
 /* Memory of this rank that the ranks on the same machine read and write directly, so that large calls
