@@ -108,7 +108,7 @@ unisono_context* publish(const std::shared_ptr<Context>& context, const Beginnin
   world->size = endpoint->engine->size(0);
   world->express = endpoint->engine->express(0);
   for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
-  context->world_handle = Communicators::instance().add(world);
+  context->world_handle = Communicators::instance().add(world, true);
   if (logs(LogLevel::kInfo)) {
     log(LogLevel::kInfo, "rank " + std::to_string(world->rank) + " of " + std::to_string(world->size) + " (process " +
                              std::to_string(getpid()) + ") has joined its job on platform " +

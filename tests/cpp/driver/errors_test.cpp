@@ -314,6 +314,9 @@ TEST(Handles, ClosingCancelsWhatIsInFlight) {
 
 TEST(Handles, AChildOfForkIsRefusedAndMayJoinAnew) {
   const Joined joined;
+  EXPECT_THAT(unisono_last_error(), HasSubstr("the context was closed; create a new one"));
+  EXPECT_NE(unisono_run(world, &call), 0);
+  EXPECT_THAT(unisono_last_error(), HasSubstr("the context was closed, and its communicator with it"));
   const pid_t child = fork();
   if (child == 0) {
     std::uint32_t rank = 0;
