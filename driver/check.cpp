@@ -8,6 +8,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "driver/compression.hpp"
 #include "driver/neighbours.hpp"
@@ -29,8 +30,8 @@ class Blocks {
          std::uint32_t size, std::vector<std::uint64_t>& counts_out, std::vector<std::uint64_t>& displacements_out,
          std::uint64_t most, bool disjoint)
       : most_(most), counts_(counts_out) {
-    const std::string name = std::string(side) + "_counts";
     const std::string operation = name_of(collective);
+    const std::string name = std::string(side) + "_counts";
     if (counts == nullptr) {
       throw Error(ErrorCode::kInvalidArgument, operation + ": " + name + " is null; " + who_counts(collective) +
                                                    " the counts of all " + std::to_string(size) +
@@ -58,11 +59,11 @@ class Blocks {
   std::uint64_t extent() const { return extent_; }
 
  private:
-  std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
   static const char* who_counts(Collective collective) {
     return counts_at_root(collective) ? "the root gives" : "every rank gives";
   }
 
+  std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
                         std::int64_t value) const {
     if (value < 0 || static_cast<std::uint64_t>(value) > most_) {
       throw Error(ErrorCode::kInvalidCount, operation + ": " + name + "[" + std::to_string(rank) + "] is " +
@@ -143,11 +144,12 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
 
 }  // namespace
 
-std::chrono::microseconds duration_of(double seconds, const char* what) {
+std::chrono::microseconds duration_of(double seconds, const char* what, const char* zero) {
   constexpr double kMost = 10.0 * 365 * 86400;
   if (!(seconds >= 0) || seconds > kMost) {
     throw Error(ErrorCode::kInvalidArgument,
-                std::string(what) + " is " + std::to_string(seconds) + " s; allowed are 0 (default) to 10 years");
+                formatted("{} is {} s; allowed are 0 ({}) to 10 years", what,
+                          std::isnan(seconds) ? std::string("nan") : formatted("{}", seconds), zero));
   }
   const auto microseconds = std::chrono::microseconds(std::llround(seconds * 1e6));
   return seconds > 0 ? std::max(microseconds, std::chrono::microseconds(1)) : microseconds;

@@ -133,12 +133,12 @@ std::string read_file(const char* path) {
 
 /// A blocking call that must be checked first. By itself, so that the way of all others is short.
 [[gnu::noinline]] void run_checked(const unisono_communicator* communicator, const unisono_call* call) {
-  Callbacks::refuse("unisono_run");
+  Callbacks::refuse("a function that blocks (unisono_run)");
   const auto own = communicator_of(communicator);
   if (Group::of_this_thread(*own)) {
     throw Error(ErrorCode::kInvalidArgument,
                 "a call that blocks was made while a group of this communicator is open on this thread; start it, "
-                "and wait for it after unisono_group_end");
+                "and wait for it after the group's end (unisono_group_end)");
   }
   const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
   CheckedCall checked;
@@ -327,8 +327,9 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
   return guarded([&] {
     const auto freed = communicator_of(communicator);
     if (number_of(communicator) == freed->context->world_handle) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the communicator of all ranks belongs to its context; unisono_finalize frees it");
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          "the communicator of all ranks belongs to its context, and is freed when that is closed (unisono_finalize)");
     }
     Communicators::instance().take(number_of(communicator), "communicator", ErrorCode::kFreedCommunicator);
     Group::abandon(*freed, Error(ErrorCode::kFreedCommunicator, "the communicator was freed before its group ended"));
@@ -484,7 +485,10 @@ unisono_result unisono_op_create(const char* name, unisono_op_function function,
 }
 
 unisono_result unisono_op_free(unisono_op op) {
-  return guarded([&] { remove_user_op(op < 0 || op > 255 ? Func::kNone : static_cast<Func>(op)); });
+  return guarded([&] {
+    if (op < 0 || op > 255) throw_no_user_op(op);
+    remove_user_op(static_cast<Func>(op));
+  });
 }
 
 int unisono_op_failed(const char* why) {
@@ -547,7 +551,7 @@ unisono_result unisono_wait_at_most(unisono_request* request, double seconds, in
   return guarded([&] {
     int& done = output(complete, "answer");
     done = 0;
-    const auto at_most = duration_of(seconds, "seconds");
+    const auto at_most = duration_of(seconds, "seconds", "only look");
     const auto flight = request_of(request)->flight();
     if (Callbacks::running() && at_most.count() != 0 && !flight->known()) Callbacks::refuse("unisono_wait_at_most");
     const auto result = flight->wait_at_most(at_most);

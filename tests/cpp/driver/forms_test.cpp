@@ -275,6 +275,8 @@ TEST(Callbacks, MayStartCallsAndMustNotWait) {
       EXPECT_THAT(unisono_last_error(), HasSubstr("unisono_wait was called in a callback"));
       int complete = 1;
       EXPECT_EQ(unisono_wait_at_most(never.handle(), 1, &complete), code_of(ErrorCode::kInvalidArgument));
+      EXPECT_EQ(unisono_wait_at_most(never.handle(), -5, &complete), code_of(ErrorCode::kInvalidArgument));
+      EXPECT_THAT(unisono_last_error(), HasSubstr("seconds is -5 s; allowed are 0 (only look) to 10 years"));
       EXPECT_EQ(unisono_wait_at_most(never.handle(), 0, &complete), 0);
       EXPECT_EQ(complete, 0);
       unisono_request* const handle = never.handle();
