@@ -71,12 +71,13 @@ Func add_user_op(UserOp op) {
   return static_cast<Func>(kFirst + free);
 }
 
+void throw_no_user_op(int op) {
+  throw Error(ErrorCode::kInvalidOp, formatted("op {} is none that was created and not freed", op));
+}
+
 void remove_user_op(Func func) {
   const std::lock_guard lock(changes());
-  if (find_user_op(func) == nullptr) {
-    throw Error(ErrorCode::kInvalidOp,
-                formatted("op {} is none that was created and not freed", static_cast<unsigned>(func)));
-  }
+  if (find_user_op(func) == nullptr) throw_no_user_op(static_cast<int>(func));
   table()[static_cast<std::size_t>(func) - kFirst].store(nullptr, std::memory_order_release);
 }
 
@@ -90,6 +91,11 @@ std::uint32_t identity_of(Func func) {
 std::string operator_name(Func func) {
   const UserOp* op = find_user_op(func);
   return op != nullptr ? op->name : name_of(func);
+}
+
+std::string operator_name_elsewhere(Func func) {
+  if (!is_user(func)) return name_of(func);
+  return needs_order(func) ? "an op of the user that does not commute" : "an op of the user";
 }
 
 void explain_failure(std::string_view why) noexcept {

@@ -30,6 +30,8 @@ struct UserOp {
 Func add_user_op(UserOp op);
 /// Undefines it; calls that need it fail from then on. Throws Error(kInvalidOp) if it is not defined.
 void remove_user_op(Func func);
+/// Throws that error, of a number that may be none of a Func.
+[[noreturn]] void throw_no_user_op(int op);
 /// The operator of a number, or null. What it points to lives for ever.
 const UserOp* find_user_op(Func func);
 
@@ -37,6 +39,8 @@ const UserOp* find_user_op(Func func);
 std::uint32_t identity_of(Func func);
 /// As users know it.
 std::string operator_name(Func func);
+/// The same of a number in another process, which may have another operator of the user behind it.
+std::string operator_name_elsewhere(Func func);
 
 /// out[i] = func(a[i], b[i]); arrays need no alignment, and `out` may be `a` or `b`. Returns false if func is not
 /// defined. Throws Error(kInvalidOp) if the function fails, with what `explain_failure` was told.

@@ -34,7 +34,8 @@ void Callbacks::refuse(const char* function) {
   const bool callback = (inside() & kCallback) != 0;
   throw Error(ErrorCode::kInvalidArgument,
               std::string(function) + " was called in " +
-                  (callback ? "a callback of unisono_on_complete" : "the function of unisono_set_wait_hook") +
+                  (callback ? "a callback of a completed call (unisono_on_complete)"
+                            : "the hook of waits, that is, in the function of unisono_set_wait_hook") +
                   "; it may wait for other ranks, and so is not allowed there. Start calls, or test requests");
 }
 

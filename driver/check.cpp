@@ -8,6 +8,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "driver/compression.hpp"
 #include "driver/neighbours.hpp"
@@ -25,15 +26,17 @@ constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 48U) - 1;  // what a mo
 /// Sum of counts, and where the blocks end, of one side of a v-collective.
 class Blocks {
  public:
-  Blocks(const std::string& operation, const char* side, const std::int64_t* counts, const std::int64_t* displacements,
+  Blocks(Collective collective, const char* side, const std::int64_t* counts, const std::int64_t* displacements,
          std::uint32_t size, std::vector<std::uint64_t>& counts_out, std::vector<std::uint64_t>& displacements_out,
          std::uint64_t most, bool disjoint)
       : most_(most), counts_(counts_out) {
+    const std::string operation = name_of(collective);
     const std::string name = std::string(side) + "_counts";
     if (counts == nullptr) {
-      throw Error(ErrorCode::kInvalidArgument, operation + ": " + name +
-                                                   " is null; every rank gives the counts of all " +
-                                                   std::to_string(size) + " ranks, in elements");
+      throw Error(ErrorCode::kInvalidArgument, operation + ": " + name + " is null; " + who_counts(collective) +
+                                                   " the counts of all " + std::to_string(size) +
+                                                   " ranks, in elements" +
+                                                   (counts_at_root(collective) ? " (others may leave them out)" : ""));
     }
     counts_out.resize(size);
     displacements_out.resize(size);
@@ -56,6 +59,10 @@ class Blocks {
   std::uint64_t extent() const { return extent_; }
 
  private:
+  static const char* who_counts(Collective collective) {
+    return counts_at_root(collective) ? "the root gives" : "every rank gives";
+  }
+
   std::uint64_t checked(const std::string& operation, const std::string& name, std::uint32_t rank,
                         std::int64_t value) const {
     if (value < 0 || static_cast<std::uint64_t>(value) > most_) {
@@ -137,11 +144,12 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
 
 }  // namespace
 
-std::chrono::microseconds duration_of(double seconds, const char* what) {
+std::chrono::microseconds duration_of(double seconds, const char* what, const char* zero) {
   constexpr double kMost = 10.0 * 365 * 86400;
   if (!(seconds >= 0) || seconds > kMost) {
     throw Error(ErrorCode::kInvalidArgument,
-                std::string(what) + " is " + std::to_string(seconds) + " s; allowed are 0 (default) to 10 years");
+                formatted("{} is {} s; allowed are 0 ({}) to 10 years", what,
+                          std::isnan(seconds) ? std::string("nan") : formatted("{}", seconds), zero));
   }
   const auto microseconds = std::chrono::microseconds(std::llround(seconds * 1e6));
   return seconds > 0 ? std::max(microseconds, std::chrono::microseconds(1)) : microseconds;
@@ -341,21 +349,21 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     checked.vectors.own = blocks.own = static_cast<std::uint64_t>(given.count);
   } else if (facts.receives && !facts.sends) {
     const bool disjoint = uses_of(collective, is_root, call.in_place).writes == Extent::kReceived;
-    const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+    const Blocks received(collective, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, disjoint);
     blocks = {checked.recv_counts[rank], 0, received.extent()};
     call.count = received.total();
     checked.vectors.recv_counts = checked.recv_counts.data();
     checked.vectors.recv_displacements = checked.recv_displacements.data();
   } else if (facts.sends && !facts.receives) {
-    const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+    const Blocks sent(collective, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
                       checked.send_displacements, most_in_all, false);
     blocks = {checked.send_counts[rank], sent.extent(), 0};
     call.count = sent.total();
     checked.vectors.send_counts = checked.send_counts.data();
     checked.vectors.send_displacements = checked.send_displacements.data();
   } else if (facts.pairwise()) {
-    const Blocks received(operation, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
+    const Blocks received(collective, "recv", given.recv_counts, given.recv_displacements, size, checked.recv_counts,
                           checked.recv_displacements, most_in_all, true);
     blocks.recv = received.extent();
     if (call.in_place) {
@@ -369,7 +377,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
       checked.send_counts = checked.recv_counts;
       checked.send_displacements = checked.recv_displacements;
     } else {
-      const Blocks sent(operation, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
+      const Blocks sent(collective, "send", given.send_counts, given.send_displacements, size, checked.send_counts,
                         checked.send_displacements, most_in_all, false);
       blocks.send = sent.extent();
     }

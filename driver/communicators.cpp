@@ -1,6 +1,7 @@
 // Communicators of the C interface: how they are made.
 #include "core/log.hpp"
 #include "driver/callbacks.hpp"
+#include "driver/group.hpp"
 #include "driver/interface.hpp"
 #include "network/flight_record.hpp"
 
@@ -41,14 +42,17 @@ std::span<const std::uint32_t> list_of(const std::uint32_t* ranks, std::size_t c
   return {ranks, count};
 }
 
-/// Runs `make`, which may give none, and publishes what it made.
+/// Runs `make` with the parent, which may give none, and publishes what it made.
 template <class Make>
-unisono_result making(const char* function, unisono_communicator** communicator, Make&& make) {
+unisono_result making(const char* function, unisono_communicator* parent, unisono_communicator** communicator,
+                      Make&& make) {
   return guarded([&] {
     unisono_communicator*& result = output(communicator, "communicator");
     result = nullptr;
     Callbacks::refuse(function);
-    const std::shared_ptr<Communicator> made = make();
+    const auto of = communicator_of(parent);
+    Group::refuse(*of, function);
+    const std::shared_ptr<Communicator> made = make(of);
     if (made) result = handle_of<unisono_communicator>(Communicators::instance().add(made));
   });
 }
@@ -98,40 +102,39 @@ unisono_result unisono_communicator_name(const unisono_communicator* communicato
 
 unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64_t key, uint32_t group_size,
                              unisono_communicator** communicator) {
-  return making("unisono_split", communicator, [&] {
+  return making("unisono_split", parent, communicator, [&](const auto& of) {
     CommunicatorHints hints;
     hints.group_size = group_size;
-    return split(communicator_of(parent), colour, key, hints);
+    return split(of, colour, key, hints);
   });
 }
 
 unisono_result unisono_split_with(unisono_communicator* parent, int64_t colour, int64_t key,
                                   const unisono_communicator_settings* settings, unisono_communicator** communicator) {
-  return making("unisono_split_with", communicator,
-                [&] { return split(communicator_of(parent), colour, key, hints_of(settings)); });
+  return making("unisono_split_with", parent, communicator,
+                [&](const auto& of) { return split(of, colour, key, hints_of(settings)); });
 }
 
 unisono_result unisono_dup(unisono_communicator* parent, const unisono_communicator_settings* settings,
                            unisono_communicator** communicator) {
-  return making("unisono_dup", communicator, [&] { return duplicate(communicator_of(parent), hints_of(settings)); });
+  return making("unisono_dup", parent, communicator, [&](const auto& of) { return duplicate(of, hints_of(settings)); });
 }
 
 unisono_result unisono_subset(unisono_communicator* parent, const uint32_t* ranks, size_t count,
                               const unisono_communicator_settings* settings, unisono_communicator** communicator) {
-  return making("unisono_subset", communicator,
-                [&] { return subset(communicator_of(parent), list_of(ranks, count), hints_of(settings)); });
+  return making("unisono_subset", parent, communicator,
+                [&](const auto& of) { return subset(of, list_of(ranks, count), hints_of(settings)); });
 }
 
 unisono_result unisono_create_group(unisono_communicator* parent, const uint32_t* ranks, size_t count, int64_t tag,
                                     const unisono_communicator_settings* settings,
                                     unisono_communicator** communicator) {
-  return making("unisono_create_group", communicator, [&] {
+  return making("unisono_create_group", parent, communicator, [&](const auto& of) {
     if (tag < 0 || tag > static_cast<std::int64_t>(kMaxUserTag)) {
       throw Error(ErrorCode::kInvalidArgument, "create_group: tag " + std::to_string(tag) +
                                                    " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
     }
-    return create_group(communicator_of(parent), list_of(ranks, count), static_cast<std::uint32_t>(tag),
-                        hints_of(settings));
+    return create_group(of, list_of(ranks, count), static_cast<std::uint32_t>(tag), hints_of(settings));
   });
 }
 

@@ -106,7 +106,7 @@ unisono_result unisono_sendrecv(unisono_communicator* communicator, const unison
     if (Group::of_this_thread(*own)) {
       throw Error(ErrorCode::kInvalidArgument,
                   "sendrecv was called while a group of this communicator is open on this thread; start a send and a "
-                  "recv, and wait for them after unisono_group_end");
+                  "recv, and wait for them after the group's end (unisono_group_end)");
     }
     if (send == nullptr) {
       const std::int64_t came = receive(communicator, own, output(recv, "recv"));

@@ -71,11 +71,19 @@ void Group::begin(Communicator& communicator) {
   communicator.open_groups.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::shared_ptr<Group> Group::of_this_thread(Communicator& communicator) {
+std::shared_ptr<Group> Group::of_this_thread(const Communicator& communicator) {
   if (communicator.open_groups.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::lock_guard lock(communicator.groups_mutex);
   const auto found = communicator.groups.find(std::this_thread::get_id());
   return found == communicator.groups.end() ? nullptr : found->second;
+}
+
+void Group::refuse(const Communicator& communicator, const char* function) {
+  if (!of_this_thread(communicator)) return;
+  throw Error(ErrorCode::kInvalidArgument, std::string(function) +
+                                               " was called while a group of this communicator is open on this "
+                                               "thread; it may wait for other ranks, so end the group first "
+                                               "(unisono_group_end)");
 }
 
 void Group::end(Communicator& communicator) {

@@ -24,7 +24,10 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Error if none is open.
   static void end(Communicator& communicator);
   /// The open group of this thread, or null.
-  static std::shared_ptr<Group> of_this_thread(Communicator& communicator);
+  static std::shared_ptr<Group> of_this_thread(const Communicator& communicator);
+  /// Throws Error(kInvalidArgument) if this thread has one open: `function` blocks. The thread's calls wait for its
+  /// end.
+  static void refuse(const Communicator& communicator, const char* function);
   /// Ends the calls of all open groups in error: the communicator is gone.
   static void abandon(Communicator& communicator, const Error& error);
 

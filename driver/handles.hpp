@@ -36,6 +36,7 @@ struct HandleBits {
   HandleKind kind;
 
   static constexpr std::uint64_t kGenerations = 1U << 12U;
+  static constexpr std::uint64_t kOfContext = std::uint64_t{1} << 46U;  ///< in a serial: freed with its context only
   constexpr std::uint64_t pack() const {
     return serial << 16U | (generation % kGenerations) << 4U | static_cast<std::uint64_t>(kind) << 1U | 1U;
   }
@@ -61,9 +62,10 @@ class Handles {
     return *live;
   }
 
-  /// Registers an object and returns its handle.
-  std::uint64_t add(std::shared_ptr<Object> object) {
-    const std::uint64_t serial = ++last_serial_;
+  /// Registers an object and returns its handle. `of_context`: it lives as long as its context, which is then said of
+  /// its freed handle.
+  std::uint64_t add(std::shared_ptr<Object> object, bool of_context = false) {
+    const std::uint64_t serial = ++last_serial_ | (of_context ? HandleBits::kOfContext : 0);
     const std::uint64_t handle = HandleBits{serial, fork_generation(), kKind}.pack();
     Shard& shard = shard_of(handle);
     const std::lock_guard lock(shard.mutex);
@@ -83,7 +85,12 @@ class Handles {
       const std::lock_guard lock(shard.mutex);
       if (const auto found = shard.objects.find(handle); found != shard.objects.end()) return found->second;
     }
-    if (handle >> 16U > last_serial_.load()) throw Error(ErrorCode::kInvalidArgument, never(what));
+    const std::uint64_t serial = handle >> 16U;
+    if ((serial & ~HandleBits::kOfContext) > last_serial_.load()) throw Error(ErrorCode::kInvalidArgument, never(what));
+    if (kKind == HandleKind::kContext) throw Error(freed, "the context was closed; create a new one");
+    if ((serial & HandleBits::kOfContext) != 0) {
+      throw Error(freed, std::string("the context was closed, and its ") + what + " with it; create a new context");
+    }
     throw Error(freed, std::string("the ") + what + " was freed; use a live " + what);
   }
 

@@ -53,13 +53,6 @@ std::unique_ptr<CheckedCall> probe_of(const char* operation, const Communicator&
   return checked;
 }
 
-void refuse_in_group(Communicator& communicator, const char* what) {
-  if (!Group::of_this_thread(communicator)) return;
-  throw Error(ErrorCode::kInvalidArgument, std::string(what) +
-                                               " was called while a group of this communicator is open on this "
-                                               "thread; call it after unisono_group_end");
-}
-
 }  // namespace
 
 }  // namespace unisono::driver
@@ -82,7 +75,7 @@ unisono_result unisono_recv(unisono_communicator* communicator, const unisono_ca
     }
     Callbacks::refuse("unisono_recv");
     const auto own = communicator_of(communicator);
-    refuse_in_group(*own, "unisono_recv");
+    Group::refuse(*own, "unisono_recv");
     const unisono_call given = import_struct(&call, "unisono_call");
     if (given.collective != UNISONO_RECV) {
       throw Error(ErrorCode::kInvalidArgument, "recv: the call given is of collective " +
@@ -104,7 +97,7 @@ unisono_result unisono_probe(unisono_communicator* communicator, int64_t source,
   return guarded([&] {
     Callbacks::refuse("unisono_probe");
     const auto own = communicator_of(communicator);
-    refuse_in_group(*own, "unisono_probe");
+    Group::refuse(*own, "unisono_probe");
     const auto checked = probe_of("probe", *own, source, tag, timeout_seconds);
     MessageStatus found;
     checked->request.status = &found;

@@ -143,7 +143,7 @@ struct Communicator {
   std::string name;  ///< what people call it; empty: nothing
 
   std::atomic<std::uint32_t> open_groups{0};
-  std::mutex groups_mutex;
+  mutable std::mutex groups_mutex;
   std::map<std::thread::id, std::shared_ptr<class Group>> groups;  ///< open ones, by thread
 };
 
@@ -239,10 +239,13 @@ class Request : public std::enable_shared_from_this<Request> {
   std::uint64_t element_bytes() const { return element_bytes_; }
 
  private:
+  /// How errors of its use begin.
+  std::string title() const;
+
   const std::shared_ptr<Communicator> communicator_;
   const bool persistent_;
   const std::uint64_t element_bytes_;
-  const bool receives_;
+  const std::optional<Collective> collective_;  ///< none: not known, and no receive
   mutable std::mutex mutex_;
   std::condition_variable called_back_;
   std::uint32_t callbacks_ = 0;  ///< that have not ended
@@ -366,7 +369,8 @@ void resolve_before(CheckedCall& checked);
 /// Reads a program file (docs/program-files.md). Throws Error(kMalformedProgram).
 ProgramSet parse_programs(std::span<const std::byte> bytes);
 
-/// Seconds as given by the user, to microseconds; throws Error unless 0 <= seconds <= 10 years.
-std::chrono::microseconds duration_of(double seconds, const char* what);
+/// Seconds as given by the user, to microseconds; throws Error, which says what `zero` means, unless 0 <= seconds <= 10
+/// years.
+std::chrono::microseconds duration_of(double seconds, const char* what, const char* zero = "default");
 
 }  // namespace unisono::driver

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/text.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
 #include "driver/objects.hpp"
@@ -105,30 +106,31 @@ Request::Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<Che
     : communicator_(std::move(communicator)),
       persistent_(persistent),
       element_bytes_(call->element_bytes),
-      receives_(call->request.call.collective == Collective::kRecv),
+      collective_(call->request.call.collective),
       call_(std::move(call)) {}
 
 Request::Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight)
-    : communicator_(std::move(communicator)),
-      persistent_(false),
-      element_bytes_(1),
-      receives_(false),
-      flight_(std::move(flight)) {}
+    : communicator_(std::move(communicator)), persistent_(false), element_bytes_(1), flight_(std::move(flight)) {}
 
 bool Request::done() const {
   const std::lock_guard lock(mutex_);
   return callbacks_ == 0 && flight_ && flight_->ended() && group_.expired();
 }
 
+std::string Request::title() const {
+  const std::string of = formatted("(communicator {}, rank {}): ", communicator_->number, communicator_->rank);
+  return std::string(collective_ ? name_of(*collective_) : "a call") + " " + of;
+}
+
 std::shared_ptr<Flight> Request::flight() const {
   const std::lock_guard lock(mutex_);
   if (!group_.expired()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "the call waits for the end of its group; end the group first (unisono_group_end)");
+                title() + "the call waits for the end of its group; end the group first (unisono_group_end)");
   }
   if (!flight_) {
     throw Error(ErrorCode::kInvalidArgument,
-                "the call was prepared and has not been started; start it first (unisono_request_start)");
+                title() + "the call was prepared and has not been started; start it first (unisono_request_start)");
   }
   return flight_;
 }
@@ -137,15 +139,18 @@ void Request::start() {
   std::shared_ptr<Flight> before;
   {
     const std::lock_guard lock(mutex_);
-    if (!group_.expired()) throw Error(ErrorCode::kInvalidArgument, "the call has been started in a group already");
+    if (!group_.expired())
+      throw Error(ErrorCode::kInvalidArgument, title() + "the call has been started in a group already");
     before = flight_;
   }
   if (before && !persistent_) {
     throw Error(ErrorCode::kInvalidArgument,
-                "the request is of a call that runs once; calls of unisono_prepare can be started again");
+                title() +
+                    "the call runs once; prepare a call that is to be started again (unisono_prepare; in Python "
+                    "start=False)");
   }
   if (before && !before->test()) {
-    throw Error(ErrorCode::kInvalidArgument, "the call is in flight; wait for it before it is started again");
+    throw Error(ErrorCode::kInvalidArgument, title() + "the call is in flight; wait for it before it is started again");
   }
   if (const std::shared_ptr<Group> group = Group::of_this_thread(*communicator_)) {
     for (const auto& first : call_->before) static_cast<void>(first->flight());  // none that waits for a group's end
@@ -235,7 +240,7 @@ std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes) {
 }
 
 MessageStatus Request::status() const {
-  if (!receives_) throw Error(ErrorCode::kInvalidArgument, "only a recv has a received count");
+  if (collective_ != Collective::kRecv) throw Error(ErrorCode::kInvalidArgument, "only a recv has a received count");
   const std::optional<CallResult> result = flight()->known();
   if (!result) throw Error(ErrorCode::kInvalidArgument, "the recv has not completed; wait for it first");
   if (result->code != ErrorCode::kOk) throw Error(result->code, result->message);

@@ -108,7 +108,7 @@ unisono_context* publish(const std::shared_ptr<Context>& context, const Beginnin
   world->size = endpoint->engine->size(0);
   world->express = endpoint->engine->express(0);
   for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
-  context->world_handle = Communicators::instance().add(world);
+  context->world_handle = Communicators::instance().add(world, true);
   if (logs(LogLevel::kInfo)) {
     log(LogLevel::kInfo, "rank " + std::to_string(world->rank) + " of " + std::to_string(world->size) + " (process " +
                              std::to_string(getpid()) + ") has joined its job on platform " +
@@ -133,12 +133,12 @@ std::string read_file(const char* path) {
 
 /// A blocking call that must be checked first. By itself, so that the way of all others is short.
 [[gnu::noinline]] void run_checked(const unisono_communicator* communicator, const unisono_call* call) {
-  Callbacks::refuse("unisono_run");
+  Callbacks::refuse("a function that blocks (unisono_run)");
   const auto own = communicator_of(communicator);
   if (Group::of_this_thread(*own)) {
     throw Error(ErrorCode::kInvalidArgument,
                 "a call that blocks was made while a group of this communicator is open on this thread; start it, "
-                "and wait for it after unisono_group_end");
+                "and wait for it after the group's end (unisono_group_end)");
   }
   const unisono_call given = import_struct(&output(call, "call"), "unisono_call");
   CheckedCall checked;
@@ -154,6 +154,7 @@ void prepare(const Communicator& communicator, const unisono_call& given, Checke
   Call& call = checked.request.call;
   if (call.collective != Collective::kAlltoallv || !call.in_place || call.count != 0) return;
   Callbacks::refuse("an in-place alltoallv whose count is 0");
+  Group::refuse(communicator, "an in-place alltoallv whose count is 0");
   // An in-place exchange needs a bound of all blocks that is equal on all ranks.
   std::int64_t largest = 0;
   for (const std::uint64_t count : checked.recv_counts) largest = std::max(largest, static_cast<std::int64_t>(count));
@@ -304,7 +305,9 @@ unisono_result unisono_graph_create(unisono_communicator* communicator, size_t s
                                     size_t destinations_count, const int64_t* destinations, unisono_graph** graph) {
   return guarded([&] {
     unisono_graph*& result = output(graph, "graph");
+    Callbacks::refuse("unisono_graph_create");
     const auto of = communicator_of(communicator);
+    Group::refuse(*of, "unisono_graph_create");
     if ((sources == nullptr && sources_count != 0) || (destinations == nullptr && destinations_count != 0)) {
       throw Error(ErrorCode::kInvalidArgument,
                   std::string("graph: ") + (sources == nullptr && sources_count != 0 ? "sources" : "destinations") +
@@ -324,8 +327,9 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
   return guarded([&] {
     const auto freed = communicator_of(communicator);
     if (number_of(communicator) == freed->context->world_handle) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "the communicator of all ranks belongs to its context; unisono_finalize frees it");
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          "the communicator of all ranks belongs to its context, and is freed when that is closed (unisono_finalize)");
     }
     Communicators::instance().take(number_of(communicator), "communicator", ErrorCode::kFreedCommunicator);
     Group::abandon(*freed, Error(ErrorCode::kFreedCommunicator, "the communicator was freed before its group ended"));
@@ -373,7 +377,9 @@ unisono_result unisono_shrink(unisono_communicator* communicator, unisono_commun
     Callbacks::refuse("unisono_shrink");
     unisono_communicator*& result = output(shrunk, "communicator");
     result = nullptr;
-    const auto made = shrink(communicator_of(communicator), {});
+    const auto own = communicator_of(communicator);
+    Group::refuse(*own, "unisono_shrink");
+    const auto made = shrink(own, {});
     result = handle_of<unisono_communicator>(Communicators::instance().add(made));
   });
 }
@@ -382,7 +388,9 @@ unisono_result unisono_agree(unisono_communicator* communicator, uint64_t* value
   return guarded([&] {
     Callbacks::refuse("unisono_agree");
     uint64_t& bits = output(value, "value");
-    bits = agree(*communicator_of(communicator), bits, {});
+    const auto own = communicator_of(communicator);
+    Group::refuse(*own, "unisono_agree");
+    bits = agree(*own, bits, {});
   });
 }
 
@@ -422,6 +430,7 @@ unisono_result unisono_window(unisono_communicator* communicator, void* base, ui
   return guarded([&] {
     Callbacks::refuse("unisono_window");
     const auto own = communicator_of(communicator);
+    Group::refuse(*own, "unisono_window");
     if (base == nullptr && bytes != 0) {
       throw Error(ErrorCode::kInvalidArgument, "window: base is null, but bytes is " + std::to_string(bytes));
     }
@@ -476,7 +485,10 @@ unisono_result unisono_op_create(const char* name, unisono_op_function function,
 }
 
 unisono_result unisono_op_free(unisono_op op) {
-  return guarded([&] { remove_user_op(op < 0 || op > 255 ? Func::kNone : static_cast<Func>(op)); });
+  return guarded([&] {
+    if (op < 0 || op > 255) throw_no_user_op(op);
+    remove_user_op(static_cast<Func>(op));
+  });
 }
 
 int unisono_op_failed(const char* why) {
@@ -539,7 +551,7 @@ unisono_result unisono_wait_at_most(unisono_request* request, double seconds, in
   return guarded([&] {
     int& done = output(complete, "answer");
     done = 0;
-    const auto at_most = duration_of(seconds, "seconds");
+    const auto at_most = duration_of(seconds, "seconds", "only look");
     const auto flight = request_of(request)->flight();
     if (Callbacks::running() && at_most.count() != 0 && !flight->known()) Callbacks::refuse("unisono_wait_at_most");
     const auto result = flight->wait_at_most(at_most);

@@ -102,7 +102,7 @@ class Several {
 /// `seconds` of the interface; callbacks may only look.
 std::chrono::microseconds limit_of(double seconds, const char* function) {
   const bool unlimited = seconds == UNISONO_NO_LIMIT;
-  const auto limit = unlimited ? std::chrono::microseconds::max() : duration_of(seconds, "seconds");
+  const auto limit = unlimited ? std::chrono::microseconds::max() : duration_of(seconds, "seconds", "only look");
   if (limit.count() != 0) Callbacks::refuse(function);
   return limit;
 }

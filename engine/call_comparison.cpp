@@ -16,7 +16,7 @@ std::string words(const SeenCall& call, bool with_algorithm, bool own) {
   text += "(";
   if (call.collective != Collective::kProgram) text += std::to_string(call.count) + " ";
   text += name_of(call.dtype);
-  if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : std::string(name_of(call.func)));
+  if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : operator_name_elsewhere(call.func));
   if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
   if (with_algorithm && call.algorithm != nullptr) text += std::string(", ") + call.algorithm->name;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/crc32c.hpp"
+#include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
@@ -396,6 +397,19 @@ class NativeEngine::Impl final : public Express::Watch {
     Communicator* communicator = communicators.find(express.number());
     if (communicator == nullptr || communicator->express.get() != &express) return;
     communicators.revoke(*communicator, ErrorCode::kRevoked, error.what(), true);
+    // A function of the user, whose error it is, knows nothing of the call.
+    if (error.code() == ErrorCode::kInvalidOp) {
+      throw Error(error.code(), described(*communicator, express.blocking()) + ": " + error.what());
+    }
+  }
+
+  /// A collective call on the lanes, as the queue describes it.
+  static std::string described(const Communicator& communicator, const Express::Blocking& blocking) {
+    const Plan& plan = *blocking.plan;
+    const Algorithm* algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
+    return formatted("{} ({}, rank {}, sequence {}{})", name_of(plan.call.collective), communicator.title(),
+                     communicator.rank, blocking.sequence,
+                     algorithm == nullptr ? "" : std::string(", algorithm ") + algorithm->name);
   }
 
   void completed(Express&, Express::Blocking& blocking) override {

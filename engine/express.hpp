@@ -122,6 +122,8 @@ class Express {
           std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder, std::shared_ptr<PlanCache> plans);
 
   std::uint32_t number() const { return number_; }
+  /// The collective call that the thread which asks is in.
+  const Blocking& blocking() const { return blocking_; }
   /// On what its plans depend.
   const shm::CopyFrom& copy_from() const { return segment_->geometry().copy_from; }
 

@@ -12,6 +12,7 @@
 #include "collectives/algorithm.hpp"
 #include "core/generated/spec.hpp"
 #include "core/log.hpp"
+#include "core/user_op.hpp"
 #include "engine/flight_reader.hpp"
 
 namespace unisono::cclo {
@@ -35,7 +36,7 @@ std::string arguments_of(const SeenCall& call) {
     if (call.collective != Collective::kProgram) text += std::to_string(call.count) + " ";
     text += unisono::name_of(call.dtype);
   }
-  if (call.func != Func::kNone) text += std::string(" by ") + unisono::name_of(call.func);
+  if (call.func != Func::kNone) text += " by " + operator_name_elsewhere(call.func);
   if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
   return text;

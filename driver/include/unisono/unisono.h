@@ -391,7 +391,8 @@ UNISONO_API unisono_result unisono_reset(unisono_context* context);
 UNISONO_API unisono_result unisono_process_configure(uint32_t pid, const unisono_settings* settings);
 UNISONO_API unisono_result unisono_process_reset(uint32_t pid);
 
-/* Exposes memory for put and get on this communicator. Collective. Null unbinds. */
+/* Exposes memory for put and get on this communicator. Collective. Null unbinds. The memory stays mapped until it is
+ * unbound or the communicator is freed. */
 UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, void* base, uint64_t bytes);
 
 /* Memory of this rank that the ranks on the same machine read and write directly, so that large calls
@@ -436,8 +437,10 @@ UNISONO_API unisono_result unisono_op_create(const char* name, unisono_op_functi
                                              int commutative, unisono_op* op);
 /* No call may be using it, or be started with it afterwards. */
 UNISONO_API unisono_result unisono_op_free(unisono_op op);
-/* For the function of an op, which ends with `return unisono_op_failed(why)`: why it fails. The error of the call says
- * so on all ranks, with the rank whose function it was. Of a long text the begin is kept. Returns 1. */
+/* For the function of an op, which ends with `return unisono_op_failed(why)`: why it fails. The error of the call,
+ * invalid_op, says so on this rank, and the communicator is revoked. On a rank whose call needs the result still, it
+ * ends with revoked and the same words; one that has all it needs succeeds, and is told at its next call on that
+ * communicator. Of a long text the begin is kept. Returns 1. */
 UNISONO_API int unisono_op_failed(const char* why);
 
 /* Starts a call. All arguments are checked before anything is sent. */
@@ -545,8 +548,9 @@ UNISONO_API unisono_result unisono_request_start(unisono_request* request);
 /* Calls of the communicator that this thread starts between begin and end are checked at once and submitted together
  * at the end, where small all-reduces with one op, datatype and algorithm are fused into one (docs/forms.md#groups).
  * Before the end they can be neither waited for nor followed by others; afterwards every request has a result of its
- * own, also if its call could not be submitted. Calls that block are refused meanwhile. All ranks make the same
- * collective calls in a group. Freeing a request before the end takes its call out. */
+ * own, also if its call could not be submitted. Functions of the communicator that block are refused meanwhile on this
+ * thread, those that make communicators, windows and graphs of it included. All ranks make the same collective calls
+ * in a group. Freeing a request before the end takes its call out. */
 UNISONO_API unisono_result unisono_group_begin(unisono_communicator* communicator);
 UNISONO_API unisono_result unisono_group_end(unisono_communicator* communicator);
 

@@ -214,6 +214,10 @@ TEST_F(Refusals, RootsTagsAndTimes) {
   call = right;
   call.timeout_seconds = std::numeric_limits<double>::quiet_NaN();
   refuses(ErrorCode::kInvalidArgument, HasSubstr("timeout is nan"));
+  call.timeout_seconds = -std::numeric_limits<double>::quiet_NaN();
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("timeout is nan"));
+  call.timeout_seconds = 1e300;
+  refuses(ErrorCode::kInvalidArgument, HasSubstr("timeout is 1e+300 s; allowed are 0 (default) to 10 years"));
   call.timeout_seconds = std::numeric_limits<double>::infinity();
   refuses(ErrorCode::kInvalidArgument, AllOf(HasSubstr("timeout is inf"), HasSubstr("10 years")));
 }
@@ -310,6 +314,9 @@ TEST(Handles, ClosingCancelsWhatIsInFlight) {
   EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("cancelled"));
   unisono_request_free(request);
   EXPECT_EQ(unisono_finalize(context), code_of(ErrorCode::kWrongProcess));
+  EXPECT_THAT(unisono_last_error(), HasSubstr("the context was closed; create a new one"));
+  EXPECT_NE(unisono_run(world, &call), 0);
+  EXPECT_THAT(unisono_last_error(), HasSubstr("the context was closed, and its communicator with it"));
 }
 
 TEST(Handles, AChildOfForkIsRefusedAndMayJoinAnew) {

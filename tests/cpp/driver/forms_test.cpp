@@ -275,6 +275,8 @@ TEST(Callbacks, MayStartCallsAndMustNotWait) {
       EXPECT_THAT(unisono_last_error(), HasSubstr("unisono_wait was called in a callback"));
       int complete = 1;
       EXPECT_EQ(unisono_wait_at_most(never.handle(), 1, &complete), code_of(ErrorCode::kInvalidArgument));
+      EXPECT_EQ(unisono_wait_at_most(never.handle(), -5, &complete), code_of(ErrorCode::kInvalidArgument));
+      EXPECT_THAT(unisono_last_error(), HasSubstr("seconds is -5 s; allowed are 0 (only look) to 10 years"));
       EXPECT_EQ(unisono_wait_at_most(never.handle(), 0, &complete), 0);
       EXPECT_EQ(complete, 0);
       unisono_request* const handle = never.handle();
@@ -282,6 +284,10 @@ TEST(Callbacks, MayStartCallsAndMustNotWait) {
       EXPECT_EQ(unisono_test_all(&handle, 1, &complete, nullptr), 0);
       EXPECT_THROW(own.barrier(), Error);
       EXPECT_THROW(own.split(0), Error);
+      unisono_graph* graph = nullptr;
+      EXPECT_EQ(unisono_graph_create(own.handle(), 0, nullptr, 0, nullptr, &graph),
+                code_of(ErrorCode::kInvalidArgument));
+      EXPECT_THAT(unisono_last_error(), HasSubstr("unisono_graph_create was called in a callback"));
       unisono_request_free(handle);
       EXPECT_THAT(unisono_last_error(), HasSubstr("in flight"));
       EXPECT_FALSE(never.test()) << "nothing was freed";
@@ -513,6 +519,47 @@ TEST(Groups, OfMixedCallsGiveEachItsResult) {
     EXPECT_EQ(broadcast, values_of(2, 3));
     EXPECT_EQ(large, sum_of_all(20'000));
     EXPECT_EQ(message, values_of(left, 2, 9));
+  });
+}
+
+// Nobody else calls what is refused, so it would wait here.
+TEST(Groups, RefuseWhatBlocks) {
+  on_ranks(2, [](const Communicator& world) {
+    if (world.rank() == 0) {
+      const auto refused = [](unisono_result result, const char* function) {
+        EXPECT_EQ(result, code_of(ErrorCode::kInvalidArgument)) << function;
+        EXPECT_THAT(unisono_last_error(), testing::StartsWith(std::string(function) + " was called while a group"));
+      };
+      const Group group = world.group();
+      unisono_communicator* const handle = world.handle();
+      unisono_communicator* made = nullptr;
+      unisono_graph* graph = nullptr;
+      std::uint64_t bits = 1;
+      const std::uint32_t ranks[] = {0, 1};
+      refused(unisono_split(handle, 0, 0, 0, &made), "unisono_split");
+      refused(unisono_split_with(handle, 0, 0, nullptr, &made), "unisono_split_with");
+      refused(unisono_dup(handle, nullptr, &made), "unisono_dup");
+      refused(unisono_subset(handle, ranks, 2, nullptr, &made), "unisono_subset");
+      refused(unisono_create_group(handle, ranks, 2, 0, nullptr, &made), "unisono_create_group");
+      refused(unisono_shrink(handle, &made), "unisono_shrink");
+      refused(unisono_agree(handle, &bits), "unisono_agree");
+      refused(unisono_window(handle, nullptr, 0), "unisono_window");
+      refused(unisono_graph_create(handle, 0, nullptr, 0, nullptr, &graph), "unisono_graph_create");
+      refused(unisono_probe(handle, 1, 0, 1, nullptr), "unisono_probe");
+      const std::int64_t counts[] = {1, 1};
+      std::int64_t data[] = {1, 2};
+      unisono_call call{};
+      call.struct_size = sizeof call;
+      call.collective = UNISONO_ALLTOALLV;
+      call.datatype = UNISONO_INT64;
+      call.in_place = 1;
+      call.recv_counts = counts;
+      call.dst = data;
+      call.dst_bytes = sizeof data;
+      unisono_request* request = nullptr;
+      refused(unisono_start(handle, &call, &request), "an in-place alltoallv whose count is 0");
+    }
+    world.barrier();
   });
 }
 

@@ -80,6 +80,9 @@ TEST(UserOps, AFailureFailsTheCallAndNamesTheOperator) {
     const unisono_call call = allreduce(src, dst, static_cast<int>(Op(op)));
     EXPECT_NE(unisono_run(world, &call), 0);
     EXPECT_THAT(unisono_last_error(), testing::HasSubstr("\"refuses\" failed and returned 7"));
+    // All say which call it was, who failed first and who was told.
+    EXPECT_THAT(unisono_last_error(), testing::StartsWith("allreduce (communicator 0, rank " + std::to_string(rank) +
+                                                          ", sequence 0, algorithm "));
   });
 }
 
@@ -110,6 +113,10 @@ TEST(UserOps, ArgumentsAreChecked) {
   EXPECT_NE(unisono_op_create("x", nullptr, nullptr, 1, &op), 0);
   EXPECT_THAT(unisono_last_error(), testing::HasSubstr("function is null"));
   EXPECT_NE(unisono_op_free(UNISONO_SUM), 0);
+  for (const int number : {999, -1, 30}) {
+    EXPECT_NE(unisono_op_free(number), 0);
+    EXPECT_THAT(unisono_last_error(), testing::StartsWith("op " + std::to_string(number) + " is none"));
+  }
   ASSERT_EQ(unisono_op_create("x", &last, nullptr, 1, &op), 0);
   EXPECT_NE(unisono_op_create("x", &last, nullptr, 0, &op), 0);
   EXPECT_EQ(unisono_op_free(op), 0);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/user_op.hpp"
 #include "engine/call_comparison.hpp"
 #include "engine/call_order.hpp"
 #include "engine/recorder.hpp"
@@ -28,8 +29,8 @@ struct Side {
   explicit Side(std::uint32_t rank) : records(std::make_unique<CommunicatorRecord[]>(kRecordedCommunicators)) {
     recorder = std::make_unique<CallRecorder>(records.get(), 3, 1, rank, 2);
   }
-  void make(const Call& call) {
-    const std::uint32_t signature = signature_of(call, {});
+  void make(const Call& call, std::uint32_t op = 0) {
+    const std::uint32_t signature = signature_of(call, {.op = op});
     const CallOrder::Place place = order.enter_alone(signature);
     recorder->end(recorder->begin(RecordEntry::of(call, signature, 0), place.sequence), RecordedState::kEnded);
   }
@@ -66,6 +67,32 @@ TEST(Comparison, NamesTheFirstCallThatDiffers) {
   EXPECT_EQ(difference->sequence, 37U);
   EXPECT_EQ(difference->call, "bcast");
   EXPECT_EQ(difference->text, "rank 0 called bcast(5 fp32, root 1), rank 1 called bcast(5 fp32, root 0)");
+}
+
+// What is behind a number is this process's own knowledge.
+TEST(Comparison, DoesNotKnowTheNameOfAnOperatorElsewhere) {
+  const Func own = add_user_op({"one", nullptr, nullptr, true});
+  Call call;
+  call.collective = Collective::kAllreduce;
+  call.dtype = Datatype::kFp32;
+  call.count = 4;
+  call.func = own;
+  Side a(0), b(1), c(1);
+  a.make(call, 77);
+  b.make(call, 78);
+  call.func = Func::kOrdered3;
+  c.make(call, 79);
+  const auto difference = first_difference(a.seen(), b.seen());
+  const auto other = first_difference(a.seen(), c.seen());
+  remove_user_op(own);
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->text,
+            "rank 0 called allreduce(4 fp32, one), rank 1 called allreduce(4 fp32, an op of the user); what differs is "
+            "the algorithm that was named, its radix, or the operator of the user");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->text,
+            "rank 0 called allreduce(4 fp32, one), rank 1 called allreduce(4 fp32, an op of the user that does not "
+            "commute)");
 }
 
 TEST(Comparison, WhoIsBehindDiffersOnlyWhenItHasLeft) {

@@ -239,7 +239,8 @@ def test_persistent_calls() -> None:
     def rank(comm: unisono.Communicator) -> None:
         mine, result = np.zeros(5, np.int64), np.zeros(5, np.int64)
         request = comm.allreduce_async(mine, result, start=False)
-        with pytest.raises(unisono.InvalidArgumentError, match="has not been started"):
+        words = rf"allreduce \(communicator 0, rank {comm.rank}\): the call was prepared and has not been started"
+        with pytest.raises(unisono.InvalidArgumentError, match=words):
             request.wait()
         for salt in range(5):
             mine[:] = values(comm.rank, 5, salt)
