@@ -39,6 +39,8 @@ struct Algorithm {
   bool direct = false;
   /// If it takes a radix (`Call::radix`), the one it has where the user writes its name alone, not as in `knomial:8`.
   std::uint8_t default_radix = 0;
+  /// It looks at groups. Of groups that are no ranges of ranks it may combine operands in order of position.
+  bool grouped = false;
 };
 
 /// All algorithms, grouped by collective in order of Collective's values. The position of an

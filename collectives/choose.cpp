@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "collectives/by_position.hpp"
 #include "collectives/table.hpp"
 #include "collectives/tuning.hpp"
 
@@ -31,8 +32,26 @@ constexpr Rule use(Collective collective, const char* name, std::uint64_t max_by
   return rule;
 }
 
+/// For communicators whose groups are hosts. Between these a message takes ten times as long as within them, or more,
+/// so there shall be few, and no byte shall go to the same host twice.
+constexpr Rule between_hosts(Collective collective, const char* name, std::uint64_t max_bytes = kAnyBytes) {
+  Rule rule = use(collective, name, max_bytes, kAnyRanks, Which::kWith);
+  rule.hosts = Which::kWith;
+  return rule;
+}
+
+/// For communicators with one rank on each host.
+constexpr Rule one_on_each(Collective collective, const char* name, std::uint64_t max_bytes, std::uint32_t min_ranks,
+                           std::uint32_t max_ranks) {
+  Rule rule = use(collective, name, max_bytes, max_ranks, Which::kWithout);
+  rule.hosts = Which::kWith;
+  rule.min_ranks = min_ranks;
+  return rule;
+}
+
 // clang-format off
 constexpr Rule kRules[] = {
+    between_hosts(Collective::kBcast, "two_level"),
     use(Collective::kBcast, "linear", 2 * kKiB, 4),
     use(Collective::kBcast, "binomial", 2 * kKiB),
     use(Collective::kBcast, "direct"),
@@ -41,6 +60,7 @@ constexpr Rule kRules[] = {
     use(Collective::kBcast, "chain", kAnyBytes, 64),
     use(Collective::kBcast, "scatter_allgather"),
 
+    between_hosts(Collective::kReduce, "two_level"),
     use(Collective::kReduce, "linear", 2 * kKiB, 4),
     use(Collective::kReduce, "binomial", 2 * kKiB),
     use(Collective::kReduce, "direct"),
@@ -49,6 +69,10 @@ constexpr Rule kRules[] = {
     use(Collective::kReduce, "chain", kAnyBytes, 64),
     use(Collective::kReduce, "binomial"),
 
+    between_hosts(Collective::kAllreduce, "two_level"),
+    one_on_each(Collective::kAllreduce, "recursive_doubling", kAnyBytes, 2, 2),
+    one_on_each(Collective::kAllreduce, "recursive_doubling", 16 * kKiB, 3, kAnyRanks),
+    one_on_each(Collective::kAllreduce, "rabenseifner", kAnyBytes, 4, 4),
     use(Collective::kAllreduce, "two_level", 64 * kKiB, kAnyRanks, Which::kWith),
     use(Collective::kAllreduce, "recursive_doubling", 2 * kKiB, 2),
     use(Collective::kAllreduce, "flat", 512, 8),
@@ -61,10 +85,12 @@ constexpr Rule kRules[] = {
     use(Collective::kAllreduce, "ring", kAnyBytes, 64),
     use(Collective::kAllreduce, "rabenseifner"),
 
+    between_hosts(Collective::kReduceScatter, "two_level", 4 * kKiB),
     use(Collective::kReduceScatter, "recursive_halving", 2 * kKiB),
     use(Collective::kReduceScatter, "direct"),
     use(Collective::kReduceScatter, "ring"),
 
+    between_hosts(Collective::kAllgather, "two_level"),
     use(Collective::kAllgather, "flat", 2 * kKiB, 8),
     use(Collective::kAllgather, "recursive_doubling", 2 * kKiB),
     use(Collective::kAllgather, "bruck", 2 * kKiB),
@@ -72,6 +98,7 @@ constexpr Rule kRules[] = {
     use(Collective::kAllgather, "flat", 4 * kKiB, 8),
     use(Collective::kAllgather, "ring"),
 
+    between_hosts(Collective::kGather, "two_level", 64 * kKiB),
     use(Collective::kGather, "linear", 2 * kKiB, 4),
     use(Collective::kGather, "binomial", 2 * kKiB),
     use(Collective::kGather, "direct"),
@@ -79,6 +106,7 @@ constexpr Rule kRules[] = {
     use(Collective::kGather, "binomial", 4 * kKiB),
     use(Collective::kGather, "linear"),
 
+    between_hosts(Collective::kScatter, "two_level", 64 * kKiB),
     use(Collective::kScatter, "linear", 2 * kKiB, 4),
     use(Collective::kScatter, "binomial", 2 * kKiB),
     use(Collective::kScatter, "direct"),
@@ -94,8 +122,10 @@ constexpr Rule kRules[] = {
     use(Collective::kScatterv, "binomial", 64 * kKiB),
     use(Collective::kScatterv, "linear"),
 
+    between_hosts(Collective::kAllgatherv, "two_level", 64 * kKiB),
     use(Collective::kAllgatherv, "ring"),
 
+    between_hosts(Collective::kAlltoall, "two_level", 256),
     use(Collective::kAlltoall, "scattered", 2 * kKiB, 8),
     use(Collective::kAlltoall, "bruck", 256),
     use(Collective::kAlltoall, "scattered", 2 * kKiB),
@@ -107,12 +137,15 @@ constexpr Rule kRules[] = {
     use(Collective::kAlltoallv, "scattered"),
     use(Collective::kAlltoallv, "pairwise"),
 
+    between_hosts(Collective::kBarrier, "two_level"),
     use(Collective::kBarrier, "flat", kAnyBytes, 8),
     use(Collective::kBarrier, "dissemination"),
 
+    between_hosts(Collective::kScan, "two_level", 64 * kKiB),
     use(Collective::kScan, "recursive_doubling", 64 * kKiB),
     use(Collective::kScan, "linear"),
 
+    between_hosts(Collective::kExscan, "two_level", 64 * kKiB),
     use(Collective::kExscan, "recursive_doubling", 64 * kKiB),
     use(Collective::kExscan, "linear"),
 
@@ -175,7 +208,7 @@ std::span<const Rule> own_rules(Collective collective) {
 }
 
 bool admits(const Algorithm& algorithm, const Call& call) {
-  if (needs_order(call.func) && !algorithm.ordered) return false;
+  if (needs_order(call.func) && !build::keeps_order(algorithm, call)) return false;
   return algorithm.admits == nullptr || algorithm.admits(call);
 }
 
@@ -186,8 +219,8 @@ const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64
     const Algorithm& algorithm = collectives::kTable[rule.position];
     if (algorithm.collective == call.collective && bytes >= rule.min_bytes && bytes <= rule.max_bytes &&
         call.size >= rule.min_ranks && call.size <= rule.max_ranks && meets(rule.groups, groups) &&
-        meets(rule.direct, call.direct) && meets(rule.crowded, tuning.crowded) && (rule.radix == 0 || tuning.radices) &&
-        admits(algorithm, call)) {
+        meets(rule.direct, call.direct) && meets(rule.crowded, tuning.crowded) && meets(rule.hosts, tuning.hosts) &&
+        (rule.radix == 0 || tuning.radices) && admits(algorithm, call)) {
       return &rule;
     }
   }
@@ -198,7 +231,7 @@ const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64
 
 Choice choose(const Call& call, const Tuning& tuning) {
   const std::uint64_t bytes = call.count * element_bytes(call);
-  const bool groups = call.group_size > 1 && call.group_size < call.size;
+  const bool groups = (call.group_size > 1 && call.group_size < call.size) || call.groups != nullptr;
   const Rule* rule = first_met(tuning.rules, call, bytes, groups, tuning);
   if (rule == nullptr) rule = first_met(own_rules(call.collective), call, bytes, groups, tuning);
   if (rule != nullptr) return {rule->position, rule, rule->radix};

@@ -5,6 +5,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/build.hpp"
+#include "collectives/by_position.hpp"
 #include "core/footprint.hpp"
 
 namespace unisono {
@@ -32,7 +33,11 @@ inline void generation_step(const Algorithm& algorithm, const Call& call, std::u
   const Extent result = uses_of(call).writes;  // in place, more than the result is bound
   if (result == Extent::kOwn) {                // whose length stands in params
     build::Build divide(sum);
-    divide.take(build::dst()).keep(build::dst()).count_at(call.rank).after_all(before).function(Func::kAvg);
+    divide.take(build::dst())
+        .keep(build::dst())
+        .count_at(build::own_count_word(algorithm, call))
+        .after_all(before)
+        .function(Func::kAvg);
     emit(divide);
     return;
   }

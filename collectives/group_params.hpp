@@ -10,7 +10,7 @@ namespace unisono::build {
 
 /// Words of params behind the 2P of `fill_layout`: where each block begins if all are packed in order of rank (bytes,
 /// P words), how many elements each group has (a word a group), and how many all have (1 word). Groups are contiguous,
-/// so a group's blocks are one packed range.
+/// so a group's blocks are one packed range. Of groups that are no ranges of ranks, rank means position.
 struct GroupParams {
   static constexpr std::uint32_t words(const Call& call) { return total(call) + 1; }
   /// Word with the byte offset of a rank's block.

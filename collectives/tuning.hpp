@@ -34,6 +34,7 @@ struct Rule {
   Which groups = Which::kAll;   ///< the communicator has groups, for algorithms of two levels
   Which direct = Which::kAll;   ///< every rank's buffers can be reached (`Call::direct`)
   Which crowded = Which::kAll;  ///< the job has more ranks than cores
+  Which hosts = Which::kAll;    ///< the communicator has members on several hosts
   std::uint8_t radix = 0;       ///< of the algorithm, as `Call::radix`
   friend bool operator==(const Rule&, const Rule&) = default;
 };
@@ -43,6 +44,7 @@ struct Tuning {
   std::span<const Rule> rules;  ///< come before those of this library
   bool crowded = false;         ///< the job has more ranks than cores
   bool radices = true;          ///< all members take any radix; else rules that name one are passed over
+  bool hosts = false;           ///< the members are on several hosts
 };
 
 /// What was chosen.

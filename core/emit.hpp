@@ -15,6 +15,13 @@ struct EmitSink {
   void (*pool_word)(void* context, std::uint32_t word) = nullptr;  ///< appends to the constant pool
 };
 
+/// Changes what passes through an Emit: for programs that are written in other terms than the call's.
+struct EmitRewrite {
+  const void* context = nullptr;
+  void (*move)(const void* context, Move& move) = nullptr;
+  std::uint32_t (*peer)(const void* context, std::uint32_t peer) = nullptr;  ///< of lists
+};
+
 /// Handed to `Algorithm::step`. Counts what was emitted, so that steps need no state of their own.
 class Emit {
  public:
@@ -22,7 +29,13 @@ class Emit {
 
   /// Appends one move to the program.
   void operator()(const Move& move) {
-    sink_.move(sink_.context, move);
+    if (rewrite_ != nullptr) {
+      Move changed = move;
+      rewrite_->move(rewrite_->context, changed);
+      sink_.move(sink_.context, changed);
+    } else {
+      sink_.move(sink_.context, move);
+    }
     ++moves_;
   }
 
@@ -34,9 +47,12 @@ class Emit {
     push(count);
     return index;
   }
-  void peer(std::uint32_t rank) { push(rank); }
+  void peer(std::uint32_t rank) { push(rewrite_ != nullptr ? rewrite_->peer(rewrite_->context, rank) : rank); }
 
   std::uint32_t moves() const { return moves_; }
+
+  /// From now on; null: as they are.
+  void rewrite_by(const EmitRewrite* rewrite) { rewrite_ = rewrite; }
 
  private:
   void push(std::uint32_t word) {
@@ -45,6 +61,7 @@ class Emit {
   }
 
   EmitSink sink_;
+  const EmitRewrite* rewrite_ = nullptr;
   std::uint32_t moves_ = 0;
   std::uint32_t pool_words_ = 0;
 };

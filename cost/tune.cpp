@@ -119,6 +119,7 @@ std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks) {
             rule.position = static_cast<std::uint16_t>(best);
             rule.groups = Which::kWithout;
             rule.direct = direct ? Which::kWith : Which::kWithout;
+            rule.hosts = Which::kWithout;  // what was measured is one machine
             rule.crowded = crowded ? Which::kWith : Which::kWithout;
             found.push_back(rule);
           }

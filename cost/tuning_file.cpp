@@ -83,8 +83,8 @@ Which which_of(const json::Value& rule, const char* name) {
 }
 
 Rule rule_of(const json::Value& value) {
-  value.only(
-      {"collective", "algorithm", "min_bytes", "max_bytes", "min_ranks", "max_ranks", "direct", "crowded", "groups"});
+  value.only({"collective", "algorithm", "min_bytes", "max_bytes", "min_ranks", "max_ranks", "direct", "crowded",
+              "groups", "hosts"});
   Rule rule;
   const json::Value& collective = value.at("collective");
   const json::Value& algorithm = value.at("algorithm");
@@ -112,6 +112,7 @@ Rule rule_of(const json::Value& value) {
   rule.direct = which_of(value, "direct");
   rule.crowded = which_of(value, "crowded");
   rule.groups = which_of(value, "groups");
+  rule.hosts = which_of(value, "hosts");
   return rule;
 }
 
@@ -188,6 +189,7 @@ std::string write_tuning(const TuningFile& file) {
     flag("direct", rule.direct);
     flag("crowded", rule.crowded);
     flag("groups", rule.groups);
+    flag("hosts", rule.hosts);
     text += "}";
   }
   return text + (first ? "]\n}\n" : "\n  ]\n}\n");

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/cores.hpp"
 #include "core/error.hpp"
 #include "cost/pins.hpp"
 #include "cost/predict.hpp"
@@ -22,7 +23,6 @@
 #include "driver/objects.hpp"
 #include "engine/express.hpp"
 #include "engine/kernels.hpp"
-#include "network/shm/cores.hpp"
 #include "network/shm/parking.hpp"
 
 namespace unisono::driver {
@@ -40,7 +40,7 @@ double nanoseconds(Clock::duration duration) { return std::chrono::duration<doub
 /// Cores that the calling thread may use, by number.
 std::vector<std::uint32_t> own_cores() {
   std::vector<std::uint32_t> cores;
-  const shm::CoreSet set = shm::affinity_of(0);
+  const CoreSet set = affinity_of(0);
   for (std::size_t word = 0; word < set.size(); ++word) {
     for (std::uint32_t bit = 0; bit < 64; ++bit) {
       if ((set[word] >> bit & 1U) != 0) cores.push_back(static_cast<std::uint32_t>(64 * word + bit));
@@ -359,7 +359,7 @@ void round_all(cost::Machine& machine) {
 
 std::uint32_t cores_for_ranks() {
   const auto cores = static_cast<double>(own_cores().size());
-  return static_cast<std::uint32_t>(std::max(1.0, std::min(cores, shm::cgroup_quota().cores)));
+  return static_cast<std::uint32_t>(std::max(1.0, std::min(cores, cgroup_quota().cores)));
 }
 
 cost::TuningFile calibrate(std::uint32_t most_ranks) {

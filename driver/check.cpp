@@ -118,7 +118,8 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
                      const Communicator& communicator) {
   call.rank = communicator.rank;
   call.size = communicator.size;
-  call.group_size = communicator.group_size;
+  call.group_size = communicator.grouping.size;
+  call.groups = communicator.grouping.list;
   if (given.algorithm == nullptr) return;
   const AlgorithmName written(given.algorithm);
   const std::string& name = written.name;

@@ -30,6 +30,7 @@ CommunicatorHints hints_of(const unisono_communicator_settings* given) {
   if (given == nullptr) return hints;
   const auto own = import_struct(given, "unisono_communicator_settings");
   hints.group_size = own.group_size;
+  hints.group = own.group;
   hints.eager_limit = own.eager_limit;
   hints.timeout = duration_of(own.timeout_seconds, "timeout_seconds");
   hints.lanes = own.without_lanes == 0;

@@ -11,7 +11,7 @@
 #include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -133,7 +133,12 @@ void Context::begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, co
   endpoint_->engine = std::move(engine);
   std::vector<std::uint32_t> all(endpoint_->poe->size());
   std::iota(all.begin(), all.end(), 0U);
-  endpoint_->engine->create_communicator(0, 0, all, agreed);
+  endpoint_->engine->create_communicator(0, 0, all, agreed, hosts_of(*endpoint_->poe, all));
+  background_->context = this;
+  endpoint_->engine->set_background([background = background_] {
+    const std::lock_guard lock(background->mutex);
+    if (background->context != nullptr) background->context->offload_if_possible();
+  });
 }
 
 std::shared_ptr<Endpoint> Context::endpoint() const {
@@ -216,8 +221,17 @@ void give_up(Engine& engine, std::uint32_t communicator) {
   engine.free_communicator(communicator);
 }
 
+Context::~Context() {
+  const std::lock_guard lock(background_->mutex);
+  background_->context = nullptr;
+}
+
 void Context::close(Leaving how) {
   std::shared_ptr<Endpoint> leaving = endpoint();
+  {
+    const std::lock_guard lock(background_->mutex);
+    background_->context = nullptr;
+  }
   std::set<std::uint32_t> numbers;
   std::shared_ptr<Offload> thread;
   {
@@ -307,8 +321,7 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
   taken_[rank] = true;
   all_capabilities_[rank] = std::move(capabilities);
   if (++count_ == size_) joined_.notify_all();
-  if (!shm::WaitHook::wait_until(joined_, lock, shm::WaitHook::Clock::now() + timeout,
-                                 [&] { return count_ == size_; })) {
+  if (!WaitHook::wait_until(joined_, lock, WaitHook::Clock::now() + timeout, [&] { return count_ == size_; })) {
     std::string missing;
     for (std::uint32_t other = 0; other < size_; ++other) {
       if (!taken_[other]) missing += (missing.empty() ? "" : ", ") + std::to_string(other);

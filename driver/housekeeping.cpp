@@ -139,7 +139,9 @@ unisono_result unisono_communicator_describe(const unisono_communicator* communi
     result.epoch = now.epoch;
     result.rank = own->rank;
     result.size = own->size;
-    result.group_size = own->group_size;
+    result.group_size = own->grouping.size;
+    result.groups = groups_of(own->grouping, own->size);
+    result.group = group_of(own->grouping, own->rank);
     result.eager_limit = now.agreed.eager_limit;
     result.segment_bytes = now.agreed.segment_bytes;
     result.rx_buffer_count = now.agreed.rx_buffer_count;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/arithmetic.hpp"
@@ -162,6 +163,16 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   ++windowed_;
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
   if (auto finding = run(cclo::LaneModel::windowed_with_one_segment(size, element), "windowed")) return finding;
+  const bool lends = std::any_of(lowered.begin(), lowered.end(), [](const cclo::LoweredProgram& program) {
+    return std::any_of(program.moves.begin(), program.moves.end(), [](const auto& move) { return move.only_sends(); });
+  });
+  using Loans = cclo::LaneModel::Loans;
+  for (const auto& [loans, how] : {std::pair{Loans::kTaken, "windowed, with loans"},
+                                   std::pair{Loans::kDeclined, "windowed, with loans that are declined"}}) {
+    if (!lends) break;
+    ++windowed_;
+    if (auto finding = run(cclo::LaneModel::windowed_with_one_segment(size, element, loans), how)) return finding;
+  }
 
   // Ranks may differ: LaneChannels::holds looks at what a rank's own lanes carry, against the length of a segment.
   // Every length that parts the ranks in another way is tried; straight ranks' lanes hold all, others one segment.
@@ -171,7 +182,8 @@ std::optional<Finding> LoweredChecker::check(const Job& job) {
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   for (const std::uint64_t length : lengths) {
-    cclo::LaneModel model{length, 1, cclo::LaneModel::kUnlimited, std::vector<bool>(size), false};
+    cclo::LaneModel model{
+        length, 1, cclo::LaneModel::kUnlimited, std::vector<bool>(size), false, lends ? Loans::kTaken : Loans::kNever};
     std::uint32_t windowed = 0;
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       model.windowed[rank] =

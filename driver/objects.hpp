@@ -24,7 +24,7 @@
 #include "driver/offload.hpp"
 #include "driver/spare_memory.hpp"
 #include "engine/engine.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::driver {
@@ -60,6 +60,10 @@ class Context {
           std::span<const std::vector<std::byte>> all_capabilities);
   /// The same with an engine that is there already.
   Context(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
+
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
   /// The engine and network; throws Error(kWrongProcess) after `close`.
   std::shared_ptr<Endpoint> endpoint() const;
@@ -109,8 +113,15 @@ class Context {
   void begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
   void offload_if_possible() noexcept;
 
+  /// What the engine asks for a thread in the background, also if it outlives the context.
+  struct Background {
+    std::mutex mutex;
+    Context* context = nullptr;  ///< null once the context was closed
+  };
+
   mutable std::mutex mutex_;
   std::shared_ptr<Endpoint> endpoint_;
+  const std::shared_ptr<Background> background_ = std::make_shared<Background>();
   RuleChoice rule_choice_;
   std::atomic<bool> offloads_all_{false};
   /// The place with the process's helper thread. Throws Error(kCapacity); null once the context was closed.
@@ -128,16 +139,29 @@ class Context {
 /// differently on it.
 void give_up(Engine& engine, std::uint32_t communicator);
 
+struct Communicator;
+
+/// What a shrink has made here, before all have agreed whether everyone could make it.
+struct Shrinking {
+  std::shared_ptr<Communicator> made;
+  bool created = false;
+  ErrorCode code = ErrorCode::kInternal;  ///< why not, if
+  std::string failure;                    ///< this says so
+};
+
 /// A communicator of a context.
 struct Communicator {
   std::shared_ptr<Context> context;
   std::uint32_t number = 0;
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::uint32_t group_size = 0;
+  Grouping grouping{};
   std::vector<std::uint32_t> endpoints;      ///< by rank
   std::shared_ptr<cclo::Express> express;    ///< null if calls go through the engine only
   std::atomic<std::uint64_t> timeout_us{0};  ///< default deadline that was agreed or set; 0: the context's
+
+  mutable std::mutex shrinking_mutex;
+  std::optional<Shrinking> shrinking;  ///< of a shrink that was cut off; the next one goes on with it
 
   mutable std::mutex name_mutex;
   std::string name;  ///< what people call it; empty: nothing
@@ -303,12 +327,16 @@ Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities);
 /// What a rank wants of a communicator that is made. Of sizes and times the least hint of all members holds; lanes are
 /// used if all want them.
 struct CommunicatorHints {
-  std::uint32_t group_size = 0;          ///< equal on all members
+  std::uint32_t group_size = 0;          ///< equal on all members; 0: groups are hosts, or as `group` says
+  std::uint64_t group = 0;               ///< ranks with equal numbers are a group; 0 on all members: no hint
   std::uint32_t eager_limit = 0;         ///< bytes; 0, or more than the context's: the context's
   std::chrono::microseconds timeout{0};  ///< default deadline of calls; 0: the context's
   bool lanes = true;
   std::string name;  ///< empty: none
 };
+
+/// Groups of endpoints, listed in order of rank: their hosts.
+Grouping hosts_of(const Poe& poe, std::span<const std::uint32_t> endpoints);
 
 /// Gives a communicator a name, or takes it away if that is empty. Throws Error.
 void set_name(Communicator& communicator, std::string_view name);
@@ -336,6 +364,8 @@ std::uint64_t agree(const Communicator& communicator, std::uint64_t value, std::
 std::vector<std::uint32_t> failed_ranks(const Communicator& communicator);
 /// A communicator of the ranks that are left, in their order; collective over them, also on a revoked communicator.
 std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent, std::chrono::microseconds timeout);
+/// Gives back what a shrink of it that was cut off has made.
+void drop_shrinking(Communicator& communicator, Engine& engine);
 
 /// Gives up all communicators of the context of `world`, which is revoked as well, and makes the communicator of all
 /// ranks anew; collective over these. Throws Error(kPeerDead) if a rank has died or left.

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/process.hpp"
 #include "driver/housekeeping.hpp"
 #include "engine/flight_report.hpp"
-#include "network/shm/process.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::driver {
@@ -27,6 +27,16 @@ std::string text_of(std::span<const cclo::ObservedEndpoint> endpoints, Observati
   if (what == Observation::kCounters) return cclo::counters_table(endpoints);
   return cclo::flight_report(
       endpoints, what == Observation::kHistory ? cclo::ReportDetail::kHistory : cclo::ReportDetail::kNow, now);
+}
+
+/// The characters in a word, which ranks write: what cannot be told in a line of text is replaced.
+std::string text_in(std::uint64_t word) {
+  std::string text;
+  for (; word != 0; word >>= 8U) {
+    const char character = static_cast<char>(word & 0xffU);
+    text += character <= ' ' || character > '~' ? '?' : character;
+  }
+  return text;
 }
 
 /// The endpoints of a job as its memory shows them.
@@ -45,13 +55,17 @@ std::vector<cclo::ObservedEndpoint> endpoints_of(const shm::Segment& segment) {
       seen.condition = "has not joined";
     } else if (state == shm::EndpointState::kLeft) {
       seen.condition = "has left";
-    } else if (!shm::ProcessWatch(pid, start_time).running()) {
+    } else if (!ProcessWatch(pid, start_time).running()) {
       seen.condition = "has died";
     } else {
-      seen.condition = shm::condition_of(pid, start_time);
+      seen.condition = condition_of(pid, start_time);
     }
     seen.records = segment.records(endpoint);
     seen.counters = &segment.counters(endpoint);
+    const std::uint64_t seat = block.seat.load(std::memory_order_acquire);
+    seen.rank = seat == 0 ? endpoint : static_cast<std::uint32_t>(seat);
+    seen.of = static_cast<std::uint32_t>(seat >> 32U);
+    seen.network = text_in(block.network.load(std::memory_order_relaxed));
     found.push_back(std::move(seen));
   }
   return found;

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/process.hpp"
 #include "engine/engine.hpp"
-#include "network/shm/process.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -81,9 +81,9 @@ class Helper {
     static Helper* helper = nullptr;
     static std::uint32_t generation = 0;
     const std::lock_guard lock(mutex);
-    if (helper == nullptr || generation != shm::fork_generation()) {
+    if (helper == nullptr || generation != fork_generation()) {
       helper = new Helper;  // NOLINT(cppcoreguidelines-owning-memory): it lives as long as the process
-      generation = shm::fork_generation();
+      generation = fork_generation();
     }
     return *helper;
   }
@@ -144,7 +144,7 @@ class Helper {
 
   void serve() {
     pthread_setname_np(pthread_self(), "unisono-helper");
-    const shm::WaitHook::Quiet quiet;  // the program's hook is for the program's threads
+    const WaitHook::Quiet quiet;  // the program's hook is for the program's threads
     std::vector<std::shared_ptr<Offload::Place>> places;
     std::uint64_t known = 0;
     while (!stopping_.load()) {

@@ -158,8 +158,8 @@ EngineSettings default_settings(Platform platform) {
   return settings;
 }
 
-std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings) {
-  const JobEnvironment environment = JobEnvironment::from_environment();
+std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings,
+                                         const JobEnvironment& environment) {
   if (environment.lines) write_stdout_by_lines();
   if (platform == Platform::kRtl) return simulated_context(environment, settings);
   const bool native = platform == Platform::kNative;

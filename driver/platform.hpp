@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver/objects.hpp"
+#include "platform/join/job.hpp"
 
 namespace unisono::driver {
 
@@ -17,8 +18,9 @@ Platform platform_of_process();
 /// Settings of a context on a platform that were not given.
 EngineSettings default_settings(Platform platform);
 
-/// Joins the job that the environment describes. Collective over the job. Throws Error.
-std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings);
+/// Joins the job that is described, mostly by the environment. Collective over the job. Throws Error.
+std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings,
+                                         const JobEnvironment& environment = JobEnvironment::from_environment());
 /// Joins a job of threads as one rank. Throws Error.
 std::shared_ptr<Context> join_as_thread(Platform platform, const EngineSettings& settings, SharedJob& job,
                                         std::uint32_t rank);

@@ -1,5 +1,6 @@
 // Going on after the end of a rank: a communicator of those that are left.
 #include <algorithm>
+#include <exception>
 #include <string>
 
 #include "driver/objects.hpp"
@@ -11,10 +12,42 @@ namespace {
 /// What agreements of the driver are for.
 enum Purpose : std::uint32_t { kOfUser = 1, kOfShrink = 2, kOfVerdict = 3, kOfReset = 4 };
 
+/// An agreement, of which an error says what it was for where that part of the job must end.
+Agreed agree_for(const char* operation, Engine& engine, std::uint32_t communicator, Purpose purpose,
+                 std::uint64_t value, std::uint64_t number, std::chrono::microseconds timeout) {
+  try {
+    return engine.agree(communicator, purpose, value, number, timeout);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kPartitioned) throw;
+    throw Error(ErrorCode::kPartitioned, std::string(operation) + ": " + error.what());
+  }
+}
+
+bool this_part_must_end(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::kPartitioned;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::uint64_t agree(const Communicator& communicator, std::uint64_t value, std::chrono::microseconds timeout) {
-  return communicator.context->endpoint()->engine->agree(communicator.number, kOfUser, value, 0, timeout).value;
+  {
+    // Others may have the new communicator, and this rank is a member: it must not lose it by agreeing on something
+    // else in between.
+    const std::lock_guard lock(communicator.shrinking_mutex);
+    if (communicator.shrinking) {
+      throw Error(ErrorCode::kInvalidArgument, "agree: a shrink of communicator " +
+                                                   std::to_string(communicator.number) +
+                                                   " was cut off while the new one was made; call shrink again first");
+    }
+  }
+  Engine& engine = *communicator.context->endpoint()->engine;
+  return agree_for("agree", engine, communicator.number, kOfUser, value, 0, timeout).value;
 }
 
 std::vector<std::uint32_t> failed_ranks(const Communicator& communicator) {
@@ -26,51 +59,87 @@ std::vector<std::uint32_t> failed_ranks(const Communicator& communicator) {
   return ranks;
 }
 
+namespace {
+
+/// Agrees who is left, and makes a communicator of them, if that can be done here.
+Shrinking make_of_those_left(const Communicator& parent, Engine& engine, std::chrono::microseconds timeout) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const Agreed left =
+      agree_for("shrink", engine, parent.number, kOfShrink, kAll, parent.context->propose_number(parent.size), timeout);
+  Shrinking own;
+  own.made = std::make_shared<Communicator>();
+  Communicator& made = *own.made;
+  made.context = parent.context;
+  made.number = static_cast<std::uint32_t>(left.number);
+  for (std::uint32_t rank = 0; rank < parent.size; ++rank) {
+    if (left.gone[rank]) continue;
+    if (rank == parent.rank) made.rank = static_cast<std::uint32_t>(made.endpoints.size());
+    made.endpoints.push_back(parent.endpoints[rank]);
+  }
+  made.size = static_cast<std::uint32_t>(made.endpoints.size());
+  // Another thread may have taken the number meanwhile, and a rank may lack memory: all learn of it.
+  if (!parent.context->claim_number(made.number)) return own;
+  try {
+    made.grouping = hosts_of(*parent.context->endpoint()->poe, made.endpoints);
+    engine.create_communicator(made.number, 0, made.endpoints, engine.state(parent.number).agreed, made.grouping);
+    made.express = engine.express(made.number);
+    own.created = true;
+  } catch (const Error& error) {
+    parent.context->release_number(made.number);
+    own.code = error.code();
+    own.failure = error.what();
+  }
+  return own;
+}
+
+void give_back(const Shrinking& own, Engine& engine) {
+  if (!own.created || !own.made->context->release_number(own.made->number)) return;
+  engine.free_communicator(own.made->number);
+}
+
+}  // namespace
+
+void drop_shrinking(Communicator& communicator, Engine& engine) {
+  std::optional<Shrinking> own;
+  {
+    const std::lock_guard lock(communicator.shrinking_mutex);
+    own.swap(communicator.shrinking);
+  }
+  if (own) give_back(*own, engine);
+}
+
 std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent, std::chrono::microseconds timeout) {
   const std::shared_ptr<Endpoint> endpoint = parent->context->endpoint();
   Engine& engine = *endpoint->engine;
-  constexpr std::uint64_t kAll = ~std::uint64_t{0};
   constexpr int kAttempts = 64;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Agreed left =
-        engine.agree(parent->number, kOfShrink, kAll, parent->context->propose_number(parent->size), timeout);
-    auto made = std::make_shared<Communicator>();
-    made->context = parent->context;
-    made->number = static_cast<std::uint32_t>(left.number);
-    for (std::uint32_t rank = 0; rank < parent->size; ++rank) {
-      if (left.gone[rank]) continue;
-      if (rank == parent->rank) made->rank = static_cast<std::uint32_t>(made->endpoints.size());
-      made->endpoints.push_back(parent->endpoints[rank]);
+    std::optional<Shrinking> own;
+    {
+      const std::lock_guard lock(parent->shrinking_mutex);
+      own.swap(parent->shrinking);
     }
-    made->size = static_cast<std::uint32_t>(made->endpoints.size());
-
-    // Another thread may have taken the number meanwhile, and a rank may lack memory: all learn of it.
-    bool created = false;
-    std::string failure;
-    ErrorCode code = ErrorCode::kInternal;
-    if (parent->context->claim_number(made->number)) {
-      try {
-        engine.create_communicator(made->number, 0, made->endpoints, engine.state(parent->number).agreed);
-        made->express = engine.express(made->number);
-        created = true;
-      } catch (const Error& error) {
-        parent->context->release_number(made->number);
-        code = error.code();
-        failure = error.what();
-      }
-    }
+    if (!own) own = make_of_those_left(*parent, engine, timeout);
     constexpr std::uint64_t kCreated = 1, kMayTryAgain = 2;
-    const std::uint64_t own = (created ? kCreated : 0) | (failure.empty() ? kMayTryAgain : 0);
-    const std::uint64_t verdict = engine.agree(parent->number, kOfVerdict, own, 0, timeout).value;
+    const std::uint64_t word = (own->created ? kCreated : 0) | (own->failure.empty() ? kMayTryAgain : 0);
+    std::uint64_t verdict = 0;
+    try {
+      verdict = agree_for("shrink", engine, parent->number, kOfVerdict, word, 0, timeout).value;
+    } catch (...) {
+      if (this_part_must_end(std::current_exception())) {
+        give_back(*own, engine);
+        throw;
+      }
+      // The others may have their verdict, or get it yet.
+      const std::lock_guard lock(parent->shrinking_mutex);
+      parent->shrinking = std::move(own);
+      throw;
+    }
     if ((verdict & kCreated) != 0) {
-      log_made(*made, "shrink");
-      return made;
+      log_made(*own->made, "shrink");
+      return own->made;
     }
-    if (created) {
-      engine.free_communicator(made->number);
-      parent->context->release_number(made->number);
-    }
-    if (!failure.empty()) throw Error(code, "shrink: " + failure);
+    give_back(*own, engine);
+    if (!own->failure.empty()) throw Error(own->code, "shrink: " + own->failure);
     if ((verdict & kMayTryAgain) == 0) {
       throw Error(ErrorCode::kUnsupported, "shrink: another rank could not make the communicator; see its own error");
     }
@@ -89,7 +158,7 @@ std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) 
                 "(UNISONO_PLATFORM=native). Close the context and make a new one");
   }
   // Nobody's calls are ended before everybody has come, so those that can complete do.
-  const Agreed come = engine.agree(world->number, kOfReset, 0, 0, {});
+  const Agreed come = agree_for("reset", engine, world->number, kOfReset, 0, 0, {});
   if (const auto gone = std::count(come.gone.begin(), come.gone.end(), true); gone != 0) {
     throw Error(ErrorCode::kPeerDead,
                 "reset: " + std::to_string(gone) + " of " + std::to_string(world->size) +

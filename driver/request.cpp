@@ -4,7 +4,7 @@
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
 #include "driver/objects.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -226,8 +226,7 @@ void Request::on_complete(std::function<void(const CallResult&)> function) {
 
 void Request::await_callbacks() {
   std::unique_lock lock(mutex_);
-  shm::WaitHook::wait_until(called_back_, lock, shm::WaitHook::Clock::time_point::max(),
-                            [&] { return callbacks_ == 0; });
+  WaitHook::wait_until(called_back_, lock, WaitHook::Clock::time_point::max(), [&] { return callbacks_ == 0; });
 }
 
 std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes) {

@@ -15,6 +15,7 @@ struct Member {
   std::int64_t colour;
   std::int64_t key;
   std::uint64_t group_size;
+  std::uint64_t group;       ///< hint; 0: none
   std::uint64_t proposal;    ///< communicator number from which on all are free here
   std::uint64_t alike;       ///< of what all who take part must have given alike
   std::uint64_t timeout_us;  ///< hint for the default deadline; 0: none
@@ -22,7 +23,7 @@ struct Member {
   std::uint32_t created;  ///< second round: whether this member has created its communicator
   std::byte capabilities[kCapabilitiesBytes];
 };
-static_assert(sizeof(Member) == 56 + kCapabilitiesBytes);
+static_assert(sizeof(Member) == 64 + kCapabilitiesBytes);
 
 /// Those who make communicators together: all of a parent, or some of its ranks.
 class Circle {
@@ -125,6 +126,36 @@ std::uint64_t digest_of(std::span<const std::uint32_t> ranks) {
          ranks.size();
 }
 
+/// What is wrong with the groups that the members of a new communicator want, given their positions; empty if nothing.
+std::string contradiction(const std::vector<Member>& members, const std::vector<std::uint32_t>& order,
+                          const Circle& circle) {
+  const auto rank = [&](std::uint32_t position) { return std::to_string(circle.rank(position)); };
+  for (const std::uint32_t position : order) {
+    if ((members[position].group == 0) != (members[order[0]].group == 0)) {
+      const bool first = members[order[0]].group != 0;
+      return "rank " + rank(first ? order[0] : position) + " gives a group, and rank " +
+             rank(first ? position : order[0]) + " does not; all ranks of the new communicator give one, or none does";
+    }
+    if (members[position].group != 0 && members[position].group_size != 0) {
+      return "rank " + rank(position) + " gives a group and a group_size; give one of them";
+    }
+  }
+  return {};
+}
+
+/// The groups of a new communicator, from what its members have told; their positions in order of rank.
+Grouping grouping_of(const Poe& poe, const std::vector<Member>& members, const std::vector<std::uint32_t>& order,
+                     const CommunicatorHints& hints) {
+  if (hints.group_size != 0) return {hints.group_size, nullptr};
+  std::vector<std::uint32_t> endpoints;
+  std::vector<std::uint64_t> groups;
+  for (const std::uint32_t position : order) {
+    endpoints.push_back(members[position].endpoint);
+    groups.push_back(members[position].group);
+  }
+  return hints.group != 0 ? find_groups(groups) : hosts_of(poe, endpoints);
+}
+
 /// `colour` as for `split`, `alike` what all must have given alike.
 std::shared_ptr<Communicator> make_together(const char* operation, const std::shared_ptr<Communicator>& parent,
                                             Circle& circle, std::int64_t colour, std::int64_t key, std::uint64_t alike,
@@ -134,6 +165,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
   mine.colour = colour;
   mine.key = key;
   mine.group_size = hints.group_size;
+  mine.group = hints.group;
   mine.alike = alike;
   mine.timeout_us = static_cast<std::uint64_t>(hints.timeout.count());
   mine.endpoint = endpoint->poe->self();
@@ -177,7 +209,6 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       made->number = static_cast<std::uint32_t>(
           base +
           static_cast<std::uint64_t>(std::lower_bound(colours.begin(), colours.end(), colour) - colours.begin()));
-      made->group_size = hints.group_size;
       std::vector<std::uint32_t> order;
       for (std::uint32_t position = 0; position < members.size(); ++position) {
         if (members[position].colour == colour) order.push_back(position);
@@ -201,6 +232,11 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
                     "; it must be equal on all ranks of " + (alike == 0 ? "a colour" : "the new communicator");
         }
       }
+      if (failure.empty()) {
+        failure = contradiction(members, order, circle);
+        if (!failure.empty()) failure_code = ErrorCode::kMismatchedCall;
+      }
+      made->grouping = grouping_of(*endpoint->poe, members, order, hints);
       made->size = static_cast<std::uint32_t>(order.size());
       made->timeout_us.store(timeout_us, std::memory_order_relaxed);
       if (failure.empty()) {
@@ -208,7 +244,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
         if (claimed) {
           try {
             endpoint->engine->create_communicator(made->number, 0, made->endpoints, agree_on(all_capabilities),
-                                                  hints.group_size);
+                                                  made->grouping);
             if (timeout_us != 0) {
               endpoint->engine->set_timeout(made->number, std::chrono::microseconds(timeout_us));
             }
@@ -225,7 +261,17 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
     const bool created = claimed && failure.empty();
     enum : std::uint32_t { kRetry = 0, kCreated = 1, kFailed = 2 };
     mine.created = created ? kCreated : (failure.empty() ? kRetry : kFailed);
-    const std::vector<Member> verdicts = as_part_of(operation, [&] { return circle.exchange(mine); });
+    std::vector<Member> verdicts;
+    try {
+      verdicts = as_part_of(operation, [&] { return circle.exchange(mine); });
+    } catch (const Error& error) {
+      // Others may have heard of all, and use it already: they shall not wait for this rank.
+      if (made && created && parent->context->release_number(made->number)) {
+        endpoint->engine->revoke(made->number, error.what());
+        endpoint->engine->free_communicator(made->number);
+      }
+      throw;
+    }
     std::optional<std::uint32_t> failed_rank;
     bool all = true;
     for (std::uint32_t position = 0; position < verdicts.size(); ++position) {
@@ -270,6 +316,13 @@ void check_list(const char* operation, const Communicator& parent, std::span<con
 
 }  // namespace
 
+Grouping hosts_of(const Poe& poe, std::span<const std::uint32_t> endpoints) {
+  std::vector<std::uint64_t> hosts;
+  hosts.reserve(endpoints.size());
+  for (const std::uint32_t endpoint : endpoints) hosts.push_back(poe.host_of(endpoint));
+  return find_groups(hosts);
+}
+
 std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent, std::int64_t colour, std::int64_t key,
                                     const CommunicatorHints& hints) {
   AllOf circle(*parent);
@@ -278,7 +331,10 @@ std::shared_ptr<Communicator> split(const std::shared_ptr<Communicator>& parent,
 
 std::shared_ptr<Communicator> duplicate(const std::shared_ptr<Communicator>& parent, CommunicatorHints hints) {
   AllOf circle(*parent);
-  if (hints.group_size == 0) hints.group_size = parent->group_size;
+  if (hints.group_size == 0 && hints.group == 0) {
+    hints.group_size = parent->grouping.size;
+    if (parent->grouping.list != nullptr) hints.group = 1 + group_of(parent->grouping, parent->rank);
+  }
   if (hints.timeout.count() == 0) {
     hints.timeout = std::chrono::microseconds(parent->timeout_us.load(std::memory_order_relaxed));
   }

@@ -23,13 +23,14 @@
 #include "driver/group.hpp"
 #include "driver/housekeeping.hpp"
 #include "driver/interface.hpp"
+#include "driver/joining.hpp"
 #include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 #include "driver/observe.hpp"
 #include "driver/platform.hpp"
 #include "engine/interrupt.hpp"
 #include "network/shm/arena.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::driver {
 
@@ -108,6 +109,7 @@ unisono_context* publish(const std::shared_ptr<Context>& context, const Beginnin
   world->size = endpoint->engine->size(0);
   world->express = endpoint->engine->express(0);
   for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
+  world->grouping = hosts_of(*endpoint->poe, world->endpoints);
   context->world_handle = Communicators::instance().add(world, true);
   if (logs(LogLevel::kInfo)) {
     log(LogLevel::kInfo, "rank " + std::to_string(world->rank) + " of " + std::to_string(world->size) + " (process " +
@@ -196,6 +198,17 @@ unisono_result unisono_init(const unisono_settings* given, unisono_context** con
     Callbacks::refuse("unisono_init");
     const Beginning beginning(given);
     result = publish(join_as_process(beginning.platform, beginning.engine), beginning);
+  });
+}
+
+unisono_result unisono_join(const unisono_join_functions* functions, const unisono_settings* given,
+                            unisono_context** context) {
+  return guarded([&] {
+    unisono_context*& result = output(context, "context");
+    Callbacks::refuse("unisono_join");
+    const JobEnvironment environment = job_of(import_struct(&output(functions, "functions"), "unisono_join_functions"));
+    const Beginning beginning(given);
+    result = publish(join_as_process(beginning.platform, beginning.engine, environment), beginning);
   });
 }
 
@@ -339,6 +352,7 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
     } catch (const Error&) {
       return;  // the context was closed, and its communicators with it
     }
+    drop_shrinking(*freed, *endpoint->engine);
     if (!freed->context->release_number(freed->number)) return;  // a reset has freed it
     give_up(*endpoint->engine, freed->number);
   });
@@ -516,7 +530,7 @@ void unisono_set_interrupt(int (*wants_to_stop)(void* context), void* context) {
 }
 
 void unisono_set_wait_hook(void (*function)(void* context), void* context) {
-  shm::WaitHook::install(function, context, &Callbacks::run_hook);
+  WaitHook::install(function, context, &Callbacks::run_hook);
 }
 
 unisono_result unisono_run(unisono_communicator* communicator, const unisono_call* call) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "collectives/by_position.hpp"
 #include "core/operators.hpp"
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
@@ -56,7 +57,8 @@ class Admission {
     facts_ = facts_of(c);
     call_.rank = communicator_.rank;
     call_.size = communicator_.size;
-    call_.group_size = communicator_.group_size;
+    call_.group_size = communicator_.grouping.size;
+    call_.groups = communicator_.grouping.list;
     if (!is_known(call_.dtype)) {
       refuse(ErrorCode::kInvalidDatatype,
              "datatype " + std::to_string(static_cast<unsigned>(call_.dtype)) + " is not known");
@@ -410,7 +412,9 @@ class Admission {
                           state_.params.data());
     }
     // Records and errors say how many elements this rank has, which every algorithm has at its place in the params.
-    if (facts_.vectors && !sums_up()) call_.count = state_.params[call_.rank];
+    if (facts_.vectors && !sums_up()) {
+      call_.count = state_.params[chosen != nullptr ? build::own_count_word(*chosen, call_) : call_.rank];
+    }
     state_.regions[static_cast<std::size_t>(Region::kScratch)] = {
         own_scratch ? state_.scratch.data() : request_.scratch.data, program.scratch_bytes};
     state_.regions[static_cast<std::size_t>(Region::kParams)] = {reinterpret_cast<std::byte*>(state_.params.data()),
@@ -495,7 +499,7 @@ void check_disjoint(Collective collective, const Binding& src, const Binding& ds
 }
 
 void check_admits(const Algorithm& chosen, const Call& call, const Refusal& refuse) {
-  if (needs_order(call.func) && !chosen.ordered) {
+  if (needs_order(call.func) && !build::keeps_order(chosen, call)) {
     refuse(ErrorCode::kUnsupported, std::string("the algorithm \"") + chosen.name +
                                         "\" does not fold in rank order, and op " + operator_name(call.func) +
                                         " does not commute");

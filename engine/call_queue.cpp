@@ -82,6 +82,7 @@ CallState& CallQueue::create() {
   call.received_bytes = call.window_offset = call.window_done = 0;
   call.reaches_window = false;
   call.compare_next = {};
+  call.ended_elsewhere = CallState::kNobody;
   return call;
 }
 
@@ -445,6 +446,8 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   }
   if (call.transfer && call.started) note += communicator.express->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
+  // What the network still takes from the call's memory it must take now.
+  if (code != ErrorCode::kOk) blocks_.poe->settle();
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
   puts.erase(std::remove_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.call == &call; }),
@@ -584,7 +587,8 @@ bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> a
   if (!counts_at_root(call.call.collective) || blocks_.poe->shared_memory() == nullptr) return false;
   const std::uint32_t before = std::exchange(call.ended_elsewhere, CallState::kNobody);
   // The root has the counts of all at the begin of the params, and every other rank shows its own in its record.
-  const bool counts = call.communicator->rank == call.call.root && call.params.size() >= call.communicator->size;
+  const bool counts = call.communicator->rank == call.call.root && call.params.size() >= call.communicator->size &&
+                      records_own_count(call);
   for (const std::uint32_t rank : awaited) {
     const std::optional<SeenCall> seen = blocks_.communicators->seen(*call.communicator, rank, call.sequence);
     if (seen && counts && seen->count != call.params[rank]) {
@@ -632,6 +636,15 @@ std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer, st
          std::to_string(awaited) + "; " + counts_text(call, peer);
 }
 
+/// Whether the count in a gatherv's or scatterv's record is that of the rank's own block. An algorithm that needs the
+/// sum of all counts has that sum in its call, and so in the record, on every rank alike.
+bool CallQueue::records_own_count(const CallState& call) {
+  if (call.communicator->hardware_peers) return false;
+  Call unknown = call.call;
+  unknown.count = kUnknownCount;
+  return call.algorithm != nullptr && (call.algorithm->admits == nullptr || call.algorithm->admits(unknown));
+}
+
 /// That this rank and a peer count differently; of a gatherv or scatterv, one of them is the root.
 std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer) const {
   const std::uint32_t own = call.communicator->rank;
@@ -644,6 +657,7 @@ std::string CallQueue::counts_text(const CallState& call, std::uint32_t peer) co
   const std::uint32_t other = at_root ? peer : own;
   std::string text = "rank " + std::to_string(other) + " and the root, rank " + std::to_string(call.call.root) +
                      ", have given different counts for the block of rank " + std::to_string(other);
+  if (!records_own_count(call)) return text;
   if (!at_root) return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(call.call.count);
   if (!seen) return text;
   return text + ": that of rank " + std::to_string(other) + " is " + std::to_string(seen->count);
@@ -780,8 +794,12 @@ std::string CallQueue::gone(CallState& call, std::uint32_t rank) {
   // what has not come at a later look is missed.
   if (peer.gone == 0) peer.gone = look_;
   if (peer.gone == look_) return {};
-  return "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint) +
-         (liveness == Poe::Liveness::kDead ? ", has died" : ", has left the job");
+  const std::string who = "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint);
+  if (liveness != Poe::Liveness::kDead) return who + ", has left the job";
+  // A network has words for it: what it has tried, or for how long nothing has come.
+  const bool far = !blocks_.poe->in_shared_memory(peer.endpoint);
+  const std::string why = far ? blocks_.poe->condition(peer.endpoint) : std::string();
+  return who + ", has died" + (why.empty() ? "" : " (" + why + ")");
 }
 
 bool CallQueue::look_for_dead(CallState& call) {

@@ -152,6 +152,7 @@ class CallQueue {
   bool compare_all(CallState& call);
   bool compare_awaited(CallState& call, Clock::time_point now);
   bool awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited);
+  static bool records_own_count(const CallState& call);
   static void record_wait(const CallState& call, Clock::time_point now);
   std::string phase(const CallState& call, std::string text) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }

@@ -35,8 +35,19 @@ Consensus& Communicators::consensus(Communicator& communicator) {
   return *communicator.consensus;
 }
 
+std::vector<std::uint32_t> Communicators::seats_in_memory(std::span<const std::uint32_t> endpoints) const {
+  std::vector<std::uint32_t> seats;
+  if (blocks_.poe->shared_memory() == nullptr) return seats;
+  for (const std::uint32_t endpoint : endpoints) {
+    const auto seat = blocks_.poe->in_shared_memory(endpoint);
+    if (!seat) return {};
+    seats.push_back(*seat);
+  }
+  return seats;
+}
+
 void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-                           const Agreement& agreed, std::uint32_t group_size) {
+                           const Agreement& agreed, const Grouping& grouping) {
   if (all_.count(number) != 0) {
     throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " exists already");
   }
@@ -62,7 +73,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->epoch = epoch;
   made->size = static_cast<std::uint32_t>(endpoints.size());
   made->rank = made->size;
-  made->group_size = group_size;
+  made->grouping = grouping;
   made->agreed = agreed;
   made->capability = capability;
   made->timeout = settings_.timeout;
@@ -70,7 +81,10 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->hardware_peers = settings_.hardware_peers;
   made->rules = rules_.find(agreed.tuning_hash);
   if (made->rules) made->tuning.rules = *made->rules;
-  made->tuning.crowded = blocks_.poe->size() > usable_cores(agreed);
+  made->tuning.crowded = blocks_.poe->crowded().value_or(blocks_.poe->size() > usable_cores(agreed));
+  made->tuning.hosts = std::any_of(endpoints.begin(), endpoints.end(), [&](std::uint32_t endpoint) {
+    return endpoint < blocks_.poe->size() && blocks_.poe->host_of(endpoint) != blocks_.poe->host_of(endpoints[0]);
+  });
   made->tuning.radices = made->capability.radices;
   std::vector<bool> seen(blocks_.poe->size(), false);
   for (std::uint32_t rank = 0; rank < made->size; ++rank) {
@@ -93,10 +107,9 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   }
   made->recorder =
       std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank, made->size);
-  if (capability.lanes && blocks_.poe->shared_memory() != nullptr) {
-    made->express =
-        std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, endpoints,
-                                  agreed.eager_limit, made->order, made->last, made->recorder, made->plans);
+  if (const auto seats = seats_in_memory(endpoints); capability.lanes && !seats.empty()) {
+    made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, seats,
+                                              agreed.eager_limit, made->order, made->last, made->recorder, made->plans);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
@@ -242,6 +255,19 @@ void Communicators::broke(std::uint32_t endpoint, const std::string& text) {
   if (!broken_[endpoint].empty()) return;
   broken_[endpoint] = text;
   broke_ = true;
+}
+
+void Communicators::lose(std::uint32_t endpoint) {
+  note(lost_, endpoint);
+  const Poe& poe = *blocks_.poe;
+  const std::uint32_t host = poe.host_of(endpoint);
+  if (host == poe.host_of(poe.self())) return;
+  for (std::uint32_t other = 0; other < poe.size(); ++other) lost_[other] = lost_[other] || poe.host_of(other) == host;
+}
+
+void Communicators::note(std::vector<bool>& endpoints, std::uint32_t endpoint) const {
+  endpoints.resize(blocks_.poe->size());
+  endpoints[endpoint] = true;
 }
 
 bool Communicators::end_broken() {

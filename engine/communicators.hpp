@@ -30,7 +30,7 @@ class Communicators {
 
   /// See Engine::create_communicator.
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-              const Agreement& agreed, std::uint32_t group_size);
+              const Agreement& agreed, const Grouping& grouping);
   void free(std::uint32_t number);
 
   /// The communicator of that number and epoch, or null.
@@ -66,6 +66,15 @@ class Communicators {
   /// Revokes the communicators of endpoints that broke since. Returns whether there were any.
   bool end_broken();
 
+  /// Notes that an endpoint has vanished, as this one or one that it can reach has seen: it stays out of all
+  /// agreements. So do the others of its host: what is cut lies between hosts.
+  void lose(std::uint32_t endpoint);
+  bool lost(std::uint32_t endpoint) const { return !lost_.empty() && lost_[endpoint]; }
+  bool lost_any() const { return !lost_.empty(); }
+  /// Notes that this endpoint is of a part that does not go on, and another one is not of it.
+  void part_from(std::uint32_t endpoint) { note(parted_, endpoint); }
+  bool parted_from(std::uint32_t endpoint) const { return !parted_.empty() && parted_[endpoint]; }
+
   template <class Use>
   void for_each(Use&& use) {
     for (auto& [number, communicator] : all_) use(*communicator);
@@ -82,8 +91,11 @@ class Communicators {
   /// Bytes kept for communicators that are not made yet. Credits bound eager messages, but not puts.
   static constexpr std::size_t kHeldBytes = std::size_t{256} << 20U;
 
+  /// The endpoints' numbers in shared memory; none if this endpoint does not share it with all of them.
+  std::vector<std::uint32_t> seats_in_memory(std::span<const std::uint32_t> endpoints) const;
   static Identity identity(const Header& header) { return {header.communicator, header.epoch}; }
   void spill();
+  void note(std::vector<bool>& endpoints, std::uint32_t endpoint) const;
 
   const Blocks& blocks_;
   const EngineSettings& settings_;
@@ -96,6 +108,8 @@ class Communicators {
   std::set<Identity> spilled_;       ///< for these too much has come: they are revoked as they are made
   std::vector<std::string> broken_;  ///< by endpoint, why; empty while none is
   bool broke_ = false;               ///< since `end_broken`
+  std::vector<bool> lost_;           ///< by endpoint; empty while none is
+  std::vector<bool> parted_;         ///< likewise
 };
 
 }  // namespace unisono::cclo

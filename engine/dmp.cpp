@@ -1,6 +1,7 @@
 #include "engine/dmp.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,9 @@
 
 namespace unisono::cclo {
 namespace {
+
+/// Shorter messages are copied: that takes less than going on with them another time.
+constexpr std::uint64_t kWorthLending = std::uint64_t{16} * 1024;
 
 /// The ranks of a peer field: one, or a list of the constant pool.
 std::span<const std::uint32_t> ranks_of(const Program& program, const std::uint32_t& peer, PeerMode mode) {
@@ -242,22 +246,80 @@ void Dmp::compute(const CallState& call, MoveState& state, std::uint64_t bytes) 
   if (put != nullptr && put != result) std::memcpy(put, result, bytes);
 }
 
+/// What a segment of a message is to its receiver.
+Header Dmp::header_of(CallState& call, const MoveState& state, const Part& part, std::uint64_t done,
+                      std::uint64_t bytes) const {
+  const Move& m = *state.move;
+  Header header = blocks_.tx->header(call, part.peer, part.eager ? MessageType::kEager : MessageType::kWrite);
+  if (call.space == CallState::Space::kCollective) header.tag = m.remote.tag;
+  header.dtype = m.dtype;
+  header.first = done == 0;
+  header.last = done + bytes == state.bytes;
+  header.segment_bytes = static_cast<std::uint32_t>(bytes);
+  header.message_bytes = state.bytes;
+  header.offset = done;
+  if (!part.eager) {
+    header.token_slot = call.pairs[part.peer].grant.slot;
+    header.token_generation = call.pairs[part.peer].grant.generation;
+  }
+  return header;
+}
+
+/// Whether all that a move does is to send an operand to one rank, as it is.
+bool Dmp::sends_as_is(const MoveState& state) {
+  const Move& m = *state.move;
+  const bool one_operand = (state.op0 != nullptr) != (state.op1 != nullptr || !state.ports.empty());
+  return state.parts.size() == 1 && one_operand && state.ports.size() <= 1 && m.func != Func::kAvg &&
+         state.local == nullptr && m.remote.kind != RemoteKind::kMemory;
+}
+
+/// Where the operand of a move that sends as it is goes on.
+const std::byte* Dmp::operand_of(const MoveState& state) {
+  return state.op0 != nullptr   ? state.op0 + state.done
+         : state.op1 != nullptr ? state.op1 + state.done
+                                : Rbm::readable(state.ports.front()).data();
+}
+
+/// False if there is no space for it now.
+bool Dmp::send_as_is(CallState& call, MoveState& state, std::uint64_t bytes) {
+  const Part& part = state.parts.front();
+  Header header = header_of(call, state, part, state.done, bytes);
+  if (!blocks_.tx->send(*call.communicator, part.peer, header, {operand_of(state), bytes})) return false;
+  call.announced = true;
+  return true;
+}
+
+/// Whether the network can take several segments at once from where they stand, for as long as it needs.
+bool Dmp::can_lend(const CallState& call, const MoveState& state) const {
+  return (state.op0 != nullptr || state.op1 != nullptr) && state.bytes >= kWorthLending &&
+         blocks_.poe->takes_loans(call.communicator->peers[state.parts.front().peer].endpoint);
+}
+
+/// As `send_as_is`, in segments of at most so many bytes; false, too, if the network has not taken all yet.
+bool Dmp::lend(CallState& call, MoveState& state, std::uint64_t bytes, std::uint64_t segment) {
+  Part& part = state.parts.front();
+  std::array<Header, Poe::kMostLent> headers;
+  std::size_t count = 0;
+  for (std::uint64_t done = 0; done < bytes; done += segment) {
+    headers[count++] = header_of(call, state, part, state.done + done, std::min(segment, bytes - done));
+  }
+  const Sent sent = blocks_.tx->lend(*call.communicator, part.peer, std::span(headers).first(count), operand_of(state));
+  call.announced = call.announced || sent != Sent::kNo;
+  if (sent == Sent::kLent) part.lent = bytes;
+  return sent == Sent::kWhole;
+}
+
+std::optional<std::uint64_t> Dmp::returned(const CallState& call, MoveState& state) const {
+  Part& part = state.parts.front();
+  if (blocks_.poe->lends(call.communicator->peers[part.peer].endpoint)) return std::nullopt;
+  return std::exchange(part.lent, 0);
+}
+
 void Dmp::commit(CallState& call, MoveState& state, std::uint64_t bytes) {
   const Move& m = *state.move;
   Communicator& communicator = *call.communicator;
   for (const Part& part : state.parts) {
-    Header header = blocks_.tx->header(call, part.peer, part.eager ? MessageType::kEager : MessageType::kWrite);
-    if (call.space == CallState::Space::kCollective) header.tag = m.remote.tag;
-    header.dtype = m.dtype;
-    header.first = state.done == 0;
-    header.last = state.done + bytes == state.bytes;
-    header.segment_bytes = static_cast<std::uint32_t>(bytes);
-    header.message_bytes = state.bytes;
-    header.offset = state.done;
-    if (!part.eager) {
-      header.token_slot = call.pairs[part.peer].grant.slot;
-      header.token_generation = call.pairs[part.peer].grant.generation;
-    }
+    Header header = header_of(call, state, part, state.done, bytes);
     blocks_.tx->commit(communicator, part.peer, header);
     call.announced = true;
   }
@@ -282,7 +344,20 @@ bool Dmp::advance(CallState& call, MoveState& state) {
   if (state.bytes == 0) return advance_empty(call, state) || any;
   const std::uint64_t element = bytes_of(m.dtype);
   const bool remote = !state.parts.empty() || m.remote.kind == RemoteKind::kMemory;
+  const bool as_is = sends_as_is(state);
+  const bool lends = as_is && can_lend(call, state);
+  const auto pass = [&](std::uint64_t bytes) {
+    state.done += bytes;
+    for (Port& port : state.ports) blocks_.rbm->consume(call, port, bytes);
+    any = true;
+  };
   while (state.done < state.bytes) {
+    if (as_is && state.parts.front().lent != 0) {
+      const std::optional<std::uint64_t> bytes = returned(call, state);
+      if (!bytes) return any;
+      pass(*bytes);
+      continue;
+    }
     std::uint64_t bytes = state.bytes - state.done;
     bool secured = true;
     for (Part& part : state.parts) {
@@ -297,8 +372,8 @@ bool Dmp::advance(CallState& call, MoveState& state) {
       bytes = std::min(bytes, done - std::min(done, state.done));
     }
     for (const Port& port : state.ports) bytes = std::min<std::uint64_t>(bytes, Rbm::readable(port).size());
+    std::uint64_t segment = call.communicator->segment_bytes;
     if (remote) {
-      std::uint64_t segment = call.communicator->segment_bytes;
       if (call.communicator->hardware_peers) {
         // A peer that is there has a buffer for each whole segment that it lets come, and none for pieces.
         segment = std::min(segment, state.bytes - state.done);
@@ -306,15 +381,21 @@ bool Dmp::advance(CallState& call, MoveState& state) {
       } else if (m.log2_segment != 0) {
         segment = std::min(segment, std::max(element, std::uint64_t{1} << m.log2_segment));
       }
-      bytes = std::min(bytes, segment);
+      segment -= segment % element;
+      bytes = std::min(bytes, lends ? segment * Poe::kMostLent : segment);
     }
     bytes -= bytes % element;
-    if (bytes == 0 || !reserve(call, state, bytes)) return any;
-    compute(call, state, bytes);
-    commit(call, state, bytes);
-    state.done += bytes;
-    for (Port& port : state.ports) blocks_.rbm->consume(call, port, bytes);
-    any = true;
+    if (bytes == 0) return any;
+    if (lends) {
+      if (!lend(call, state, bytes, segment)) return any;
+    } else if (as_is) {
+      if (!send_as_is(call, state, bytes)) return any;
+    } else {
+      if (!reserve(call, state, bytes)) return any;
+      compute(call, state, bytes);
+      commit(call, state, bytes);
+    }
+    pass(bytes);
   }
   if (!state.put_pending) complete(call, state);
   return any;

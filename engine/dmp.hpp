@@ -45,6 +45,15 @@ class Dmp {
   std::optional<std::uint64_t> secure(CallState& call, MoveState& move, Part& part);
   bool reserve(CallState& call, MoveState& move, std::uint64_t bytes);
   void compute(const CallState& call, MoveState& move, std::uint64_t bytes);
+  Header header_of(CallState& call, const MoveState& move, const Part& part, std::uint64_t done,
+                   std::uint64_t bytes) const;
+  static bool sends_as_is(const MoveState& move);
+  static const std::byte* operand_of(const MoveState& move);
+  bool send_as_is(CallState& call, MoveState& move, std::uint64_t bytes);
+  bool can_lend(const CallState& call, const MoveState& move) const;
+  bool lend(CallState& call, MoveState& move, std::uint64_t bytes, std::uint64_t segment);
+  /// Bytes that were lent to the network and are the call's again; nothing if it is still at them.
+  std::optional<std::uint64_t> returned(const CallState& call, MoveState& move) const;
   void commit(CallState& call, MoveState& move, std::uint64_t bytes);
   bool advance_empty(CallState& call, MoveState& move);
   void complete(CallState& call, MoveState& move);

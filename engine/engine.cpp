@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/cores.hpp"
 #include "core/crc32c.hpp"
 #include "core/text.hpp"
 #include "core/user_op.hpp"
@@ -23,8 +24,7 @@
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/tx.hpp"
-#include "network/shm/cores.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono {
 namespace {
@@ -34,11 +34,27 @@ using namespace cclo;  // NOLINT(google-build-using-namespace): this file is the
 /// Longest sleep of a waiting thread: how late a dead peer may be noticed.
 constexpr std::chrono::microseconds kLongestSleep{10'000};
 /// The same where nobody waits, but calls are in flight.
-constexpr std::chrono::milliseconds kServedLook{20};
+constexpr std::chrono::microseconds kServedLook{20'000};
+constexpr std::chrono::microseconds kServedNetworkLook{500};
 /// A busy engine looks at the clock once in so many rounds.
 constexpr std::uint32_t kRoundsPerLook = 256;
 /// Rounds of progress that one look of a waiting call makes at most.
 constexpr int kRoundsAtOnce = 8;
+/// Calls that are started with less time than this between them are started together, up to so many of them.
+constexpr std::chrono::microseconds kBurst{20};
+constexpr std::uint32_t kMostOfBurst = 16;
+
+/// While it lives, the network may hold short messages back.
+class Held {
+ public:
+  Held(Poe& poe, bool holds) : poe_(poe) { poe_.hold(holds); }
+  ~Held() { poe_.hold(false); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  Poe& poe_;
+};
 /// How often peers' liveness and deadlines are examined while idle, at most.
 constexpr std::chrono::microseconds kLookInterval{2'000};
 
@@ -190,7 +206,8 @@ class NativeEngine::Impl final : public Express::Watch {
 
   /// One round of everything. Returns whether anything was done.
   bool progress() {
-    bool any = rx.drain();
+    bool any = blocks.poe->poll();
+    any = rx.drain() || any;
     any = tx.flush() || any;
     any = calls.progress() || any;
     communicators.for_each([&](Communicator& c) {
@@ -201,6 +218,11 @@ class NativeEngine::Impl final : public Express::Watch {
       if (now >= next_look || now >= calls.next_deadline()) {
         next_look = now + kLookInterval;
         obey();
+        // Who is found dead may have sent something before.
+        if (rx.drain(Rx::Look::kInAnyCase)) {
+          calls.progress();
+          any = true;
+        }
         any = calls.examine(now) || any;
       }
     }
@@ -289,6 +311,14 @@ class NativeEngine::Impl final : public Express::Watch {
     call.deadline = call.timeout >= left ? Clock::time_point::max() : call.submitted + call.timeout;
   }
 
+  /// Whether calls that nobody waits for yet are being started one right after the other. Not true of many in a row:
+  /// peers must be listened to.
+  bool in_burst(Clock::time_point submitted) {
+    const bool close = submitted - std::exchange(last_start, submitted) < kBurst;
+    burst = close && burst + 1 < kMostOfBurst ? burst + 1 : 0;
+    return burst != 0;
+  }
+
   /// Lets other threads that wait, also on lanes, see what this one has changed.
   void wake_waiting() {
     ended.notify_all();
@@ -338,7 +368,11 @@ class NativeEngine::Impl final : public Express::Watch {
     }
     const Plan& plan = *blocking.plan;
     call.call = plan.call;
-    if (plan.varies) call.call.count = blocking.count;
+    call.params.clear();
+    if (plan.varies) {
+      call.call.count = blocking.count;
+      call.params.assign(blocking.params.begin(), blocking.params.end());
+    }
     call.algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     call.program = plan.checked;
     call.space = CallState::Space::kCollective;
@@ -388,7 +422,7 @@ class NativeEngine::Impl final : public Express::Watch {
         progress();
         raise_if_ended(blocking);
       }
-      shm::WaitHook::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
+      WaitHook::sleep_for(std::chrono::microseconds(100));  // the peer's own description is on its way
     }
   }
 
@@ -448,7 +482,24 @@ class NativeEngine::Impl final : public Express::Watch {
   bool driven_behind = false;     ///< that thread does so in the background
   std::uint32_t waiting = 0;      ///< threads in the foreground that wait
   std::uint32_t rounds = 0;
+  std::uint32_t burst = 0;         ///< calls in a row
+  Clock::time_point last_start{};  ///< when a call that nobody waits for was started
   Clock::time_point next_look{};
+  std::function<void()> background;  ///< see `set_background`
+
+  bool idle() const { return calls.idle() && !blocks.poe->has_output(); }
+  /// At the end of a wait, without the lock: the thread may not come back for long.
+  void leave_to_others() {
+    std::function<void()> begin;
+    {
+      const std::lock_guard lock(mutex);
+      if (!blocks.poe->has_output()) return;
+      blocks.poe->poll();  // it may just have been held back
+      if (!blocks.poe->has_output()) return;
+      begin = background;
+    }
+    if (begin) begin();
+  }
 };
 
 template <class Done>
@@ -484,15 +535,15 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
         if (shm::ShmPoe* shared = blocks.poe->shared_memory(); !behind && driven_behind && shared != nullptr) {
           shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
         }
-        const bool hooked = shm::WaitHook::installed();
+        const bool hooked = WaitHook::installed();
         if (hooked) {
           turn.unlock();
-          shm::WaitHook::call();
+          WaitHook::call();
           turn.lock();
           if (done()) continue;
         }
         std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
-        ended.wait_for(held, std::min(rest, hooked ? shm::WaitHook::kInterval : kLongestSleep));
+        ended.wait_for(held, std::min(rest, hooked ? WaitHook::kInterval : kLongestSleep));
         held.release();
         turn.tell();
         continue;
@@ -519,9 +570,9 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
               },
               [] { return true; }, Clock::now() + longest_sleep,
               behind ? shm::ShmPoe::Manner::kBackground : shm::ShmPoe::Manner::kForeground, eager);
-        } else if (shm::WaitHook::installed()) {
-          shm::WaitHook::call();
-          blocks.poe->wait(seen, std::min(longest_sleep, shm::WaitHook::kInterval));
+        } else if (WaitHook::installed()) {
+          WaitHook::call();
+          blocks.poe->wait(seen, std::min(longest_sleep, WaitHook::kInterval));
         } else {
           blocks.poe->wait(seen, longest_sleep);
         }
@@ -544,7 +595,7 @@ Served Engine::serve(Bell& /*bell*/, bool /*watched*/, std::chrono::microseconds
 }
 
 std::uint64_t Engine::run(const CallRequest& request) {
-  const CallId id = submit(request);
+  const CallId id = submit_awaited(request);
   CallResult result = wait(id, Interrupt::kInterval);
   while (!result.complete) {
     if (Interrupt::current().pending()) revoke(request.communicator, kInterrupted);
@@ -586,9 +637,13 @@ std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const {
 NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
   check_settings(settings);
   impl_ = std::make_unique<Impl>(poe, settings);
+  poe.land_in(&impl_->rbm);
 }
 
-NativeEngine::~NativeEngine() = default;
+NativeEngine::~NativeEngine() {
+  impl_->blocks.poe->settle();
+  impl_->blocks.poe->land_in(nullptr);
+}
 
 Agreement NativeEngine::capabilities_of(const EngineSettings& settings) {
   check_settings(settings);
@@ -602,11 +657,11 @@ Agreement NativeEngine::capabilities_of(const EngineSettings& settings) {
   capabilities.rx_buffer_count = settings.rx_buffer_count;
   capabilities.algorithm_hash = hash_of_algorithms();
   if (settings.rules) capabilities.tuning_hash = hash_of(*settings.rules);
-  const shm::CoreSet own = shm::affinity_of(0);
+  const CoreSet own = affinity_of(0);
   for (std::size_t word = 0; word < own.size(); ++word)
     capabilities.cores[word % capabilities.cores.size()] |= own[word];
   constexpr double kUnlimited = 1e9;
-  capabilities.quota = static_cast<std::uint32_t>(std::clamp(shm::cgroup_quota().cores, 1.0, kUnlimited));
+  capabilities.quota = static_cast<std::uint32_t>(std::clamp(cgroup_quota().cores, 1.0, kUnlimited));
   return capabilities;
 }
 
@@ -619,9 +674,9 @@ Agreement NativeEngine::capabilities() const {
 
 void NativeEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
                                        std::span<const std::uint32_t> endpoints, const Agreement& agreed,
-                                       std::uint32_t group_size) {
+                                       const Grouping& grouping) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->communicators.create(number, epoch, endpoints, agreed, group_size);
+  impl_->communicators.create(number, epoch, endpoints, agreed, grouping);
   impl_->communicators.get(number).timeout = impl_->settings_in_force().timeout;
 }
 
@@ -728,7 +783,11 @@ void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
   if (express != nullptr) express->windows().show(of.window);
 }
 
-CallId NativeEngine::submit(const CallRequest& request) {
+CallId NativeEngine::submit(const CallRequest& request) { return submit(request, false); }
+
+CallId NativeEngine::submit_awaited(const CallRequest& request) { return submit(request, true); }
+
+CallId NativeEngine::submit(const CallRequest& request, bool awaited) {
   const Turn turn(*impl_);
   Impl& engine = *impl_;
   CallState& call = engine.admitted(request);
@@ -753,7 +812,22 @@ CallId NativeEngine::submit(const CallRequest& request) {
   impl_->set_deadline(call, request.timeout);
   engine.calls.submit(call);
   try {
-    engine.progress();
+    // What the call can do by itself comes first: its messages are then on their way before anything is looked for.
+    // Those of collectives that are started one right after the other go together.
+    const bool by_messages = !call.lane && !call.transfer;
+    const bool one_of_many =
+        by_messages && !awaited && call.space == CallState::Space::kCollective && engine.in_burst(call.submitted);
+    if (by_messages) {
+      const Held held(*engine.blocks.poe, one_of_many);
+      engine.calls.progress();
+    }
+    const bool complete = by_messages && engine.calls.result(id).complete;
+    if (one_of_many && complete) engine.blocks.poe->poll();  // nobody may come back for what it has sent
+    if (one_of_many || complete) {
+      engine.tell_ended();
+    } else {
+      engine.progress();
+    }
   } catch (const Error&) {
     // The call has begun: its number must be known to the caller, whom `test` and `wait` will tell.
   }
@@ -804,10 +878,11 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   const Collective collective = request.call.collective;
   const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
   const bool one_sided = collective == Collective::kPut || collective == Collective::kGet;
-  if (request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
-      (transfers || one_sided || request.lanes_carry || carried_by_lanes(collective))) {
-    std::shared_ptr<Express> express = this->express(request.communicator);
-    if (std::uint64_t received = 0; express != nullptr && request.plain()) {
+  const bool may_be_short = request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
+                            (transfers || one_sided || request.lanes_carry || carried_by_lanes(collective));
+  std::shared_ptr<Express> express = may_be_short ? this->express(request.communicator) : nullptr;
+  if (express != nullptr) {
+    if (std::uint64_t received = 0; request.plain()) {
       const bool counted = request.vectors != nullptr;
       if (counted ? express->try_vectors(request, *request.vectors) : express->try_run(request, received))
         return received;
@@ -824,7 +899,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       if (transfers) Impl::fill(op, call);
       if (one_sided) {
         access = CallQueue::access_of(call);
-        reaches = call.communicator->express != nullptr && access.bytes != 0 && engine.alive(call);
+        reaches = access.bytes != 0 && engine.alive(call);
       }
       plan = call.plan;
       launch = Impl::launch_of(call);
@@ -832,10 +907,9 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
         params.assign(call.params.begin(), call.params.end());
         launch.params = params;
       }
-      express = call.communicator->express;
       engine.calls.abandon(call);
     }
-    if (transfers && express != nullptr) {
+    if (transfers) {
       const std::uint64_t received = express->run_transfer(op, request.call.count);
       if (request.status != nullptr) *request.status = op.status();
       return received;
@@ -888,6 +962,7 @@ CallResult NativeEngine::wait(CallId id, std::chrono::microseconds at_most) {
         return now.complete;
       },
       at_most, Impl::Manner::kForeground);
+  impl_->leave_to_others();
   if (result.complete) return result;
   const std::lock_guard lock(impl_->mutex);
   return impl_->calls.result(id);
@@ -899,6 +974,7 @@ bool NativeEngine::wait_any(std::span<const CallId> ids, std::chrono::microsecon
   };
   bool found = false;
   impl_->wait_until([&] { return found = any(); }, at_most, Impl::Manner::kForeground);
+  impl_->leave_to_others();
   if (found) return true;
   const std::lock_guard lock(impl_->mutex);
   return any();
@@ -906,7 +982,7 @@ bool NativeEngine::wait_any(std::span<const CallId> ids, std::chrono::microsecon
 
 bool NativeEngine::drive(std::chrono::microseconds at_most) {
   bool idle = false;
-  impl_->wait_until([&] { return idle = impl_->calls.idle(); }, at_most, Impl::Manner::kBackground);
+  impl_->wait_until([&] { return idle = impl_->idle(); }, at_most, Impl::Manner::kBackground);
   return idle;
 }
 
@@ -915,7 +991,7 @@ Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds a
   shm::ShmPoe* const shared = engine.blocks.poe->shared_memory();
   if (shared == nullptr) return Engine::serve(bell, watched, at_most);
   const Turn turn(engine);
-  if (engine.calls.idle() && !watched) {
+  if (engine.idle() && !watched) {
     shared->disarm();
     return Served::kIdle;
   }
@@ -931,9 +1007,15 @@ Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds a
   if (engine.progress()) return Served::kBusy;
   bell.word = &shared->segment()->endpoint(shared->self()).parked;
   const Clock::time_point now = engine.blocks.poe->now();
-  bell.look =
-      engine.calls.idle() ? Clock::time_point::max() : std::min(engine.calls.next_deadline(), now + kServedLook);
+  // What comes over a network of other hosts does not ring this bell.
+  const auto look = engine.blocks.poe->sleeps_on_word() ? kServedLook : kServedNetworkLook;
+  bell.look = engine.idle() ? Clock::time_point::max() : std::min(engine.calls.next_deadline(), now + look);
   return Served::kArmed;
+}
+
+void NativeEngine::set_background(const std::function<void()>& begin) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->background = begin;
 }
 
 bool NativeEngine::has_bell() const { return impl_->blocks.poe->shared_memory() != nullptr; }

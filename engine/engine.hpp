@@ -16,6 +16,7 @@
 #include "collectives/tuning.hpp"
 #include "core/call.hpp"
 #include "core/error.hpp"
+#include "core/group_table.hpp"
 #include "core/program.hpp"
 #include "network/poe.hpp"
 
@@ -72,7 +73,7 @@ struct MessageStatus {
 struct Request {
   std::uint32_t communicator = 0;
   std::uint32_t tag = 0;            ///< user tag (send, recv)
-  Call call;                        ///< rank, size and group_size are filled in by the engine
+  Call call;                        ///< rank, size and groups are filled in by the engine
   std::uint64_t window_offset = 0;  ///< put, get: byte offset in the peer's window
   Binding src;
   Binding dst;
@@ -152,9 +153,12 @@ struct CommunicatorState {
 
 /// What the members of a communicator that are left have agreed on.
 struct Agreed {
-  std::uint64_t value = 0;   ///< the bits that the values of all have in common
-  std::uint64_t number = 0;  ///< the largest of all
-  std::vector<bool> gone;    ///< by rank: it has died or left, and has not taken part
+  std::uint64_t value = 0;       ///< the bits that the values of all have in common
+  std::uint64_t number = 0;      ///< the largest of all
+  std::vector<bool> gone;        ///< by rank: it has died, left or vanished, and has not taken part
+  std::vector<bool> ended{};     ///< by rank: its process is known to have ended, or it has left
+  std::vector<bool> vanished{};  ///< by rank: it has not answered some member of this part, and may live on elsewhere
+  bool apart = false;            ///< some member is of a part that does not go on
 };
 
 namespace cclo {
@@ -189,9 +193,9 @@ class Engine {
 
   /// Makes a communicator of the listed endpoints, in order of rank; this endpoint must be among
   /// them. All members make it with the same number and epoch and the same agreed values (the
-  /// intersection of all capabilities, see `agree`). Throws Error.
+  /// intersection of all capabilities, see `agree`), and the same groups. Throws Error.
   virtual void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-                                   const Agreement& agreed, std::uint32_t group_size = 0) = 0;
+                                   const Agreement& agreed, const Grouping& grouping = {}) = 0;
   /// This rank makes no further collective call on it. Throws Error(kMismatchedCall), and revokes it, if a member is
   /// known to have called otherwise; engines that cannot know it do nothing. To be freed next in any case.
   virtual void conclude(std::uint32_t /*number*/) {}
@@ -210,6 +214,8 @@ class Engine {
   /// Starts a call and returns its number. Checks every argument and throws Error before anything is
   /// sent; errors after that are the call's result.
   virtual CallId submit(const CallRequest& request) = 0;
+  /// As `submit`, of a call that the caller waits for next.
+  virtual CallId submit_awaited(const CallRequest& request) { return submit(request); }
   /// Starts a call that says no more than its words, if it is of a kind that the engine need not check again; 0, having
   /// done nothing, if it is not: `submit` takes it, or says what is wrong.
   virtual CallId submit_at_once(const Request& request);
@@ -244,9 +250,9 @@ class Engine {
   virtual CallResult wait(CallId id, std::chrono::microseconds at_most) = 0;
   /// Progresses until at least one of the calls has completed, or `at_most` has passed. Returns whether one has.
   virtual bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) = 0;
-  /// Makes progress in the background, for threads that do something else: returns true when no call is in flight,
-  /// false when `at_most` has passed. Sleeps where there is nothing to do, and makes way for every thread that waits
-  /// itself.
+  /// Makes progress in the background, for threads that do something else: returns true when no call is in flight and
+  /// no message waits to be sent, false when `at_most` has passed. Sleeps where there is nothing to do, and makes way
+  /// for every thread that waits itself.
   virtual bool drive(std::chrono::microseconds at_most) = 0;
   /// The same for one who serves many engines, without sleeping; engines without a bell sleep for `at_most`. `watched`:
   /// the bell is also of interest while no call is in flight. One at a time, and from then on its bell is armed until
@@ -254,6 +260,10 @@ class Engine {
   virtual Served serve(Bell& bell, bool watched, std::chrono::microseconds at_most);
   virtual bool has_bell() const { return false; }
   virtual void disarm() {}
+  /// `begin` is called, with no lock of the engine held, when a wait ends although messages still wait to be sent: it
+  /// has somebody else `serve` or `drive` the engine until it is idle. Null: nobody. Engines that send by themselves
+  /// never call it.
+  virtual void set_background(const std::function<void()>& /*begin*/) {}
   /// Hears of a call that has ended. Runs once, on the thread that made the progress or at once if the call has ended
   /// already, with no lock of the engine held. Does not throw, and does not wait for calls; it may start some.
   using Listener = std::function<void(const CallResult&)>;
@@ -292,7 +302,7 @@ class NativeEngine final : public Engine {
   using Engine::wait;
   Agreement capabilities() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-                           const Agreement& agreed, std::uint32_t group_size = 0) override;
+                           const Agreement& agreed, const Grouping& grouping = {}) override;
   void conclude(std::uint32_t number) override;
   void free_communicator(std::uint32_t number) override;
   void name_communicator(std::uint32_t communicator, const std::string& name) override;
@@ -301,6 +311,7 @@ class NativeEngine final : public Engine {
   std::uint32_t size(std::uint32_t communicator) const override;
   void bind_window(std::uint32_t communicator, Binding window) override;
   CallId submit(const CallRequest& request) override;
+  CallId submit_awaited(const CallRequest& request) override;
   CallId submit_at_once(const Request& request) override;
   std::optional<CallResult> take(CallId id) override;
   std::uint64_t run(const CallRequest& request) override;
@@ -320,6 +331,7 @@ class NativeEngine final : public Engine {
   Served serve(Bell& bell, bool watched, std::chrono::microseconds at_most) override;
   bool has_bell() const override;
   void disarm() override;
+  void set_background(const std::function<void()>& begin) override;
   void when_complete(CallId id, Listener listener) override;
   void forget(CallId id) override;
   void progress() override;
@@ -331,6 +343,8 @@ class NativeEngine final : public Engine {
 
  private:
   class Impl;
+  CallId submit(const CallRequest& request, bool awaited);
+
   std::unique_ptr<Impl> impl_;
 };
 

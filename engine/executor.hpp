@@ -32,6 +32,7 @@ class Flight {
     first = 0;
     complete.fill(false);
     bytes_done.fill(0);
+    ways.fill(Way::kOpen);
     sent_to.assign(ranks, 0);
     taken_from.assign(ranks, 0);
   }
@@ -55,7 +56,9 @@ class Flight {
   std::uint32_t first = 0;                            ///< moves before it have completed
   std::array<bool, kInFlight> complete{};             ///< by number modulo the window
   std::array<std::uint64_t, kInFlight> bytes_done{};  ///< likewise
-  std::vector<std::uint32_t> sent_to, taken_from;     ///< messages finished, by rank
+  enum class Way : std::uint8_t { kOpen, kLent, kStreamed };
+  std::array<Way, kInFlight> ways{};               ///< likewise: how what a move sends travels
+  std::vector<std::uint32_t> sent_to, taken_from;  ///< messages finished, by rank
 };
 
 /// Operands and results of one segment, in the order of the action's lists.
@@ -68,6 +71,17 @@ struct Segment {
   std::uint32_t results = 0;
   const std::uint32_t* ranks = nullptr;  ///< the program's, into which the action's lists point
 };
+
+/// How far a loan is, for one of its ends, after it has been looked at.
+enum class LoanState : std::uint8_t {
+  kNone,   ///< there is none: the message goes by segments
+  kWaits,  ///< for the other end
+  kMoved,  ///< something has been done
+  kEnded,  ///< the message is where it belongs, and its sender may use its memory again
+};
+
+/// What is done for loans: only said where memory is; also copied by receivers; or by both ends.
+enum class LoanWork : std::uint8_t { kWords, kFetching, kAll };
 
 /// What a rank waits for.
 enum class Need : std::uint8_t { kMessage, kRoom };
@@ -89,7 +103,16 @@ concept Channels = requires(C c, const C& k, std::uint32_t rank, std::uint64_t b
   c.taken(rank, bytes);
   { c.room(rank, bytes) } -> std::same_as<std::byte*>;  // for a segment, or null
   c.sent(rank, bytes, tag);                             // publishes it
-  { k.has_message(rank) } -> std::same_as<bool>;        // of any kind
+  // Long messages that are only sent at one end, and only stored at the other, may be lent (loans.hpp). A sender
+  // offers, and looks again until the loan has ended, or the receiver wants segments. Only the windowed form lends:
+  // the straight one counts on sends that wait for nobody.
+  { k.least_lent() } -> std::convertible_to<std::uint64_t>;       // shorter messages are not looked at
+  { c.lend(rank, data, bytes, tag) } -> std::same_as<LoanState>;  // kMoved: it is lent; kWaits: no room to say so
+  { c.lent(rank, data) } -> std::same_as<LoanState>;              // kNone: it was declined
+  { c.borrow(rank, c.room(rank, bytes), bytes, tag, true) } -> std::same_as<LoanState>;
+  // What is done for loans from here on. Whether something was left undone for such a limit since the last call.
+  { c.limit_loans(LoanWork::kAll) } -> std::same_as<bool>;
+  { k.has_message(rank) } -> std::same_as<bool>;  // of any kind, but a loan that waits for its sender
 };
 
 /// What the executor asks of memory and arithmetic.
@@ -100,6 +123,7 @@ concept Values = requires(V v, const V& k, const Piece& piece, std::uint32_t ran
   { v.far(rank, piece, bytes, bytes) } -> std::same_as<std::byte*>;  // of another rank; null: not mapped here
   v.combine(action, in, in, out, bytes);                             // of a short message
   v.copy_short(out, in, bytes);
+  v.copy(action, segment);                               // one operand to one result, both this rank's own
   { v.compute(action, segment) } -> std::same_as<bool>;  // false: a rank whose memory it needs is gone
   { k.gone() } -> std::same_as<const std::uint32_t*>;    // that rank, or null
 };
@@ -132,21 +156,17 @@ class Executor {
 
   /// Does of the windowed form what can be done now. False if nothing could.
   bool windowed(Flight& flight) {
-    const auto& moves = flight.program->moves;
-    const auto count = static_cast<std::uint32_t>(moves.size());
-    bool any = false;
-    for (std::uint32_t n = flight.first; n < std::min(count, flight.first + Flight::kInFlight); ++n) {
-      if (flight.complete[n % Flight::kInFlight] || !ready(flight, n)) continue;
-      std::uint64_t& done = flight.bytes_done[n % Flight::kInFlight];
-      const WindowedMove& move = moves[n];
-      const bool nothing = move.bytes == 0 && move.from.count == 0 && move.forward.count == 0;
-      if (!nothing && !advance(move, *flight.program, done)) continue;
-      any = true;
-      if (nothing || finished(move, done)) complete(flight, n);
+    const auto count = static_cast<std::uint32_t>(flight.program->moves.size());
+    // What others wait for comes first, what both ends of a loan can do last.
+    channels_.limit_loans(LoanWork::kWords);
+    bool any = each_ready(flight, false) || each_ready(flight, true);
+    for (const LoanWork work : {LoanWork::kFetching, LoanWork::kAll}) {
+      if (channels_.limit_loans(work) && !any) any = each_ready(flight, false);
     }
     while (flight.first < count && flight.complete[flight.first % Flight::kInFlight]) {
       flight.complete[flight.first % Flight::kInFlight] = false;
       flight.bytes_done[flight.first % Flight::kInFlight] = 0;
+      flight.ways[flight.first % Flight::kInFlight] = Flight::Way::kOpen;
       ++flight.first;
     }
     return any;
@@ -170,6 +190,10 @@ class Executor {
     const auto count = static_cast<std::uint32_t>(flight.program->moves.size());
     for (std::uint32_t n = flight.first; n < std::min(count, flight.first + Flight::kInFlight); ++n) {
       if (completed(flight, n) || !ready(flight, n)) continue;
+      if (flight.ways[n % Flight::kInFlight] == Flight::Way::kLent) {
+        use(flight.program->ranks[flight.program->moves[n].forward.begin], Need::kRoom);
+        continue;
+      }
       awaited(flight.program->moves[n], *flight.program, flight.bytes_done[n % Flight::kInFlight], use);
     }
   }
@@ -252,7 +276,7 @@ class Executor {
   bool finish(const Action& action, Flight& flight) {
     std::uint64_t done = flight.place.done;
     while (!finished(action, done)) {
-      if (advance(action, *flight.program, done)) continue;
+      if (advance(action, *flight.program, done, true)) continue;
       flight.place.done = done;
       return false;
     }
@@ -277,7 +301,7 @@ class Executor {
         std::min(move.bytes, flight.bytes_done[n % Flight::kInFlight] + channels_.segment_of(move));
     for (const std::uint8_t distance : move.follows) {
       if (distance == 0 || completed(flight, n - distance)) continue;
-      if (flight.bytes_done[(n - distance) % Flight::kInFlight] < end) return false;
+      if (done_of(flight, n - distance) < end) return false;
     }
     return has_turn(flight, move);
   }
@@ -302,11 +326,97 @@ class Executor {
     flight.complete[n % Flight::kInFlight] = true;
   }
 
+  /// Bytes of a move that others may follow. What is lent must stay as it is.
+  static std::uint64_t done_of(const Flight& flight, std::uint32_t n) {
+    const std::uint32_t slot = n % Flight::kInFlight;
+    return flight.ways[slot] == Flight::Way::kLent ? 0 : flight.bytes_done[slot];
+  }
+
+  /// Does what can be done of the moves that concern this rank `alone`, or of those that do not.
+  bool each_ready(Flight& flight, bool alone) {
+    const auto& moves = flight.program->moves;
+    const auto count = static_cast<std::uint32_t>(moves.size());
+    bool any = false;
+    for (std::uint32_t n = flight.first; n < std::min(count, flight.first + Flight::kInFlight); ++n) {
+      const std::uint32_t slot = n % Flight::kInFlight;
+      const WindowedMove& move = moves[n];
+      if (flight.complete[slot] || (move.from.count + move.forward.count == 0) != alone || !ready(flight, n)) continue;
+      const bool nothing = move.bytes == 0 && alone;
+      if (!nothing && !go_on(move, flight, n)) continue;
+      any = true;
+      if (nothing || (flight.ways[slot] != Flight::Way::kLent && finished(move, flight.bytes_done[slot])))
+        complete(flight, n);
+    }
+    return any;
+  }
+
+  /// Does what can be done of a move: by a loan, or by its next segment.
+  bool go_on(const WindowedMove& move, Flight& flight, std::uint32_t n) {
+    std::uint64_t& done = flight.bytes_done[n % Flight::kInFlight];
+    Flight::Way& way = flight.ways[n % Flight::kInFlight];
+    if (way == Flight::Way::kStreamed || move.bytes < channels_.least_lent())
+      return advance(move, *flight.program, done, true);
+    if (way == Flight::Way::kLent) return go_on_lent(move, flight, n);
+    // What follows another move segment by segment is not there as a whole, or may not be overwritten as a whole.
+    const bool whole = std::all_of(std::begin(move.follows), std::end(move.follows), [&](std::uint8_t distance) {
+      return distance == 0 || completed(flight, n - distance);
+    });
+    if (done != 0 || !move.only_sends() || !whole) return advance(move, *flight.program, done, whole);
+    switch (channels_.lend(flight.program->ranks[move.forward.begin], values_.own(move.own, 0, move.bytes), move.bytes,
+                           move.tag_forward)) {
+      case LoanState::kWaits:
+        return false;
+      case LoanState::kNone:
+        way = Flight::Way::kStreamed;
+        return advance(move, *flight.program, done, true);
+      case LoanState::kMoved:
+      case LoanState::kEnded:
+        break;
+    }
+    way = Flight::Way::kLent;
+    return true;
+  }
+
+  /// The same of one that is lent, and that may have a result of this rank's own.
+  bool go_on_lent(const WindowedMove& move, Flight& flight, std::uint32_t n) {
+    constexpr std::uint64_t kBlock = std::uint64_t{16} * 1024;
+    std::uint64_t& done = flight.bytes_done[n % Flight::kInFlight];
+    const LoanState state =
+        channels_.lent(flight.program->ranks[move.forward.begin], values_.own(move.own, 0, move.bytes));
+    if (state == LoanState::kMoved) return true;
+    if (state == LoanState::kNone) {
+      flight.ways[n % Flight::kInFlight] = Flight::Way::kStreamed;
+      done = 0;
+      return true;
+    }
+    if (move.out.present && done < move.bytes) {
+      const std::uint64_t bytes = std::min(kBlock, move.bytes - done);
+      sources_[0] = values_.own(move.own, done, bytes);
+      outputs_[0] = values_.own(move.out, done, bytes);
+      values_.copy(move, {done, bytes, sources_.data(), 1, outputs_.data(), 1, flight.program->ranks.data()});
+      done += bytes;
+      return true;
+    }
+    if (state == LoanState::kWaits) return false;
+    flight.ways[n % Flight::kInFlight] = Flight::Way::kStreamed;
+    done = move.bytes;
+    return true;
+  }
+
   // ---------------------------------------------------------------------------------------- one segment
 
   /// Does the next segment of an action if everything it needs is there: messages, and room for what it sends. `done`
   /// counts the bytes of the action that are finished.
-  bool advance(const Action& action, const LoweredProgram& program, std::uint64_t& done) {
+  /// A message that is lent is declined unless `whole`.
+  bool advance(const Action& action, const LoweredProgram& program, std::uint64_t& done, bool whole) {
+    if (whole && done == 0 && action.bytes >= channels_.least_lent() && action.only_stores()) {
+      // Others do not know of scratch that it is not to be touched after an error.
+      const LoanState state =
+          channels_.borrow(program.ranks[action.from.begin], values_.own(action.out, 0, action.bytes), action.bytes,
+                           action.tag_in, action.out.region != Region::kScratch);
+      if (state == LoanState::kEnded) done = action.bytes;
+      if (state != LoanState::kNone) return state != LoanState::kWaits;
+    }
     const std::uint64_t bytes = std::min(action.bytes - done, std::uint64_t{channels_.segment_of(action)});
     const std::uint32_t* ranks = program.ranks.data();
 

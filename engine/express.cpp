@@ -11,7 +11,7 @@
 #include "core/footprint.hpp"
 #include "engine/plain_blocks.hpp"
 #include "engine/state.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::cclo {
 namespace {
@@ -103,7 +103,10 @@ template <bool kVaries>
   const std::uint32_t set = next_set(plan, place.sequence, kVaries);
   plans_->note<kVaries>(place.sequence, plan, launch.count);
   blocking_.mark = recorder_->begin(kVaries ? plan.record_for(launch.count) : plan.record, place.sequence);
-  if constexpr (kVaries) blocking_.count = launch.count;
+  if constexpr (kVaries) {
+    blocking_.count = launch.count;
+    blocking_.params = launch.params;
+  }
   blocking_.plan = &plan;
   blocking_.sequence = place.sequence;
   blocking_.registered = 0;
@@ -124,11 +127,13 @@ template <bool kVaries>
     if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
     recorder_->set_algorithm(blocking_.mark, program->number);
+    const bool straight =
+        live.channels.holds(program->lowered) && !(plan.lends && lends(plan, launch, program->lowered));
     if constexpr (kVaries) {
-      if (!live.channels.holds(program->lowered)) [[unlikely]]
+      if (!straight) [[unlikely]]
         launcher_.number(program->lowered);
     }
-    if (live.channels.holds(program->lowered)) {
+    if (straight) {
       flight_.start_straight(program->lowered);
       if (!live.executor->straight(flight_)) await_straight(live);
     } else {
@@ -215,7 +220,7 @@ void Express::await_verdict(Blocking& blocking) {
   constexpr int kLooks = 10'000;
   for (int i = 0; i < kLooks; ++i) {
     watch_.look(*this, blocking);
-    shm::WaitHook::sleep_for(std::chrono::microseconds(100));
+    WaitHook::sleep_for(std::chrono::microseconds(100));
   }
   throw Error(ErrorCode::kRevoked, recorder_->title() + ": another rank has ended the call and has not said why");
 }
@@ -289,6 +294,8 @@ bool Express::try_open(std::uint32_t set) {
   auto live = std::make_unique<LiveRank>();
   const shm::LaneSpace space = set == kLargeSet ? shm::LaneSpace::kCollective : shm::small_set(set);
   live->open(lanes_, space, rank_, size_, &network_.kernel_copy(), endpoints_);
+  if (set == kLargeSet)
+    live->channels.loans.open({lanes_, segment_, one_process_, &network_.kernel_copy(), endpoints_, traffic_});
   sets_[set] = std::move(live);
   return true;
 }
@@ -313,6 +320,14 @@ void Express::bind(const LaneProgram& program, const LaneLaunch& launch) {
                  {launch.src.bytes, launch.dst.bytes, program.lowered.scratch_bytes, 0, 0});
 }
 
+/// Whether messages of a launch whose plan lends are long enough for that, which the straight form does not.
+bool Express::lends(const Plan& plan, const LaneLaunch& launch, const LoweredProgram& program) const {
+  if (program.remote_memory || program.longest_message < Loans::kWorthIt) return false;
+  if (one_process_ || program.longest_message >= plan.least_lent) return true;
+  const Binding& own = launch.src.bytes != 0 ? launch.src : launch.dst;
+  return segment_->offset_of(own.data, own.bytes) != 0;
+}
+
 /// The rest of a straight form that could not go on.
 void Express::await_straight(LiveRank& live) {
   Live& executor = *live.executor;
@@ -332,6 +347,7 @@ void Express::await_straight(LiveRank& live) {
 
 void Express::run_windowed(const LoweredProgram& program, LiveRank& live) {
   Live& executor = *live.executor;
+  live.channels.loans.begin(program, blocking_.plan->lends && !program.remote_memory, blocking_.plan->least_lent);
   flight_.start_windowed(program, size_);
   while (!flight_.ended_windowed()) {
     if (executor.windowed(flight_)) continue;
@@ -388,7 +404,7 @@ bool Express::try_transfer(const Request& request, std::uint64_t& received) {
   if (bytes > PointToPoint::kShort) return false;
   constexpr int kPolls = 1024;
   for (int polls = 0; !point_to_point_->stirs(peer); ++polls) {
-    if (polls == kPolls || network_.crowded() || shm::WaitHook::installed()) return false;
+    if (polls == kPolls || network_.crowded() || WaitHook::installed()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
   return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
@@ -527,26 +543,17 @@ std::string Express::withdraw_transfer(Transfer& op) {
 
 // --------------------------------------------------------------------------------------------- addresses
 
-/// Whether this rank copies from and to ordinary memory of every other member. Tried by the first call that asks. Not
-/// where cells are faster at all lengths: windows may be reached there, but only some ranks may have shown one.
+/// Whether this rank copies from and to ordinary memory of every other member. Tried by the first call that asks; where
+/// cells are faster at all lengths, not before all have permitted it.
 bool Express::copies_all() {
   if (copies_) return *copies_;
-  bool all = copy_from().ever();
+  if (!copy_from().ever() && !permitted_) return false;
+  bool all = true;
   for (std::uint32_t peer = 0; peer < size_ && all; ++peer) {
     all = peer == rank_ || network_.kernel_copy().reaches(endpoints_[peer]);
   }
   copies_ = all;
   return all;
-}
-
-/// Whether the kernel copies a region of this rank; asked once for each of the last ones.
-bool Express::copies_own(const std::byte* region, std::uint64_t bytes) {
-  const auto place = reinterpret_cast<std::uintptr_t>(region);
-  OwnRegion& known = copied_[(place >> 12U ^ place >> 6U) % copied_.size()];
-  if (known.region == region && known.bytes == bytes) return true;
-  if (!shm::KernelCopy::copies_own(region, bytes)) return false;
-  known = {region, bytes};
-  return true;
 }
 
 /// Where this rank's regions are, for its peers.
@@ -558,7 +565,7 @@ Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
     if (one_process_) return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(region));
     const std::uint64_t offset = segment_->offset_of(region, bytes);
     if (offset != 0) return offset;
-    return own.copies && copies_own(region, bytes) ? Reach::copied(region) : Reach::kNone;
+    return own.copies && copyable_.holds(region, bytes) ? Reach::copied(region) : Reach::kNone;
   };
   own.src = word(src, plan.src_bytes);
   own.dst = word(dst, plan.dst_bytes);
@@ -616,10 +623,32 @@ bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
   return true;
 }
 
+/// Whether the members must still permit each other kernel copy for this call. Where cells are faster at all lengths,
+/// nobody has by himself, and what reaches nothing else goes by them; but a direct algorithm that the user has named is
+/// refused where ordinary memory cannot be reached, not where a measurement says that something else is faster. All
+/// ranks find this alike.
+bool Express::must_permit(const Plan& plan, const Shown& all) const {
+  return plan.must_be_direct && !all.reachable() && !copies_ && !one_process_;
+}
+
 /// Every rank tells every other where its regions are. Returns what runs if all of them can be reached, else null,
 /// which all ranks find alike, for each has what all have shown.
 const LaneProgram* Express::exchange_addresses(const Plan& plan, const LaneLaunch& launch) {
-  const Shown own = own_addresses(plan, launch.src.data, launch.dst.data);
+  Shown all = exchange(plan, own_addresses(plan, launch.src.data, launch.dst.data));
+  if (must_permit(plan, all)) [[unlikely]] {
+    network_.kernel_copy().show();
+    exchange(plan, Shown::nothing());  // nobody tries before all have permitted it
+    permitted_ = true;
+    all = exchange(plan, own_addresses(plan, launch.src.data, launch.dst.data));
+  }
+  reachable_[rank_] = {{launch.src.data, 0}, {launch.dst.data, 0}};
+  large().values.peers = reachable_.data();
+  large().values.copies = all.ordinary;
+  return all.reachable() ? &plan.direct_for(all.in_place) : nullptr;
+}
+
+/// One round of it: what all have shown.
+Shown Express::exchange(const Plan& plan, const Shown& own) {
   Shown all = own;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
@@ -635,10 +664,7 @@ const LaneProgram* Express::exchange_addresses(const Plan& plan, const LaneLaunc
       await([&] { return see_address(peer, plan, all); }, peer);
     }
   }
-  reachable_[rank_] = {{launch.src.data, 0}, {launch.dst.data, 0}};
-  large().values.peers = reachable_.data();
-  large().values.copies = all.ordinary;
-  return all.reachable() ? &plan.direct_for(all.in_place) : nullptr;
+  return all;
 }
 
 // ------------------------------------------------------------------------------------ calls in the queue
@@ -671,6 +697,7 @@ void Express::enqueue(LaneCall& call) {
   }
   call.phase = LaneCall::Phase::kWaiting;
   call.own = call.all = {};
+  call.permits = false;
   call.next = nullptr;
   Queue& queue = queues_[call.set];
   (queue.first == nullptr ? queue.first : queue.last->next) = &call;
@@ -717,6 +744,26 @@ bool Express::tell_addresses(LaneCall& call, bool& any) {
   return complete;
 }
 
+/// Begins a round of the exchange of addresses.
+void Express::show(LaneCall& call, const Shown& own) {
+  call.shown.assign(size_, false);
+  call.seen.assign(size_, false);
+  call.own = call.all = own;
+}
+
+/// Whether another round follows the one that has ended, as in `exchange_addresses`; begins it.
+bool Express::exchanges_again(LaneCall& call) {
+  const bool permits = !call.permits && must_permit(*call.plan, call.all);
+  if (permits) {
+    network_.kernel_copy().show();
+    show(call, Shown::nothing());
+  } else if (call.permits) {
+    permitted_ = true;
+    show(call, own_addresses(*call.plan, call.launch.src.data, call.launch.dst.data));
+  }
+  return std::exchange(call.permits, permits) || permits;
+}
+
 /// A queued call whose turn it is, and whose peers' addresses are known, takes off.
 void Express::begin(LaneCall& call) {
   const Plan& plan = *call.plan;
@@ -735,10 +782,12 @@ void Express::begin(LaneCall& call) {
     launcher_.number(program.lowered);
   }
   // Programs of the user have the windowed form only.
-  call.straight = plan.algorithm != nullptr && live.channels.holds(program.lowered);
+  call.straight = plan.algorithm != nullptr && live.channels.holds(program.lowered) &&
+                  !(plan.lends && lends(plan, call.launch, program.lowered));
   if (call.straight) {
     call.flight.start_straight(program.lowered);
   } else {
+    live.channels.loans.begin(program.lowered, plan.lends && !program.lowered.remote_memory, plan.least_lent);
     call.flight.start_windowed(program.lowered, size_);
   }
   call.phase = LaneCall::Phase::kRunning;
@@ -763,14 +812,13 @@ bool Express::step(LaneCall& call) {
     sets_[call.set]->channels.digest = call.digest;
     call.phase = LaneCall::Phase::kAddresses;
     any = true;
-    if (plan.shows_addresses) {
-      call.shown.assign(size_, false);
-      call.seen.assign(size_, false);
-      call.own = call.all = own_addresses(plan, call.launch.src.data, call.launch.dst.data);
-    }
+    if (plan.shows_addresses) show(call, own_addresses(plan, call.launch.src.data, call.launch.dst.data));
   }
   if (call.phase == LaneCall::Phase::kAddresses) {
-    if (plan.shows_addresses && !tell_addresses(call, any)) return any;
+    while (plan.shows_addresses) {
+      if (!tell_addresses(call, any)) return any;
+      if (!exchanges_again(call)) break;
+    }
     begin(call);
     any = true;
   }

@@ -49,6 +49,12 @@ struct Shown {
   bool ordinary = false;  ///< some region is ordinary memory, shown for kernel copy
   bool nowhere = false;   ///< some region cannot be reached at all
 
+  /// No region.
+  static Shown nothing() {
+    Shown shown;
+    shown.src = shown.dst = shm::Reach::kNone;
+    return shown;
+  }
   void note(std::uint64_t word) {
     nowhere = nowhere || word == shm::Reach::kNone;
     ordinary = ordinary || shm::Reach::by_copy(word);
@@ -75,6 +81,7 @@ struct LaneCall {
   std::uint32_t digest = 0;       ///< of this call and all before it
   Shown own, all;                 ///< where the regions are
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
+  bool permits = false;           ///< in this round nothing is shown but that kernel copy is permitted
   std::vector<std::byte> scratch;
   Flight flight;
   bool straight = false;     ///< the form in which it flies
@@ -91,7 +98,8 @@ class Express {
     Wanted wanted;         ///< and this is what it takes, if it is a receive,
     bool anybody = false;  ///< of which any of `awaited` may send it, rather than all
     std::uint32_t tag = 0;
-    std::uint64_t count = 0;  ///< of a plan that varies
+    std::uint64_t count = 0;                  ///< of a plan that varies,
+    std::span<const std::uint64_t> params{};  ///< likewise; they stay until the call has ended
     std::uint32_t sequence = 0;
     CallId registered = 0;  ///< number under which the engine watches it; 0: not yet
     RecordMark mark;        ///< in the flight record
@@ -235,6 +243,7 @@ class Express {
   void bind(const LaneProgram& program, const LaneLaunch& launch);
   [[gnu::noinline]] void await_straight(LiveRank& live);
   void run_windowed(const LoweredProgram& program, LiveRank& live);
+  [[gnu::noinline]] bool lends(const Plan& plan, const LaneLaunch& launch, const LoweredProgram& program) const;
   /// What a v-collective leaves on a lane, because ranks count differently, is found by the next call there: so many
   /// calls after it have its set. Ranks find this alike.
   static constexpr std::uint32_t kCareful = 4;
@@ -262,8 +271,11 @@ class Express {
   /// The lanes of large calls, the only ones that show addresses.
   LiveRank& large() { return *sets_[kLargeSet]; }
   const LaneProgram* exchange_addresses(const Plan& plan, const LaneLaunch& launch);
+  Shown exchange(const Plan& plan, const Shown& own);
+  bool must_permit(const Plan& plan, const Shown& all) const;
+  void show(LaneCall& call, const Shown& own);
+  bool exchanges_again(LaneCall& call);
   bool copies_all();
-  bool copies_own(const std::byte* region, std::uint64_t bytes);
 
   template <class End>
   void fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end);
@@ -324,12 +336,9 @@ class Express {
     LaneCall* last = nullptr;
   };
   std::array<Queue, kSets> queues_;  ///< by set
-  struct OwnRegion {
-    const std::byte* region = nullptr;
-    std::uint64_t bytes = 0;
-  };
-  std::array<OwnRegion, 16> copied_{};  ///< some of those that the kernel was seen to copy; of who has claimed
-  std::optional<bool> copies_;          ///< every member's ordinary memory can be copied; empty: not tried yet
+  CopyableRegions copyable_;         ///< of who has claimed
+  std::optional<bool> copies_;       ///< every member's ordinary memory can be copied; empty: not tried yet
+  bool permitted_ = false;           ///< all members have permitted it, see `must_permit`
 };
 
 }  // namespace unisono::cclo

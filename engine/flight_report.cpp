@@ -174,7 +174,8 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
     }
   }
 
-  std::string text;
+  std::string text = ways_report(endpoints);
+  const bool communicates = !communicators.empty();
   std::map<std::size_t, std::size_t> waits;  // endpoint to endpoint, one each
   std::map<std::size_t, std::string> who;    // endpoint to "rank r of communicator c"
   std::map<std::size_t, std::string> seats;  // endpoint to where it waits
@@ -244,14 +245,16 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
     text += ": a circle, in which nobody can go on\n";
     for (const std::size_t endpoint : circle) text += "   " + who[endpoint] + ": " + seats[endpoint] + "\n";
   }
-  return text.empty() ? "no communicators\n" : text;
+  return communicates ? text : text + "no communicators\n";
 }
 
 std::vector<ObservedEndpoint> endpoints_of(const Poe& poe) {
   std::vector<ObservedEndpoint> endpoints;
+  bool hosts = false;
+  for (std::uint32_t endpoint = 0; endpoint < poe.size(); ++endpoint) hosts |= !poe.in_shared_memory(endpoint);
   for (std::uint32_t endpoint = 0; endpoint < poe.size(); ++endpoint) {
-    endpoints.push_back(
-        {poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint), poe.counters(endpoint)});
+    endpoints.push_back({poe.describe(endpoint), poe.condition(endpoint), poe.records(endpoint), poe.counters(endpoint),
+                         endpoint, hosts ? poe.size() : 0, poe.way_to(endpoint)});
   }
   return endpoints;
 }
@@ -290,7 +293,9 @@ std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chron
       if (seen->number != 0 || !seen->name.empty()) doing += " (" + unisono::title_of(seen->number, seen->name) + ")";
     }
     text += endpoint.name + "\t" + endpoint.condition + "\t" + std::to_string(communicators) + "\t" +
-            std::to_string(calls) + "\t" + doing + "\n";
+            std::to_string(calls) + "\t" + doing + "\t" + std::to_string(endpoint.rank) + "\t" +
+            std::to_string(endpoint.of == 0 ? endpoints.size() : endpoint.of) + "\t" +
+            (endpoint.of == 0 || endpoint.network.empty() ? "-" : endpoint.network) + "\n";
   }
   return text;
 }

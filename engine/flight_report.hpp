@@ -19,6 +19,10 @@ struct ObservedEndpoint {
   std::string condition;                        ///< "stopped by a signal", "has left", ...; empty: nothing special
   const CommunicatorRecord* records = nullptr;  ///< kRecordedCommunicators; null: out of sight
   const NativeCounters* counters = nullptr;     ///< null: out of sight
+  std::uint32_t rank = 0;                       ///< its number in the whole job
+  std::uint32_t of = 0;                         ///< endpoints of a job of several hosts; 0: the job has one host
+  /// What carries data to the endpoint; of those whose records are in sight, what carries it to other hosts.
+  std::string network = {};  // NOLINT(readability-redundant-member-init): gcc warns where it is left out
 };
 
 enum class ReportDetail : std::uint8_t {
@@ -31,6 +35,10 @@ enum class ReportDetail : std::uint8_t {
 std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDetail detail,
                           std::chrono::steady_clock::time_point now);
 
+/// What carries data between the ranks of a job of several hosts, a line each: "ranks 0 and 1 of 4 are on this host and
+/// share memory", "tcp carries data to and from ranks 2 and 3". Empty if there is one host.
+std::string ways_report(std::span<const ObservedEndpoint> endpoints);
+
 /// The endpoints of the job that `poe` belongs to.
 std::vector<ObservedEndpoint> endpoints_of(const Poe& poe);
 /// The report of that job.
@@ -40,7 +48,8 @@ std::string flight_report(const Poe& poe, ReportDetail detail);
 /// waits for rank 1, which waits for rank 0: a circle, in which nobody can go on"; and which calls differ.
 std::vector<std::string> standstill(const Poe& poe);
 
-/// A line for each endpoint, its fields apart by tabs: name, condition, communicators, calls begun, what it does now.
+/// A line for each endpoint, its fields apart by tabs: name, condition, communicators, calls begun, what it does now,
+/// its number in the job, the job's endpoints, and what carries data to other hosts ("-" if there are none).
 std::string flight_table(std::span<const ObservedEndpoint> endpoints, std::chrono::steady_clock::time_point now);
 
 /// A line for each counter, its fields apart by tabs: name, then the value of each endpoint, "-" where it is out of

@@ -3,9 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <string>
 
 namespace unisono::cclo {
 
@@ -157,14 +154,7 @@ bool KernelValues::copied(const shm::CopyOutcome& outcome, std::uint32_t rank, b
     far_->gone = rank;
     return false;
   }
-  std::array<char, 2 + 16 + 1> place{};
-  static_cast<void>(
-      std::snprintf(place.data(), place.size(), "0x%llx", static_cast<unsigned long long>(outcome.address)));
-  throw LaneFault{rank, false,
-                  "the kernel does not let this rank " + std::string(stores ? "write to" : "read") + " rank " +
-                      std::to_string(rank) + "'s buffer at " + place.data() + " (" + std::strerror(outcome.error) +
-                      "): it was unmapped, or is memory of a device. Keep buffers mapped until the call has ended; for "
-                      "memory of devices set UNISONO_KERNEL_COPY=off on all ranks"};
+  throw LaneFault{rank, false, refusal_of(outcome, rank, stores)};
 }
 
 }  // namespace unisono::cclo

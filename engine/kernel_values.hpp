@@ -30,9 +30,6 @@ struct ReachableRegions {
   FarRegion src, dst;
 };
 
-/// Access to the memory of peers has been forbidden, for the communicator has failed.
-struct AccessBanned {};
-
 /// The memory of a call and what computes on it. Values of executor.hpp; what the kernel does not copy throws
 /// LaneFault, a ban AccessBanned. One call at a time.
 class alignas(shm::kLineBytes) KernelValues {
@@ -60,6 +57,9 @@ class alignas(shm::kLineBytes) KernelValues {
   }
   static void copy_short(std::byte* out, const std::byte* in, std::uint64_t bytes) {
     copy_inline(out, in, static_cast<std::uint32_t>(bytes));
+  }
+  void copy(const Action& action, const Segment& segment) const {
+    compute_here(action, segment, action.bytes > streaming_bytes);
   }
   bool compute(const Action& action, const Segment& segment) {
     if (action.reach.count != 0 || action.write.count != 0) return compute_far(action, segment);

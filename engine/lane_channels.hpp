@@ -6,22 +6,15 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/loans.hpp"
 #include "engine/lower.hpp"
 #include "network/shm/lanes.hpp"
 #include "network/shm/parking.hpp"
 
 namespace unisono::cclo {
-
-/// What came over a lane although something else was due, or memory of a peer that cannot be copied.
-struct LaneFault {
-  std::uint32_t peer = 0;
-  bool mismatch = false;   ///< a message of another call, or the ranks' earlier calls differ; else it is malformed
-  std::string refused{};   ///< not empty: why the peer's memory cannot be copied
-  std::uint64_t came = 0;  ///< bytes of what came, if it is malformed; and of what was due
-  std::uint64_t awaited = 0;
-};
 
 /// As memcpy, for at most kInlineBytes bytes: no call, few branches.
 inline void copy_inline(std::byte* out, const std::byte* in, std::uint32_t bytes) {
@@ -88,11 +81,18 @@ class alignas(shm::kLineBytes) LaneChannels {
   static constexpr std::uint64_t head(std::uint64_t bytes, std::uint32_t tag) {
     return bytes | std::uint64_t{tag} << 32U;
   }
+  /// The head of a line with a Loan.
+  static std::uint64_t loan_head(std::uint32_t tag) {
+    return encode(HeaderLine{.bytes = sizeof(Loan), .tag = tag, .type = MessageType::kRequest})[0];
+  }
 
   static constexpr std::uint64_t inline_bytes() { return shm::kInlineBytes; }
   std::uint64_t segment_of(const Action& action) const {
     constexpr std::uint64_t kLocalBlock = std::uint64_t{256} * 1024;
-    return action.from.count != 0 || action.forward.count != 0 ? segment_bytes_ : kLocalBlock;
+    // A lender that comes while this rank copies for itself is to hear soon where it may help.
+    constexpr std::uint64_t kLocalBlockOfBorrowers = std::uint64_t{16} * 1024;
+    if (action.from.count != 0 || action.forward.count != 0) return segment_bytes_;
+    return loans.lends() && action.reach.count + action.write.count == 0 ? kLocalBlockOfBorrowers : kLocalBlock;
   }
 
   shm::LaneSender& sender(std::uint32_t peer) { return send[peer]; }
@@ -142,7 +142,19 @@ class alignas(shm::kLineBytes) LaneChannels {
     lane.publish(head(bytes, tag), digest);
     shm::wake_if_parked(*lane.peer);
   }
-  bool has_message(std::uint32_t peer) const { return receive[peer].has_line(); }
+  bool has_message(std::uint32_t peer) const {
+    const shm::LaneReceiver& lane = receive[peer];
+    return lane.has_line() && (lane.next().head >> 56U) == 0;
+  }
+
+  std::uint64_t least_lent() const { return loans.least; }
+  LoanState lend(std::uint32_t peer, const std::byte* data, std::uint64_t bytes, std::uint32_t tag);
+  LoanState lent(std::uint32_t peer, const std::byte* data);
+  LoanState borrow(std::uint32_t peer, std::byte* out, std::uint64_t bytes, std::uint32_t tag, bool shared);
+  bool limit_loans(LoanWork work) {
+    loan_work_ = work;
+    return std::exchange(left_, false);
+  }
 
   /// What the last thing that was not possible waits for: nothing before the word's low half is this. Null: no one word
   /// tells.
@@ -160,17 +172,19 @@ class alignas(shm::kLineBytes) LaneChannels {
 
  private:
   bool has_come(const shm::LaneReceiver& lane, const shm::LaneLine& line, std::uint64_t bytes, std::uint32_t tag) {
+    if (!is_there(lane, line)) return false;
+    return line.head == head(bytes, tag) || is_streamed(peer_of(lane), bytes, tag);
+  }
+  bool is_there(const shm::LaneReceiver& lane, const shm::LaneLine& line) {
     const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
     const std::uint64_t awaited = lane.awaited(digest);
-    if (flag != awaited) [[unlikely]] {
-      stuck = {&line.flag, static_cast<std::uint32_t>(awaited)};
-      if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
-      throw LaneFault{peer_of(lane), true};
-    }
-    if (line.head != head(bytes, tag)) [[unlikely]]
-      throw LaneFault{peer_of(lane), false, {}, line.head & 0xffffffffU, bytes};
-    return true;
+    if (flag == awaited) [[likely]]
+      return true;
+    stuck = {&line.flag, static_cast<std::uint32_t>(awaited)};
+    if (static_cast<std::uint32_t>(flag) != static_cast<std::uint32_t>(awaited)) return false;
+    throw LaneFault{peer_of(lane), true};
   }
+  [[gnu::noinline]] bool is_streamed(std::uint32_t peer, std::uint64_t bytes, std::uint32_t tag);
   std::uint32_t peer_of(const shm::LaneReceiver& lane) const {
     return static_cast<std::uint32_t>(&lane - receive.data());
   }
@@ -178,9 +192,14 @@ class alignas(shm::kLineBytes) LaneChannels {
   std::uint32_t rank_ = 0;
   std::uint32_t segment_bytes_ = 0;
   std::uint32_t most_straight_bytes_ = 0;  ///< see `holds`
+  LoanWork loan_work_ = LoanWork::kAll;    ///< see `limit_loans`
+  bool left_ = false;                      ///< likewise
+  std::uint16_t polls_left_ = 0;           ///< for lenders that are free, see Loan::kFree
 
  public:
-  Stuck stuck;  ///< behind what every call uses
+  // Behind what every call uses.
+  Stuck stuck;
+  Loans loans;
 };
 
 }  // namespace unisono::cclo

@@ -197,6 +197,8 @@ class Lowering {
     };
     number(action.forward, sends_);
     number(action.from, arrivals_);
+    if (action.forward.count + action.from.count != 0)
+      lowered_.longest_message = std::max(lowered_.longest_message, action.bytes);
     lowered_.load.messages += action.forward.count;
     lowered_.load.bytes += action.forward.count * action.bytes;
     lowered_.load.direct_bytes += std::uint64_t{action.reach.count + action.write.count} * action.bytes;
@@ -402,6 +404,7 @@ void Launcher::bind(LoweredProgram& program, std::span<const std::uint64_t> para
   program.load = totals.load;
   program.most_lane_bytes = totals.lane_bytes;
   program.most_lane_messages = totals.lane_messages;
+  program.longest_message = totals.longest;
 }
 
 void Launcher::number(LoweredProgram& program) {

@@ -10,6 +10,7 @@
 // executes them for all ranks, and `unisono check` does so for every algorithm.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,17 @@ struct Action {
   ReduceKernel reduce = nullptr;    ///< likewise, and of swap
   MeanKernel mean = nullptr;        ///< the one operand is divided by `divisor`
   std::uint32_t divisor = 1;
+
+  /// Whether it is own -> one rank, or own -> out and one rank, and no more.
+  bool only_sends() const {
+    return own.present && forward.count == 1 && from.count + reach.count + write.count == 0 && !other.present &&
+           mean == nullptr;
+  }
+  /// Whether it is one message -> out, and no more.
+  bool only_stores() const {
+    return from.count == 1 && out.present && reach.count + forward.count + write.count == 0 && !own.present &&
+           !other.present && mean == nullptr;
+  }
 };
 
 /// One step of the straight form: `send`, then `take`, as far as the kind has them.
@@ -105,8 +117,10 @@ struct Totals {
   LaneLoad load;
   std::uint64_t lane_bytes = 0;
   std::uint32_t lane_messages = 0;
+  std::uint64_t longest = 0;  ///< message
   void add(const Action& action) {
     const std::uint32_t lanes = action.forward.count + action.from.count;
+    longest = std::max(longest, lanes != 0 ? action.bytes : 0);
     lane_messages += lanes;
     lane_bytes += lanes * action.bytes;
     load.messages += action.forward.count;
@@ -124,6 +138,7 @@ struct LoweredProgram {
   std::uint32_t size = 0;             ///< ranks
   std::uint64_t most_lane_bytes = 0;  ///< payload that one lane carries in the whole program
   std::uint32_t most_lane_messages = 0;
+  std::uint64_t longest_message = 0;
   bool remote_memory = false;  ///< touches memory of peers
   LaneLoad load;
   std::vector<Indirect> indirect;  ///< empty: the program is as it is in every launch

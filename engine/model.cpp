@@ -45,6 +45,7 @@ class ModelChannels {
     std::uint64_t bytes = 0;
     std::uint64_t place = 0;  ///< in the lane's payload
     std::uint32_t tag = 0;
+    const std::byte* lent = nullptr;  ///< where the message stands that the line lends
   };
   struct Lane {
     std::vector<Line> lines;         ///< all that were ever sent
@@ -52,6 +53,7 @@ class ModelChannels {
     std::vector<std::byte> pending;  ///< the segment that is being made
     std::size_t taken = 0;
     std::uint64_t held_bytes = 0;
+    bool declined = false;  ///< the last loan was
   };
   /// An end of a lane.
   struct End {
@@ -80,13 +82,7 @@ class ModelChannels {
     const Lane& of = end.lane;
     if (of.taken == of.lines.size()) return nullptr;
     const Line& line = of.lines[of.taken];
-    if (line.bytes != bytes || line.tag != tag) {
-      throw LoweredFault{Kind::kMismatch,
-                         places_.here(rank) + " awaits " + std::to_string(bytes) + " bytes with tag " +
-                             std::to_string(tag) + " of rank " + std::to_string(end.peer) + "; there came " +
-                             std::to_string(line.bytes) + " bytes with tag " + std::to_string(line.tag),
-                         {places_.place_of(rank)}};
-    }
+    if (line.bytes != bytes || line.tag != tag) mismatch(end, line, bytes, tag);
     return of.payload.data() + line.place;
   }
   void taken_line(const End& end, std::uint64_t bytes) {
@@ -95,7 +91,12 @@ class ModelChannels {
     places_.wake(end.peer);
   }
   const std::byte* arrived(std::uint32_t peer, std::uint64_t bytes, std::uint32_t tag) {
-    return arrived_line(receiver(peer), bytes, tag);
+    Lane& of = lane(peer, rank);
+    if (of.taken == of.lines.size() || of.lines[of.taken].lent == nullptr)
+      return arrived_line(receiver(peer), bytes, tag);
+    of.declined = true;
+    taken_line(receiver(peer), 0);
+    return nullptr;
   }
   void taken(std::uint32_t peer, std::uint64_t bytes) { taken_line(receiver(peer), bytes); }
   std::byte* room(std::uint32_t peer, std::uint64_t bytes) {
@@ -107,8 +108,39 @@ class ModelChannels {
   void sent(std::uint32_t peer, std::uint64_t bytes, std::uint32_t tag) { publish(sender(peer), bytes, tag); }
   bool has_message(std::uint32_t peer) const {
     const Lane& of = lanes_[index(peer, rank)];
-    return of.taken != of.lines.size();
+    return of.taken != of.lines.size() && of.lines[of.taken].lent == nullptr;
   }
+
+  /// As live, never what fits a line.
+  std::uint64_t least_lent() const {
+    return model_.loans == LaneModel::Loans::kNever ? LaneModel::kUnlimited : inline_bytes() + 1;
+  }
+  LoanState lend(std::uint32_t peer, const std::byte* data, std::uint64_t bytes, std::uint32_t tag) {
+    Lane& of = lane(rank, peer);
+    if (!has_room(peer, of, 0)) return LoanState::kWaits;
+    of.lines.push_back({bytes, 0, tag, data});
+    of.declined = false;
+    places_.wake(peer);
+    return LoanState::kMoved;
+  }
+  LoanState lent(std::uint32_t peer, const std::byte* /*data*/) {
+    const Lane& of = lane(rank, peer);
+    if (of.taken != of.lines.size()) return LoanState::kWaits;
+    return of.declined ? LoanState::kNone : LoanState::kEnded;
+  }
+  LoanState borrow(std::uint32_t peer, std::byte* out, std::uint64_t bytes, std::uint32_t tag, bool /*shared*/) {
+    Lane& of = lane(peer, rank);
+    if (of.taken == of.lines.size() || of.lines[of.taken].lent == nullptr) return LoanState::kNone;
+    const Line& line = of.lines[of.taken];
+    if (line.bytes != bytes || line.tag != tag) mismatch(receiver(peer), line, bytes, tag);
+    of.declined = model_.loans == LaneModel::Loans::kDeclined;
+    if (!of.declined) std::memmove(out, line.lent, bytes);
+    taken_line(receiver(peer), 0);
+    ++segments;
+    return of.declined ? LoanState::kMoved : LoanState::kEnded;
+  }
+
+  static bool limit_loans(LoanWork /*work*/) { return false; }
 
   const Lane& between(std::uint32_t from, std::uint32_t to) const { return lanes_[index(from, to)]; }
 
@@ -116,6 +148,13 @@ class ModelChannels {
   std::uint64_t segments = 0;  ///< executed
 
  private:
+  [[noreturn]] void mismatch(const End& end, const Line& line, std::uint64_t bytes, std::uint32_t tag) const {
+    throw LoweredFault{Kind::kMismatch,
+                       places_.here(rank) + " awaits " + std::to_string(bytes) + " bytes with tag " +
+                           std::to_string(tag) + " of rank " + std::to_string(end.peer) + "; there came " +
+                           std::to_string(line.bytes) + " bytes with tag " + std::to_string(line.tag),
+                       {places_.place_of(rank)}};
+  }
   std::size_t index(std::uint32_t from, std::uint32_t to) const { return std::size_t{from} * size_ + to; }
   Lane& lane(std::uint32_t from, std::uint32_t to) { return lanes_[index(from, to)]; }
   bool windowed(std::uint32_t of) const { return of < model_.windowed.size() && model_.windowed[of]; }
@@ -128,7 +167,7 @@ class ModelChannels {
 
   void publish(const End& end, std::uint64_t bytes, std::uint32_t tag) {
     Lane& of = end.lane;
-    of.lines.push_back({bytes, of.payload.size(), tag});
+    of.lines.push_back({bytes, of.payload.size(), tag, nullptr});
     of.payload.insert(of.payload.end(), of.pending.begin(),
                       of.pending.begin() + static_cast<std::ptrdiff_t>(bytes) + 1);
     of.held_bytes += bytes;
@@ -162,6 +201,7 @@ class ModelValues {
   static void copy_short(std::byte* out, const std::byte* in, std::uint64_t bytes) {
     if (bytes != 0) std::memmove(out, in, bytes);
   }
+  void copy(const Action& action, const Segment& segment) { compute(action, segment); }
   /// All sources are read before anything is written.
   bool compute(const Action& action, const Segment& segment) {
     ++channels_.segments;

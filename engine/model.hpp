@@ -31,12 +31,15 @@ struct LaneModel {
   std::uint64_t bytes = kUnlimited;          ///< payload that it holds, or one segment if that is more
   std::vector<bool> windowed;                ///< by rank; others, and all if it is empty, run the straight form
   bool straight_is_limited = false;          ///< lanes of straight ranks have limits too, which the engine never allows
+  enum class Loans : std::uint8_t { kNever, kTaken, kDeclined };
+  Loans loans = Loans::kNever;  ///< whether windowed ranks lend what they can, and what becomes of that
 
   /// All ranks run the straight form.
   static LaneModel straight() { return {}; }
   /// All ranks run the windowed form, and each lane holds one segment.
-  static LaneModel windowed_with_one_segment(std::uint32_t ranks, std::uint64_t segment_bytes) {
-    return {segment_bytes, 1, kUnlimited, std::vector<bool>(ranks, true), false};
+  static LaneModel windowed_with_one_segment(std::uint32_t ranks, std::uint64_t segment_bytes,
+                                             Loans loans = Loans::kNever) {
+    return {segment_bytes, 1, kUnlimited, std::vector<bool>(ranks, true), false, loans};
   }
 };
 

@@ -12,6 +12,7 @@
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
 #include "engine/copy_class.hpp"
+#include "engine/loans.hpp"
 
 namespace unisono::cclo {
 
@@ -32,12 +33,38 @@ std::array<std::uint64_t, 2> bytes_of_regions(const Call& call) {
   return {used.src * element_bytes(call), used.dst * element_bytes(call)};
 }
 
+/// Whether all messages that come to a rank are stored, and no more.
+bool only_stores(const LoweredProgram& program) {
+  return std::all_of(program.moves.begin(), program.moves.end(), [](const WindowedMove& move) {
+    return move.from.count == 0 || (move.only_stores() && move.follows[0] == 0);
+  });
+}
+
+/// The same of the other ranks, in a collective that reduces: in an exclusive scan of two ranks it is so.
+bool others_only_store(const Call& call, const Algorithm& algorithm, const PlanTerms& terms) {
+  constexpr std::uint32_t kMostRanks = 16;  // whose programs are worth a look
+  if (call.size > kMostRanks) return false;
+  Call other = call;
+  for (other.rank = 0; other.rank < call.size; ++other.rank) {
+    if (other.rank == call.rank) continue;
+    const auto checked = check_program(record(algorithm, other), call.size, terms.capability, call.direct);
+    const auto lowered = lower(checked->program, call.size);
+    if (!lowered || !only_stores(*lowered)) return false;
+  }
+  return true;
+}
+
 /// Adds what a call on the lanes needs beside its program.
 void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTerms& terms) {
   const Call& call = plan.call;
   plan.lanes = true;
   plan.must_be_direct = algorithm.direct;
+  plan.least_lent = copied_from(call.collective, call.size, *terms.copy_from);
   (algorithm.direct ? plan.direct : plan.plain) = lowered(algorithm, plan.checked->program, call.size, named);
+  // How long the messages of a plan that varies are is not known.
+  plan.lends = (plan.varies || plan.plain.lowered.longest_message >= Loans::kWorthIt) &&
+               only_stores(plan.plain.lowered) &&
+               (!facts_of(call.collective).reduces || (!plan.varies && others_only_store(call, algorithm, terms)));
   if (!named && call.size > 1) {
     Call direct = call;
     direct.direct = true;
@@ -120,7 +147,12 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<co
   made->user = program;
   made->checked = check_program(*program, call.size, terms.capability);
   made->lanes = carried && terms.copy_from != nullptr;
-  if (made->lanes) made->plain.lowered = lower_windowed(*program, call.size);
+  if (made->lanes) {
+    made->plain.lowered = lower_windowed(*program, call.size);
+    // What the programs of others do with it is not known here: a rank that combines it will decline.
+    made->lends = made->plain.lowered.longest_message >= Loans::kWorthIt && only_stores(made->plain.lowered);
+    made->least_lent = terms.copy_from->exchange;
+  }
   constexpr std::uint32_t kOnLanes = ~std::uint32_t{0};  // so that ranks which go different ways find out
   sign(*made, {made->lanes ? kOnLanes : 0, terms.eager_limit, Datatype::kNone, identity_of(call.func)},
        terms.hardware_peers);

@@ -76,6 +76,7 @@ struct alignas(64) Plan {
   bool shows_addresses = false;  ///< the ranks tell each other where their regions are; the same on all ranks
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
+  bool lends = false;            ///< long messages of `plain` may be lent (loans.hpp): no rank combines what comes
   /// The set of lanes (Express) that call n takes is `first_set | (n & set_mask)`; the same on all ranks. Calls that
   /// take sets in turn write nothing that two launches would share.
   std::uint8_t first_set = kLargeSet;
@@ -89,7 +90,8 @@ struct alignas(64) Plan {
   const Algorithm* algorithm = nullptr;  ///< of `checked`; null for programs of the user
   std::uint32_t number = 0;              ///< of `algorithm`: its position in the table plus one
   std::shared_ptr<const CheckedProgram> checked;
-  std::shared_ptr<const Program> user;                   ///< that `checked` was made of; keeps its address
+  std::shared_ptr<const Program> user;  ///< that `checked` was made of; keeps its address
+  std::uint64_t least_lent = 0;         ///< bytes of messages in ordinary memory that are lent; the same on all ranks
   std::vector<std::array<std::uint64_t, 2>> peer_bytes;  ///< by rank: of its src and dst; empty if nothing is direct
 
   /// Of a plan that varies: counts that it serves. That of `call` is the least.

@@ -19,6 +19,8 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 
 /// Segments that a landing ring holds: one to receive while others are used.
 constexpr std::uint64_t kLandingSegments = 4;
+/// The same where a message takes longer, and several segments go at once.
+constexpr std::uint64_t kLandingSegmentsOfSockets = 16;
 
 template <class T>
 void erase(std::vector<T*>& list, T* item) {
@@ -147,7 +149,9 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
     port.landing_bytes = port.total;
   } else {
     port.state = Port::State::kLanding;
-    port.landing_bytes = kLandingSegments * call.communicator->segment_bytes;
+    const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
+    const bool by_socket = blocks_.poe->takes_loans(endpoint);
+    port.landing_bytes = (by_socket ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
     port.landing = allocate(port.landing_bytes);
   }
   port.limit = std::min(port.total, port.landing_bytes);
@@ -287,7 +291,8 @@ void Rbm::store(CallState& call, Port& port, std::uint64_t offset, std::span<con
   while (!payload.empty()) {
     const std::uint64_t place = offset % port.landing_bytes;
     const std::uint64_t bytes = std::min<std::uint64_t>(payload.size(), port.landing_bytes - place);
-    std::memcpy(port.landing + place, payload.data(), bytes);
+    // The network may have put it there (`landing`).
+    if (port.landing + place != payload.data()) std::memcpy(port.landing + place, payload.data(), bytes);
     payload = payload.subspan(bytes);
     offset += bytes;
   }
@@ -554,11 +559,34 @@ void Rbm::on_write(Communicator& communicator, std::uint32_t peer, const Incomin
       feed(*slot.call, *slot.move, port, incoming.payload);
       return;
     }
-    if (bytes != 0) std::memcpy(port.landing + port.received, incoming.payload.data(), bytes);
+    // The network may have put it there (`landing`).
+    std::byte* const place = port.landing + port.received;
+    if (bytes != 0 && incoming.payload.data() != place) std::memcpy(place, incoming.payload.data(), bytes);
     port.arrived = true;
     port.received += bytes;
     if (slot.move->state == MoveState::State::kStarted) blocks_.dmp->advance(*slot.call, *slot.move);
   });
+}
+
+std::byte* Rbm::landing(std::uint32_t endpoint, const Header& header) {
+  if (header.type != MessageType::kWrite || header.token_slot >= slots_.size()) return nullptr;
+  const Slot& slot = slots_[header.token_slot];
+  if (slot.call == nullptr || slot.generation != header.token_generation || slot.call->mismatch_waits) return nullptr;
+  const Communicator& communicator = *slot.call->communicator;
+  const Port& port = *slot.port;
+  if (communicator.number != header.communicator || communicator.epoch != header.epoch || communicator.revoked ||
+      port.peer != header.source || communicator.rank != header.destination ||
+      communicator.peers[port.peer].endpoint != endpoint) {
+    return nullptr;
+  }
+  // Others than `on_write` takes would be refused there.
+  if ((port.state != Port::State::kDirect && port.state != Port::State::kLanding) || header.offset < port.received ||
+      header.offset > port.limit || header.segment_bytes > port.limit - header.offset) {
+    return nullptr;
+  }
+  if (port.state == Port::State::kDirect) return port.landing + header.offset;
+  const std::uint64_t place = header.offset % port.landing_bytes;
+  return header.segment_bytes <= port.landing_bytes - place ? port.landing + place : nullptr;
 }
 
 void Rbm::on_get_failed(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {

@@ -18,7 +18,7 @@
 
 namespace unisono::cclo {
 
-class Rbm {
+class Rbm final : public Landings {
  public:
   explicit Rbm(const Blocks& blocks) : blocks_(blocks) {}
 
@@ -35,6 +35,8 @@ class Rbm {
   /// Messages from the network. The header has been checked to be of `communicator` and `peer`.
   void on_eager(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void on_write(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  /// For data that were granted a place.
+  std::byte* landing(std::uint32_t endpoint, const Header& header) override;
   void on_request(Communicator& communicator, std::uint32_t peer, const Header& header);
   void on_grant(Communicator& communicator, std::uint32_t peer, const Header& header);
   void on_get_failed(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);

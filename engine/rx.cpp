@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
@@ -24,25 +25,49 @@ bool inside(const Binding& window, std::uint64_t offset, std::uint64_t bytes) {
 
 }  // namespace
 
-bool Rx::drain() {
+bool Rx::drain(Look look) {
+  const std::uint32_t activity = blocks_.poe->activity();
+  if (look == Look::kIfTold && drained_ && activity == drained_at_) return blocks_.communicators->end_broken();
+  drained_ = false;
   bool any = false;
-  Incoming incoming;
-  for (std::uint32_t endpoint = 0; endpoint < blocks_.poe->size(); ++endpoint) {
-    if (blocks_.communicators->broken(endpoint)) continue;
-    try {
-      for (const Lane lane : {Lane::kControl, Lane::kData}) {
-        for (int i = 0; i < kBurst && blocks_.poe->peek(endpoint, lane, incoming); ++i) {
-          dispatch(endpoint, incoming);
-          blocks_.poe->release(endpoint, lane);
-          any = true;
-        }
-      }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kCorruptMessage) throw;
-      blocks_.communicators->broke(endpoint, error.what());
-    }
+  bool all = true;
+  const auto take = [&](std::uint32_t endpoint) {
+    const int taken = take_from(endpoint);
+    any = any || taken != 0;
+    all = all && taken < kBurst;
+  };
+  // The network changes its list while messages are taken, and a handler may come here again.
+  if (const auto talkers = blocks_.poe->talkers()) {
+    std::vector<std::uint32_t> endpoints = std::move(endpoints_);
+    endpoints.assign(talkers->begin(), talkers->end());
+    for (const std::uint32_t endpoint : endpoints) take(endpoint);
+    endpoints_ = std::move(endpoints);
+  } else {
+    for (std::uint32_t endpoint = 0; endpoint < blocks_.poe->size(); ++endpoint) take(endpoint);
   }
+  drained_ = all;
+  drained_at_ = activity;
   return blocks_.communicators->end_broken() || any;
+}
+
+int Rx::take_from(std::uint32_t endpoint) {
+  if (blocks_.communicators->broken(endpoint)) return 0;
+  int most = 0;
+  Incoming incoming;
+  try {
+    for (const Lane lane : {Lane::kControl, Lane::kData}) {
+      int taken = 0;
+      while (taken < kBurst && blocks_.poe->peek(endpoint, lane, incoming)) {
+        dispatch(endpoint, incoming);
+        blocks_.poe->release(endpoint, lane);
+        most = std::max(most, ++taken);
+      }
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorruptMessage) throw;
+    blocks_.communicators->broke(endpoint, error.what());
+  }
+  return most;
 }
 
 void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {

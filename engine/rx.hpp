@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/blocks.hpp"
 #include "engine/state.hpp"
@@ -14,14 +15,19 @@ class Rx {
  public:
   explicit Rx(const Blocks& blocks) : blocks_(blocks) {}
 
-  /// Takes what has arrived, a bounded number of messages of each peer. Returns whether there was any.
-  bool drain();
+  /// Takes what has arrived, a bounded number of messages of each peer. Returns whether there was any. Peers are looked
+  /// at if the network says that something has come, or if all of it is wanted: a peer may have died between sending a
+  /// message and telling of it.
+  enum class Look : std::uint8_t { kIfTold, kInAnyCase };
+  bool drain(Look look = Look::kIfTold);
   /// Takes one message of an endpoint, for a communicator that exists.
   void accept(Communicator& communicator, const Incoming& incoming);
   /// Sends data of gets that peers have asked for. Returns whether any was sent.
   bool serve(Communicator& communicator);
 
  private:
+  /// Takes messages of one endpoint; returns how many of the lane that had most.
+  int take_from(std::uint32_t endpoint);
   void dispatch(std::uint32_t endpoint, const Incoming& incoming);
   void count(const Incoming& incoming);
   void on_control(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
@@ -33,6 +39,9 @@ class Rx {
   static std::string outside(const Communicator& communicator, std::uint64_t offset, std::uint64_t bytes);
 
   const Blocks& blocks_;
+  std::vector<std::uint32_t> endpoints_;  ///< kept for its memory
+  bool drained_ = false;                  ///< all was taken that had come ...
+  std::uint32_t drained_at_ = 0;          ///< ... when the network's activity was this
 };
 
 }  // namespace unisono::cclo

@@ -106,6 +106,7 @@ struct Part {
   bool eager = false;         ///< holds a credit for the whole message
   bool requested = false;     ///< waits for the grant it asked for
   std::byte* reserved = nullptr;
+  std::uint64_t lent = 0;  ///< bytes that the network still takes from the operand
 };
 
 /// A move in flight.
@@ -272,7 +273,7 @@ struct Communicator {
   std::uint16_t epoch = 0;
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
-  std::uint32_t group_size = 0;
+  Grouping grouping{};
   Agreement agreed;
   Capability capability;
   std::chrono::microseconds timeout{0};

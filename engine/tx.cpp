@@ -53,10 +53,45 @@ std::byte* Tx::reserve(std::uint32_t endpoint, Lane lane, std::uint64_t bytes) {
   }
 }
 
-void Tx::commit(Communicator& communicator, std::uint32_t peer, Header& header) {
-  take_credits(communicator, peer, header);
+void Tx::count_segment(const Header& header) {
   blocks_.counters->count(NativeCounter::kSegmentsSent);
   blocks_.counters->count(NativeCounter::kBytesSent, header.segment_bytes);
+}
+
+bool Tx::send(Communicator& communicator, std::uint32_t peer, Header& header, std::span<const std::byte> payload) {
+  return handed_over(communicator, peer, {&header, 1}, [&](std::uint32_t endpoint) {
+           return blocks_.poe->send(endpoint, Lane::kData, header, payload) ? Sent::kWhole : Sent::kNo;
+         }) != Sent::kNo;
+}
+
+Sent Tx::lend(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, const std::byte* payload) {
+  return handed_over(communicator, peer, headers,
+                     [&](std::uint32_t endpoint) { return blocks_.poe->lend(endpoint, headers, payload); });
+}
+
+template <class Hand>
+Sent Tx::handed_over(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, Hand&& hand) {
+  const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+  if (blocks_.communicators->broken(endpoint)) return Sent::kNo;
+  const std::uint32_t owed = communicator.peers[peer].owed;
+  take_credits(communicator, peer, headers.front());
+  try {
+    const Sent sent = hand(endpoint);
+    if (sent != Sent::kNo) {
+      for (const Header& header : headers) count_segment(header);
+      return sent;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorruptMessage) throw;
+    blocks_.communicators->broke(endpoint, error.what());
+  }
+  communicator.peers[peer].owed = owed;
+  return Sent::kNo;
+}
+
+void Tx::commit(Communicator& communicator, std::uint32_t peer, Header& header) {
+  take_credits(communicator, peer, header);
+  count_segment(header);
   blocks_.poe->commit(communicator.peers[peer].endpoint, Lane::kData, header);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,10 @@ class Tx {
 
   /// Memory for a data segment, or null if the session has no space now.
   std::byte* reserve(const Communicator& communicator, std::uint32_t peer, std::uint64_t bytes);
+  /// Sends a data segment from where it stands; false if the session has no space now.
+  bool send(Communicator& communicator, std::uint32_t peer, Header& header, std::span<const std::byte> payload);
+  /// Sends data segments that lie one behind the other: see Poe::lend.
+  Sent lend(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, const std::byte* payload);
   /// Sends the segment reserved last for `peer`.
   void commit(Communicator& communicator, std::uint32_t peer, Header& header);
 
@@ -50,6 +55,9 @@ class Tx {
   };
   /// Null also if the memory shared with the endpoint is corrupt: its communicators will end soon.
   std::byte* reserve(std::uint32_t endpoint, Lane lane, std::uint64_t bytes);
+  template <class Hand>
+  Sent handed_over(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, Hand&& hand);
+  void count_segment(const Header& header);
   bool send_control(std::uint32_t endpoint, const Header& header, std::string_view payload);
   static void take_credits(Communicator& communicator, std::uint32_t peer, Header& header);
 

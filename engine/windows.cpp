@@ -5,15 +5,14 @@
 #include <thread>
 #include <utility>
 
+#include "core/ticks.hpp"
 #include "engine/kernels.hpp"
 #include "network/shm/parking.hpp"
-#include "network/shm/ticks.hpp"
 
 namespace unisono::cclo {
 namespace {
 
 using shm::Reach;
-using shm::ticks;
 
 /// Copies the next bytes at once if both places are aligned for it.
 template <class Word>
@@ -99,7 +98,7 @@ shm::WindowTable::Place Windows::place_of(Binding window) {
 }
 
 bool Windows::look_due(std::uint32_t peer) const {
-  return ticks() - looked_[peer].load(std::memory_order_relaxed) > shm::kMillisecondTicks ||
+  return ticks() - looked_[peer].load(std::memory_order_relaxed) > kMillisecondTicks ||
          segment_->endpoint(endpoints_[peer]).state.load(std::memory_order_acquire) != shm::EndpointState::kJoined;
 }
 

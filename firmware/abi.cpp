@@ -20,7 +20,7 @@ static_assert(std::is_trivially_copyable_v<Move> && std::is_standard_layout_v<Mo
 static_assert(std::is_trivially_copyable_v<Call> && std::is_trivially_copyable_v<Algorithm>);
 static_assert(sizeof(Operand) == 16 && sizeof(Arrival) == 12 && sizeof(RemoteAddress) == 16);
 static_assert(sizeof(Move) <= 160);
-static_assert(sizeof(Call) == 32);
+static_assert(sizeof(Call) == (std::is_empty_v<GroupsOfCall> ? 32 : 40));
 
 // The wire forms do not depend on the machine.
 static_assert(sizeof(encode(Move{})) == kMoveBytes && sizeof(encode(Header{})) == kHeaderBytes);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,6 +26,26 @@ enum class Lane : std::uint8_t { kData, kControl };
 struct Incoming {
   Header header;                       ///< a private copy: checked and used without re-reading shared memory
   std::span<const std::byte> payload;  ///< in the network's memory; peers cannot enlarge it
+};
+
+/// What became of a message that is sent from the caller's memory.
+enum class Sent : std::uint8_t {
+  kNo,    ///< nothing: the session has no space now
+  kLent,  ///< it is on its way, and the memory is needed until the session `lends` nothing more
+  kWhole  ///< it is on its way, and the memory is the caller's again
+};
+
+/// Says where data of messages that are on their way may be put, so that nobody has to copy them. The engine's; a
+/// network calls it inside the functions of Poe that the engine calls.
+class Landings {
+ public:
+  /// Memory for the whole payload of a message of `peer`, or null: it is to stay in the network's memory until `peek`
+  /// hands it out. Its header was checked. Asked anew before anything is written there, and before the message is
+  /// handed out: another answer than before means that nobody awaits the message any more, so the network drops it.
+  virtual std::byte* landing(std::uint32_t peer, const Header& header) = 0;
+
+ protected:
+  ~Landings() = default;
 };
 
 /// Moves messages between this endpoint and its peers. Endpoints are numbered 0 .. size()-1 in the
@@ -50,11 +72,51 @@ class Poe {
   /// at most what was reserved. Fills in magic, version, session sequence and checksum.
   virtual void commit(std::uint32_t peer, Lane lane, const Header& header) = 0;
 
+  /// `reserve`, a copy of the payload and `commit` in one, of a message that stands in the caller's memory: a network
+  /// may take it from there. False, and nothing was sent, if the session has no space now.
+  virtual bool send(std::uint32_t peer, Lane lane, const Header& header, std::span<const std::byte> payload) {
+    std::byte* const place = reserve(peer, lane, static_cast<std::uint32_t>(payload.size()));
+    if (place == nullptr) return false;
+    if (!payload.empty()) std::memcpy(place, payload.data(), payload.size());
+    commit(peer, lane, header);
+    return true;
+  }
+
+  /// Whether `lend` is of use: the network can go on to take messages from where they stand.
+  virtual bool takes_loans(std::uint32_t /*peer*/) const { return false; }
+  /// As `send`, on the data lane, of messages whose payloads lie one behind the other, at most kMostLent, in memory
+  /// that stays as it is for longer: the network may go on to take from it what the system does not take at once. All
+  /// go, or none. A session has one loan at a time; what else is sent waits, or is copied.
+  virtual Sent lend(std::uint32_t /*peer*/, std::span<const Header> /*headers*/, const std::byte* /*payload*/) {
+    return Sent::kNo;
+  }
+  static constexpr std::size_t kMostLent = 8;
+  /// Whether the memory that was lent last to `peer` is still needed. `poll` gives true when that ends.
+  virtual bool lends(std::uint32_t /*peer*/) const { return false; }
+  /// Copies what is still needed of memory that was lent: it is its owners' again.
+  virtual void settle() {}
+
   /// Oldest message of `peer` on a lane; false if there is none. Repeated without `release`, it gives the
   /// same message. Throws Error(kCorruptMessage) if the shared memory holds an impossible length or header.
   virtual bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) = 0;
   /// Gives back the message that `peek` returned.
   virtual void release(std::uint32_t peer, Lane lane) = 0;
+  /// Endpoints of which there may be a message now, some perhaps twice; of all others there is none. Nothing: any may
+  /// have sent one. Valid until the next call of anything here.
+  virtual std::optional<std::span<const std::uint32_t>> talkers() { return std::nullopt; }
+
+  /// From now on large messages may be put where `landings` says; null: none. `peek` then gives that memory as payload.
+  virtual void land_in(Landings* /*landings*/) {}
+
+  /// While it holds, short messages may wait here for others to go with them, until the next `poll`.
+  virtual void hold(bool /*holds*/) {}
+
+  /// Sends what waits and takes what has come, where that is not done by itself. True if anything was done. The engine
+  /// calls it in every round, under its lock.
+  virtual bool poll() { return false; }
+
+  /// Whether committed messages wait here for a network to take them, so that somebody must go on to `poll`.
+  virtual bool has_output() const { return false; }
 
   /// A number that changes whenever anything may have arrived, a peer has left, or space become free on a
   /// session whose last `reserve` gave nullptr; read it before looking for work, hand it to `wait` if there
@@ -70,8 +132,27 @@ class Poe {
   /// before it left or died can still be received.
   enum class Liveness : std::uint8_t { kAlive, kLeft, kDead };
   virtual Liveness liveness(std::uint32_t peer) = 0;
-  /// The network as one of memory that all endpoints map, where messages can go past the sessions; else null.
+  /// What is known of a peer that takes no part any more. Only its kernel can say that its process has ended; without
+  /// that word it may live on behind a network that is cut.
+  enum class Fate : std::uint8_t {
+    kUnknown,   ///< it takes part, or its kernel is being asked
+    kEnded,     ///< its process has ended, or it has left
+    kVanished,  ///< nothing comes from it any more, and nobody knows what it does
+  };
+  virtual Fate fate(std::uint32_t peer) { return liveness(peer) == Liveness::kAlive ? Fate::kUnknown : Fate::kEnded; }
+  /// Memory that this endpoint shares with others of its host, where messages can go past the sessions; else null.
   virtual shm::ShmPoe* shared_memory() { return nullptr; }
+  /// Which number an endpoint has there; nothing if it does not map it.
+  virtual std::optional<std::uint32_t> in_shared_memory(std::uint32_t /*endpoint*/) const { return std::nullopt; }
+  /// Whether any machine of the job has more endpoints than usable cores, alike on all endpoints; nothing: all are on
+  /// one host, so that what they have agreed on says it.
+  virtual std::optional<bool> crowded() const { return std::nullopt; }
+  /// Whether all that may come changes the endpoint's word in shared memory, so that one may sleep on that alone.
+  virtual bool sleeps_on_word() const { return true; }
+  /// The number of an endpoint's host; equal on all endpoints.
+  virtual std::uint32_t host_of(std::uint32_t /*endpoint*/) const { return 0; }
+  /// What carries messages to an endpoint: "shm", "tcp"; a simulated network has its own word.
+  virtual const char* way_to(std::uint32_t /*peer*/) const { return "network"; }
 
   /// How to name an endpoint in a message to people, for instance "endpoint 3 (pid 4711)".
   virtual std::string describe(std::uint32_t peer) const = 0;

@@ -1,12 +1,14 @@
 #include "reference/checker.hpp"
 
 #include <algorithm>
+#include <random>
 #include <sstream>
 #include <unordered_set>
 
 #include "core/error.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/group_table.hpp"
 #include "core/text.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
@@ -157,6 +159,37 @@ bool counts_blocks(Collective collective) {
   return facts.blocks || facts.vectors;
 }
 
+std::vector<Grouping> groupings_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options) {
+  std::vector<std::uint32_t> sizes = options.group_sizes;
+  if (sizes.empty()) {
+    sizes.push_back(0);
+    if (size >= 4) {
+      std::uint32_t square = 2;
+      while ((square + 1) * (square + 1) <= size) ++square;
+      sizes.insert(sizes.end(), {2, 3, square});
+    }
+    sort_unique(sizes);
+  }
+  std::vector<Grouping> groupings;
+  groupings.reserve(sizes.size());
+  for (const std::uint32_t of : sizes) groupings.push_back({of, nullptr});
+  if (!algorithm.grouped || !(options.group_lists || options.group_sizes.empty())) return groupings;
+  // As hosts are: of several sizes, ranks dealt to two or three of them, and anyhow.
+  std::mt19937_64 random(options.seed * 1000 + size);
+  const auto group_in = [&](int kind, std::uint32_t rank) -> std::uint64_t {
+    if (kind == 0) return (rank + 2) / 3;
+    if (kind == 1 || kind == 2) return rank % static_cast<std::uint32_t>(kind + 1);
+    return random() % 3;
+  };
+  for (int kind = 0; kind < 4; ++kind) {
+    std::vector<std::uint64_t> numbers;
+    for (std::uint32_t rank = 0; rank < size; ++rank) numbers.push_back(group_in(kind, rank));
+    const Grouping made = find_groups(numbers);
+    if (made.list != nullptr) groupings.push_back(made);
+  }
+  return groupings;
+}
+
 }  // namespace
 
 std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options) {
@@ -204,16 +237,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
   std::vector<std::uint8_t> radices{0};
   if (algorithm.default_radix != 0)
     radices = options.radices.empty() ? std::vector<std::uint8_t>{0, 2, 3, 5, 8} : options.radices;
-  std::vector<std::uint32_t> groups = options.group_sizes;
-  if (groups.empty()) {
-    groups.push_back(0);
-    if (size >= 4) {
-      std::uint32_t square = 2;
-      while ((square + 1) * (square + 1) <= size) ++square;
-      groups.insert(groups.end(), {2, 3, square});
-    }
-    sort_unique(groups);
-  }
+  const std::vector<Grouping> groupings = groupings_to_check(algorithm, size, options);
   struct CallForm {
     bool in_place;
     std::uint8_t radix;
@@ -230,7 +254,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
   std::vector<CheckedCall> calls;
   for (const std::uint64_t count : counts) {
     for (const std::uint32_t root : roots) {
-      for (const std::uint32_t group : groups) {
+      for (const Grouping& grouping : groupings) {
         for (const auto& [in_place, radix, elsewhere] : forms) {
           if ((in_place || elsewhere.value_or(false)) && (!options.in_place || !has_in_place(collective))) continue;
           Call call;
@@ -241,7 +265,8 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
           call.direct = algorithm.direct;
           call.size = size;
           call.root = root;
-          call.group_size = group;
+          call.group_size = grouping.size;
+          call.groups = grouping.list;
           call.radix = radix;
           call.count = count;
           if (point) {

@@ -22,7 +22,8 @@ struct CheckOptions {
   std::vector<std::uint32_t> roots;        ///< those below P; default all up to 8 ranks, then 0, 1, P/2, P-1
   std::vector<std::uint8_t> radices;       ///< of algorithms that take one; default 0, 2, 3, 5 and 8
   std::vector<std::uint32_t> group_sizes;  ///< default 0, and with P from 4 upwards 2, 3 and about sqrt(P)
-  bool in_place = true;                    ///< also in place, where the collective has it
+  bool group_lists = false;  ///< also groups of several sizes and of any ranks; always, where `group_sizes` is empty
+  bool in_place = true;      ///< also in place, where the collective has it
   Datatype dtype = Datatype::kFp32;
   Func func = Func::kSum;
   std::uint32_t schedules = 24;     ///< random schedules for each call of up to `sampled_ranks` ranks

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/group_table.hpp"
 #include "core/text.hpp"
 
 namespace unisono::reference {
@@ -292,6 +293,7 @@ std::string describe(const Job& job) {
   if (call.in_place) out << ", in place";
   if (call.direct) out << ", direct access";
   if (call.group_size != 0) out << ", groups of " << call.group_size;
+  if (call.groups != nullptr) out << ", groups " << text_of({0, call.groups});
   return out.str();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 #include "core/call.hpp"
 #include "core/program.hpp"
 
@@ -54,7 +55,7 @@ struct Job {
   /// Whether results can be compared with what `call` promises.
   bool promises() const { return algorithm != nullptr || meant; }
   /// Whether reductions are promised to be in rank order.
-  bool ordered() const { return algorithm != nullptr && algorithm->ordered; }
+  bool ordered() const { return algorithm != nullptr && build::keeps_order(*algorithm, call); }
   std::uint64_t& bytes(std::uint32_t rank, Region region) {
     return region_bytes[rank][static_cast<std::size_t>(region)];
   }

@@ -548,7 +548,7 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       return std::nullopt;
     }
     case Mutation::kFlipSwap:
-      if (original.algorithm != nullptr && !original.algorithm->ordered) {
+      if (original.algorithm != nullptr && !original.ordered()) {
         return "the function is commutative and the algorithm promises no order";
       }
       return std::nullopt;

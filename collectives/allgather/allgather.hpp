@@ -4,6 +4,8 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/allgatherv/allgatherv.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -99,8 +101,10 @@ inline constexpr std::array<Algorithm, 7> kAllgather{{
          "with groups of g: 2 alpha + (P+g-1) n beta within, (P/g - 1) alpha + (P-g) n beta between, n bytes a block",
      .summary = "To the leaders of groups, around the ring of leaders, back into the groups as ranges come.",
      .ordered = true,
-     .steps = allgather_two_level_steps,
-     .step = allgather_two_level_step},
+     .steps = build::steps_with_counts<allgather_two_level_steps, allgatherv_two_level_steps>,
+     .step = build::step_with_counts<allgather_two_level_step, allgatherv_two_level_step>,
+     .scratch_bytes = build::scratch_with_counts<nullptr, allgatherv_two_level_scratch_bytes>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

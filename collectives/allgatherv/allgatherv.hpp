@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -63,12 +64,13 @@ inline constexpr std::array<Algorithm, 3> kAllgatherv{{
              "bytes copied",
      .summary = "Leaders pack the blocks of their groups, pass them around a ring and back into the groups.",
      .ordered = true,
-     .steps = allgatherv_two_level_steps,
-     .step = allgatherv_two_level_step,
-     .scratch_bytes = allgatherv_two_level_scratch_bytes,
+     .steps = build::steps_by_position<allgatherv_two_level_steps>,
+     .step = build::step_by_position<allgatherv_two_level_step>,
+     .scratch_bytes = build::scratch_by_position<allgatherv_two_level_scratch_bytes>,
      .admits = allgatherv_two_level_admits,
      .params_words = allgatherv_two_level_params_words,
-     .fill_params = allgatherv_two_level_fill_params},
+     .fill_params = build::fill_by_position<allgatherv_two_level_fill_params>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

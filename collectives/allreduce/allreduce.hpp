@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -93,9 +94,10 @@ inline constexpr std::array<Algorithm, 10> kAllreduce{{
      .cost = "2 (alpha + (g-1) n beta) within a group of g + log2(P/g) (alpha + n beta + n gamma) between groups",
      .summary = "Groups reduce to their first rank, these use recursive doubling, the result returns to the groups.",
      .ordered = true,
-     .steps = allreduce_two_level_steps,
-     .step = allreduce_two_level_step,
-     .scratch_bytes = allreduce_two_level_scratch_bytes},
+     .steps = build::steps_by_position<allreduce_two_level_steps>,
+     .step = build::step_by_position<allreduce_two_level_step>,
+     .scratch_bytes = build::scratch_by_position<allreduce_two_level_scratch_bytes>,
+     .grouped = true},
     {.collective = Collective::kAllreduce,
      .name = "direct",
      .source = "this project (direct access to the memory of other ranks)",

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "collectives/folding.hpp"
+#include "collectives/levels.hpp"
 #include "collectives/peers.hpp"
 
 namespace unisono::build {
 
-/// One rank's program for an all-reduce among groups of `group` contiguous ranks (the last may be
-/// smaller). The first rank of a group, its leader, folds the members' vectors in one fan-in move; the
-/// leaders use recursive doubling; a leader sends the result to its members in the move that makes it.
-/// With groups of one this is plain recursive doubling.
+/// One rank's program for an all-reduce among groups. The first rank of a group, its leader, folds the members' vectors
+/// in one fan-in move; the leaders use recursive doubling; a leader sends the result to its members in the move that
+/// makes it. With groups of one this is plain recursive doubling.
 ///
 /// A leader makes a sequence of values v0, v1, ...: the fold of its group, the fold of the leader that
 /// rests (Folding), one per round. Round k is two moves: *give* sends the value so far to the partner,
@@ -26,8 +26,10 @@ namespace unisono::build {
 class Doubling {
  public:
   /// Refers to `call`, which must outlive it.
-  constexpr Doubling(const Call& call, std::uint32_t group)
-      : Doubling(call, group, group == 1 ? call.rank : call.rank / group) {}
+  constexpr Doubling(const Call& call, const Levels& levels)
+      : Doubling(call, levels, levels.group_of(call.rank), levels.groups()) {}
+  /// Groups of one.
+  explicit constexpr Doubling(const Call& call) : Doubling(call, Levels(call.size, 1), call.rank, call.size) {}
 
   constexpr std::uint32_t steps() const { return steps_for(rounds(), 2); }
 
@@ -64,7 +66,7 @@ class Doubling {
   static constexpr std::uint32_t kRound = 2;
 
   constexpr bool is_leader() const { return call_.rank == leader_; }
-  constexpr std::uint32_t rank_of(std::uint32_t party) const { return party * group_; }
+  constexpr std::uint32_t rank_of(std::uint32_t party) const { return levels_.first(party); }
   constexpr std::uint32_t values() const {
     return (members_ != 0 ? 1U : 0U) + (folding_.hosts ? 1U : 0U) + folding_.rounds;
   }
@@ -86,7 +88,7 @@ class Doubling {
     if (v + 1 < values()) return;
     const std::uint32_t hosted = folding_.hosts ? 1 : 0;
     send_to(move, emit, hosted + members_, kDown,
-            [&](std::uint32_t i) { return i < hosted ? leader_ - group_ : leader_ + 1 + i - hosted; });
+            [&](std::uint32_t i) { return i < hosted ? rank_of(party_ - 1) : leader_ + 1 + i - hosted; });
   }
 
   void member(std::uint32_t s, Emit& emit) const {
@@ -96,7 +98,7 @@ class Doubling {
   }
 
   void resting(std::uint32_t s, Emit& emit) const {
-    const std::uint32_t host = leader_ + group_;
+    const std::uint32_t host = rank_of(party_ + 1);
     Build move(call_);
     move.count(call_.count);
     if (s == 0) {
@@ -127,7 +129,7 @@ class Doubling {
     if (!folding_.hosts) return;
     const std::uint32_t v = members_ != 0 ? 1 : 0;
     Build move(call_);
-    move.take(value(static_cast<std::int32_t>(v) - 1)).arrive(leader_ - group_, kUp).arrival_first().stream_after(v);
+    move.take(value(static_cast<std::int32_t>(v) - 1)).arrive(rank_of(party_ - 1), kUp).arrival_first().stream_after(v);
     deliver(move, emit, v);
     emit(move);
   }
@@ -147,18 +149,20 @@ class Doubling {
     emit(take);
   }
 
-  constexpr Doubling(const Call& call, std::uint32_t group, std::uint32_t party)
+  constexpr Doubling(const Call& call, const Levels& levels, std::uint32_t party, std::uint32_t parties)
       : call_(call),
-        leader_(party * group),
-        members_((call.size - leader_ < group ? call.size - leader_ : group) - 1),
-        group_(group),
-        folding_(Folding::of(party, group == 1 ? call.size : (call.size + group - 1) / group)) {}
+        levels_(levels),
+        party_(party),
+        leader_(levels.first(party)),
+        members_(levels.members(party) - 1),
+        folding_(Folding::of(party, parties)) {}
 
   const Call& call_;
-  std::uint32_t leader_;   // of this rank's group
-  std::uint32_t members_;  // of this rank's group, besides the leader
-  std::uint32_t group_;
-  Folding folding_;  // of the leader among the leaders
+  Levels levels_;
+  std::uint32_t party_;    // this rank's group
+  std::uint32_t leader_;   // its first rank
+  std::uint32_t members_;  // its other ranks
+  Folding folding_;        // of the leader among the leaders
 };
 
 }  // namespace unisono::build

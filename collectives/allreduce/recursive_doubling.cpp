@@ -11,14 +11,14 @@
 
 namespace unisono::collectives {
 
-std::uint32_t allreduce_recursive_doubling_steps(const Call& call) { return build::Doubling(call, 1).steps(); }
+std::uint32_t allreduce_recursive_doubling_steps(const Call& call) { return build::Doubling(call).steps(); }
 
 void allreduce_recursive_doubling_step(const Call& call, std::uint32_t s, Emit& emit) {
-  build::Doubling(call, 1).step(s, emit);
+  build::Doubling(call).step(s, emit);
 }
 
 std::uint64_t allreduce_recursive_doubling_scratch_bytes(const Call& call) {
-  return build::Doubling(call, 1).scratch_bytes();
+  return build::Doubling(call).scratch_bytes();
 }
 
 }  // namespace unisono::collectives

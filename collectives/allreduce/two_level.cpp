@@ -4,8 +4,7 @@
 // computer networks to optimize collective operation performance", IPDPS 2000. Cost, with groups of g:
 // 2 (alpha + (g-1) n beta) + (g-1) n gamma within, log2(P/g) (alpha + n beta + n gamma) between.
 //
-// Groups are the call's group_size contiguous ranks; none, or one as large as the communicator, makes
-// one group. doubling.hpp explains moves, buffers and dependencies.
+// doubling.hpp explains moves, buffers and dependencies.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/doubling.hpp"
 
@@ -13,10 +12,7 @@ namespace unisono::collectives {
 
 namespace {
 
-constexpr build::Doubling two_level(const Call& call) {
-  const bool levels = call.group_size != 0 && call.group_size < call.size;
-  return {call, levels ? call.group_size : call.size};
-}
+constexpr build::Doubling two_level(const Call& call) { return {call, build::Levels(call)}; }
 
 }  // namespace
 

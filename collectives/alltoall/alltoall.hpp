@@ -77,7 +77,7 @@ inline constexpr std::array<Algorithm, 5> kAlltoall{{
     {.collective = Collective::kAlltoall,
      .name = "two_level",
      .source = "Karonis et al., IPDPS 2000, for an all-to-all",
-     .restriction = "what one group sends another has at most 2^40 - 1 elements",
+     .restriction = "groups are ranges of ranks; what one sends another has at most 2^40 - 1 elements",
      .cost = "with groups of g, n bytes a block: (g-1) (alpha + n beta) + 2 (alpha + (g-1) (P-g) n beta) within, "
              "(P/g - 1) (alpha + g^2 n beta) between",
      .summary = "Within a group from rank to rank; between groups one message for each two, through their leaders.",
@@ -85,7 +85,8 @@ inline constexpr std::array<Algorithm, 5> kAlltoall{{
      .steps = alltoall_two_level_steps,
      .step = alltoall_two_level_step,
      .scratch_bytes = alltoall_two_level_scratch_bytes,
-     .admits = alltoall_two_level_admits},
+     .admits = alltoall_two_level_admits,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

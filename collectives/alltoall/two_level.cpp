@@ -21,6 +21,7 @@
 // arrives waits for it. With one group this is scattered all-to-all.
 #include "collectives/alltoall/alltoall.hpp"
 #include "collectives/build.hpp"
+#include "collectives/by_position.hpp"
 #include "collectives/levels.hpp"
 #include "collectives/order.hpp"
 #include "collectives/powers.hpp"
@@ -180,11 +181,14 @@ void move_at(const Call& call, const Shape& shape, std::uint32_t position, Emit&
 
 }  // namespace
 
-/// The first two groups are the largest ones; what one sends the other is a message.
+/// What a group sends another is a message. Of ranges of one size the first two are the largest ones.
 bool alltoall_two_level_admits(const Call& call) {
   const Levels levels(call);
+  if (is_scattered(call)) return false;
   if (levels.groups() == 1) return true;
-  return call.count <= divide(divide(kMaxCount, levels.members(0)).quotient, levels.members(1)).quotient;
+  const std::uint32_t largest = levels.most_members();
+  const std::uint32_t second = call.groups != nullptr ? largest : levels.members(1);
+  return call.count <= divide(divide(kMaxCount, largest).quotient, second).quotient;
 }
 
 std::uint64_t alltoall_two_level_scratch_bytes(const Call& call) {

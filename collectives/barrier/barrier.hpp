@@ -4,6 +4,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -47,8 +48,9 @@ inline constexpr std::array<Algorithm, 3> kBarrier{{
      .cost = "with groups: 2 alpha within, ceil(log2) of their number times alpha between",
      .summary = "Groups signal their leaders, leaders each other, and back.",
      .ordered = true,
-     .steps = barrier_two_level_steps,
-     .step = barrier_two_level_step},
+     .steps = build::steps_by_position<barrier_two_level_steps>,
+     .step = build::step_by_position<barrier_two_level_step>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

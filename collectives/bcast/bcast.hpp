@@ -4,6 +4,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -94,8 +95,9 @@ inline constexpr std::array<Algorithm, 7> kBcast{{
      .cost = "with groups of g: ceil(log2 P/g) (alpha + n beta) + alpha + (g-1) n beta",
      .summary = "Between groups over a tree of their leaders, then within each group.",
      .ordered = true,
-     .steps = bcast_two_level_steps,
-     .step = bcast_two_level_step},
+     .steps = build::steps_by_position<bcast_two_level_steps>,
+     .step = build::step_by_position<bcast_two_level_step>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

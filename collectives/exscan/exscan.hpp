@@ -5,6 +5,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -44,7 +45,7 @@ inline constexpr std::array<Algorithm, 3> kExscan{{
     {.collective = Collective::kExscan,
      .name = "two_level",
      .source = "Karonis et al., IPDPS 2000, on the linear scan",
-     .restriction = "",
+     .restriction = "groups are ranges of ranks",
      .cost = "with groups of g: g alpha + 2 n (beta + gamma) + (g-2) n beta within, (P/g - 1) alpha + n (beta + 2 "
              "gamma) between",
      .summary =
@@ -52,7 +53,9 @@ inline constexpr std::array<Algorithm, 3> kExscan{{
      .ordered = true,
      .steps = exscan_two_level_steps,
      .step = exscan_two_level_step,
-     .scratch_bytes = exscan_two_level_scratch_bytes},
+     .scratch_bytes = exscan_two_level_scratch_bytes,
+     .admits = build::admits_ranges,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

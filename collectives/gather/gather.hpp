@@ -4,6 +4,8 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
+#include "collectives/gatherv/gatherv.hpp"
 
 namespace unisono::collectives {
 
@@ -75,9 +77,10 @@ inline constexpr std::array<Algorithm, 5> kGather{{
      .cost = "with groups of g: 2 alpha + (P-1) n beta, n bytes a block",
      .summary = "The leader of a group collects its blocks and sends them as one message.",
      .ordered = true,
-     .steps = gather_two_level_steps,
-     .step = gather_two_level_step,
-     .scratch_bytes = gather_two_level_scratch_bytes},
+     .steps = build::steps_with_counts<gather_two_level_steps, gatherv_two_level_steps>,
+     .step = build::step_with_counts<gather_two_level_step, gatherv_two_level_step>,
+     .scratch_bytes = build::scratch_with_counts<gather_two_level_scratch_bytes, gatherv_two_level_scratch_bytes>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

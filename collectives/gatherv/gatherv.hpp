@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -61,12 +62,13 @@ inline constexpr std::array<Algorithm, 3> kGatherv{{
      .cost = "with groups of g: 2 alpha + N beta, N bytes in all, and N bytes copied at the root",
      .summary = "The leader of a group packs its blocks and sends them as one message; the root unpacks them.",
      .ordered = true,
-     .steps = gatherv_two_level_steps,
-     .step = gatherv_two_level_step,
-     .scratch_bytes = gatherv_two_level_scratch_bytes,
+     .steps = build::steps_by_position<gatherv_two_level_steps>,
+     .step = build::step_by_position<gatherv_two_level_step>,
+     .scratch_bytes = build::scratch_by_position<gatherv_two_level_scratch_bytes>,
      .admits = gatherv_two_level_admits,
      .params_words = gatherv_two_level_params_words,
-     .fill_params = gatherv_two_level_fill_params},
+     .fill_params = build::fill_by_position<gatherv_two_level_fill_params>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

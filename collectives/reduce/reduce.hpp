@@ -4,6 +4,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -85,8 +86,9 @@ inline constexpr std::array<Algorithm, 6> kReduce{{
      .cost = "with groups of g: alpha + (g-1) (n beta + n gamma) + ceil(log2 P/g) (alpha + n beta + n gamma)",
      .summary = "Within each group, then over trees of their leaders, in rank order.",
      .ordered = true,
-     .steps = reduce_two_level_steps,
-     .step = reduce_two_level_step},
+     .steps = build::steps_by_position<reduce_two_level_steps>,
+     .step = build::step_by_position<reduce_two_level_step>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

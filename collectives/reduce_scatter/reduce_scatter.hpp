@@ -4,6 +4,8 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
+#include "collectives/reduce_scatterv/reduce_scatterv.hpp"
 
 namespace unisono::collectives {
 
@@ -77,9 +79,11 @@ inline constexpr std::array<Algorithm, 5> kReduceScatter{{
      .cost = "with groups of g: 2 alpha + (g-1) (P+1) n beta within, (P/g - 1) (alpha + g n beta + g n gamma) between",
      .summary = "Groups are folded at their leaders, ranges of blocks between these, in rank order, and handed out.",
      .ordered = true,
-     .steps = reduce_scatter_two_level_steps,
-     .step = reduce_scatter_two_level_step,
-     .scratch_bytes = reduce_scatter_two_level_scratch_bytes},
+     .steps = build::steps_with_counts<reduce_scatter_two_level_steps, reduce_scatterv_two_level_steps>,
+     .step = build::step_with_counts<reduce_scatter_two_level_step, reduce_scatterv_two_level_step>,
+     .scratch_bytes =
+         build::scratch_with_counts<reduce_scatter_two_level_scratch_bytes, reduce_scatterv_two_level_scratch_bytes>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -84,12 +85,13 @@ inline constexpr std::array<Algorithm, 4> kReduceScatterv{{
      .summary =
          "Leaders sum whole vectors of their groups, exchange ranges of blocks, and hand them out; in rank order.",
      .ordered = true,
-     .steps = reduce_scatterv_two_level_steps,
-     .step = reduce_scatterv_two_level_step,
-     .scratch_bytes = reduce_scatterv_two_level_scratch_bytes,
+     .steps = build::steps_by_position<reduce_scatterv_two_level_steps>,
+     .step = build::step_by_position<reduce_scatterv_two_level_step>,
+     .scratch_bytes = build::scratch_by_position<reduce_scatterv_two_level_scratch_bytes>,
      .admits = reduce_scatterv_admits,
      .params_words = reduce_scatterv_two_level_params_words,
-     .fill_params = reduce_scatterv_two_level_fill_params},
+     .fill_params = build::fill_by_position<reduce_scatterv_two_level_fill_params>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -41,7 +42,7 @@ inline constexpr std::array<Algorithm, 3> kScan{{
     {.collective = Collective::kScan,
      .name = "two_level",
      .source = "Karonis et al., IPDPS 2000, on the linear scan",
-     .restriction = "",
+     .restriction = "groups are ranges of ranks",
      .cost = "with groups of g: g alpha + 2 n (beta + gamma) + (g-2) n beta within, (P/g - 1) alpha + n (beta + gamma) "
              "between",
      .summary =
@@ -49,7 +50,9 @@ inline constexpr std::array<Algorithm, 3> kScan{{
      .ordered = true,
      .steps = scan_two_level_steps,
      .step = scan_two_level_step,
-     .scratch_bytes = scan_two_level_scratch_bytes},
+     .scratch_bytes = scan_two_level_scratch_bytes,
+     .admits = build::admits_ranges,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

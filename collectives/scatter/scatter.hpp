@@ -4,6 +4,8 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
+#include "collectives/scatterv/scatterv.hpp"
 
 namespace unisono::collectives {
 
@@ -75,9 +77,10 @@ inline constexpr std::array<Algorithm, 5> kScatter{{
      .cost = "with groups of g: 2 alpha + (P-1) n beta, n bytes a block",
      .summary = "The leader of a group gets its blocks as one message and hands them out.",
      .ordered = true,
-     .steps = scatter_two_level_steps,
-     .step = scatter_two_level_step,
-     .scratch_bytes = scatter_two_level_scratch_bytes},
+     .steps = build::steps_with_counts<scatter_two_level_steps, scatterv_two_level_steps>,
+     .step = build::step_with_counts<scatter_two_level_step, scatterv_two_level_step>,
+     .scratch_bytes = build::scratch_with_counts<scatter_two_level_scratch_bytes, scatterv_two_level_scratch_bytes>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

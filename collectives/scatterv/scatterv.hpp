@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/by_position.hpp"
 
 namespace unisono::collectives {
 
@@ -61,12 +62,13 @@ inline constexpr std::array<Algorithm, 3> kScatterv{{
      .cost = "with groups of g: 2 alpha + N beta, N bytes in all, and N bytes copied at the root",
      .summary = "The root packs a group's blocks and sends them to its leader as one message, who hands them out.",
      .ordered = true,
-     .steps = scatterv_two_level_steps,
-     .step = scatterv_two_level_step,
-     .scratch_bytes = scatterv_two_level_scratch_bytes,
+     .steps = build::steps_by_position<scatterv_two_level_steps>,
+     .step = build::step_by_position<scatterv_two_level_step>,
+     .scratch_bytes = build::scratch_by_position<scatterv_two_level_scratch_bytes>,
      .admits = scatterv_two_level_admits,
      .params_words = scatterv_two_level_params_words,
-     .fill_params = scatterv_two_level_fill_params},
+     .fill_params = build::fill_by_position<scatterv_two_level_fill_params>,
+     .grouped = true},
 }};
 
 }  // namespace unisono::collectives

@@ -617,6 +617,7 @@ enum class ErrorCode : std::uint16_t {
   kInternal = 23,  ///< an invariant of Unisono does not hold
   kDeviceLost = 24,  ///< the device of this rank does not answer any more
   kFramesLost = 25,  ///< the network lost messages or delivered them out of order, and its transport repeats none
+  kPartitioned = 26,  ///< the network is cut, and the larger part of the job goes on without this rank
 };
 
 /// Name of an error code.
@@ -648,6 +649,7 @@ constexpr const char* name_of(ErrorCode code) {
     case ErrorCode::kInternal: return "internal";
     case ErrorCode::kDeviceLost: return "device_lost";
     case ErrorCode::kFramesLost: return "frames_lost";
+    case ErrorCode::kPartitioned: return "partitioned";
   }
   return "?";
 }
@@ -681,6 +683,7 @@ constexpr const char* meaning_of(ErrorCode code) {
     case ErrorCode::kInternal: return "an invariant of Unisono does not hold";
     case ErrorCode::kDeviceLost: return "the device of this rank does not answer any more";
     case ErrorCode::kFramesLost: return "the network lost messages or delivered them out of order, and its transport repeats none";
+    case ErrorCode::kPartitioned: return "the network is cut, and the larger part of the job goes on without this rank";
   }
   return "?";
 }
@@ -714,6 +717,7 @@ constexpr const char* advice_for(ErrorCode code) {
     case ErrorCode::kInternal: return "Please report it with the message.";
     case ErrorCode::kDeviceLost: return "Look for the message of the simulated cluster or the driver of the card; start the job again.";
     case ErrorCode::kFramesLost: return "Run on a network without `loss`, `reorder`, `corrupt` and `down`, and with room in its buffers (`policy = pause`), or over a transport that repeats; then start the job again.";
+    case ErrorCode::kPartitioned: return "End this process: what it computes from here on is not part of the job. Look for what has cut the network, then start the job again.";
   }
   return "?";
 }
@@ -1238,7 +1242,7 @@ inline constexpr std::size_t kHeaderConnectionWords = 4;
 struct HeaderLine {
   std::uint32_t bytes{};  ///< payload bytes; up to 48 stand in the line, more in the lane's cells
   std::uint32_t tag{};  ///< step tag, or user tag for point to point
-  MessageType type{};  ///< eager: data; request: addresses of the regions of a call with direct access
+  MessageType type{};  ///< eager: data; request: addresses of the regions of a call with direct access, or a message that is lent
   std::uint32_t flag{};  ///< number of the line in its lane, from 1; the word with it is written last and publishes the line
   std::uint32_t signature{};  ///< digest of the communicator's collective calls up to this one: signatures, chained
   friend constexpr bool operator==(const HeaderLine&, const HeaderLine&) = default;

@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "core/ticks.hpp"
 #include "network/shm/registered.hpp"
-#include "network/shm/ticks.hpp"
 
 namespace unisono::shm {
 namespace {

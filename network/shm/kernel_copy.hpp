@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "network/shm/process.hpp"
+#include "core/process.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::shm {

@@ -215,7 +215,7 @@ LaneReceiver LaneSet::receiver(LaneSpace space, std::uint32_t peer) const {
   const std::uint64_t lane = place(space, peer, rank_);
   auto* base = reinterpret_cast<std::byte*>(block_);
   LaneReceiver receiver;
-  receiver.lines = reinterpret_cast<const LaneLine*>(base + layout.lines) + lane * kLaneLines;
+  receiver.lines = reinterpret_cast<LaneLine*>(base + layout.lines) + lane * kLaneLines;
   receiver.cells = base + cells_of(space, peer, rank_);
   receiver.tail = reinterpret_cast<LaneTail*>(base + layout.tails) + lane;
   receiver.peer = &segment_->endpoint(endpoints_[peer]);

@@ -47,7 +47,7 @@ constexpr std::uint32_t segment_bytes_for(std::uint32_t cell_bytes) {
   return cell_bytes / 4 < kMost ? cell_bytes / 4 : kMost;
 }
 
-/// One cache line of a lane. Written by the sender only.
+/// One cache line of a lane. Written by the sender only, but for the answers to a loan (engine/loans.hpp).
 struct alignas(kLineBytes) LaneLine {
   std::array<std::byte, kInlineBytes> payload;
   std::uint64_t head;               ///< first word of HeaderLine: bytes, tag, type
@@ -125,7 +125,7 @@ struct LaneSender {
 
 /// The receiving end of a lane. One user at a time; private to its process.
 struct LaneReceiver {
-  const LaneLine* lines = nullptr;
+  LaneLine* lines = nullptr;
   const std::byte* cells = nullptr;
   LaneTail* tail = nullptr;
   EndpointBlock* peer = nullptr;  ///< the sender, who may sleep until there is room
@@ -135,7 +135,7 @@ struct LaneReceiver {
   std::uint64_t emptied_reported = 0;
   std::uint32_t cell_bytes = 0;
 
-  const LaneLine& next() const { return lines[taken % kLaneLines]; }
+  LaneLine& next() const { return lines[taken % kLaneLines]; }
   /// The second header word that the next line will have.
   std::uint64_t awaited(std::uint32_t signature) const {
     return static_cast<std::uint32_t>(taken + 1) | std::uint64_t{signature} << 32U;
@@ -154,11 +154,12 @@ struct LaneReceiver {
   /// Notes that the cells of the line that is released next have been read.
   void release_cell(std::uint32_t bytes) { emptied += gap_before(bytes) + rounded(bytes); }
 
-  /// The line has been read, and so have its cells. True if the sender was told, who may be waiting for it.
-  bool release() {
+  /// The line has been read, and so have its cells. True if the sender was told, who may be waiting for it; `now`: it
+  /// is told in any case.
+  bool release(bool now = false) {
     ++taken;
     bool tells = false;
-    if (taken - reported >= kLaneReport) {
+    if (taken - reported >= kLaneReport || now) {
       reported = taken;
       tail->lines.store(taken, std::memory_order_release);
       tells = true;

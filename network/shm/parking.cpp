@@ -2,14 +2,16 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <ctime>
 
-#include "network/shm/cores.hpp"
-#include "network/shm/process.hpp"
+#include "core/cores.hpp"
+#include "core/process.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -58,6 +60,9 @@ void wake(std::atomic<std::uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WA
 // sender's core, at some point of the sender's program. If that point is after a, the message is visible to 3. If
 // it is before a, it is also before c, and c sees what the receiver did before 2, which is the bit.
 //
+// With kBell the receiver sleeps on its doorbell instead of the word. Who clears both bits rings, at e, and a ring
+// lasts: it ends the sleep whether it comes before or after the sleep begins.
+//
 // The permission changes from absent to present once. A sender that sees it at c, and no kParked, read a word that
 // is younger than the giving; if 1 is older than c it was undone or answered, and if it is younger, it saw the
 // permission too (the word has one history) and ordered all. A sender that does not see it orders itself.
@@ -68,7 +73,13 @@ void wake_or_order(EndpointBlock& peer, std::uint32_t word) {
     word = peer.parked.load(std::memory_order_relaxed);
   }
   if ((word & kParked) == 0) return;
-  if ((peer.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_seq_cst) & kParked) != 0) wake(peer.parked);
+  word = peer.parked.fetch_and(~std::uint32_t{kParked | kBell}, std::memory_order_seq_cst);
+  if ((word & kParked) == 0) return;
+  if ((word & kBell) != 0) {
+    Doorbell::ring(peer.doorbell.load(std::memory_order_relaxed));
+  } else {
+    wake(peer.parked);
+  }
 }
 
 Parking::Parking(const Segment& segment, std::uint32_t self)
@@ -90,8 +101,15 @@ void Parking::join() {
   }
 }
 
-std::uint32_t Parking::show_intention() {
-  const std::uint32_t word = block_.parked.fetch_or(kParked, std::memory_order_seq_cst) | kParked;
+void Parking::listen(int descriptor) {
+  doorbell_ = std::make_unique<Doorbell>();
+  descriptor_ = descriptor;
+  block_.doorbell.store(doorbell_->number(), std::memory_order_release);
+}
+
+std::uint32_t Parking::show_intention(std::uint32_t bell) {
+  const std::uint32_t bits = kParked | bell;
+  const std::uint32_t word = block_.parked.fetch_or(bits, std::memory_order_seq_cst) | bits;
   full_barrier();
   if ((word & kOneSided) == 0 || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return word;
   // It worked when the job was formed, so a filter was installed since. From now on senders issue barriers. What one
@@ -100,7 +118,7 @@ std::uint32_t Parking::show_intention() {
   block_.parked.fetch_and(~std::uint32_t{kOneSided}, std::memory_order_seq_cst);
   constexpr timespec kStoresArrive{0, 1'000'000};
   nanosleep(&kStoresArrive, nullptr);
-  return kParked;
+  return bits;
 }
 
 Parking::Intention::~Intention() { hide_intention(block_); }
@@ -108,7 +126,7 @@ Parking::Intention::~Intention() { hide_intention(block_); }
 void Parking::hide_intention(EndpointBlock& block) {
   // Spares senders the system call; one that has already seen the bit finds it cleared, or wakes for nothing.
   if ((block.parked.load(std::memory_order_relaxed) & kParked) != 0) {
-    block.parked.fetch_and(~std::uint32_t{kParked}, std::memory_order_relaxed);
+    block.parked.fetch_and(~std::uint32_t{kParked | kBell}, std::memory_order_relaxed);
   }
 }
 
@@ -119,9 +137,22 @@ Parking::Slept Parking::sleep(Clock::time_point deadline, const Intention& inten
   if (now >= deadline) return Slept::kWoken;
   const bool until_deadline = deadline - now < policy_.look;
   const Clock::duration at_most = until_deadline ? deadline - now : Clock::duration(policy_.look);
-  if (sleep_on(block_.parked, intention.word(), at_most) || until_deadline) return Slept::kWoken;
+  const bool woken = doorbell_ ? sleep_on_descriptors(at_most) : sleep_on(block_.parked, intention.word(), at_most);
+  if (woken || until_deadline) return Slept::kWoken;
   ++counters_.looks;
   return Slept::kLook;
+}
+
+// A ring lasts until it is cleared, so it does not matter whether it comes before or after the sleep begins. It is
+// cleared after every sleep: what was published before it is looked at then.
+bool Parking::sleep_on_descriptors(Clock::duration at_most) const {
+  const auto nanoseconds = std::chrono::ceil<std::chrono::nanoseconds>(at_most).count();
+  const timespec bound{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                       static_cast<long>(nanoseconds % 1'000'000'000)};
+  std::array<pollfd, 2> watched{{{doorbell_->descriptor(), POLLIN, 0}, {descriptor_, POLLIN, 0}}};
+  const int ready = ppoll(watched.data(), watched.size(), &bound, nullptr);
+  if (watched[0].revents != 0) doorbell_->clear();
+  return ready != 0;
 }
 
 bool Parking::oversubscribed() {
@@ -144,7 +175,7 @@ void Parking::find_out_if_crowded() {
   known_joined_ = joined;
   // Where those will run who have yet to come is not known: as here, probably.
   threads.resize(size_, 0);
-  crowded_ = seats(threads) < size_;
+  crowded_ = makes_way_ || seats(threads) < size_;
 }
 
 }  // namespace unisono::shm

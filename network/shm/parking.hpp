@@ -20,9 +20,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "network/shm/doorbell.hpp"
 #include "network/shm/segment.hpp"
 
 namespace unisono::shm {
@@ -34,6 +36,8 @@ enum ParkedBit : std::uint32_t {
   /// Before it sleeps the endpoint orders the memory of all senders, so these need no barrier. Set when the job is
   /// complete, cleared only by an endpoint whose membarrier fails afterwards.
   kOneSided = 2,
+  /// Beside kParked: it sleeps on descriptors, so who clears both bits rings its Doorbell instead.
+  kBell = 4,
 };
 
 /// The part of `wake_if_parked` that is seldom needed.
@@ -89,6 +93,13 @@ class Parking {
   /// to all if it is the last.
   void join();
 
+  /// From now on sleeps end, too, when `descriptor` polls as readable, which then stays the caller's for as long as
+  /// this lives. Before anybody waits. Throws Error(kBootstrap).
+  void listen(int descriptor);
+
+  /// Others that are not of this segment need the cores as well: waits yield from now on, whatever its endpoints are.
+  void make_way() { makes_way_ = true; }
+
   void set_policy(const Policy& policy) { policy_ = policy; }
   const Counters& counters() const { return counters_; }
 
@@ -141,7 +152,7 @@ class Parking {
 
   /// For who sleeps on several words: the first part of a sleep, after which every sender that publishes changes the
   /// endpoint's word. Returns what it holds until then. `disarm` ends it.
-  std::uint32_t arm() { return show_intention(); }
+  std::uint32_t arm() { return show_intention(0); }
   void disarm() { hide_intention(block_); }
 
   static constexpr int kPolls = 1024;  ///< polls between two looks at clock and `tick`
@@ -155,7 +166,8 @@ class Parking {
   /// be read; until its destruction.
   class Intention {
    public:
-    explicit Intention(Parking& parking) : block_(parking.block_), word_(parking.show_intention()) {}
+    explicit Intention(Parking& parking)
+        : block_(parking.block_), word_(parking.show_intention(parking.doorbell_ ? std::uint32_t{kBell} : 0)) {}
     ~Intention();
     Intention(const Intention&) = delete;
     Intention& operator=(const Intention&) = delete;
@@ -187,19 +199,23 @@ class Parking {
     }
   }
 
-  std::uint32_t show_intention();
+  std::uint32_t show_intention(std::uint32_t bell);
   static void hide_intention(EndpointBlock& block);
   Slept sleep(Clock::time_point deadline, const Intention& intention);
+  bool sleep_on_descriptors(Clock::duration at_most) const;
   void find_out_if_crowded();
 
   const Segment& segment_;
   EndpointBlock& block_;
   std::uint32_t size_;
   std::uint32_t known_joined_ = 0;  ///< endpoints that had joined when `crowded_` was found
+  bool makes_way_ = false;          ///< see `make_way`
   bool crowded_ = true;             ///< more endpoints than cores, as far as known
   Policy policy_;
   Counters counters_;
   std::atomic<std::uint64_t>& shown_sleeps_;  ///< for others to see
+  std::unique_ptr<Doorbell> doorbell_;        ///< null: it sleeps on its word
+  int descriptor_ = -1;                       ///< that it listens to
 };
 
 }  // namespace unisono::shm

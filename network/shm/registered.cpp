@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "network/shm/process.hpp"
+#include "core/process.hpp"
 
 namespace unisono::shm {
 

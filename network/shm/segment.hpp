@@ -32,7 +32,7 @@ namespace unisono::shm {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLanes = 2;
 inline constexpr std::uint64_t kSegmentMagic = 0x544e454d47455355;  ///< "USEGMENT" in memory order
-inline constexpr std::uint32_t kSegmentVersion = 5;
+inline constexpr std::uint32_t kSegmentVersion = 6;
 inline constexpr std::uint32_t kMaxEndpoints = 1024;
 
 /// Position of a lane in the pairs of a cursor line.
@@ -106,9 +106,14 @@ struct EndpointBlock {
   std::atomic<std::uint32_t> can_order_peers;  ///< 1: membarrier works here, both ways; see Parking
   std::atomic<std::uint64_t> nonce_address;    ///< in the process, of what KernelCopy tries; 0: it copies nothing
   std::atomic<std::uint64_t> nonce[2];         ///< what stands there
+  std::atomic<std::uint64_t> doorbell;         ///< number of its Doorbell; 0: it has none
 
   /// The word the endpoint sleeps on, and what senders must do about it: bits of `ParkedBit`.
   alignas(2 * kLineBytes) std::atomic<std::uint32_t> parked;
+
+  /// For tools, of a job of several hosts; written once, the name first.
+  alignas(kLineBytes) std::atomic<std::uint64_t> network;  ///< what carries data to other hosts: text, with zeros
+  std::atomic<std::uint64_t> seat;  ///< this endpoint's number in the job (32 bits), the job's endpoints; 0: one host
 };
 static_assert(sizeof(EndpointBlock) == 4 * kLineBytes);
 

@@ -9,15 +9,15 @@
 #include <thread>
 #include <vector>
 
+#include "core/process.hpp"
 #include "network/poe.hpp"
 #include "network/shm/arena.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/parking.hpp"
-#include "network/shm/process.hpp"
 #include "network/shm/ring_receiver.hpp"
 #include "network/shm/ring_sender.hpp"
 #include "network/shm/segment.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::shm {
 
@@ -108,6 +108,8 @@ class ShmPoe final : public Poe {
   const JobOrders* orders() const override { return &segment_->orders(); }
 
   ShmPoe* shared_memory() override { return this; }
+  std::optional<std::uint32_t> in_shared_memory(std::uint32_t endpoint) const override { return endpoint; }
+  const char* way_to(std::uint32_t /*peer*/) const override { return "shm"; }
   const std::shared_ptr<Segment>& segment() const { return segment_; }
   /// This endpoint's arena; also usable after the endpoint has left.
   const std::shared_ptr<Arena>& arena() const { return arena_; }

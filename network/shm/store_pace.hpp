@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "network/shm/ticks.hpp"
+#include "core/ticks.hpp"
 
 namespace unisono::shm {
 

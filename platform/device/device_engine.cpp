@@ -17,7 +17,7 @@
 #include "engine/call_queue.hpp"
 #include "engine/known_tuning.hpp"
 #include "engine/state.hpp"
-#include "network/shm/wait_hook.hpp"
+#include "network/wait_hook.hpp"
 #include "platform/device/broken_ways.hpp"
 #include "platform/device/flight.hpp"
 #include "platform/device/hosts.hpp"
@@ -135,7 +135,7 @@ class Turn {
   /// Calls the hook of waits without the lock.
   void call_hook() {
     give_back();
-    shm::WaitHook::call();
+    WaitHook::call();
     engine_.turns.lock();
   }
 
@@ -298,7 +298,7 @@ class DeviceEngine::Impl {
     const std::array<std::uint32_t, 7> controller{state.number,
                                                   state.rank,
                                                   state.size,
-                                                  state.group_size,
+                                                  state.grouping.size,
                                                   state.agreed.eager_limit,
                                                   state.capability.datatypes,
                                                   state.capability.funcs};
@@ -316,7 +316,7 @@ class DeviceEngine::Impl {
   }
 
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-              const Agreement& agreed, std::uint32_t group_size) {
+              const Agreement& agreed, const Grouping& grouping) {
     check_alive();
     const auto refuse = [&](ErrorCode code, const std::string& what) {
       throw Error(code, formatted("communicator {}: {}", number, what));
@@ -325,6 +325,10 @@ class DeviceEngine::Impl {
     if (endpoints.size() > DeviceLimits::kRanks) {
       refuse(ErrorCode::kUnsupported,
              formatted("{} ranks; a device takes up to {}", endpoints.size(), DeviceLimits::kRanks));
+    }
+    if (grouping.list != nullptr) {
+      refuse(ErrorCode::kUnsupported,
+             "its groups are of several sizes, or no ranges of ranks; a device takes ranges of one size: group_size");
     }
     if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1 || agreed.eager_limit > agreed.segment_bytes) {
       refuse(ErrorCode::kInvalidArgument,
@@ -351,7 +355,7 @@ class DeviceEngine::Impl {
     state.epoch = epoch;
     state.size = static_cast<std::uint32_t>(endpoints.size());
     state.rank = static_cast<std::uint32_t>(own - nodes.begin());
-    state.group_size = group_size;
+    state.grouping = grouping;
     state.agreed = agreed;
     state.capability = decode_capability({agreed.capability});
     state.timeout = options.settings.timeout;
@@ -574,7 +578,7 @@ class DeviceEngine::Impl {
       }
       if (done() || Clock::now() >= end) return;
       pass(kSlice);
-      if (shm::WaitHook::installed()) turn.call_hook();
+      if (WaitHook::installed()) turn.call_hook();
       if (turns.wanted() || !due.empty()) turn.pass_on();
     }
   }
@@ -1043,8 +1047,8 @@ class DeviceEngine::Impl {
 
   /// Waits for the device, a little. The wait may go on afterwards: see `waiting`.
   void pass(microseconds at_most) {
-    if (shm::WaitHook::installed()) at_most = std::min<microseconds>(at_most, shm::WaitHook::kInterval);
-    const shm::WaitHook::Quiet quiet;  // the lock is held
+    if (WaitHook::installed()) at_most = std::min<microseconds>(at_most, WaitHook::kInterval);
+    const WaitHook::Quiet quiet;  // the lock is held
     use([&] { waiting = !device->wait(at_most); });
   }
 
@@ -1294,9 +1298,9 @@ Agreement DeviceEngine::capabilities() const {
 
 void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,
                                        std::span<const std::uint32_t> endpoints, const Agreement& agreed,
-                                       std::uint32_t group_size) {
+                                       const Grouping& grouping) {
   const std::lock_guard lock(impl_->turns);
-  impl_->create(number, epoch, endpoints, agreed, group_size);
+  impl_->create(number, epoch, endpoints, agreed, grouping);
 }
 
 void DeviceEngine::free_communicator(std::uint32_t number) {

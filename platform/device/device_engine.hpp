@@ -77,7 +77,7 @@ class DeviceEngine final : public Engine {
   using Engine::wait;
   Agreement capabilities() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
-                           const Agreement& agreed, std::uint32_t group_size = 0) override;
+                           const Agreement& agreed, const Grouping& grouping = {}) override;
   void free_communicator(std::uint32_t number) override;
   void name_communicator(std::uint32_t communicator, const std::string& name) override;
   void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;

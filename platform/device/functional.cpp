@@ -543,7 +543,7 @@ class FunctionalDevice::Impl {
     }
     const std::uint32_t number = at(registers::kPathNumber);
     engine.create_communicator(number, static_cast<std::uint16_t>(at(registers::kPathEpoch)), nodes, agreed,
-                               at(registers::kGroup));
+                               Grouping{at(registers::kGroup), nullptr});
     present = number;
   }
 

@@ -374,8 +374,8 @@ class Communicator {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
 
-  /// Hints for a communicator that is made: group_size, eager_limit, timeout, lanes, name.
-  using Hints = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>>;
+  /// Hints for a communicator that is made: group_size, eager_limit, timeout, lanes, name, group (0: none).
+  using Hints = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>, std::uint64_t>;
 
   std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Hints& hints) const {
     return made(hints, [&](const auto* settings, auto* result) {
@@ -448,7 +448,7 @@ class Communicator {
     without_gil([&] { return unisono_communicator_describe(handle_, &now); });
     return nb::make_tuple(now.number, now.epoch, now.group_size, now.eager_limit, now.segment_bytes,
                           now.rx_buffer_count, now.timeout_seconds, now.capability, now.calls, now.lanes != 0,
-                          now.revoked != 0);
+                          now.revoked != 0, now.groups, now.group);
   }
 
   std::vector<std::pair<std::string, std::uint64_t>> counters() const {
@@ -685,9 +685,9 @@ class Communicator {
   /// What `make(settings, &communicator)` makes; none if it makes none.
   template <class Make>
   static std::optional<Communicator> made(const Hints& hints, Make&& make) {
-    const auto& [group_size, eager_limit, timeout, lanes, name] = hints;
-    const unisono_communicator_settings settings{sizeof settings, group_size,    eager_limit,
-                                                 timeout,         lanes ? 0 : 1, name ? name->c_str() : nullptr};
+    const auto& [group_size, eager_limit, timeout, lanes, name, group] = hints;
+    const unisono_communicator_settings settings{
+        sizeof settings, group_size, eager_limit, timeout, lanes ? 0 : 1, name ? name->c_str() : nullptr, group};
     unisono_communicator* result = nullptr;
     interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
@@ -847,6 +847,40 @@ struct ThreadJob {
   ThreadJob& operator=(const ThreadJob&) = delete;
   ~ThreadJob() { unisono_thread_job_free(handle); }
   unisono_thread_job* handle = nullptr;
+};
+
+/// A key-value store that is written in Python. Its functions are called by the thread that joins, which has no GIL.
+struct PythonStore {
+  nb::callable put;
+  nb::callable get;
+
+  /// Whatever it raises, Python keeps it, and raises it as the cause.
+  template <class Function>
+  static int guarded(Function&& function) {
+    constexpr int kRaised = 2;
+    const nb::gil_scoped_acquire gil;
+    try {
+      return function();
+    } catch (const nb::python_error&) {
+      return kRaised;
+    }
+  }
+  static int put_bytes(void* user, const char* key, const void* value, size_t bytes, double seconds) {
+    return guarded([&] {
+      static_cast<PythonStore*>(user)->put(key, nb::bytes(value, bytes), seconds);
+      return 0;
+    });
+  }
+  static int get_bytes(void* user, const char* key, void* value, size_t capacity, size_t* bytes, double seconds) {
+    return guarded([&] {
+      const nb::object found = static_cast<PythonStore*>(user)->get(key, seconds);
+      if (found.is_none()) return static_cast<int>(UNISONO_JOIN_LATE);
+      const auto text = nb::bytes(found);
+      *bytes = text.size();
+      std::memcpy(value, text.data(), std::min(text.size(), capacity));
+      return 0;
+    });
+  }
 };
 
 /// Runs a joining function without the GIL.
@@ -1048,6 +1082,26 @@ void bind_calls(nb::module_& module) {
       },
       "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a, "lanes"_a, "offload"_a, "determinism"_a,
       "algorithms"_a.none(), "deadlines"_a);
+  module.def(
+      "join",
+      [](std::uint32_t rank, std::uint32_t size, nb::callable put, nb::callable get, std::uint32_t eager_limit,
+         std::uint32_t segment_bytes, std::uint32_t rx_buffer_count, double timeout, int lanes, int offload,
+         int determinism, const std::optional<std::string>& algorithms, int deadlines) {
+        const unisono_settings settings = settings_of(eager_limit, segment_bytes, rx_buffer_count, timeout, lanes,
+                                                      offload, determinism, algorithms, deadlines);
+        PythonStore store{std::move(put), std::move(get)};
+        unisono_join_functions functions{};
+        functions.struct_size = sizeof functions;
+        functions.rank = rank;
+        functions.size = size;
+        functions.user = &store;
+        functions.put = &PythonStore::put_bytes;
+        functions.get = &PythonStore::get_bytes;
+        return joined([&](unisono_context** context) { return unisono_join(&functions, &settings, context); });
+      },
+      "rank"_a, "size"_a, "put"_a, "get"_a, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
+      "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none(), "deadlines"_a,
+      "Joins through a key-value store of the caller's.");
   module.def(
       "thread_context",
       [](const ThreadJob& job, std::uint32_t rank, std::uint32_t eager_limit, std::uint32_t segment_bytes,

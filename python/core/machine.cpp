@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "network/shm/cores.hpp"
+#include "core/cores.hpp"
 #include "python/core/module.hpp"
 
 namespace unisono::python {
@@ -13,7 +13,7 @@ void bind_machine(nb::module_& module) {
   module.def(
       "cgroup_quota",
       [](const std::string& root) {
-        const shm::Quota quota = shm::cgroup_quota(root);
+        const Quota quota = cgroup_quota(root);
         return std::pair(quota.cores, quota.file);
       },
       nb::arg("root"));

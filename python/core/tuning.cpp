@@ -36,6 +36,7 @@ nb::dict dict_of(const Rule& rule) {
   entry["direct"] = flag(rule.direct);
   entry["crowded"] = flag(rule.crowded);
   entry["groups"] = flag(rule.groups);
+  entry["hosts"] = flag(rule.hosts);
   return entry;
 }
 

@@ -10,6 +10,7 @@ Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is 
 """
 
 from ._arrays import pair_dtype
+from ._joining import Store
 from ._messages import ANY_SOURCE, ANY_TAG, Status
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
@@ -34,6 +35,7 @@ from .errors import (
     MismatchedCallError,
     NoMemoryError,
     OverlappingBuffersError,
+    PartitionedError,
     PeerDeadError,
     ReadOnlyBufferError,
     RevokedError,
@@ -87,6 +89,7 @@ __all__ = [
     "Operator",
     "Options",
     "OverlappingBuffersError",
+    "PartitionedError",
     "PeerDeadError",
     "Program",
     "ReadOnlyBufferError",
@@ -96,6 +99,7 @@ __all__ = [
     "RevokedError",
     "Settings",
     "Status",
+    "Store",
     "ThreadJob",
     "TruncatedError",
     "UnisonoError",

@@ -79,7 +79,7 @@ def name_of(operation: str, given: Any) -> str:
     raise InvalidArgumentError(f"{operation}: name is {given!r}; pass a text of ASCII, or None")
 
 
-def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str]:
+def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str, int]:
     """Settings of a communicator as `_core` takes them."""
     if unknown := settings.keys() - CommunicatorSettings.__annotations__.keys():
         raise TypeError(
@@ -88,7 +88,12 @@ def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, 
         )
     group_size = integer(operation, "group_size", settings.get("group_size", 0))
     if not 0 <= group_size < 1 << 32:
-        raise InvalidArgumentError(f"{operation}: group_size is {group_size}; allowed are 0 (one level) and more ranks")
+        raise InvalidArgumentError(f"{operation}: group_size is {group_size}; allowed are 0 (hosts) and more ranks")
+    group = settings.get("group")
+    if group is not None:
+        group = integer(operation, "group", group)
+        if not 0 <= group < 1 << 63:
+            raise InvalidArgumentError(f"{operation}: group is {group}; allowed are None and 0 to 2^63 - 1")
     eager_limit = integer(operation, "eager_limit", settings.get("eager_limit", 0))
     if not 0 <= eager_limit < 1 << 32:
         raise InvalidArgumentError(
@@ -99,7 +104,8 @@ def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, 
     if not isinstance(lanes, bool):
         raise InvalidArgumentError(f"{operation}: lanes is {lanes!r}; allowed are True and False")
     seconds = 0.0 if timeout is None else seconds_of(operation, timeout)
-    return group_size, eager_limit, seconds, lanes, name_of(operation, settings.get("name"))
+    name = name_of(operation, settings.get("name"))
+    return group_size, eager_limit, seconds, lanes, name, 0 if group is None else group + 1
 
 
 def ranks_of(operation: str, given: Iterable[int]) -> list[int]:

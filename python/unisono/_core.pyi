@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-_Hints = tuple[int, int, float, bool, str]
+_Hints = tuple[int, int, float, bool, str, int]
 _Status = tuple[int, int, int, int, int]
 
 class Program:
@@ -49,7 +49,7 @@ class Communicator:
     def failed(self) -> list[int]: ...
     def last_algorithm(self) -> tuple[str | None, bool]: ...
     def counters(self) -> list[tuple[str, int]]: ...
-    def state(self) -> tuple[int, int, int, int, int, int, float, int, int, bool, bool]: ...
+    def state(self) -> tuple[int, int, int, int, int, int, float, int, int, bool, bool, int, int]: ...
     def window(self, buffer: npt.NDArray[Any] | None) -> object: ...
     def start(
         self,
@@ -186,6 +186,21 @@ class ThreadJob:
     def __init__(self, size: int) -> None: ...
 
 def init(
+    eager_limit: int,
+    segment_bytes: int,
+    rx_buffer_count: int,
+    timeout: float,
+    lanes: int,
+    offload: int,
+    determinism: int,
+    algorithms: str | None,
+    deadlines: int,
+) -> Context: ...
+def join(
+    rank: int,
+    size: int,
+    put: Callable[[str, bytes, float], None],
+    get: Callable[[str, float], bytes | None],
     eager_limit: int,
     segment_bytes: int,
     rx_buffer_count: int,

@@ -105,11 +105,9 @@ class ManagementCalls(Calls):
     @property
     def state(self) -> CommunicatorState:
         """What the members agreed on, and how the communicator is now. Not collective."""
-        number, epoch, group, eager, segment, buffers, timeout, word, calls, lanes, revoked = self._core.state()
-        capability = Capability.decode(word.to_bytes(Capability.BYTES, "little"))
-        return CommunicatorState(
-            number, epoch, group, eager, segment, buffers, timeout, capability, calls, lanes, revoked
-        )
+        now = self._core.state()
+        capability = Capability.decode(now[7].to_bytes(Capability.BYTES, "little"))
+        return CommunicatorState(*now[:7], capability, *now[8:])
 
     def counters(self) -> dict[str, int]:
         """The performance counters of the engine that carries out the calls of this communicator, by name.

@@ -49,7 +49,10 @@ class Options(TypedDict, total=False):
 class CommunicatorSettings(TypedDict, total=False):
     """Settings of a communicator that is made, as keyword arguments; what is not given is the context's.
 
-    - `group_size`: ranks of a group for two-level algorithms, equal on all members; 0 means one level.
+    - `group_size`: ranks of a group for two-level algorithms, equal on all members; 1 means one level, 0 groups that
+      are hosts, which means one level on one host.
+    - `group`: a number; ranks that give equal ones are a group, of any size and of any ranks. All members give one, or
+      none does.
     - `eager_limit`: bytes of the largest eager message; the least that a member gives.
     - `timeout`: default deadline of a call in seconds; the least that a member gives.
     - `lanes`: False, on one member, means no use of shared memory but for messages.
@@ -57,6 +60,7 @@ class CommunicatorSettings(TypedDict, total=False):
     """
 
     group_size: int
+    group: int | None
     eager_limit: int
     timeout: float | None
     lanes: bool
@@ -75,7 +79,7 @@ class CommunicatorState(NamedTuple):
 
     number: int  #: of the communicator, equal on all members
     epoch: int
-    group_size: int  #: ranks of a group for two-level algorithms; 0: one level
+    group_size: int  #: ranks of a group for two-level algorithms; 0: one group, or groups of several sizes
     eager_limit: int  #: bytes of the largest message that is sent at once
     segment_bytes: int  #: bytes of the largest segment
     rx_buffer_count: int  #: receive buffers for each peer
@@ -84,3 +88,5 @@ class CommunicatorState(NamedTuple):
     calls: int  #: begun by this rank
     lanes: bool  #: its calls go over memory that all members share
     revoked: bool  #: it has failed
+    groups: int  #: for two-level algorithms; 1: one level
+    group: int  #: this rank's, counted from 0 in the order of their first ranks

@@ -545,6 +545,8 @@ class ErrorCode(IntEnum):
     DEVICE_LOST = 24
     #: the network lost messages or delivered them out of order, and its transport repeats none
     FRAMES_LOST = 25
+    #: the network is cut, and the larger part of the job goes on without this rank
+    PARTITIONED = 26
 
     @property
     def meaning(self) -> str:
@@ -584,6 +586,7 @@ _MEANING: Final[dict[ErrorCode, str]] = {
     ErrorCode.INTERNAL: "an invariant of Unisono does not hold",
     ErrorCode.DEVICE_LOST: "the device of this rank does not answer any more",
     ErrorCode.FRAMES_LOST: "the network lost messages or delivered them out of order, and its transport repeats none",
+    ErrorCode.PARTITIONED: "the network is cut, and the larger part of the job goes on without this rank",
 }
 
 
@@ -618,6 +621,10 @@ _ADVICE: Final[dict[ErrorCode, str]] = {
     ErrorCode.FRAMES_LOST: (
         "Run on a network without `loss`, `reorder`, `corrupt` and `down`, and with room in its buffers (`policy = "
         "pause`), or over a transport that repeats; then start the job again."
+    ),
+    ErrorCode.PARTITIONED: (
+        "End this process: what it computes from here on is not part of the job. Look for what has cut the network, "
+        "then start the job again."
     ),
 }
 
@@ -1159,7 +1166,7 @@ class HeaderLine:
     bytes: int = 0
     #: step tag, or user tag for point to point
     tag: int = 0
-    #: eager: data; request: addresses of the regions of a call with direct access
+    #: eager: data; request: addresses of the regions of a call with direct access, or a message that is lent
     type: MessageType = MessageType.EAGER
     #: number of the line in its lane, from 1; the word with it is written last and publishes the line
     flag: int = 0

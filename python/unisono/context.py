@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._arrays import Array
+from ._joining import Store, join
 from ._signatures import options_by_name
 from ._torch import shared_factories
 from .communicator import Communicator
@@ -304,11 +305,22 @@ os.register_at_fork(after_in_child=_core.forget_threads)
 
 
 @options_by_name
-def init(**settings: Unpack[ContextSettings]) -> Context:
-    """Joins the job that `unisono run` has made, or makes a job of one rank. Collective over the job.
+def init(
+    store: Store | None = None, rank: int | None = None, size: int | None = None, **settings: Unpack[ContextSettings]
+) -> Context:
+    """Joins the job that `unisono run` or another launcher has made, or makes a job of one rank. Collective.
+
+    - `store`: through which the ranks meet instead: a torch.distributed.Store, or what has its methods (`Store`).
+      Each job of a program needs a store of its own, or a prefix (torch.distributed.PrefixStore), unless all its ranks
+      make the same jobs in the same order.
+    - `rank`, `size`: beside a store, this rank and how many there are; not given, RANK and WORLD_SIZE of torchrun.
 
     Raises `BootstrapError` saying who has not come.
     """
+    if store is not None:
+        return Context(join(store, rank, size, _settings(settings)))
+    if rank is not None or size is not None:
+        raise InvalidArgumentError("init: rank and size go with a store; else launchers say them (docs/starting.md)")
     return Context(_core.init(*_settings(settings)))
 
 

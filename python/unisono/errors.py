@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 from collections import deque
+from types import TracebackType
 
 from ._spec import ErrorCode
 
@@ -168,6 +171,21 @@ class FramesLostError(UnisonoError, ConnectionError):
     code = ErrorCode.FRAMES_LOST
 
 
+#: With this status a program ends whose `PartitionedError` nobody has caught. `unisono run --keep-going` then lets the
+#: others go on, as after a rank that a signal has ended.
+PARTITIONED_STATUS = 75
+
+
+class PartitionedError(UnisonoError, ConnectionError):
+    """The network is cut, and the larger part of the job goes on without this rank.
+
+    Let the program end. If nobody catches the exception its exit status is 75, by which `unisono run --keep-going`
+    knows that the others go on.
+    """
+
+    code = ErrorCode.PARTITIONED
+
+
 _CLASSES: dict[int, type[UnisonoError]] = {kind.code: kind for kind in UnisonoError.__subclasses__()}
 
 
@@ -194,8 +212,23 @@ def keep(destination: object, sentence: str) -> None:
     still_written.append((destination, sentence))
 
 
+@functools.cache
+def _tell_the_launcher() -> None:
+    """From now on a `PartitionedError` that nobody catches gives the exit status that says so."""
+    before = sys.excepthook
+
+    def say(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        before(kind, error, trace)
+        if isinstance(error, PartitionedError):
+            raise SystemExit(PARTITIONED_STATUS)
+
+    sys.excepthook = say
+
+
 def error_for(code: int, text: str) -> UnisonoError:
     """The exception of an error code. That of a failed operator has what its function raised as its cause."""
+    if code == ErrorCode.PARTITIONED:
+        _tell_the_launcher()
     error = _CLASSES.get(code, InternalError)(text)
     if code == ErrorCode.INVALID_OP:
         for words, raised in reversed(_raised):

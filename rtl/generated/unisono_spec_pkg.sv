@@ -609,7 +609,9 @@ package unisono_spec_pkg;
     // the device of this rank does not answer any more
     ErrorCodeDeviceLost = 16'd24,
     // the network lost messages or delivered them out of order, and its transport repeats none
-    ErrorCodeFramesLost = 16'd25
+    ErrorCodeFramesLost = 16'd25,
+    // the network is cut, and the larger part of the job goes on without this rank
+    ErrorCodePartitioned = 16'd26
   } error_code_e;
 
   // Numbers every engine agrees on.
@@ -951,7 +953,8 @@ package unisono_spec_pkg;
     // line
     logic [31:0] flag;
     logic [3:0] reserved0;
-    // eager: data; request: addresses of the regions of a call with direct access
+    // eager: data; request: addresses of the regions of a call with direct access, or a message
+    // that is lent
     message_type_e type_;
     // step tag, or user tag for point to point
     logic [23:0] tag;

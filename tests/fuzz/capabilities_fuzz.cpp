@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "driver/objects.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)

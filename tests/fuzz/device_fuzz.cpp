@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "platform/device/functional.hpp"
 #include "platform/device/registers.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)

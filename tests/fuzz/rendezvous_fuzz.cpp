@@ -5,18 +5,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "network/shm/segment.hpp"
-#include "platform/native/job.hpp"
-#include "platform/native/rendezvous.hpp"
+#include "platform/join/frames.hpp"
+#include "platform/join/host.hpp"
+#include "platform/join/job.hpp"
+#include "platform/join/pack.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
-using namespace unisono::rendezvous;
+using namespace unisono::join;
 using fuzz::claim;
 
 namespace {
@@ -39,7 +43,7 @@ void read_frames(fuzz::Input& input) {
   claim(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0, "a pair of sockets");
   const Descriptor here(ends[0]);
   Descriptor there(ends[1]);
-  FrameReader reader(kMaxHello);
+  FrameReader reader(kMaxUnproven);
   while (!input.empty()) {
     send_bytes(there, input.take_bytes(1 + input.take<std::uint8_t>()));
     const auto progress = reader.read(here);
@@ -48,7 +52,7 @@ void read_frames(fuzz::Input& input) {
       return;
     }
     if (progress == FrameReader::Progress::kComplete) {
-      claim(reader.body().size() <= kMaxHello, "a frame is no longer than allowed");
+      claim(reader.body().size() <= std::max(kMaxUnproven, kMaxText), "a frame is no longer than allowed");
       reader.restart();
     }
   }
@@ -64,7 +68,7 @@ JobEnvironment job(std::uint32_t rank) {
   return environment;
 }
 
-void join(std::uint32_t rank) {
+void join_as(std::uint32_t rank) {
   const std::vector<std::byte> capabilities(8);
   try {
     join_job(job(rank), capabilities);
@@ -73,9 +77,38 @@ void join(std::uint32_t rank) {
   }
 }
 
-/// Somebody talks to rank 0: mostly a hello with the right secret, which the input has altered.
-void talk_to_host(fuzz::Input& input) {
-  std::thread host(join, 0);
+template <class Body>
+std::span<const std::byte> bytes_of(const Body& body) {
+  return std::as_bytes(std::span(&body, 1));
+}
+Digest proof_of(const char* purpose, const Hello& hello, const Nonce& nonce) {
+  return digest_of(std::as_bytes(std::span(kSecret)), purpose, {bytes_of(hello), bytes_of(nonce)});
+}
+Blob blob_of(std::span<const std::uint8_t> bytes) {
+  Blob blob;
+  for (const std::uint8_t b : bytes) blob.push_back(std::byte{b});
+  return blob;
+}
+
+/// A card such as members give in the first round, of this host or of another.
+Blob card(const Nonce& nonce, bool here, std::span<const std::uint8_t> capabilities) {
+  const join::Host host = join::this_host("");
+  const std::uint64_t cores = 3;
+  return Packer()
+      .add(here ? host.identity : "elsewhere")
+      .add(host.machine)
+      .add(host.name)
+      .add_value(static_cast<std::uint32_t>(getpid()))
+      .add_value(nonce)
+      .add(blob_of(capabilities))
+      .add_value(std::uint32_t{2})
+      .add(bytes_of(cores))
+      .take();
+}
+
+/// Somebody talks to rank 0: mostly one that knows the secret, whose hello or card the input has altered.
+void talk_to_root(fuzz::Input& input) {
+  std::thread root(join_as, 0);
   Descriptor connection;
   for (const Deadline end = soon(); !connection.valid() && Clock::now() < end;) {
     connection = try_connect(job(1).rendezvous);
@@ -83,72 +116,108 @@ void talk_to_host(fuzz::Input& input) {
   }
   const auto kind = input.take<std::uint8_t>();
   if (kind % 8 != 0) {
-    Hello hello{1, 2, static_cast<std::uint32_t>(getpid()), static_cast<std::uint32_t>(kSecret.size()), 8};
-    const auto change = input.take<Hello>();
-    if ((kind & 8U) != 0) hello.rank ^= change.rank;
-    if ((kind & 16U) != 0) hello.size ^= change.size;
-    if ((kind & 32U) != 0) hello.secret_bytes ^= change.secret_bytes;
-    if ((kind & 64U) != 0) hello.capabilities_bytes ^= change.capabilities_bytes;
-    std::vector<std::byte> body(sizeof hello);
-    std::memcpy(body.data(), &hello, sizeof hello);
-    for (const char c : kSecret) body.push_back(static_cast<std::byte>(c));
-    for (const std::uint8_t b : input.take_bytes(kind % 8 + 1)) body.push_back(std::byte{b});
-    send_frame(connection, FrameKind::kHello, body, soon());
+    Hello hello{1, 2, static_cast<std::uint32_t>(getpid()), {}};
+    const auto change = input.take<std::uint64_t>();
+    if ((kind & 8U) != 0) hello.rank ^= static_cast<std::uint32_t>(change);
+    if ((kind & 16U) != 0) hello.size ^= static_cast<std::uint32_t>(change >> 32U);
+    send_frame(connection, FrameKind::kHello, bytes_of(hello), soon());
+    FrameReader reader(sizeof(Challenge));
+    Challenge challenge{};
+    if (reader.read_until(connection, soon()) == FrameReader::Progress::kComplete &&
+        reader.body_as(FrameKind::kChallenge, challenge)) {
+      Digest proof = proof_of("unisono member", hello, challenge.nonce);
+      if ((kind & 32U) != 0) proof[0] ^= std::byte{1};
+      send_frame(connection, FrameKind::kProof, proof, soon());
+      Blob given = card({}, (kind & 64U) != 0, input.take_bytes(8));
+      for (const std::uint8_t b : input.take_bytes(kind % 8)) given[b % given.size()] ^= std::byte{b};
+      send_frame(connection, FrameKind::kGive, given, soon());
+    }
   }
   send_bytes(connection, input.rest());
   connection.reset();
-  host.join();
+  root.join();
 }
 
-/// Rank 0 talks to a member, and hands it memory.
-void talk_to_visitor(fuzz::Input& input) {
+/// A segment's begin, altered; its length as the begin says, or otherwise.
+Descriptor memory_of(fuzz::Input& input, std::uint8_t kind) {
+  if (kind % 8 == 0) return Descriptor();
+  Descriptor memory(memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  shm::SegmentHeader header{};
+  header.magic = shm::kSegmentMagic;
+  header.version = shm::kSegmentVersion;
+  header.geometry.endpoints = 2;
+  header.geometry.ring_bytes[0] = 8192;
+  header.geometry.ring_bytes[1] = 4096;
+  header.geometry.max_payload[0] = 1024;
+  header.geometry.max_payload[1] = 256;
+  header.geometry.arena_bytes = shm::kArenaAlignment;
+  const auto change = input.take<shm::SegmentHeader>();
+  const auto xored = [](auto& value, auto with) { value = static_cast<std::decay_t<decltype(value)>>(value ^ with); };
+  xored(header.geometry.endpoints, change.geometry.endpoints);
+  for (int lane = 0; lane < 2; ++lane) {
+    xored(header.geometry.ring_bytes[lane], change.geometry.ring_bytes[lane]);
+    xored(header.geometry.max_payload[lane], change.geometry.max_payload[lane]);
+  }
+  xored(header.geometry.arena_bytes, change.geometry.arena_bytes);
+  xored(header.geometry.one_process, change.geometry.one_process);
+  header.total_bytes = change.total_bytes;
+  const std::uint64_t length = (kind & 8U) != 0 ? header.total_bytes % (std::uint64_t{1} << 30U)
+                                                : input.take<std::uint32_t>() % (std::uint64_t{1} << 24U);
+  if (ftruncate(memory.get(), static_cast<off_t>(length)) == 0) {
+    [[maybe_unused]] const ssize_t written = pwrite(memory.get(), &header, sizeof header, 0);
+  }
+  if ((kind & 16U) == 0) fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return memory;
+}
+
+/// Rank 0 as a member meets it, with cards that the input has altered; then it hands out memory.
+void talk_to_member(fuzz::Input& input) {
   Descriptor listener = listen_on(job(0).rendezvous);
-  std::thread visitor(join, 1);
+  std::thread member(join_as, 1);
   Descriptor connection;
   for (const Deadline end = soon(); !connection.valid() && Clock::now() < end;) {
     sleep_until_readable(listener, end);
     connection = accept_from(listener);
   }
   const auto kind = input.take<std::uint8_t>();
-  Descriptor memory;
-  if (kind % 8 != 0) {
-    memory = Descriptor(memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    // A sound segment's begin, altered; its length as the begin says, or otherwise.
-    shm::SegmentHeader header{};
-    header.magic = shm::kSegmentMagic;
-    header.version = shm::kSegmentVersion;
-    header.geometry.endpoints = 2;
-    header.geometry.ring_bytes[0] = 8192;
-    header.geometry.ring_bytes[1] = 4096;
-    header.geometry.max_payload[0] = 1024;
-    header.geometry.max_payload[1] = 256;
-    header.geometry.arena_bytes = shm::kArenaAlignment;
-    const auto change = input.take<shm::SegmentHeader>();
-    const auto xored = [](auto& value, auto with) { value = static_cast<std::decay_t<decltype(value)>>(value ^ with); };
-    xored(header.geometry.endpoints, change.geometry.endpoints);
-    for (int lane = 0; lane < 2; ++lane) {
-      xored(header.geometry.ring_bytes[lane], change.geometry.ring_bytes[lane]);
-      xored(header.geometry.max_payload[lane], change.geometry.max_payload[lane]);
+  const auto heard = [&](FrameReader& reader) {
+    return reader.read_until(connection, soon()) == FrameReader::Progress::kComplete;
+  };
+  FrameReader greeting(sizeof(Hello));
+  Hello hello{};
+  if (heard(greeting) && greeting.body_as(FrameKind::kHello, hello)) {
+    const Challenge challenge{{}, proof_of("unisono rank 0", hello, {})};
+    send_frame(connection, FrameKind::kChallenge, bytes_of(challenge), soon());
+    FrameReader proof(sizeof(Digest));
+    FrameReader given(64 * 1024);
+    Nonce nonce{};
+    for (std::byte& byte : nonce) byte = static_cast<std::byte>(getpid());
+    std::string name = "unisono-memory-";
+    for (const std::byte byte : nonce) name += formatted("{:02x}", static_cast<unsigned>(byte));
+    const Descriptor door = listen_on(name);
+    if (heard(proof) && heard(given)) {
+      const auto body = given.body();
+      Blob cards = pack_blobs({card(nonce, (kind & 32U) == 0, input.take_bytes(4)), {body.begin(), body.end()}});
+      for (const std::uint8_t b : input.take_bytes(input.take<std::uint8_t>() % 4)) {
+        cards[b * 37U % cards.size()] ^= std::byte{b};
+      }
+      send_frame(connection, (kind & 64U) != 0 ? FrameKind::kRefused : FrameKind::kAll, cards, soon());
+      given.restart();
+      if (heard(given)) {
+        const Blob said = Packer().add_value(shm::CopyFrom::never()).add("").take();
+        send_frame(connection, FrameKind::kAll, pack_blobs({said, said}), soon());
+        const Descriptor memory = memory_of(input, kind);
+        sleep_until_readable(door, Clock::now() + std::chrono::milliseconds(50));
+        const Descriptor guest = accept_from(door);
+        if (guest.valid()) send_frame(guest, FrameKind::kMemory, {}, soon(), memory.get());
+        if ((kind & 128U) != 0) send_frame(connection, FrameKind::kAll, pack_blobs({{}, {}}), soon());
+        send_bytes(guest.valid() ? guest : connection, input.take_bytes(16));
+      }
     }
-    xored(header.geometry.arena_bytes, change.geometry.arena_bytes);
-    xored(header.geometry.one_process, change.geometry.one_process);
-    header.total_bytes = change.total_bytes;
-    const std::uint64_t length = (kind & 8U) != 0 ? header.total_bytes % (std::uint64_t{1} << 30U)
-                                                  : input.take<std::uint32_t>() % (std::uint64_t{1} << 24U);
-    if (ftruncate(memory.get(), static_cast<off_t>(length)) == 0) {
-      [[maybe_unused]] const ssize_t written = pwrite(memory.get(), &header, sizeof header, 0);
-    }
-    if ((kind & 16U) == 0) fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   }
-  std::vector<std::byte> all_capabilities;
-  for (const std::uint8_t b : input.take_bytes(input.take<std::uint8_t>())) all_capabilities.push_back(std::byte{b});
-  if ((kind & 32U) != 0) all_capabilities.assign(8, std::byte{0});  // two of no length
-  send_frame(connection, (kind & 64U) != 0 ? FrameKind::kRefused : FrameKind::kWelcome, all_capabilities, soon(),
-             memory.get());
-  if ((kind & 128U) != 0) send_frame(connection, FrameKind::kGo, {}, soon());
   send_bytes(connection, input.rest());
   connection.reset();
-  visitor.join();
+  member.join();
 }
 
 }  // namespace
@@ -157,11 +226,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   switch (input.take<std::uint8_t>() % 8) {
     case 0:
-      talk_to_host(input);
+      talk_to_root(input);
       break;
     case 1:
     case 2:
-      talk_to_visitor(input);
+      talk_to_member(input);
       break;
     default:
       read_frames(input);

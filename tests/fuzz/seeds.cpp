@@ -1,6 +1,7 @@
 // fuzz_seeds FOLDER: writes what the fuzz targets begin with: sound input of every kind, made by the library as the
 // tests make theirs. FOLDER/<target>/<name>.
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -16,7 +17,16 @@
 #include "core/program_file.hpp"
 #include "cost/tuning_file.hpp"
 #include "driver/objects.hpp"
-#include "platform/native/rendezvous.hpp"
+#include "network/ofi/card.hpp"
+#include "network/ofi/frame.hpp"
+#include "network/ofi/handshake.hpp"
+#include "network/tcp/arrivals.hpp"
+#include "network/tcp/card.hpp"
+#include "network/tcp/handshake.hpp"
+#include "network/udp/handshake.hpp"
+#include "platform/join/frames.hpp"
+#include "platform/join/meeting_file.hpp"
+#include "platform/join/pmi.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
 
@@ -153,17 +163,36 @@ void messages(Corpus& corpus) {
   corpus.add("capabilities", std::string(1, 1) + std::string(capabilities.size(), 0));
   corpus.add("capabilities",
              Bytes().put(std::uint8_t{2}).put_bytes(capabilities).put(std::uint8_t{2}).put_bytes(capabilities).text);
-  const rendezvous::FrameHead head{rendezvous::kFrameMagic, rendezvous::kProtocol, rendezvous::FrameKind::kRefused, 4};
+  const join::FrameHead head{join::kFrameMagic, join::kProtocol, join::FrameKind::kRefused, 4};
   corpus.add("rendezvous", Bytes().put(std::uint8_t{3}).put(std::uint8_t{40}).put(head).put(1234).text);
-  for (const std::uint8_t kind : {0, 7, 15, 103, 127}) {
+  for (const auto kind : std::to_array<std::uint8_t>({0, 7, 15, 103, 127})) {
     corpus.add("rendezvous",
                Bytes().put(std::uint8_t{0}).put(kind).put(std::array<std::uint32_t, 12>{}).put(head).text);
   }
-  for (const std::uint8_t kind : {1, 9, 33, 41, 65, 161}) {
+  for (const auto kind : std::to_array<std::uint8_t>({1, 9, 33, 41, 65, 161})) {
     Bytes bytes;
     bytes.put(std::uint8_t{1}).put(kind).put(std::array<std::byte, 128>{}).put(1U << 22U).put(std::uint8_t{8});
     corpus.add("rendezvous", bytes.put(std::uint64_t{0}).put(head).text);
   }
+  const std::string begin =
+      "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+      "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=kvs_7\n"
+      "cmd=put_result rc=0 msg=success\ncmd=barrier_out\ncmd=get_result rc=0 msg=success value=00ff\n"
+      "cmd=finalize_ack\n";
+  corpus.add("pmi", std::string(1, '\0') + "cmd=get_result rc=-1 msg=key a not found value=unknown\n");
+  corpus.add("pmi", std::string(1, '\0') + "00ff7a");
+  corpus.add("pmi", "\1cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=1\ncmd=set debug=0\n" + begin);
+  corpus.add("pmi", "\2" + begin);
+  corpus.add("pmi", "\3cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n" +
+                        join::pmi_message("fullinit-response", {{"rank", "1"}, {"size", "4"}, {"rc", "0"}}) +
+                        join::pmi_message("job-getid-response", {{"jobid", "7"}, {"rc", "0"}}) +
+                        join::pmi_message("info-getnodeattr-response", {{"found", "FALSE"}, {"rc", "0"}}) +
+                        join::pmi_message("kvs-put-response", {{"rc", "0"}}) +
+                        join::pmi_message("kvs-fence-response", {{"rc", "0"}}) +
+                        join::pmi_message("kvs-get-response", {{"found", "TRUE"}, {"value", "00ff"}, {"rc", "0"}}) +
+                        join::pmi_message("finalize-response", {{"rc", "0"}}));
+  corpus.add("pmi", "\4cmd=kvs-get-response;found=TRUE;value=a;;b;rc=0;");
+  corpus.add("meeting", join::Meeting{"node", 7, 4, std::string(64, 'a'), {{"10.0.0.1", 4711}, {"fe80::1", 1}}}.text());
   Bytes ring;
   for (std::uint32_t sequence = 0; sequence < 6; ++sequence) {
     Header header = make_header(MessageType::kEager);
@@ -196,6 +225,100 @@ void acts(Corpus& corpus) {
   }
 }
 
+void tcp_connections(Corpus& corpus) {
+  using namespace tcp;  // NOLINT(google-build-using-namespace)
+  // As the targets take them: what is said to an acceptor, to a connector, a card, an address.
+  // Of another job than that of the target: what a stranger says proves nothing.
+  const JobKey key{std::byte{3}, std::byte{5}};
+  Connector connector(key, {0, 1, 4}, {});
+  Acceptor acceptor(key, {1, 0, 4}, {});
+  const auto pieces = [](Bytes& bytes, std::span<const std::byte> message) -> Bytes& {
+    return bytes.put(static_cast<std::uint8_t>(message.size() - 1)).put_bytes(message);
+  };
+  Bytes hello;
+  hello.put(std::uint8_t{0}).put(Nonce{});
+  corpus.add("tcp_handshake", pieces(hello, connector.output()).text);
+  std::memcpy(acceptor.wanted().data(), connector.output().data(), sizeof(Hello));
+  acceptor.got(sizeof(Hello));
+  Bytes challenge;
+  challenge.put(std::uint8_t{1}).put(Nonce{});
+  corpus.add("tcp_handshake", pieces(challenge, acceptor.output()).text);
+  const Verdict verdict{{'U', 'N', 'I', 'V'}, Ruling::kAccepted};
+  Bytes ruled;
+  ruled.put(std::uint8_t{1 + 8}).put(Nonce{});
+  corpus.add("tcp_handshake", pieces(ruled, std::as_bytes(std::span(&verdict, 1))).text);
+  Card card{4711, {}};
+  for (const char* text : {"10.0.0.1:4711", "[fd00::1]:4711", "[fe80::1%eth0]:4711"}) {
+    card.addresses.push_back(*parse_address(text));
+    corpus.add("tcp_handshake", Bytes().put(std::uint8_t{3}).text + text);
+  }
+  corpus.add("tcp_handshake", Bytes().put(std::uint8_t{2}).put_bytes(encode_card(card)).text);
+  // Frames of both lanes, some in parts, taken now and then, and a farewell.
+  Bytes frames;
+  for (int i = 0; i < 12; ++i) {
+    Header header = make_header(MessageType::kEager);
+    header.dtype = Datatype::kByte;
+    header.segment_bytes = static_cast<std::uint32_t>(50 * i);
+    frames.put(static_cast<std::uint8_t>(i % 3 == 0 ? 1 + 4 : 1 + 8)).put(encode(header));
+    if (i % 4 == 3) frames.put(std::uint8_t{3 + 0x20}).put(std::uint8_t{3 + 4 + 0x20});
+  }
+  frames.put(std::uint8_t{3 + 0xc0}).put(std::uint8_t{3 + 4 + 0xc0});
+  corpus.add("tcp_frames", frames.text);
+}
+
+void ofi_datagrams(Corpus& corpus) {
+  using namespace ofi;  // NOLINT(google-build-using-namespace)
+  corpus.add(
+      "ofi_frames",
+      Bytes().put(std::uint8_t{0}).put_bytes(encode_card({"tcp;ofi_rxm", 16, 1, std::vector<std::byte>(16)})).text);
+  // A stranger's frames and greetings; then a member proves itself, sends on both lanes, is read, and leaves.
+  const Handshake stranger({std::byte{3}}, {2, 0, 3}, {});
+  std::vector<std::byte> prefix(sizeof(Prefix));
+  write_prefix(prefix.data(), FrameKind::kCredit, 1, 5, {1, 1});
+  const Hello hello = stranger.hello();
+  const Proof proof = stranger.proof();
+  Bytes play;
+  play.put(std::uint8_t{1});
+  play.put(std::uint8_t{0}).put(static_cast<std::uint8_t>(prefix.size())).put_bytes(prefix);
+  play.put(std::uint8_t{4}).put(hello).put(std::uint8_t{4 + 8}).put(proof).put(std::uint8_t{1});
+  for (int i = 0; i < 12; ++i) {
+    play.put(static_cast<std::uint8_t>(i % 3 == 0 ? 2 + 4 : 2)).put(static_cast<std::uint16_t>(90 * i));
+    if (i % 4 == 3) play.put(std::uint8_t{3 + 8 + 0x20}).put(std::uint8_t{3 + 4 + 0x20});
+  }
+  play.put(std::uint8_t{2 + 8 + 16}).put(std::uint8_t{2}).put(std::uint8_t{1}).put(std::uint8_t{0});
+  play.put(std::uint8_t{2 + 8}).put(std::uint8_t{2}).put(std::uint8_t{3 + 0xf0}).put(std::uint8_t{3 + 4 + 0xf0});
+  corpus.add("ofi_frames", play.text);
+}
+
+void udp_sessions(Corpus& corpus) {
+  using namespace udp;  // NOLINT(google-build-using-namespace)
+  // Of another job than that of the target: what a stranger says proves nothing.
+  const JobKey key{std::byte{3}, std::byte{5}};
+  const HelloFrame hello = make_hello(key, {0, 1, 4}, 0, {});
+  const auto add = [&](std::uint8_t kind, const auto& frame) {
+    corpus.add("udp_handshake", Bytes().put(kind).put_bytes(udp::bytes_of(frame)).text);
+  };
+  add(0, hello);
+  add(1, make_proof(key, hello, {}));
+  add(2, make_challenge(key, hello, {}));
+  add(3, DataFrame{});
+  corpus.add("udp_handshake", Bytes().put(std::uint8_t{4}).text + "loss=0.01,reorder=0.1,largest=1400,seed=7");
+  // Messages of both lanes, some in two pieces, the later one first; taken, acknowledged, sent and asked for.
+  Bytes frames;
+  for (int i = 0; i < 12; ++i) {
+    Header header = make_header(MessageType::kEager);
+    header.dtype = Datatype::kByte;
+    header.segment_bytes = static_cast<std::uint32_t>(50 * i);
+    const unsigned kind = 1U | (i % 3 == 0 ? 8U : 0U) | (i % 2 == 0 ? 64U : 0U) | (i % 4 == 0 ? 128U : 0U);
+    frames.put(static_cast<std::uint8_t>(kind)).put(std::uint16_t{20}).put(encode(header));
+    frames.put(std::uint8_t{6}).put(std::uint16_t{1}).put(std::uint16_t{700});
+    frames.put(std::uint8_t{7}).put(std::uint16_t{1000}).put(std::uint8_t{5}).put(std::uint16_t{3});
+    if (i % 4 == 3) frames.put(std::uint8_t{3 + 0x20}).put(std::uint16_t{1}).put(std::uint8_t{3 + 8 + 0x20});
+    if (i % 4 == 3) frames.put(std::uint16_t{1}).put(std::uint8_t{4}).put(std::uint16_t{9}).put(AckFrame{});
+  }
+  corpus.add("udp_frames", frames.text);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -206,6 +329,9 @@ int main(int count, char** arguments) try {
   texts(corpus);
   messages(corpus);
   acts(corpus);
+  tcp_connections(corpus);
+  ofi_datagrams(corpus);
+  udp_sessions(corpus);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "fuzz_seeds: %s\n", error.what());

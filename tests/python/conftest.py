@@ -38,7 +38,7 @@ def chosen(drawing: draw.Draw, names: list[str], share: float = SHARE) -> set[st
     run: set[str] = set()
     for module, cases in modules.items():
         touched = module in drawing.touched or module.startswith(whole)
-        run |= drawing.part(cases, 1 if touched else share)
+        run |= drawing.part(cases, drawing.of_touched(share) if touched else share)
     return run
 
 

@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 6
+#define UNISONO_ABI_MINOR 8
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -204,8 +204,45 @@ UNISONO_API const char* unisono_last_error(void);
 UNISONO_API int unisono_last_error_still_written(void);
 UNISONO_API const char* unisono_result_name(unisono_result result);
 
-/* Joins the job described by the environment (`unisono run`), or makes one of a single rank. */
+/* Joins the job that the environment describes: that of `unisono run`, of mpirun, mpiexec or srun, or one of the user's
+ * own (docs/starting.md); or makes one of a single rank. */
 UNISONO_API unisono_result unisono_init(const unisono_settings* settings, unisono_context** context);
+
+/* What a function of unisono_join_functions returns, other than 0 for success: every other number is a failure, which
+ * the error tells. */
+enum { UNISONO_JOIN_LATE = 1 /* get: nobody has put it within the time */ };
+
+/* How the processes of a job find each other by means of the program's own, such as MPI, sockets, or a key-value store.
+ * struct_size must be sizeof(the struct). It is needed during unisono_join only.
+ *
+ * Either all_gather is given, or put and get; the others are null. They are called by the thread that calls
+ * unisono_join, one at a time, and must not call Unisono, nor throw. `seconds` is how long each may take: it should
+ * return a failure rather than take longer, for nobody else ends it. Who reads or alters what they carry can join the
+ * job, or read its messages: the job's secret is among it.
+ *
+ * all_gather: every rank gives `bytes` bytes, equally many on all; `all` gets those of all ranks, in the order of
+ * ranks: bytes * size. All ranks call it equally often.
+ *
+ * put: keeps `bytes` bytes, at most 32768, for all ranks; of a rank, each key is put once. Keys are letters, digits and
+ * hyphens, at most 48 characters, the same for every job's first unisono_join: so each job needs a store of its own, or
+ * a prefix. get: waits until somebody has put the key, writes the value, for which `capacity` bytes have room, and its
+ * length; returns UNISONO_JOIN_LATE if it is not there after `seconds`. */
+typedef struct {
+  size_t struct_size;
+  uint32_t rank; /* of this process, from 0 */
+  uint32_t size; /* of the job: 1 to 1024 */
+  void* user;    /* handed to the functions */
+  int (*all_gather)(void* user, const void* own, size_t bytes, void* all, double seconds);
+  int (*put)(void* user, const char* key, const void* value, size_t bytes, double seconds);
+  int (*get)(void* user, const char* key, void* value, size_t capacity, size_t* bytes, double seconds);
+  double timeout_seconds; /* for the job to form; 0: UNISONO_JOIN_TIMEOUT_S, or 60 */
+} unisono_join_functions;
+
+/* Joins the job whose ranks call it. Variables that describe a job or a launcher are not looked at; UNISONO_HOST,
+ * UNISONO_INTERFACES and the like are. A rank that cannot go on says so through the functions, so all get its reason;
+ * fails with bootstrap then, and if a function failed or somebody has not come. Collective over the job. */
+UNISONO_API unisono_result unisono_join(const unisono_join_functions* functions, const unisono_settings* settings,
+                                        unisono_context** context);
 /* A job of `size` ranks that are threads of this process; each thread then makes its context.
  * unisono_thread_context is collective over the job. */
 UNISONO_API unisono_result unisono_thread_job_create(uint32_t size, unisono_thread_job** job);
@@ -274,11 +311,13 @@ UNISONO_API void unisono_graph_free(unisono_graph* graph);
  * sizeof(the struct). */
 typedef struct {
   size_t struct_size;
-  uint32_t group_size;    /* ranks of a group for two-level algorithms; equal on all members */
+  uint32_t group_size;    /* ranks of a group for two-level algorithms; equal on all members; 1: no groups */
   uint32_t eager_limit;   /* bytes of the largest eager message; the least of all members, and of their contexts */
   double timeout_seconds; /* default deadline of a call; the least of all members that give one */
   int without_lanes;      /* 1: as in unisono_settings, for this communicator; one member decides for all */
   const char* name;       /* as of unisono_communicator_set_name, on this rank; null: none */
+  uint64_t group;         /* ranks that give equal numbers are a group for two-level algorithms, of any size and of any
+                           * ranks; all give one, or none does. Without it and group_size groups are hosts */
 } unisono_communicator_settings;
 
 /* As unisono_split, with settings, which may be null. */
@@ -286,7 +325,7 @@ UNISONO_API unisono_result unisono_split_with(unisono_communicator* parent, int6
                                               const unisono_communicator_settings* settings,
                                               unisono_communicator** communicator);
 /* Collective over the parent: a communicator of the same ranks in the same order, whose calls have nothing to do with
- * the parent's. Group size and default deadline are the parent's where no hint says otherwise; no window is bound. */
+ * the parent's. Groups and default deadline are the parent's where no hint says otherwise; no window is bound. */
 UNISONO_API unisono_result unisono_dup(unisono_communicator* parent, const unisono_communicator_settings* settings,
                                        unisono_communicator** communicator);
 /* Collective over the parent: a communicator of the listed ranks of the parent, in the order of the list, which is the
@@ -341,7 +380,8 @@ UNISONO_API unisono_result unisono_counter(const unisono_communicator* communica
 /* What the ranks of a job are doing, in words: for each communicator a line for each rank, the calls that differ, and
  * who waits for whom. It reads the flight records that the ranks keep in their shared memory, so ranks that are stuck
  * or stopped are told of, too. UNISONO_DUMP_HISTORY adds the last calls of each rank; UNISONO_DUMP_TABLE gives a line
- * for each rank, with fields apart by tabs: name, condition, communicators, calls begun, what it does now;
+ * for each rank, with fields apart by tabs: name, condition, communicators, calls begun, what it does now, its number
+ * in the whole job, how many ranks that has, what carries data to its ranks on other hosts ("-" if there are none);
  * UNISONO_DUMP_COUNTERS one for each counter of the native engine: name, and the value of each rank. *text is valid
  * until the thread's next dump. Not collective. */
 enum { UNISONO_DUMP_NOW = 0, UNISONO_DUMP_HISTORY = 1, UNISONO_DUMP_TABLE = 2, UNISONO_DUMP_COUNTERS = 3 };
@@ -368,7 +408,7 @@ typedef struct {
   uint32_t epoch;
   uint32_t rank;
   uint32_t size;
-  uint32_t group_size;    /* ranks of a group for two-level algorithms; 0: one level */
+  uint32_t group_size;    /* ranks of a group for two-level algorithms; 0: one group, or groups of several sizes */
   uint32_t eager_limit;   /* bytes of the largest message that is sent at once */
   uint32_t segment_bytes; /* bytes of the largest segment */
   uint32_t rx_buffer_count;
@@ -377,6 +417,8 @@ typedef struct {
   uint64_t calls;         /* begun by this rank */
   int lanes;              /* 1: its calls go over memory that all members share */
   int revoked;            /* 1: it has failed */
+  uint32_t groups;        /* their number; 1: one level */
+  uint32_t group;         /* this rank's, counted from 0 in order of their first ranks */
 } unisono_communicator_state;
 UNISONO_API unisono_result unisono_communicator_describe(const unisono_communicator* communicator,
                                                          unisono_communicator_state* state);

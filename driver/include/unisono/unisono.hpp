@@ -494,6 +494,7 @@ struct CommunicatorSettings {
   double timeout_seconds = 0;     ///< default deadline of a call; the least of all members
   bool lanes = true;              ///< false, on one member: no use of shared memory but for messages
   std::string name = {};          ///< as of Communicator::set_name, on this rank
+  std::uint64_t group = 0;        ///< ranks that give equal numbers are a group, of any size and of any ranks; 0: none
 };
 
 /// What a collective call ran with.
@@ -789,7 +790,7 @@ class Communicator : public detail::Calls {
   unisono_communicator* handle() const noexcept { return handle_.get(); }
 
   /// Collective. Ranks of equal colour share a new communicator, ordered by key, then by rank here; a
-  /// negative colour gets none. `group_size`: ranks of a group for two-level algorithms; 0 = one level.
+  /// negative colour gets none. `group_size`: ranks of a group for two-level algorithms; 0 = hosts.
   Communicator split(std::int64_t colour, std::int64_t key = 0, std::uint32_t group_size = 0) const {
     unisono_communicator* made = nullptr;
     detail::check(unisono_split(handle_.get(), colour, key, group_size, &made));
@@ -1055,7 +1056,8 @@ class Communicator : public detail::Calls {
             settings.eager_limit,
             settings.timeout_seconds,
             settings.lanes ? 0 : 1,
-            settings.name.c_str()};
+            settings.name.c_str(),
+            settings.group};
   }
 
   /// Elements of an edge's block, where all have one length.

@@ -16,14 +16,30 @@
  *   FENCE        senders issue barriers, the receiver orders itself only
  *   JOINING      senders begin in fence mode; at any time the job is completed and the permission given
  *   REVOKING     the permission is there; at any time the receiver's membarrier begins to fail
+ * or, with a receiver that sleeps on a socket in which a ring lasts until it is cleared:
+ *   BELL, BELL_FENCE, BELL_JOINING, BELL_REVOKING
  * or, wrong on purpose:
  *   NO_BARRIER   nobody orders the senders
  *   EARLY        membarrier before the intention to sleep is shown
  *   NO_RECHECK   no look at the messages after the intention is shown
  *   NO_COMPARE   the kernel does not compare the word before it puts the receiver to sleep
  *   NO_SLEEP     the kernel never puts the receiver to sleep
+ *   CLEARS_LATE  with BELL: the socket is cleared right before the sleep instead of after it
  *   HASTY        like REVOKING, but stores sent under the permission are not given time to arrive
  */
+
+#ifdef BELL_FENCE
+#define BELL
+#define FENCE
+#endif
+#ifdef BELL_JOINING
+#define BELL
+#define JOINING
+#endif
+#ifdef BELL_REVOKING
+#define BELL
+#define REVOKING
+#endif
 
 #ifndef SENDERS
 #define SENDERS 2
@@ -48,6 +64,7 @@ chan buffer[SENDERS] = [MESSAGES] of { byte };
 
 /* The kernel. */
 bool sleeping = 0;
+bool rung = 0;
 bool refuses_membarrier = 0;
 
 byte consumed[SENDERS];
@@ -83,7 +100,11 @@ proctype Sender(byte who) {
     :: seen_parked ->
       atomic { EMPTIED(who) -> seen_parked = parked; parked = 0 };       /* locked fetch_and */
       if
+#if defined(BELL) || defined(CLEARS_LATE)
+      :: seen_parked -> atomic { EMPTIED(who) -> rung = 1 }              /* a datagram to the doorbell */
+#else
       :: seen_parked -> atomic { EMPTIED(who) -> sleeping = 0 }          /* FUTEX_WAKE */
+#endif
       :: else
       fi
     :: else
@@ -161,6 +182,13 @@ active proctype Receiver() {
       if
       :: found
       :: else ->
+#if defined(BELL)
+        rung;                                                            /* ppoll */
+        rung = 0
+#elif defined(CLEARS_LATE)
+        rung = 0;
+        rung
+#else
         atomic {                                                         /* FUTEX_WAIT, under the kernel's lock */
           if
 #if defined(NO_COMPARE)
@@ -174,6 +202,7 @@ active proctype Receiver() {
           fi
         };
         !sleeping                                                        /* until somebody wakes it */
+#endif
       fi;
       parked = 0                                                         /* ~Intention: locked fetch_and */
     fi

@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
+from .network import FLOOR, PLAIN, Network
 from .plan import BUFFERS, OWN, PEERS, PYTHON_PEERS
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -19,7 +21,7 @@ LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpi4py": "mpirun.openmpi", "mpich": "
 PYTHON = ".venv/bin/python"  #: of a checkout
 PEERS_PYTHON = ".venv-peers/bin/python"  #: of the environment that `make peers` makes
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,15}")
-RESERVED = ("unisono", "limit", *OWN, *PEERS, *PYTHON_PEERS)
+RESERVED = ("unisono", "limit", FLOOR, PLAIN, *OWN, *PEERS, *PYTHON_PEERS)
 
 
 @dataclass(frozen=True)
@@ -145,30 +147,50 @@ def _program(name: str, interface: str, build: Build | None) -> list[str]:
         ]
     if build is not None:
         return ["env", f"LD_LIBRARY_PATH={build.library}", str(programs() / "bench_unisono")]
-    return [str(programs() / f"bench_{name}")]
+    return [str(programs() / f"bench_{'unisono' if name == PLAIN else name}")]
 
 
-def command(name: str, placement: Placement, *, interface: str, build: Build | None) -> list[str]:
-    """What starts a system's ranks. docs/bench.md explains the choices."""
-    return [*_launch(name, placement, build), *_program(name, interface, build)]
-
-
-def _launch(name: str, placement: Placement, build: Build | None) -> list[str]:
-    ranks = str(placement.ranks)
+def command(
+    name: str,
+    placement: Placement,
+    more: Sequence[str] = (),
+    *,
+    interface: str,
+    build: Build | None,
+    network: Network | None = None,
+) -> list[str]:
+    """What starts a system's ranks, with arguments of theirs. docs/bench.md explains the choices."""
+    program = [*_program(name, interface, build), *more]
     if name in ("openmpi", "mpi4py"):
-        launch = [str(_launcher(name)), "-n", ranks, "--oversubscribe", "--bind-to", "none"]
-        launch += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        return _openmpi(name, placement, program, network)
+    return [*_launch(name, placement, build, network), *program]
+
+
+def _openmpi(name: str, placement: Placement, program: Sequence[str], network: Network | None) -> list[str]:
+    launch = [str(_launcher(name)), "-n", str(placement.ranks), "--oversubscribe", "--bind-to", "none"]
+    launch += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    launch += ["--mca", "pml", "ob1", "--mca", "mpi_yield_when_idle", "1" if placement.crowded else "0"]
+    if network is None:
         # Shared memory and nothing else; single copies by CMA are the default where the kernel allows them.
-        launch += ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
-        return [*launch, "--mca", "mpi_yield_when_idle", "1" if placement.crowded else "0"]
+        return [*launch, "--mca", "btl", "vader,self", *program]
+    before, options = network.openmpi()
+    return network.in_shell(before, [*launch, *options, *program])
+
+
+def _launch(name: str, placement: Placement, build: Build | None, network: Network | None) -> list[str]:
+    ranks = str(placement.ranks)
     if name == "mpich":
         return [str(_launcher(name)), "-n", ranks, "-launcher", "fork", "-bind-to", "none"]
     if name == "limit":
         return []
-    return [sys.executable if build is None else build.python, "-m", "unisono", "run", "-n", ranks, "--"]
+    run = [sys.executable if build is None else build.python, "-m", "unisono", "run"]
+    if network is None:
+        return [*run, "-n", ranks, "--"]
+    # Plain sockets meet where the launcher lets ranks meet.
+    return [*run, *network.run_options(transport=name != FLOOR), "--"]
 
 
-def environment(name: str, folder: Path, build: Build | None) -> dict[str, str]:
+def environment(name: str, folder: Path, build: Build | None, network: Network | None = None) -> dict[str, str]:
     """The variables of a system's processes."""
     variables = dict(os.environ)
     variables["TMPDIR"] = str(folder)  # removed at the end, with whatever a system has left there
@@ -177,9 +199,13 @@ def environment(name: str, folder: Path, build: Build | None) -> dict[str, str]:
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     # The ranks of a system find their own job, not one that this command runs in.
     for variable in list(variables):
-        if variable.startswith(("UNISONO_RANK", "UNISONO_SIZE", "UNISONO_RENDEZVOUS", "UNISONO_SECRET", "PMI_")):
+        if variable.startswith(
+            ("UNISONO_RANK", "UNISONO_SIZE", "UNISONO_JOIN", "UNISONO_HOST", "UNISONO_SECRET", "PMI_")
+        ):
             del variables[variable]
-    if name == "mpich":
+    if name == "mpich" and network is not None:
+        variables |= network.mpich()
+    elif name == "mpich":
         # Its transport for one machine, among them CMA; no look at network cards.
         variables.setdefault("UCX_TLS", "self,sm")
     if name == "mpi4py":

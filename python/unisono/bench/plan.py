@@ -9,28 +9,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidArgumentError
+from .network import FLAT, Network
 
 OPS = (
     "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
     "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier", "put", "get",
-    "inflight",
+    "inflight", "stream",
 )  # fmt: skip
-ONLY_C = ("put", "get", "inflight")  #: not measured from Python
+ONLY_C = ("put", "get", "inflight", "stream")  #: not measured from Python
+BETWEEN_TWO = ("pingpong", "stream")  #: ranks 0 and 1; the others sleep
 #: What a call of each operation is, and what its figure is the time of.
 MEANING = {
     "pingpong": "a message from rank 0 to rank 1 and one back; half of both",
     "put": "every rank writes a block into the next rank's window; done when it stands there",
     "get": "every rank reads a block from the next rank's window",
     "inflight": "eight all-reduces on one communicator are started, then all are waited for; the time of all eight",
+    "stream": "rank 0 starts eight messages to rank 1, which answers when it has all; an eighth of it",
 }
-FLIGHTS = 8  #: calls of `inflight` (BENCH_FLIGHTS in bench/data.h)
+FLIGHTS = 8  #: calls of `inflight`, messages of `stream` (BENCH_FLIGHTS in bench/data.h)
 ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 WITH_COUNTS = ("gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv")
 PEERS = ("openmpi", "mpich")
 PYTHON_PEERS = ("mpi4py",)
 UNIFORM = "uniform"  #: the name under which a v-collective is compared with what it generalises
 WAITED = "waited"  #: the name of the calls of `inflight`, each waited for before the next is started
-OWN = (UNIFORM, WAITED)  #: what Unisono is compared with that is Unisono itself
+OWN = (UNIFORM, WAITED, FLAT)  #: what Unisono is compared with that is Unisono itself
 INTERFACES = ("c", "python")
 BUFFERS = ("malloc", "registered", "allocated")
 COUNTS = ("equal", "changing")
@@ -53,6 +56,7 @@ class Cell:
     algorithm: str | None = None  #: of Unisono; None: its own choice
     counts: str | None = None  #: of a v-collective: equal, or changing from call to call; None: there are none
     interface: str = "c"  #: by which the systems are called: c or python
+    network: Network | None = None  #: between hosts; None: all ranks share memory
 
     @property
     def count(self) -> int:
@@ -69,13 +73,13 @@ class Cell:
 
     @property
     def calls_per_figure(self) -> float:
-        """A ping-pong is there and back; its figure is one way."""
-        return 2 if self.op == "pingpong" else 1
+        """A ping-pong is there and back, and its figure is one way; that of a stream is one message."""
+        return {"pingpong": 2, "stream": FLIGHTS}.get(self.op, 1)
 
     @property
     def buffer_bytes(self) -> int:
         """Memory of one rank, at the most."""
-        if self.op == "inflight":
+        if self.op in ("inflight", "stream"):
             return 2 * self.bytes * FLIGHTS
         return 2 * self.bytes * self.ranks * (2 if self.counts == "changing" else 1)
 
@@ -84,6 +88,8 @@ class Cell:
         """With what else of Unisono's own it is compared: of `OWN`."""
         if self.op == "inflight":
             return WAITED
+        if self.network is not None and self.network.mixed and self.op == "allreduce" and self.algorithm is None:
+            return FLAT
         return UNIFORM if self.counts is not None else None
 
     @property
@@ -103,8 +109,13 @@ class Effort:
     sample_seconds: float  #: of the pass that looks at single calls
 
     @staticmethod
-    def of(*, crowded: bool, quick: bool) -> Effort:
-        """Means of calls that share cores need a second each: the scheduler's time slices are milliseconds."""
+    def of(*, crowded: bool, quick: bool, network: bool = False) -> Effort:
+        """Means of calls that share cores need a second each: the scheduler's time slices are milliseconds.
+
+        Over a network calls take so long that less will do, or there would be few.
+        """
+        if network and not quick:
+            return Effort(5, 8, 0.3, 0.002, 0.1) if crowded else Effort(20, 26, 0.005, 0.002, 0.02)
         if crowded:
             return Effort(2, 3, 0.1, 0.002, 0.1) if quick else Effort(5, 8, 1.0, 0.002, 0.5)
         return Effort(5, 8, 0.001, 0.0005, 0.01) if quick else Effort(20, 60, 0.005, 0.002, 0.05)
@@ -161,11 +172,17 @@ def parse_names(text: str, known: tuple[str, ...], what: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def operations(text: str, interface: str) -> list[str]:
+def operations(text: str, interface: str, network: Network | None = None) -> list[str]:
     """A list of operations; "all" for all that can be measured from there."""
-    there = tuple(op for op in OPS if interface == "c" or op not in ONLY_C)
+    mixed = network is not None and network.mixed
+    there = tuple(op for op in OPS if (interface == "c" or op not in ONLY_C) and not (mixed and op in BETWEEN_TWO))
     wanted = parse_names(text, there if text.strip() == "all" else OPS, "operation")
     for op in wanted:
+        if mixed and op in BETWEEN_TWO:
+            raise InvalidArgumentError(
+                f"operation {op} is between ranks 0 and 1, which are on one host here; leave --hosts out, and each "
+                "rank is a host of its own"
+            )
         if op not in there:
             raise InvalidArgumentError(f"operation {op} was given with --python; it is measured from C only")
     return wanted
@@ -181,6 +198,7 @@ def cells(
     algorithm: str | None,
     counts: list[str],
     interface: str = "c",
+    network: Network | None = None,
 ) -> Iterator[Cell]:
     """All cells, in the order in which they are measured and shown."""
     for dtype in dtypes:
@@ -191,13 +209,13 @@ def cells(
                 )
     for op in ops:
         if op == "barrier":
-            yield Cell(op, 0, dtypes[0], buffers[0], ranks, algorithm, interface=interface)
+            yield Cell(op, 0, dtypes[0], buffers[0], ranks, algorithm, interface=interface, network=network)
             continue
         for dtype in dtypes:
             for kind in buffers:
                 for how in counts if op in WITH_COUNTS else [None]:
                     for size in sizes:
-                        yield Cell(op, size, dtype, kind, ranks, algorithm, how, interface)
+                        yield Cell(op, size, dtype, kind, ranks, algorithm, how, interface, network)
 
 
 def kind_of_buffers(record: dict[str, Any]) -> str | None:

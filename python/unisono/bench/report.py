@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .machine import Facts, Placement
+from .network import FLAT, FLOOR, PLAIN
 from .plan import OWN, UNIFORM, WAITED, size_text
 from .session import Measured, Row
 from .statistics import Ratio
@@ -17,6 +18,8 @@ from .targets import Target, find
 
 #: The transport of each system; all others are states of Unisono.
 NETWORKS = {"openmpi": "vader", "mpi4py": "vader", "mpich": "ucx-shm", "limit": None}
+#: The same between hosts; that of all others is the network that was asked for.
+BETWEEN_HOSTS = {"openmpi": "tcp", "mpi4py": "tcp", "mpich": "ucx-tcp", "limit": None, FLOOR: "tcp", PLAIN: "tcp"}
 
 #: Of the JSON lines. 2: buffers are malloc, registered or allocated; what lines without a schema call registered is
 #: allocated. interface, counts, processor, cache_line_ns and kernel_copies are there.
@@ -24,7 +27,7 @@ SCHEMA = 2
 
 
 #: Operations for which Unisono has none to choose from.
-WITHOUT_ALGORITHM = ("pingpong", "put", "get")
+WITHOUT_ALGORITHM = ("pingpong", "put", "get", "stream")
 
 
 def record(measured: Measured, facts: Facts) -> dict[str, Any]:
@@ -40,7 +43,9 @@ def record(measured: Measured, facts: Facts) -> dict[str, Any]:
         "op": cell.op,
         "algorithm": (measured.algorithm or chosen) if has_algorithm else None,
         "auto": chosen is None,
-        "network": NETWORKS.get(measured.system, "shm"),
+        "network": _network(measured),
+        "hosts": 1 if cell.network is None else len(cell.network.hosts),
+        "link": None if cell.network is None else cell.network.link,
         "platform": "native",
         "ranks": cell.ranks,
         "bytes": cell.bytes,
@@ -57,6 +62,13 @@ def record(measured: Measured, facts: Facts) -> dict[str, Any]:
         "iterations": measured.calls if times else 0,
         "verified": bool(times) and measured.verified,
     } | facts.record()
+
+
+def _network(measured: Measured) -> str | None:
+    """What carries data between ranks that do not share memory, or where they do."""
+    if measured.cell.network is None:
+        return NETWORKS.get(measured.system, "shm")
+    return BETWEEN_HOSTS.get(measured.system, measured.cell.network.transport)
 
 
 def _microseconds(seconds: float) -> float:
@@ -115,10 +127,14 @@ class TablePrinter:
         heading = (cell.title, cell.dtype, cell.buffers)
         if heading != self._heading:
             self._heading = heading
-            self._head(cell.title, cell.dtype, cell.buffers)
+            self._head(cell.title, cell.dtype, cell.buffers, row.limit.system)
         time, gap = self._time, "  "
         line = Text(f"{size_text(cell.bytes) if cell.bytes else '-':>6}  {time_text(self._figure(row.limit)):>{time}}")
         notes = []
+        if row.limit.failure is not None:
+            notes.append(f"{row.limit.system}: {row.limit.failure}")
+        if not row.limit.verified:
+            notes.append(f"{row.limit.system}: WRONG RESULT")
         for name in [*self._peers, "unisono"]:
             measured = by_name[name]
             if measured.failure is not None:
@@ -173,9 +189,10 @@ class TablePrinter:
             return None
         return float(np.mean(times) if self._mean else np.median(times))
 
-    def _head(self, op: str, dtype: str, buffers: str) -> None:
+    def _head(self, op: str, dtype: str, buffers: str, limit: str) -> None:
         what = "" if op == "barrier" else f", {dtype}, {buffers}"
-        names = ["bytes", "limit", *self._peers, "unisono", *(f"to {name}" for name in self._peers), "x limit"]
+        ratios = [f"to {name}" for name in self._peers]
+        names = ["bytes", limit, *self._peers, "unisono", *ratios, "x limit" if limit == "limit" else "x raw"]
         widths = self._widths(time=self._time, ratio=self._ratio)
         columns = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
         self._console.print()
@@ -200,9 +217,13 @@ def _goal(target: Target) -> str:
     if target.peer is not None:
         parts.append(f"≤ {target.peer:g} × peer")
     if target.limit is not None:
-        parts.append(f"≤ {target.limit:g} × limit")
+        parts.append(f"≤ {target.limit:g} × {FLOOR if target.network else 'limit'}")
     if target.uniform is not None:
         parts.append(f"≤ {target.uniform:g} × {UNIFORM}")
     if target.waited is not None:
         parts.append(f"≤ {target.waited:g} × {WAITED}")
+    if target.flat is not None:
+        parts.append(f"≤ {target.flat:g} × {FLAT}")
+    if target.plain is not None:
+        parts.append(f"≤ {target.plain:g} × {PLAIN}")
     return (" or " if target.either else ", ").join(parts)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .machine import Facts, Processor
+from .network import FLAT, FLOOR
 from .plan import OWN, SMALL, UNIFORM, WAITED, Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
@@ -19,6 +20,7 @@ CLOCK_SECONDS = 1e-6  # single calls shorter than this are timed in batches, for
 FIRST_SECONDS = 20.0  # a block may take so long before it is known how long it takes
 MOST_CALLS = 5_000_000
 LEAST_QUIET = 5
+FLAT_COUNT = 4096  # elements up to which doubling is the flat algorithm that takes least; above, a ring
 GIVE_UP = 2  # cells in which a system failed, one after the other, before the rest is left out
 
 
@@ -85,7 +87,22 @@ class Waited:
         return self._system.block(**arguments | {"op": WAITED})
 
 
-Contender = System | Uniform | Waited
+class Flat:
+    """Unisono, but with an algorithm that does not know which ranks are on one host."""
+
+    name = FLAT
+    is_unisono = True
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def block(self, **arguments: Any) -> Outcome:
+        """A block of the same calls."""
+        short = arguments["count"] <= FLAT_COUNT
+        return self._system.block(**arguments | {"algorithm": "recursive_doubling" if short else "ring"})
+
+
+Contender = System | Uniform | Waited | Flat
 
 
 class Session:
@@ -100,6 +117,7 @@ class Session:
         self._own: dict[str, list[Contender]] = {
             UNIFORM: [Uniform(system) for system in ours],
             WAITED: [Waited(system) for system in ours],
+            FLAT: [Flat(system) for system in ours],
         }
         self._failures = dict.fromkeys([*OWN, *(system.name for system in self._systems)], 0)
         self._seed = 0
@@ -164,7 +182,7 @@ class Session:
     def measure(self, cell: Cell) -> Row:
         """Measures one cell."""
         limit = Measured("limit", cell)
-        contenders: list[Contender] = [*self._systems]
+        contenders: list[Contender] = [system for system in self._systems if system.offers(cell.op)]
         if cell.compared is not None:
             contenders += self._own[cell.compared]
         systems = {system.name: Measured(system.name, cell) for system in contenders}
@@ -216,6 +234,12 @@ class Session:
             with self._guard(system, measured):
                 self._sample(system, measured)
         results = list(systems.values())
+        if cell.network is not None:
+            # What the machine does by itself has told which rounds were quiet. Figures are compared with plain sockets.
+            limit = systems.pop(FLOOR, Measured(FLOOR, cell))
+            results = list(systems.values())
+            if limit.times:
+                limit.limit_ratio = 1.0
         self._compare(limit, results)
         return Row(cell, limit, results, len(rounds), len(quiet), noisy)
 
@@ -302,7 +326,8 @@ class Session:
     def _compare(limit: Measured, results: list[Measured]) -> None:
         sound = [measured for measured in results if measured.failure is None]
         for measured in sound:
-            measured.limit_ratio = paired_ratio(measured.kept_times, limit.kept_times).value
+            if limit.failure is None and limit.times:
+                measured.limit_ratio = paired_ratio(measured.kept_times, limit.kept_times).value
             if measured.system != "unisono":
                 continue  # ratios are those of this state of Unisono
             for peer in sound:
@@ -350,7 +375,7 @@ class Session:
         if self._limit.size >= 2:
             candidates.append(self._tried(cell, "line"))
             self._line = candidates[-1][0]  # it changes where a host moves the cores
-        if cell.bytes > 0:
+        if cell.bytes > 0 and cell.network is None:
             within_reach = cell.buffers == "allocated" or cell.bytes <= SMALL
             ways = ["share"] if within_reach else self._ways(cell)
             candidates.append(min(self._tried(cell, kind) for kind in ways))

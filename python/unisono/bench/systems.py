@@ -20,6 +20,8 @@ from pathlib import Path
 
 from .launch import Build, command, environment, programs
 from .machine import Placement
+from .network import FLOOR, FLOOR_OPS, PLAIN, Network
+from .plan import BETWEEN_TWO
 
 START_SECONDS = 60.0
 END_SECONDS = 3.0
@@ -56,7 +58,8 @@ class _Member:
 class System:
     """One system: its launcher and the connections to its ranks. `name` is unisono, a peer, or limit.
 
-    With a build it is another state of Unisono, under a name of its own. `options` are for its processes.
+    With a build it is another state of Unisono, under a name of its own. `options` are for its processes. Without a
+    network the ranks share memory.
     """
 
     def __init__(
@@ -69,8 +72,10 @@ class System:
         build: Build | None = None,
         interface: str = "c",
         options: Sequence[str] = (),
+        network: Network | None = None,
     ) -> None:
         self.name = name
+        self._network = network
         self._build = build
         self._interface = interface
         self._options = [*options, *(["--damage"] if damage else [])]
@@ -83,7 +88,11 @@ class System:
     @property
     def is_unisono(self) -> bool:
         """Whether it is Unisono, in this state or in another."""
-        return self.name == "unisono" or self._build is not None
+        return self.name in ("unisono", PLAIN) or self._build is not None
+
+    def offers(self, op: str) -> bool:
+        """Whether the operation can be measured."""
+        return self.name != FLOOR or op in FLOOR_OPS
 
     @property
     def size(self) -> int:
@@ -103,9 +112,9 @@ class System:
         placement = self._placement
         binding = placement.limit_binding if self.name == "limit" else placement.binding
         programs()  # refused in words, if they are not there
-        line = command(self.name, placement, interface=self._interface, build=self._build)
-        line += ["--socket", str(self._path), "--system", self.name]
-        line += ["--cores", binding, "--ranks", str(placement.ranks), *self._options]
+        more = ["--socket", str(self._path), "--system", self.name]
+        more += ["--cores", binding, "--ranks", str(placement.ranks), *self._options]
+        line = command(self.name, placement, more, interface=self._interface, build=self._build, network=self._network)
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, self._log.open("wb") as log:
@@ -114,7 +123,7 @@ class System:
             listener.settimeout(0.1)
             self._process = subprocess.Popen(
                 line,
-                env=environment(self.name, self._path.parent, self._build),
+                env=environment(self.name, self._path.parent, self._build, self._network),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -229,7 +238,7 @@ class System:
                 raise SystemFailedError(f"a rank answered {answer!r}")
             replies.append(rest)
         return Outcome(
-            seconds=max(float(reply[0]) for reply in replies[: 2 if op == "pingpong" else None]),
+            seconds=max(float(reply[0]) for reply in replies[: 2 if op in BETWEEN_TWO else None]),
             stolen=max(float(reply[1]) for reply in replies),
             median=float(replies[0][2]),
             p99=float(replies[0][3]),

@@ -9,9 +9,11 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
+from .network import FLAT, PLAIN, TRANSPORTS, Network
 from .plan import BUFFERS, COUNTS, INTERFACES, OPS, PEERS, PYTHON_PEERS, UNIFORM, WAITED, parse_size
 from .session import Measured
 
+SIZES = (4, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 4 << 20)  #: at which targets of networks are looked at
 FILE = Path(__file__).resolve().parents[3] / "bench" / "targets.yaml"
 
 
@@ -34,6 +36,10 @@ class Target:
     counts: tuple[str, ...] = ()  #: of v-collectives; none: any
     interface: str = "c"  #: by which the systems are called
     peers: tuple[str, ...] = ()  #: the peers it is about; none: all that were measured
+    network: str | None = None  #: what carries data between hosts; None: all ranks share memory
+    hosts: int | None = None  #: with a network: so many hosts; None: each rank is one
+    flat: float | None = None  #: bound on the ratio to an algorithm that knows no hosts
+    plain: float | None = None  #: bound on the ratio of another network to TCP
 
     def applies(self, measured: Measured, placement: Placement) -> bool:
         """Whether the target is about this figure."""
@@ -46,7 +52,15 @@ class Target:
             and (not self.buffers or cell.buffers in self.buffers)
             and (not self.counts or cell.counts in self.counts)
             and cell.interface == self.interface
+            and self.is_over(cell.network)
         )
+
+    def is_over(self, network: Network | None) -> bool:
+        """Whether it is about such hosts."""
+        if network is None or self.network is None:
+            return network is None and self.network is None
+        hosts = network.ranks if self.hosts is None else self.hosts
+        return self.network == network.transport and len(network.hosts) == hosts
 
     def is_met(self, measured: Measured) -> bool | None:
         """Whether it is met; None if what it is compared with was not measured."""
@@ -59,10 +73,11 @@ class Target:
             verdicts.append(max(ratios) <= self.peer)
         if self.limit is not None and measured.limit_ratio is not None:
             verdicts.append(measured.limit_ratio <= self.limit)
-        for name, bound in ((UNIFORM, self.uniform), (WAITED, self.waited)):
+        own = ((UNIFORM, self.uniform), (WAITED, self.waited), (FLAT, self.flat), (PLAIN, self.plain))
+        for name, bound in own:
             if bound is not None and name in measured.ratios:
                 verdicts.append(measured.ratios[name].value <= bound)
-        wanted = sum(bound is not None for bound in (self.peer, self.limit, self.uniform, self.waited))
+        wanted = sum(bound is not None for bound in (self.peer, self.limit, *(bound for _, bound in own)))
         if self.either and any(verdicts):
             return True
         if len(verdicts) < wanted:
@@ -83,14 +98,16 @@ def load(path: Path = FILE) -> list[Target]:
 
 def _target(entry: dict[str, Any], path: Path) -> Target:
     known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "counts", "interface"}
-    known |= {"peers", "uniform", "waited"}
+    known |= {"peers", "uniform", "waited", "network", "hosts", "flat", "plain"}
     ops = tuple(entry.get("ops", ()))
     if not set(entry) <= known or not ops or not set(ops) <= set(OPS):
         raise InvalidArgumentError(
             f"{path}: a target has the keys {', '.join(sorted(known))}, and ops of {OPS}: {entry}"
         )
     interface = [entry["interface"]] if "interface" in entry else []
+    network = [entry["network"]] if "network" in entry else []
     for key, given, allowed in (
+        ("network", network, TRANSPORTS),
         ("buffers", entry.get("buffers", []), BUFFERS),
         ("counts", entry.get("counts", []), COUNTS),
         ("interface", interface, INTERFACES),
@@ -114,7 +131,24 @@ def _target(entry: dict[str, Any], path: Path) -> Target:
         counts=tuple(entry.get("counts", ())),
         interface=entry.get("interface", "c"),
         peers=tuple(entry.get("peers", ())),
+        network=entry.get("network"),
+        hosts=entry.get("hosts"),
+        flat=entry.get("flat"),
+        plain=entry.get("plain"),
     )
+
+
+def wanted(targets: Sequence[Target], transport: str, *, divided: bool) -> dict[int, list[tuple[str, int]]]:
+    """Operations and sizes that targets of a network are about, by ranks. `divided`: with several ranks on a host."""
+    found: dict[int, list[tuple[str, int]]] = {}
+    for target in targets:
+        if target.network != transport or (target.hosts is not None) != divided:
+            continue
+        pairs = [(op, size) for op in target.ops for size in SIZES if target.least_bytes <= size <= target.most_bytes]
+        for ranks in target.ranks:
+            here = found.setdefault(ranks, [])
+            here += [pair for pair in pairs if pair not in here]
+    return found
 
 
 def find(targets: Sequence[Target], measured: Measured, placement: Placement) -> Target | None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -27,13 +24,16 @@ from ..bench.launch import (
     require_interface,
     require_peer,
 )
-from ..bench.machine import Placement, Processor, placement, processor
+from ..bench.machine import placement, processor
+from ..bench.namespaces import chosen
+from ..bench.network import FLOOR, Network, besides, known
 from ..bench.plan import Cell, Effort
-from ..bench.session import Measured, Row, Session
-from ..bench.statistics import DISTURBED
+from ..bench.session import Row, Session
 from ..bench.systems import System, SystemFailedError
 from ..errors import InvalidArgumentError, UnknownAlgorithmError
+from .bench_cells import announce, measure, verdict
 from .names import select
+from .run import TRANSPORTS
 from .show import write
 
 MOST_RANKS = 64
@@ -50,7 +50,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "docs/bench.md says how. The exit status is 1 if a result was wrong or Unisono failed.",
     )
     parser.add_argument("--list", action="store_true", help="name the operations, and what their figures mean")
-    parser.add_argument("--ranks", type=int, default=2, metavar="P", help="number of ranks (2)")
+    parser.add_argument("--ranks", metavar="P[,P]", help="number of ranks (2), or several, one after the other")
     parser.add_argument("--op", default="all", metavar="A,B|all", help=f"operations (all): {', '.join(plan.OPS)}")
     parser.add_argument("--sizes", default="4:4M", metavar="A:B", help="bytes by powers of two, or a list (4:4M)")
     parser.add_argument(
@@ -58,6 +58,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="A,B|none",
         help=f"of {', '.join(plan.PEERS)} (those that `make peers` has built), with --python "
         f"{', '.join(plan.PYTHON_PEERS)}; NAME=DIR: another checkout or build of Unisono",
+    )
+    parser.add_argument(
+        "--transport",
+        metavar="NAME",
+        help=f"measure between hosts, over this network: {', '.join(TRANSPORTS)}; each rank is a host of its own",
+    )
+    parser.add_argument(
+        "--hosts", type=int, metavar="N", help="with --transport: so many hosts, with the ranks divided among them"
+    )
+    parser.add_argument(
+        "--targets", action="store_true", help="with --transport: what targets are about, beside Open MPI alone"
     )
     parser.add_argument("--python", action="store_true", help="call from Python, against mpi4py, instead of from C")
     parser.add_argument("--buffers", default="malloc", metavar="A,B", help=f"{', '.join(plan.BUFFERS)} (malloc)")
@@ -81,53 +92,139 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.list:
         return _list()
-    if not 2 <= options.ranks <= MOST_RANKS:
-        raise InvalidArgumentError(f"{options.ranks} ranks were asked for; allowed are 2 to {MOST_RANKS}")
     programs()
     interface = "python" if options.python else "c"
-    ops = plan.operations(options.op, interface)
+    _check_network(options)
+    jobs = _jobs(options, interface)
+    console = Console(highlight=False)
+    rows: list[Row] = []
+    status = 0
+    with ExitStack() as stack:
+        sink = stack.enter_context(_open(options.json)) if options.json else None
+        for number, (ranks, pairs) in enumerate(jobs.items()):
+            if number:
+                console.print()
+            more, failed = _job(options, interface, ranks, pairs, console, sink)
+            rows += more
+            status = max(status, failed)
+    if options.plot:
+        write(options.plot, plot.svg(rows).encode())
+    return status
+
+
+def _jobs(options: argparse.Namespace, interface: str) -> dict[int, list[tuple[str, int]] | None]:
+    """Numbers of ranks; with each the operations and sizes, or None for those that options name."""
+    jobs: dict[int, list[tuple[str, int]] | None]
+    if options.targets:
+        wanted = targets.wanted(targets.load(), options.transport, divided=options.hosts is not None)
+        ranks = sorted(wanted) if options.ranks is None else _ranks(options.ranks)
+        jobs = {number: wanted[number] for number in ranks if number in wanted}
+        if not jobs:
+            raise InvalidArgumentError(
+                f"--targets: there are none for {options.transport} "
+                f"{f'between {options.hosts} hosts' if options.hosts else 'with a host for each rank'}"
+                f"{f' and {options.ranks} ranks' if options.ranks is not None else ''}"
+            )
+    else:
+        jobs = dict.fromkeys([2] if options.ranks is None else _ranks(options.ranks))
+    if options.plot and len(jobs) > 1:
+        raise InvalidArgumentError("--plot draws one number of ranks; --ranks names several")
+    return jobs
+
+
+def _ranks(text: str) -> list[int]:
+    try:
+        ranks = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidArgumentError(f"--ranks {text} was given; it is a number, or several with commas") from None
+    for number in ranks:
+        if not 2 <= number <= MOST_RANKS:
+            raise InvalidArgumentError(f"{number} ranks were asked for; allowed are 2 to {MOST_RANKS}")
+    return list(dict.fromkeys(ranks))
+
+
+def _check_network(options: argparse.Namespace) -> None:
+    """Refuses options of networks that do not go together."""
+    if options.transport is None:
+        for name, given in (("--hosts", options.hosts is not None), ("--targets", options.targets)):
+            if given:
+                raise InvalidArgumentError(f"{name} goes with --transport, such as `--transport tcp`")
+        return
+    known(options.transport, TRANSPORTS)
+    if options.targets and options.python:
+        raise InvalidArgumentError("--targets are those of C; leave --python out")
+
+
+def _cells(
+    options: argparse.Namespace,
+    interface: str,
+    ranks: int,
+    pairs: list[tuple[str, int]] | None,
+    network: Network | None,
+) -> list[Cell]:
+    if pairs is not None:
+        return [Cell(op, size, "fp32", "malloc", ranks, network=network) for op, size in pairs]
+    ops = plan.operations(options.op, interface, network)
     _check_algorithm(options.algorithm, ops)
-    cells = list(
+    return list(
         plan.cells(
             ops=ops,
             sizes=plan.parse_sizes(options.sizes),
             dtypes=plan.parse_names(options.dtype, tuple(plan.ELEMENT_BYTES), "datatype"),
             buffers=_buffers(options.buffers),
-            ranks=options.ranks,
+            ranks=ranks,
             algorithm=options.algorithm,
             counts=plan.parse_names(options.counts, plan.COUNTS, "kind of counts"),
             interface=interface,
+            network=network,
         )
     )
-    peers = _peers(options.peers, interface)
+
+
+def _job(
+    options: argparse.Namespace,
+    interface: str,
+    ranks: int,
+    pairs: list[tuple[str, int]] | None,
+    console: Console,
+    sink: IO[str] | None,
+) -> tuple[list[Row], int]:
+    """Measures with one number of ranks; the exit status."""
+    peers = _peers(options.peers, interface, ("openmpi",) if options.targets else None)
     builds = [name for name, build in peers.items() if build is not None]
     if options.guard and not builds:
         raise InvalidArgumentError("--guard compares with another state of Unisono, given as --peers NAME=DIR")
-    where = placement(options.ranks)
-    effort = Effort.of(crowded=where.crowded, quick=options.quick)
-    console = Console(highlight=False)
-    _announce(console, cells, ["unisono", *peers], where, effort)
+    where = placement(ranks)
+    effort = Effort.of(crowded=where.crowded, quick=options.quick, network=options.transport is not None)
     with ExitStack() as stack:
-        sink = stack.enter_context(_open(options.json)) if options.json else None
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place())))
-        systems = [
-            System(name, where, folder, damage=options.damage, build=build, interface=interface)
-            for name, build in {"unisono": None, **peers}.items()
-        ]
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
                 stack.callback(signal.signal, number, signal.signal(number, _leave))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place())))
+        network = None
+        if options.transport is not None:
+            network = stack.enter_context(chosen(options.transport, ranks, options.hosts, folder, console))
+        cells = _cells(options, interface, ranks, pairs, network)
+        beside, unfit = besides(network, interface)
+        for name, why in unfit.items():
+            if peers.pop(name, unfit) is None:
+                console.print(f"{name} is left out: {why}", markup=False)
+        announce(console, cells, ["unisono", *peers, *beside], where, effort, network)
+        systems = [
+            System(name, where, folder, damage=options.damage, build=build, interface=interface, network=network)
+            for name, build in {"unisono": None, **peers}.items()
+        ]
+        systems += [System(name, where, folder, network=over) for name, over in beside.items()]
         limit = System("limit", where, folder, options=["--refuse-copies"] if options.refuse_copies else [])
         session = stack.enter_context(Session(systems, limit, effort, crowded=where.crowded))
-        printer = report.TablePrinter(console, [*peers, "unisono"], where, targets.load(), mean=where.crowded)
+        shown = [*peers, *(name for name in beside if name != FLOOR), "unisono"]
+        printer = report.TablePrinter(console, shown, where, targets.load(), mean=where.crowded)
         try:
-            rows = _measure(session, cells, printer, console, sink, processor())
+            rows = measure(session, cells, printer, console, sink, processor())
         except SystemFailedError as failure:
             print(f"unisono bench: the limit cannot be measured: {failure}", file=sys.stderr)
-            return 1
-    if options.plot:
-        write(options.plot, plot.svg(rows).encode())
-    return max(_verdict(console, rows, printer, session), _guarded(console, rows, builds, wanted=options.guard))
+            return [], 1
+    return rows, max(verdict(console, rows, printer, session), _guarded(console, rows, builds, wanted=options.guard))
 
 
 def _list() -> int:
@@ -173,11 +270,11 @@ def _check_algorithm(algorithm: str | None, ops: list[str]) -> None:
     select(f"{'allreduce' if ops[0] == 'inflight' else ops[0]}/{algorithm}")
 
 
-def _peers(text: str | None, interface: str) -> dict[str, Build | None]:
-    """The peers by name; those that are other states of Unisono with their builds."""
+def _peers(text: str | None, interface: str, usual: tuple[str, ...] | None = None) -> dict[str, Build | None]:
+    """The peers by name; those that are other states of Unisono with their builds. `usual`: if none are named."""
     known = plan.PYTHON_PEERS if interface == "python" else plan.PEERS
     if text is None:
-        return {peer: None for peer in known if peer_is_there(peer)}
+        return {peer: None for peer in usual or known if peer_is_there(peer)}
     if text.strip() in ("", "none"):
         return {}
     peers: dict[str, Build | None] = {}
@@ -194,25 +291,6 @@ def _peers(text: str | None, interface: str) -> dict[str, Build | None]:
     return peers
 
 
-def _announce(console: Console, cells: list[Cell], systems: list[str], where: Placement, effort: Effort) -> None:
-    seconds = sum(plan.estimate(cell, len(systems) + (cell.compared is not None), effort) for cell in cells)
-    cores = (
-        f"{where.usable} of {len(where.cores)} cores" if where.usable < len(where.cores) else f"{where.usable} cores"
-    )
-    bound = "not bound: ranks share cores" if where.crowded else f"bound to cores {where.binding}"
-    console.print(f"{where.ranks} ranks, {bound} ({cores} usable); {', '.join(systems)}", markup=False)
-    figure = "means" if where.crowded else "medians"
-    console.print(
-        f"{len(cells)} cells, {figure} of at least {effort.rounds} rounds of {1000 * effort.block_seconds:g} ms for "
-        f"each system; about {_duration(seconds)}, more if the machine is disturbed",
-        markup=False,
-    )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
 def _open(path: Path) -> IO[str]:
     try:
         return path.open("w")
@@ -225,90 +303,3 @@ def _place() -> str:
     usual = tempfile.gettempdir()
     longest = len(os.fsencode(usual)) + len(f"/{PREFIX}12345678/openmpi.socket")
     return usual if longest < SOCKET_NAME else "/tmp"
-
-
-def _measure(
-    session: Session,
-    cells: list[Cell],
-    printer: report.TablePrinter,
-    console: Console,
-    sink: IO[str] | None,
-    here: Processor,
-) -> list[Row]:
-    """Measures all cells; writes each as soon as it is there."""
-
-    def keep(measured: Measured) -> None:
-        if sink is not None:
-            sink.write(json.dumps(report.record(measured, session.facts(here))) + "\n")
-            sink.flush()
-
-    progress = _progress()
-    for name, failure in session.start().items():
-        console.print(f"{name} {failure}", style="bold red", markup=False)
-    dtypes = dict.fromkeys(cell.dtype for cell in cells)
-    limits = []
-    for dtype in dtypes:
-        sizes = dict.fromkeys(cell.bytes for cell in cells if cell.dtype == dtype and cell.bytes)
-        asked = [("cache_line", 64)] if dtype == next(iter(dtypes)) and session.has_line else []
-        asked += [(op, size) for op in ("memcpy", "reduce") for size in sizes]
-        for op, size in asked:
-            progress(f"limits: {op} {plan.size_text(size)}")
-            limits.append(session.machine_limit(op, dtype, size))
-            keep(limits[-1])
-    progress("")
-    printer.limits(limits, session.facts(here))
-    rows = []
-    begin = time.monotonic()
-    for number, cell in enumerate(cells):
-        left = f", {_duration((time.monotonic() - begin) / number * (len(cells) - number))} left" if number else ""
-        progress(f"[{number + 1}/{len(cells)}] {cell.title} {plan.size_text(cell.bytes)}{left}")
-        row = session.measure(cell)
-        progress("")
-        rows.append(row)
-        printer.row(row)
-        for measured in [row.limit, *row.systems]:
-            keep(measured)
-    return rows
-
-
-def _progress() -> Callable[[str], None]:
-    """A line that is overwritten; nothing where nobody watches."""
-    if not sys.stderr.isatty():
-        return lambda _: None
-
-    def show(text: str) -> None:
-        sys.stderr.write(f"\r\033[K{text}")
-        sys.stderr.flush()
-
-    return show
-
-
-def _verdict(console: Console, rows: list[Row], printer: report.TablePrinter, session: Session) -> int:
-    wrong = sum(not measured.verified for row in rows for measured in [row.limit, *row.systems])
-    failed = sum(measured.failure is not None for row in rows for measured in row.systems)
-    ours = sum(measured.failure is not None for row in rows for measured in row.systems if measured.system == "unisono")
-    rounds = sum(row.rounds for row in rows)
-    disturbed = rounds - sum(row.quiet for row in rows)
-    noisy = sum(row.noisy for row in rows)
-    console.print()
-    text = (
-        f"{disturbed} of {rounds} rounds were disturbed (the limit above {DISTURBED:g} times its minimum, or a core "
-        "taken by others) and left out"
-    )
-    if noisy:
-        text += f"; {noisy} of {len(rows)} cells had too few quiet ones, so the quietest quarter was taken"
-    console.print(f"{text}.", markup=False)
-    if session.kernel_copies is False:
-        console.print(
-            "The kernel refuses copies between processes here, so the limit of ordinary memory is that of cells alone.",
-            markup=False,
-        )
-    if printer.met or printer.missed:
-        console.print(f"Targets: {printer.met} met, {printer.missed} missed.", markup=False)
-    if failed:
-        console.print(f"{failed} figures are missing because a system failed.", style="bold red", markup=False)
-    if wrong:
-        console.print(f"{wrong} figures belong to WRONG RESULTS.", style="bold red", markup=False)
-    else:
-        console.print("All results verified.", markup=False)
-    return 1 if wrong or ours else 0

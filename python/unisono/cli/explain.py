@@ -18,6 +18,8 @@ from .._spec import Collective, Datatype, Func
 from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import table as tables
+from .run import TRANSPORTS
+from .ways import number_of_ranks, sentences, ways
 
 OPERATIONS = [
     collective.name.lower() for collective in Collective if Collective.BCAST <= collective < Collective.PROGRAM
@@ -49,7 +51,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--bytes", type=size, default=1024, metavar="N", help="of the vector, or of one rank's block (1024)"
     )
-    parser.add_argument("--ranks", type=int, default=2, metavar="P", help="number of ranks (2)")
+    parser.add_argument("--ranks", type=int, metavar="P", help="number of ranks (2, or those of --hosts)")
+    parser.add_argument(
+        "--hosts", metavar="HOST:RANKS,...", help="say what carries data between the ranks of `unisono run --hosts`"
+    )
+    parser.add_argument(
+        "--transport", choices=TRANSPORTS, default=TRANSPORTS[0], help=f"between hosts ({TRANSPORTS[0]})"
+    )
     parser.add_argument("--dtype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
     parser.add_argument(
         "--buffers",
@@ -89,6 +97,11 @@ def execute(options: argparse.Namespace) -> int:
 
 def explain(options: argparse.Namespace) -> dict[str, Any]:
     """Everything that the command prints."""
+    between = [] if options.hosts is None else ways(options.hosts, options.transport)
+    of_hosts = number_of_ranks(between) if between else 2
+    if between and options.ranks not in (None, of_hosts):
+        raise InvalidArgumentError(f"--ranks is {options.ranks}, and the hosts have {of_hosts}; leave --ranks out")
+    options.ranks = of_hosts if options.ranks is None else options.ranks
     cores = _core.cores_for_ranks() if options.cores is None else options.cores
     for name, value, most in (("ranks", options.ranks, 1024), ("cores", cores, 1 << 20)):
         if not 1 <= value <= most:
@@ -117,7 +130,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         "operation": operation, "bytes": count * element, "ranks": options.ranks, "dtype": options.dtype,
         "buffers": options.buffers, "cores": cores,
     }  # fmt: skip
-    return {"call": call} | answer | {"tuning": tuning, "measured": _measured(options, count * element)}
+    measured = _measured(options, count * element)
+    return {"call": call} | answer | {"tuning": tuning, "measured": measured, "ways": between}
 
 
 def kernel_copies_from(operation: str, ranks: int) -> int | None:
@@ -156,7 +170,7 @@ def _measured(options: argparse.Namespace, length: int) -> dict[str, Any] | None
     """The last record of the same operation, bytes, ranks and buffers, of this system."""
     paths = [options.json] if options.json is not None else [path for path in _usual_results() if path.is_file()][:1]
     wanted = {"op": options.operation, "bytes": length, "ranks": options.ranks}
-    alike = {"system": "unisono", "dtype": options.dtype, "buffers": options.buffers, "interface": "c"}
+    alike = {"system": "unisono", "dtype": options.dtype, "buffers": options.buffers, "interface": "c", "link": None}
     if options.operation == "barrier":
         del wanted["bytes"], alike["dtype"], alike["buffers"]
     found = None
@@ -222,6 +236,7 @@ def _why(answer: dict[str, Any]) -> str:
         ("direct", "buffers within reach", "buffers out of reach"),
         ("crowded", "more ranks than cores", "a core for each rank"),
         ("groups", "two levels", ""),
+        ("hosts", "several hosts", ""),
     ):
         text = {True: yes, False: no}.get(rule[name], "")
         if text:
@@ -236,6 +251,8 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     buffers = "" if options.operation == "barrier" else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
+    for sentence in sentences(answer["ways"]) if answer["ways"] else ():
+        console.print(sentence, markup=False, soft_wrap=True)
     parts = _candidates(answer, wide=True)
     console.print(parts if tables.fits(console, parts) else _candidates(answer, wide=False))
     console.print()

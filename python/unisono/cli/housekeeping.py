@@ -8,7 +8,10 @@ import json
 from .. import _core
 from ..errors import InvalidArgumentError
 from ..machine.jobs import chosen, counters
+from ..machine.launches import Launch
+from .asking import ask
 from .counters import counter_table
+from .spanning import add_deadline, by_rank, meant, spans, warn_of
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,6 +44,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "ones too; a program that handles it goes on with a new world (`Context.reset`, or `shrink`), others end.",
     )
     reset.set_defaults(execute=_reset)
+    add_deadline(count)
+    add_deadline(reset)
     for parser in (count, configure, reset):
         parser.add_argument(
             "pid",
@@ -53,7 +58,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _counters(options: argparse.Namespace) -> int:
     """Runs `unisono counters`."""
-    jobs = counters(chosen(options.pid))
+    job = meant(options.pid)
+    if isinstance(job, Launch):
+        return _counters_of_hosts(job, options)
+    jobs = counters(job)
     if options.json:
         print(json.dumps(jobs, indent=2))
         return 0
@@ -82,7 +90,34 @@ def _configure(options: argparse.Namespace) -> int:
 
 def _reset(options: argparse.Namespace) -> int:
     """Runs `unisono reset`."""
-    pid = chosen(options.pid)
+    pid = meant(options.pid)
+    if isinstance(pid, Launch):
+        answers = ask(pid, "reset", options.deadline)
+        told = sorted(rank for answer in answers for rank, *_ in by_rank(answer))
+        if told:
+            print(f"{spans(told)} of {pid.size} {'gives' if len(told) == 1 else 'give'} up their communicators")
+        return warn_of(answers)
     _core.process_reset(pid)
     print(f"the job of process {pid} gives up its communicators")
     return 0
+
+
+def _counters_of_hosts(launch: Launch, options: argparse.Namespace) -> int:
+    """Of all hosts in one table; the exit status."""
+    answers = ask(launch, "counters", options.deadline)
+    found: list[dict[str, int | None]] = [{} for _ in range(launch.size)]
+    for answer in answers:
+        for rank, _, job, place in by_rank(answer):
+            for name, values in dict(job.get("counters", {})).items():
+                if 0 <= rank < launch.size and place < len(values):
+                    value = values[place]
+                    found[rank][str(name)] = None if value is None else int(value)
+    names = next((list(each) for each in found if each), [])
+    whole = [each or dict.fromkeys(names) for each in found]
+    if options.json:
+        print(json.dumps([{name: [each.get(name) for each in whole] for name in names}], indent=2))
+    elif names:
+        print(counter_table(whole, zeros=True))
+    else:
+        print("no counters: no host has told of a job of Unisono")
+    return warn_of(answers)

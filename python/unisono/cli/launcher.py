@@ -1,53 +1,55 @@
-"""A job of `unisono run` from start to end: processes, signals, deadlines."""
+"""A job of `unisono run` from start to end: signals, deadlines, and what is said of it."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import resource
-import secrets
 import selectors
+import shlex
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from ..machine.jobs import group_report
+from ..errors import PARTITIONED_STATUS
+from ..machine.launches import Launch, LaunchedHost, publish
 from .cluster import Cluster
 from .counters import JobMemory
+from .environment import clear_job, environment_for_hosts, fill_in, job_environment
+from .gathering import Gathering, StoppedEarlyError
+from .hosts import Host, await_ends
 from .log import VARIABLE, Log
-from .output import Output, Stream, label
+from .output import Output, Stream
+from .pipes import Feed, Pump
+from .processes import FORWARDED, Processes, child_setup, make_room
+from .ranks import GRACE, Rank, Site
+from .streams import label_width, streams_of
+from .way import HostError, Plan
 
-GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 TIMED_OUT = 124  # exit status, as of timeout(1)
 READER_GONE = 128 + signal.SIGPIPE
-COLOURS = (36, 33, 32, 35, 34, 31, 96, 93, 92, 95, 94, 91)
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-PR_SET_PDEATHSIG = 1
 DESCRIPTORS = 3  # for each rank: its two streams, and its process
+DESCRIPTORS_OF_HOSTS = 4  # for each rank there: both ends of the pipes that its streams go through
 DESCRIPTORS_BESIDES = 32
+LOOK = 0.1  # seconds between looks at what nothing tells
 
 
 class LauncherError(Exception):
     """The job cannot be started, and why."""
 
+    def __init__(self, what: str, status: int = 2) -> None:
+        super().__init__(what)
+        self.status = status
 
-@dataclass
-class Rank:
-    """One rank's process."""
 
-    number: int
-    process: subprocess.Popen[bytes]
-    pidfd: int | None  #: None where sandboxes or limits refuse it
-    ended: bool = False
-    status: int = 0  #: exit status, or minus the number of the signal
+def _gone(rank: Rank) -> bool:
+    """Whether the ranks that are left can go on without it: it has made no mistake that they may have made, too."""
+    return rank.status < 0 or rank.status == PARTITIONED_STATUS
 
 
 class Launcher:
@@ -64,8 +66,11 @@ class Launcher:
         environment: dict[str, str] | None = None,
         cluster: Cluster | None = None,
         counters: bool = False,
+        plan: Plan | None = None,
     ) -> None:
+        """`plan`: the job runs on its hosts, and `command` is not used."""
         self._command = command
+        self._plan = plan
         self._log = Log()
         self._environment = environment or {}
         self._cluster = cluster
@@ -73,7 +78,12 @@ class Launcher:
         self._prefix = prefix
         self._timeout = timeout
         self._keep_going = keep_going
-        self._ranks: list[Rank] = []
+        self._sites: list[Site] = []
+        self._hosts: list[Host] = []  #: those of the sites that are hosts
+        self._published: int | None = None  #: descriptor of what tools may know of a job of several hosts
+        self._told_of: set[str] = set()  #: hosts that are known to be lost
+        self._streams: list[Stream] = []
+        self._input: Pump | None = None  #: standard input on its way to rank 0
         self._selector = selectors.DefaultSelector()
         self._output = Output(self._told, self._lost)
         self._memory = JobMemory() if counters else None
@@ -86,6 +96,11 @@ class Launcher:
         self._killed = 0
         self._received: signal.Signals | None = None
         self._timed_out = False
+        self._deadline: float | None = None
+
+    @property
+    def _ranks(self) -> list[Rank]:
+        return [rank for site in self._sites for rank in site.ranks]
 
     def run(self) -> int:
         """Runs the job and returns its exit status."""
@@ -100,7 +115,7 @@ class Launcher:
             self._selector.register(wake_read, selectors.EVENT_READ, lambda: self._signals(wake_read))
             if self._memory is not None:
                 self._selector.register(self._memory, selectors.EVENT_READ, self._memory.take)
-            deadline = None if self._timeout is None else time.monotonic() + self._timeout
+            self._deadline = None if self._timeout is None else time.monotonic() + self._timeout
             try:
                 if self._log.fault is not None:
                     self._say("warn", self._log.fault)
@@ -110,12 +125,16 @@ class Launcher:
                 except OSError as failure:
                     if failure.errno != errno.EMFILE:
                         raise
-                    needed = DESCRIPTORS * self._size + DESCRIPTORS_BESIDES
                     raise LauncherError(
-                        f"the launcher of {self._size} ranks needs some {needed} open files, and "
+                        f"the launcher of {self._size} ranks needs some {self._files()} open files, and "
                         f"{resource.getrlimit(resource.RLIMIT_NOFILE)[1]} are allowed; raise the limit (ulimit -n)"
                     ) from failure
-                self._loop(deadline)
+                self._loop()
+                self._settle()
+            except HostError as failure:
+                raise LauncherError(str(failure), failure.status) from failure
+            except StoppedEarlyError:
+                pass
             finally:
                 self._sweep()
                 if self._cluster is not None:
@@ -136,96 +155,119 @@ class Launcher:
             os.close(wake_write)
 
     def _start(self) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        launcher = os.getpid()
+        if self._plan is None:
+            self._start_here()
+        else:
+            self._start_hosts(self._plan)
+        for rank in sorted(self._ranks, key=lambda rank: rank.number):
+            where = f" on host {rank.host}" if rank.host else ""
+            self._say("debug", f"debug: rank {rank.number} is process {rank.pid}{where}")
+            self._forward(rank)
 
-        def in_child() -> None:
-            # Whatever ends the launcher ends the ranks. If it has ended already, no signal will come.
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != launcher:
-                os._exit(1)
-            for number in (*FORWARDED, signal.SIGTSTP, signal.SIGCHLD):
-                signal.signal(number, signal.SIG_DFL)
-            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    def _files(self) -> int:
+        """How many files a job of this size has open here."""
+        each = DESCRIPTORS if self._plan is None else DESCRIPTORS_OF_HOSTS
+        hosts = 0 if self._plan is None else len(self._plan.hosts)
+        return each * self._size + 3 * hosts + DESCRIPTORS_BESIDES
 
-        limits = self._make_room()
-        environment = os.environ | self._environment
+    def _job_environment(self) -> dict[str, str]:
+        """What is the same for all ranks of this job, and for no other."""
+        environment = job_environment(self._size, meet_here=self._plan is None or len(self._plan.hosts) == 1)
+        if self._log.fault is not None:
+            environment[VARIABLE] = self._log.level  # the ranks need not say it again
+        if os.isatty(1) and "COLUMNS" not in os.environ:
+            environment["COLUMNS"] = str(shutil.get_terminal_size().columns - label_width(self._size, self._prefix))
+        return environment
+
+    def _start_here(self) -> None:
+        here = Processes(self._selector, self._rank_ended, self._report_of, self._files())
+        self._sites.append(here)
+        environment = dict(os.environ)
+        clear_job(environment)
+        environment |= self._environment
         if self._cluster is not None:
-            self._cluster.start(in_child)
+            self._cluster.start(here.in_child)
             environment |= self._cluster.environment
             self._output.add(Stream(self._cluster.output, 2, b"[cluster] "))
         if self._memory is not None:
             environment |= self._memory.environment
-        environment |= {
-            "UNISONO_SIZE": str(self._size),
-            "UNISONO_RENDEZVOUS": f"unisono-{launcher}-{secrets.token_hex(8)}",
-            "UNISONO_SECRET": secrets.token_hex(32),
-        }
-        if self._log.fault is not None:
-            environment[VARIABLE] = self._log.level  # the ranks need not say it again
-        # What a rank has written is in the pipe, and not in a buffer that is lost when the rank is ended: Python's, and
-        # C's when the library is initialised.
-        environment.setdefault("PYTHONUNBUFFERED", "1")
-        environment.setdefault("UNISONO_STDOUT", "lines")
-        if os.isatty(1):
-            environment.setdefault("COLUMNS", str(shutil.get_terminal_size().columns - len(self._label(0, None))))
+        environment |= self._job_environment()
+        fill_in(environment)
         terminal = sys.stdin is not None and sys.stdin.isatty()
         for number in range(self._size):
             stdin: int | None = subprocess.DEVNULL
             if number == 0:
                 # Ranks have process groups of their own, and only the foreground group may read a terminal.
                 stdin = subprocess.PIPE if terminal else None
-            own = {"UNISONO_RANK": str(number)}
+            own = environment
+            descriptors: tuple[int, ...] = ()
             if self._cluster is not None:
-                own["UNISONO_DEVICE_FD"] = str(self._cluster.descriptor(number))
-            process = subprocess.Popen(
-                self._command,
-                env=environment | own,
-                pass_fds=() if self._cluster is None else (self._cluster.descriptor(number),),
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                preexec_fn=in_child,
-                process_group=0,
-            )
+                descriptors = (self._cluster.descriptor(number),)
+                own = environment | {"UNISONO_DEVICE_FD": str(descriptors[0])}
+            here.start(number, self._command, own, stdin=stdin, descriptors=descriptors)
             if self._cluster is not None:
                 self._cluster.taken(number)
-            rank = Rank(number, process, _pidfd(process.pid))
-            self._ranks.append(rank)
-            self._say("debug", f"debug: rank {number} is process {process.pid}")
-            if rank.pidfd is not None:
-                self._selector.register(rank.pidfd, selectors.EVENT_READ, lambda rank=rank: self._ended(rank))
-            self._forward(rank)
-        if terminal and self._ranks[0].process.stdin is not None:
-            self._selector.register(0, selectors.EVENT_READ, self._input)
+        sink = here.stdin_of(here.ranks[0])
+        if sink is not None:
+            feed = Feed(self._selector, sink, self._input_room)
+            self._read_input(lambda data: feed.put(data) if data else feed.close())
 
-    def _make_room(self) -> tuple[int, int]:
-        """As many open files as a large job takes, if they may be had; returns the limits as they were, which are the
-        ranks'.
-        """
-        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        needed = DESCRIPTORS * self._size + DESCRIPTORS_BESIDES
-        soft, hard = limits
-        if soft != resource.RLIM_INFINITY and soft < needed:
-            allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
-        return limits
+    def _start_hosts(self, plan: Plan) -> None:
+        """All agents answer, and have looked at what they are to start, before any rank starts."""
+        environment = environment_for_hosts() | self._environment | self._job_environment()
+        in_child = child_setup(make_room(self._files()))
+        for which in plan.hosts:
+            host = Host(plan, which, environment, self._selector, self._rank_ended, self._report_of, self._input_room)
+            self._hosts.append(host)
+            self._sites.append(host)
+            host.open(in_child)
+        gathering = Gathering(self._hosts, self._turn, self._is_stopped)
+        join = gathering.make_ready()
+        if join is not None:
+            self._say("debug", f"debug: the ranks meet at {join}")
+        gathering.start(join)
+        self._publish(plan)
+        self._read_input(next(host for host in self._hosts if 0 in host.numbers).put_input)
 
-    def _label(self, rank: int, colour: int | None) -> bytes:
-        return label(f"{rank:>{len(str(self._size - 1))}}", colour) if self._prefix else b""
+    def _publish(self, plan: Plan) -> None:
+        """Tells `unisono ps` and the like which hosts the job has; they can do without."""
+        hosts = [LaunchedHost(host.name, host.numbers, [rank.pid for rank in host.ranks]) for host in self._hosts]
+        words = shlex.join([plan.command.name, *plan.command.arguments])
+        with contextlib.suppress(OSError):
+            self._published = publish(Launch(os.getpid(), words, plan.way.template, plan.way.python, hosts))
+
+    def _is_stopped(self) -> bool:
+        """Whether the job is over before it has begun."""
+        self._timed_out = self._deadline is not None and time.monotonic() >= self._deadline
+        return self._timed_out or self._received is not None
+
+    def _turn(self, until: float | None) -> None:
+        """Does what has come, or waits for it, until then or the deadline."""
+        limits = [limit for limit in (until, self._deadline) if limit is not None]
+        wait = max(0.0, min(limits) - time.monotonic()) if limits else None
+        for key, _ in self._selector.select(wait):
+            action: Callable[[], None] = key.data
+            action()
+
+    def _read_input(self, send: Callable[[bytes], None]) -> None:
+        """Standard input goes to rank 0."""
+
+        def read(descriptor: int, most: int) -> bytes:
+            if os.isatty(descriptor) and os.tcgetpgrp(descriptor) != os.getpgrp():
+                return b""
+            return os.read(descriptor, most)
+
+        self._input = Pump(self._selector, 0, send, read=read)
+        self._input.resume()
+
+    def _input_room(self, room: int) -> None:
+        if self._input is not None:
+            self._input.allow(room)
 
     def _forward(self, rank: Rank) -> None:
         """Has the rank's output passed on."""
-        mode = os.fstat(0).st_mode
-        prompts = rank.number == 0 and (os.isatty(0) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
-        for target, source in ((1, rank.process.stdout), (2, rank.process.stderr)):
-            assert source is not None
-            coloured = os.isatty(target) and "NO_COLOR" not in os.environ
-            colour = COLOURS[rank.number % len(COLOURS)] if coloured else None
-            stream = Stream(source, target, self._label(rank.number, colour), colour, rank.number, rank.process.pid)
-            stream.raw = self._size == 1 and not self._prefix
-            stream.prompts = prompts
-            stream.tracebacks = target == 2 and self._size > 1
+        for stream in streams_of(rank, self._size, prefix=self._prefix):
+            self._streams.append(stream)
             self._output.add(stream)
 
     def _say(self, level: str, text: str) -> None:
@@ -247,7 +289,7 @@ class Launcher:
 
     def _look_at_output(self) -> None:
         """Ends the job if nobody takes its output."""
-        if self._fault is not None and self._kill_at is None and not all(rank.ended for rank in self._ranks):
+        if self._fault is not None and self._kill_at is None and not self._over():
             # As a signal would end who writes into a pipe that nobody reads.
             self._ended_by_fault = True
             self._end()
@@ -258,79 +300,72 @@ class Launcher:
         """
         limit = None if self._received is None else time.monotonic() + GRACE
         while not self._output.ended() and not self._abandoned and (limit is None or time.monotonic() < limit):
-            for key, _ in self._selector.select(0.1):
-                action: Callable[[], None] = key.data
-                action()
+            self._turn(time.monotonic() + LOOK)
 
-    def _input(self) -> None:
-        """The terminal's input goes to rank 0."""
-        sink = self._ranks[0].process.stdin
-        data = os.read(0, 65536) if os.tcgetpgrp(0) == os.getpgrp() else b""
-        try:
-            if sink is not None and data:
-                sink.write(data)
-                sink.flush()
+    def _settle(self) -> None:
+        """Until hosts have sent what their ranks had written. A signal ends the wait, as that of `_await_output`."""
+        limit = None if self._received is None else time.monotonic() + GRACE
+        while not all(site.settled() for site in self._sites):
+            if self._abandoned or (limit is not None and time.monotonic() >= limit):
                 return
-        except BrokenPipeError:
-            pass
-        self._selector.unregister(0)
-        if sink is not None:
-            with contextlib.suppress(BrokenPipeError):
-                sink.close()
+            self._turn(time.monotonic() + LOOK)
 
-    def _loop(self, deadline: float | None) -> None:
-        while not all(rank.ended for rank in self._ranks):
-            limits = [limit for limit in (deadline, self._kill_at) if limit is not None]
-            wait = max(0.0, min(limits) - time.monotonic()) if limits else None
-            for key, _ in self._selector.select(wait):
-                action: Callable[[], None] = key.data
-                action()
+    def _loop(self) -> None:
+        while not self._over():
+            self._turn(self._kill_at)
             now = time.monotonic()
-            if deadline is not None and now >= deadline and not all(rank.ended for rank in self._ranks):
-                deadline = None
+            if self._deadline is not None and now >= self._deadline and not self._over():
+                self._deadline = None
                 self._timed_out = True
                 self._tell()
                 self._end()
             if self._kill_at is not None and now >= self._kill_at:
                 self._kill_at = None
+                if self._killed:
+                    for host in self._hosts:
+                        if not all(rank.ended for rank in host.ranks):
+                            host.give_up()
+                    continue
                 self._killed = sum(not rank.ended for rank in self._ranks)
                 self._signal(signal.SIGKILL)
+                self._kill_at = now + GRACE if self._hosts else None
+        self._deadline = None  # what is left is output, which may take its time
 
-    def _reap(self) -> None:
-        """Takes note of the ranks without pidfd that have ended since the last look."""
-        for rank in self._ranks:
-            if rank.pidfd is not None or rank.ended:
-                continue
-            # WNOWAIT leaves it a zombie, so that its number still names its group.
-            if os.waitid(os.P_PID, rank.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                self._ended(rank)
+    def _over(self) -> bool:
+        return all(rank.ended for rank in self._ranks)
 
-    def _ended(self, rank: Rank) -> None:
-        """A rank's process has ended: what it has left behind in its group ends too."""
-        if rank.pidfd is not None:
-            self._selector.unregister(rank.pidfd)
-            os.close(rank.pidfd)
-        # Not reaped yet, so the group's number cannot have been given to others.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(rank.process.pid, signal.SIGKILL)
-        rank.status = rank.process.wait()
-        rank.ended = True
-        self._say("debug", f"debug: rank {rank.number} {_how(rank.status)}")
-        if rank.status < 0 and self._keep_going and not all(other.ended and other.status < 0 for other in self._ranks):
-            self._say("warn", f"rank {rank.number} {_how(rank.status)}; the others go on")
+    def _rank_ended(self, rank: Rank) -> None:
+        if rank.lost and not self._streams:
+            return  # it has not started
+        self._tell_of_hosts()
+        self._say("debug", f"debug: rank {rank.number} {rank.how()}")
+        if _gone(rank) and self._keep_going and not all(other.ended and _gone(other) for other in self._ranks):
+            why = ": the network is cut, and its part of the job has ended" if rank.status == PARTITIONED_STATUS else ""
+            self._say("warn", f"rank {rank.number} {rank.how()}{why}; the others go on")
             return
         if rank.status != 0 and self._first_failure is None and self._received is None and not self._timed_out:
             self._first_failure = rank
-            if not all(other.ended for other in self._ranks):
+            if not self._over():
                 self._end()
         elif rank.status != 0 and self._first_failure is None:
             self._first_failure = rank
 
     def _tell(self) -> None:
         """Says on standard error what the ranks are doing."""
-        text = group_report({rank.process.pid for rank in self._ranks if not rank.ended})
+        for site in self._sites:
+            site.ask_report()
+
+    def _tell_of_hosts(self) -> None:
+        """Names the hosts that have been lost."""
+        for host in self._hosts:
+            if host.fault is not None and host.name not in self._told_of:
+                self._told_of.add(host.name)
+                self._say("error", str(host.fault))
+
+    def _report_of(self, host: str, text: str) -> None:
         if text:
-            self._say("error", f"what the ranks are doing:\n{text.rstrip()}")
+            ranks = f"the ranks of host {host}" if host else "the ranks"
+            self._say("error", f"what {ranks} are doing:\n{text.rstrip()}")
 
     def _end(self) -> None:
         """Asks all ranks to end, and sets the time when they will be made to."""
@@ -339,14 +374,12 @@ class Launcher:
         self._kill_at = self._kill_at or time.monotonic() + GRACE
 
     def _signal(self, number: signal.Signals) -> None:
-        for rank in self._ranks:
-            if not rank.ended:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(rank.process.pid, number)
+        for site in self._sites:
+            site.signal(number)
 
     def _signals(self, wake: int) -> None:
         ended = False
-        over = bool(self._ranks) and all(rank.ended for rank in self._ranks)
+        over = bool(self._streams) and self._over()
         for byte in os.read(wake, 512):
             try:
                 number = signal.Signals(byte)
@@ -372,16 +405,19 @@ class Launcher:
         self._look_at_output()
         # After the signals that came with it: a rank that one of them ended has not failed by itself.
         if ended:
-            self._reap()
+            for site in self._sites:
+                site.reap()
 
     def _sweep(self) -> None:
         """Nothing of the job is left when the launcher returns, whatever happened."""
-        for rank in self._ranks:
-            if not rank.ended:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(rank.process.pid, signal.SIGKILL)
-                rank.status = rank.process.wait()
-                rank.ended = True
+        if self._input is not None:
+            self._input.stop()
+        for site in self._sites:
+            site.sweep()
+        await_ends(self._hosts)
+        if self._published is not None:
+            os.close(self._published)
+            self._published = None
 
     def _report(self) -> int:
         if self._cluster is not None and self._cluster.counted:
@@ -390,6 +426,7 @@ class Launcher:
             self._output.say(self._memory.table())
         if self._cluster is not None and self._cluster.fault is not None:
             self._say("error", self._cluster.fault)
+        self._tell_of_hosts()
         failed = self._first_failure
         if self._fault is not None and self._fault.errno != errno.EPIPE:
             self._say("error", f"standard output cannot be written: {self._fault.strerror}")
@@ -401,25 +438,16 @@ class Launcher:
         if self._timed_out:
             self._say("error", f"the job has not ended within {self._timeout:g} s; all ranks were ended{killed}")
             return TIMED_OUT
+        if failed is None and self._received is not None and not self._streams:
+            self._say("warn", f"{self._received.name} came before the ranks had started")
+            return 128 + self._received
         if failed is None:
-            return 0 if self._cluster is None or self._cluster.fault is None else 1
+            # Of a host that is lost when its ranks have ended, output may be missing.
+            late = any(host.fault is not None and not any(rank.lost for rank in host.ranks) for host in self._hosts)
+            return 1 if late or (self._cluster is not None and self._cluster.fault is not None) else 0
         if self._received is not None:
             self._say("warn", f"{self._received.name} was passed on to all ranks{killed}")
         else:
             rest = f"; the others were ended{killed}" if self._size > 1 else ""
-            self._say("error", f"rank {failed.number} of {self._size} {_how(failed.status)}{rest}")
+            self._say("error", f"rank {failed.number} of {self._size} {failed.how()}{rest}")
         return failed.status if failed.status > 0 else 128 - failed.status
-
-
-def _pidfd(pid: int) -> int | None:
-    with contextlib.suppress(OSError):
-        return os.pidfd_open(pid)
-    return None
-
-
-def _how(status: int) -> str:
-    if status >= 0:
-        return f"exited with status {status}"
-    with contextlib.suppress(ValueError):
-        return f"was ended by {signal.Signals(-status).name}"
-    return f"was ended by signal {-status}"

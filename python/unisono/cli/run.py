@@ -1,41 +1,43 @@
-"""`unisono run`: starts a program on every rank of a job on this machine, and sees to its end."""
+"""`unisono run`: starts a program on every rank of a job, on this machine or on several, and sees to its end."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import os
-import shutil
 import sys
-from importlib.util import find_spec
 
 from .cluster import Cluster, ClusterError, ClusterOptions
+from .command import Command, CommandError
+from .environment import JOB_VARIABLES
+from .hostlist import MOST_RANKS, HostListError, HostRanks, read_file, read_list
 from .launcher import Launcher, LauncherError
+from .way import SSH, Plan, Way
 
-MOST_RANKS = 1024
 PLATFORMS = ("native", "functional", "rtl")
+TRANSPORTS = ("tcp", "udp", "ofi")  #: kTransports of the library: networks between hosts
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the command line."""
     parser = commands.add_parser(
         "run",
-        help="run a program on several ranks of this machine",
-        usage="unisono run -n RANKS [--platform PLATFORM] [--prefix] [--timeout SECONDS] [--counters] "
-        "{[--] PROGRAM | -m MODULE} [ARGUMENT ...]",
+        help="run a program on several ranks of this machine, or of several",
+        usage="unisono run {-n RANKS | --hosts HOST:RANKS,...} [--platform PLATFORM] [--prefix] [--timeout SECONDS] "
+        "[--counters] {[--] PROGRAM | -m MODULE} [ARGUMENT ...]",
         description="Starts PROGRAM once for every rank. A program whose name ends in .py runs in this Python, and so "
         "does MODULE, as by `python -m`. What the ranks write appears in whole lines; equal tracebacks of several "
         "ranks appear once. When a rank fails the others are ended, and the exit status is that of the first rank that "
         "failed (128 + signal if a signal ended it). Standard input goes to rank 0. A job that is ended by --timeout "
         "or SIGQUIT (Ctrl-\\) first says what each rank is doing.",
     )
-    parser.add_argument("-n", dest="ranks", type=_ranks, required=True, metavar="RANKS", help="number of ranks")
+    parser.add_argument("-n", dest="ranks", type=_ranks, metavar="RANKS", help="number of ranks")
     parser.add_argument("--prefix", "--tag", action="store_true", help="write the rank in front of each line of output")
     parser.add_argument(
         "--keep-going",
         action="store_true",
-        help="a rank that a signal ends does not end the others, which may shrink their communicator and go on; the "
-        "exit status is then theirs",
+        help="a rank that a signal ends, or that is cut off from the larger part of the job (status 75), does not end "
+        "the others, which may shrink their communicator and go on; the exit status is then theirs",
     )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after so long (status 124)")
     parser.add_argument(
@@ -47,6 +49,36 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--counters", action="store_true", help="print at the end what the engines have counted, a column for each rank"
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        type=_variable,
+        metavar="NAME[=VALUE]",
+        help="a variable of the environment that the ranks get on all hosts, beside those that begin with UNISONO_; "
+        "without a value that which it has here. May be given several times",
+    )
+    parser.add_argument(
+        "--transport", type=_transports, metavar="NAME,...", help="what carries data between hosts: UNISONO_TRANSPORT"
+    )
+    parser.add_argument(
+        "--interfaces", metavar="TEXT", help="which of a host's network interfaces carry it: UNISONO_INTERFACES"
+    )
+    hosts = parser.add_argument_group("several hosts")
+    hosts.add_argument(
+        "--hosts", metavar="HOST:RANKS,...", help="hosts, and how many ranks each has (1 if that is left out)"
+    )
+    hosts.add_argument("--hostfile", metavar="FILE", help="the same, `host:ranks` or `host slots=ranks` in each line")
+    hosts.add_argument(
+        "--agent",
+        metavar="COMMAND",
+        help="what starts a program on a host: {host} stands for the host, {command} for the program as one word, as "
+        f"shells read it; where they are missing both are appended. Default: `{SSH}`; `local` starts it here, as if "
+        "on several hosts",
+    )
+    hosts.add_argument(
+        "--python", metavar="PATH", help="the Python there that has Unisono; default: the path of this one"
     )
     cluster = parser.add_argument_group("simulated cluster (--platform rtl)")
     cluster.add_argument("--network", metavar="FILE", help="configuration of the cluster and its network")
@@ -90,6 +122,24 @@ def _seconds(text: str) -> float:
         if 0 < float(text) < float("inf"):
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not name or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} names no variable; write NAME or NAME=VALUE")
+    if name in JOB_VARIABLES:
+        raise argparse.ArgumentTypeError(f"{name} is what `unisono run` itself sets for each rank")
+    if not given and name not in os.environ:
+        raise argparse.ArgumentTypeError(f"the environment has no variable {name} here; write {name}=VALUE")
+    return name, value if given else os.environ[name]
+
+
+def _transports(text: str) -> str:
+    for name in text.split(","):
+        if name not in TRANSPORTS:
+            raise argparse.ArgumentTypeError(f"there is no network {name!r}; known are {', '.join(TRANSPORTS)}")
+    return text
 
 
 def _seed(text: str) -> int:
@@ -142,78 +192,92 @@ def execute(options: argparse.Namespace) -> int:
         )
     if platform != "rtl" and hints.given():
         return _refuse(f"{' and '.join(hints.given())} goes with --platform rtl; the platform is {platform}", 2)
+    environment = {"UNISONO_PLATFORM": platform} | dict(options.env)
+    if options.transport is not None:
+        environment["UNISONO_TRANSPORT"] = options.transport
+    if options.interfaces is not None:
+        environment["UNISONO_INTERFACES"] = options.interfaces
     try:
-        command = _command(options)
+        hosts = _hosts(options, platform)
+        ranks = options.ranks if hosts is None else sum(len(host.ranks) for host in hosts)
+        command = _command(options, ranks)
+        way = Way(options.agent, options.python or sys.executable)
+        plan = None if hosts is None else Plan(hosts, way, command, _folder())
+        words = command.words() if plan is None else []
+    except HostListError as failure:
+        return _refuse(str(failure), 2)
     except CommandError as failure:
         return _refuse(str(failure), failure.status)
     try:
-        cluster = Cluster(options.ranks, hints) if platform == "rtl" else None
         return Launcher(
-            command,
-            options.ranks,
+            words,
+            ranks,
             prefix=options.prefix,
             timeout=options.timeout,
             keep_going=options.keep_going,
-            environment={"UNISONO_PLATFORM": platform},
-            cluster=cluster,
+            environment=environment,
+            cluster=Cluster(ranks, hints) if platform == "rtl" else None,
             counters=options.counters and platform != "rtl",
+            plan=plan,
         ).run()
     except ClusterError as failure:
         return _refuse(str(failure), 127)
     except LauncherError as failure:
-        return _refuse(str(failure), 2)
+        return _refuse(str(failure), failure.status)
     except OSError as failure:
-        if failure.filename != command[0]:
+        if not words or failure.filename != words[0]:
             raise
-        return _refuse(f"{command[0]} cannot be run: {failure.strerror}", 126)
+        return _refuse(f"{words[0]} cannot be run: {failure.strerror}", 126)
 
 
-class CommandError(Exception):
-    """There is nothing to start, and why."""
+def _hosts(options: argparse.Namespace, platform: str) -> list[HostRanks] | None:
+    """The hosts, if there are any named. Raises `HostListError`."""
+    if options.hosts is None and options.hostfile is None:
+        for name, value in (("--agent", options.agent), ("--python", options.python)):
+            if value is not None:
+                raise HostListError(f"{name} goes with --hosts or --hostfile, and neither is given")
+        if options.ranks is None:
+            raise HostListError("how many ranks? Say it with -n 4, or name hosts: --hosts a:4,b:4")
+        return None
+    if options.hosts is not None and options.hostfile is not None:
+        raise HostListError("--hosts and --hostfile are both given; name the hosts once")
+    hosts = read_list(options.hosts) if options.hosts is not None else read_file(options.hostfile)
+    total = sum(len(host.ranks) for host in hosts)
+    if options.ranks not in (None, total):
+        raise HostListError(f"-n asks for {options.ranks} ranks, and the hosts have {total}; leave -n out")
+    if platform == "rtl":
+        raise HostListError("a simulated cluster (--platform rtl) runs on this machine; leave --hosts out")
+    if options.counters:
+        raise HostListError("--counters shows the ranks of this machine only; leave it out with --hosts")
+    return hosts
 
-    def __init__(self, what: str, status: int) -> None:
-        super().__init__(what)
-        self.status = status
 
-
-def _is_module(name: str) -> bool:
-    """Whether Python would find it, from the working directory as `python -m` does. Nothing is imported."""
-    sys.path.insert(0, "")
-    try:
-        return find_spec(name) is not None
-    except ValueError:
-        return False
-    finally:
-        sys.path.pop(0)
-
-
-def _command(options: argparse.Namespace) -> list[str]:
-    """What each rank is to run. Raises `CommandError` with the status that a shell would give."""
+def _command(options: argparse.Namespace, ranks: int) -> Command:
+    """What each rank is to run. Raises `CommandError`."""
     if options.module is not None:
         if not options.module:
             raise CommandError("-m: name a module, such as `unisono run -n 4 -m package.module`", 2)
         # What `--` cut off.
         module, *arguments = options.module + ([options.program, *options.arguments] if options.program else [])
-        if not _is_module(module.partition(".")[0]):
-            raise CommandError(f"there is no module {module}", 127)
-        return [sys.executable, "-m", module, *arguments]
+        return Command(module, arguments, is_module=True)
     if options.program is None:
-        ranks = f"{options.ranks} rank{'s' * (options.ranks != 1)}"
+        number = f"{ranks} rank{'s' * (ranks != 1)}"
         raise CommandError(
-            f"no program was given; name the one to run on {ranks}: `unisono run -n {options.ranks} hello.py`, or "
-            f"`unisono run -n {options.ranks} ./hello`",
+            f"no program was given; name the one to run on {number}: `unisono run -n {ranks} hello.py`, or "
+            f"`unisono run -n {ranks} ./hello`",
             2,
         )
-    command = [options.program, *options.arguments]
-    if options.program.endswith(".py"):
-        if not os.path.isfile(options.program):
-            raise CommandError(f"there is no file {options.program}", 127)
-        return [sys.executable, *command]
-    if shutil.which(options.program) is None:
-        if os.path.isfile(options.program):
-            raise CommandError(f"{options.program} is not executable", 126)
-        raise CommandError(f"there is no program {options.program}", 127)
-    return command
+    return Command(options.program, options.arguments)
+
+
+def _folder() -> str:
+    """The working directory, by the name that the shell has for it. Raises `CommandError`."""
+    try:
+        folder, named = os.getcwd(), os.environ.get("PWD", "")
+        # Another host may have the same folder behind the same symbolic link only.
+        return named if os.path.isabs(named) and os.path.realpath(named) == folder else folder
+    except OSError as failure:
+        raise CommandError(f"the working directory cannot be found: {failure.strerror}", 2) from failure
 
 
 def _refuse(what: str, status: int) -> int:

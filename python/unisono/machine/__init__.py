@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import cores, kernel, memory, surroundings
+from . import cores, kernel, memory, networks, surroundings
 from .finding import Finding, Root, State
 
 __all__ = ["Finding", "Root", "State", "can_run", "examine", "usable_cores"]
@@ -11,7 +11,7 @@ __all__ = ["Finding", "Root", "State", "can_run", "examine", "usable_cores"]
 def examine(root: str = "") -> list[Finding]:
     """All findings. `root` stands before the paths that are read; what is tried is tried here in any case."""
     place = Root(root)
-    return [finding for area in (cores, kernel, memory, surroundings) for finding in area.examine(place)]
+    return [finding for area in (cores, kernel, memory, networks, surroundings) for finding in area.examine(place)]
 
 
 def can_run(findings: list[Finding]) -> bool:

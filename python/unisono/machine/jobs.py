@@ -26,6 +26,9 @@ class RankSeen:
     communicators: int
     calls: int  #: begun ever
     doing: str  #: in words
+    rank: int = 0  #: its number in the whole job
+    of: int = 0  #: ranks of the whole job
+    network: str = "-"  #: what carries data to ranks on other hosts; "-" if there are none
 
 
 @dataclass
@@ -80,7 +83,10 @@ def jobs() -> list[Job]:
                 if fields[0] == "job":
                     mine = int(fields[1]) == job.number
                 elif mine:
-                    job.ranks.append(RankSeen(fields[0], fields[1], int(fields[2]), int(fields[3]), fields[4]))
+                    job.ranks.append(
+                        RankSeen(fields[0], fields[1], int(fields[2]), int(fields[3]), fields[4], int(fields[5]),
+                                 int(fields[6]), fields[7])
+                    )  # fmt: skip
         names = {rank.name.partition(" (")[0] for rank in job.ranks}
         job.pids.sort(key=lambda pid: f"pid {pid}" not in names)
     return [job for job in found.values() if job.lives()]

@@ -101,7 +101,8 @@ def _limits() -> list[Finding]:
     return [
         Finding(
             AREA, "open files", State.IMPROVABLE if few else State.OK, text(files, str(files)),
-            f"enough for about {ranks} ranks; beyond, deaths of peers are looked up in /proc" if few else "",
+            f"enough for about {ranks} ranks; beyond, deaths of peers are looked up in /proc, and ranks of other hosts "
+            "cannot be reached" if few else "",
             f"ulimit -n {raised}" if few else "",
             data={"limit": None if files == endless else files},
         ),

@@ -4,8 +4,11 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "calls.hpp"
+#include "collectives/tuning.hpp"
+#include "core/group_table.hpp"
 
 namespace unisono::testing_programs {
 namespace {
@@ -166,6 +169,31 @@ TEST(Choice, UsesGroupsWhereThereAreSome) {
   for (const std::uint32_t no_levels : {0U, 1U, 8U, 9U}) {
     call.group_size = no_levels;
     EXPECT_EQ(chosen_name(call), "flat") << no_levels;
+  }
+}
+
+TEST(Choice, UsesListsOfGroupsAndKeepsOrderWhereItMatters) {
+  Call call = make_call(Collective::kAllreduce, 7, 16);
+  call.groups = find_groups(std::vector<std::uint64_t>{0, 1, 0, 1, 0, 1, 0}).list;
+  EXPECT_EQ(chosen_name(call), "two_level");
+  call.func = Func::kOrdered0;
+  EXPECT_EQ(chosen_name(call), "flat");
+  call.groups = find_groups(std::vector<std::uint64_t>{0, 0, 0, 1, 1, 1, 1}).list;
+  EXPECT_EQ(chosen_name(call), "two_level");
+}
+
+TEST(Choice, SparesTheNetworkBetweenHosts) {
+  Tuning hosts;
+  hosts.hosts = true;
+  for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce,
+                                      Collective::kAllgather, Collective::kBarrier}) {
+    Call call = make_call(collective, 8, collective == Collective::kBarrier ? 0 : 1'000'000);
+    call.group_size = 4;
+    EXPECT_STREQ(algorithms()[static_cast<std::size_t>(choose_algorithm(call, hosts))].name, "two_level")
+        << name_of(collective);
+    call.group_size = 0;  // each rank on a host of its own
+    EXPECT_STRNE(algorithms()[static_cast<std::size_t>(choose_algorithm(call, hosts))].name, "two_level")
+        << name_of(collective);
   }
 }
 

@@ -304,10 +304,14 @@ TEST(Choice, LooksAtEveryConditionOfARule) {
   only.direct = Which::kWithout;
   only.crowded = Which::kWith;
   only.groups = Which::kWithout;
+  only.hosts = Which::kWithout;
   const std::vector<Rule> rules{only};
   const Call fits = call_of(Collective::kAllreduce, 4, 128);
   EXPECT_EQ(chosen(fits, rules, true), "reduce_bcast");
   EXPECT_NE(chosen(fits, rules, false), "reduce_bcast");
+  Tuning several_hosts{rules, true};
+  several_hosts.hosts = true;
+  EXPECT_NE(choose(fits, several_hosts).rule, rules.data());
   for (const auto& change : std::vector<void (*)(Call&)>{
            [](Call& c) { c.count = 24; },
            [](Call& c) { c.count = 51; },
@@ -335,6 +339,7 @@ TEST(Choice, HashesTellTablesApart) {
            [](Rule& r) { r.direct = Which::kAll; },
            [](Rule& r) { r.crowded = Which::kAll; },
            [](Rule& r) { r.groups = Which::kAll; },
+           [](Rule& r) { r.hosts = Which::kWithout; },
        }) {
     std::vector<Rule> other = rules;
     change(other[0]);

@@ -18,7 +18,7 @@
 #include "platform/device/functional.hpp"
 #include "platform/device/protocol.hpp"
 #include "platform/device/registers.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 
 namespace unisono::test {
 

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "platform/device/registers.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 
 namespace unisono::test {
 namespace {

@@ -15,7 +15,7 @@
 #include "platform/device/device_engine.hpp"
 #include "platform/device/functional.hpp"
 #include "platform/device/simulated.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 
 namespace unisono::test {
 

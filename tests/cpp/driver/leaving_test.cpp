@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -29,16 +30,18 @@ void in_contexts(Body&& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// A broadcast of which every rank thinks that it is the root: all of them end.
-void call_differently(const Context& context) {
+/// A broadcast of which every rank thinks that it is the root: all of them end, and none leaves before.
+void call_differently(const Context& context, std::barrier<>& all) {
   std::vector<double> data(3, context.world().rank());
   context.world().bcast(data, context.world().rank());
+  all.arrive_and_wait();
 }
 
 TEST(Leaving, FinalizeSaysThatRanksHaveCalledDifferently) {
   std::atomic<int> found = 0;
+  std::barrier all(kRanks);
   in_contexts([&](std::unique_ptr<Context> context) {
-    call_differently(*context);
+    call_differently(*context, all);
     try {
       context->finalize();
     } catch (const Error& error) {
@@ -54,16 +57,18 @@ TEST(Leaving, FinalizeSaysThatRanksHaveCalledDifferently) {
 
 TEST(Leaving, ADestructorWritesIt) {
   testing::internal::CaptureStderr();
-  in_contexts([](std::unique_ptr<Context> context) { call_differently(*context); });
+  std::barrier all(kRanks);
+  in_contexts([&](std::unique_ptr<Context> context) { call_differently(*context, all); });
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("unisono: error: bcast (communicator 0"));
 }
 
 TEST(Leaving, AfterAnErrorNothingIsCompared) {
   testing::internal::CaptureStderr();
-  in_contexts([](std::unique_ptr<Context> context) {
+  std::barrier all(kRanks);
+  in_contexts([&](std::unique_ptr<Context> context) {
     try {
       const std::unique_ptr<Context> own = std::move(context);
-      call_differently(*own);
+      call_differently(*own, all);
       throw std::runtime_error("of the program's own");
     } catch (const std::runtime_error&) {
       return;

@@ -58,7 +58,9 @@ void refuses(Body&& body, ErrorCode code, const testing::Matcher<std::string>& m
   }
 }
 
-void join_device() { join_as_process(Platform::kRtl, default_settings(Platform::kRtl)); }
+void join_device() {
+  join_as_process(Platform::kRtl, default_settings(Platform::kRtl), JobEnvironment::from_environment());
+}
 
 TEST(Platforms, HaveNames) {
   Variables variables;
@@ -83,7 +85,7 @@ TEST(Platforms, DevicesHaveSmallerBuffersAndTheirOwnTime) {
 TEST(Platforms, AProcessAloneIsAJobOnNativeAndFunctional) {
   const Variables variables;
   for (const Platform platform : {Platform::kNative, Platform::kFunctional}) {
-    const auto context = join_as_process(platform, default_settings(platform));
+    const auto context = join_as_process(platform, default_settings(platform), JobEnvironment::from_environment());
     EXPECT_EQ(context->endpoint()->engine->size(0), 1U) << name_of(platform);
     context->close();
     refuses([&] { context->endpoint(); }, ErrorCode::kWrongProcess, HasSubstr("the context was closed"));

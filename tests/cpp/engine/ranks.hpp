@@ -14,7 +14,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "engine/engine.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 
 namespace unisono::test {
 

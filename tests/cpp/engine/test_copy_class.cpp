@@ -16,9 +16,17 @@
 namespace unisono::cclo {
 namespace {
 
+/// What the probe measures; several attempts, since it measures nothing while others need the cores.
+template <typename Probe>
+auto measured(Probe probe) {
+  auto found = probe();
+  for (int attempt = 1; attempt < 100 && !found; ++attempt) found = probe();
+  return found;
+}
+
 TEST(CopyProbe, TimesBothWaysOfEveryCollectiveAndLength) {
-  const auto times = probe_copies();
-  if (!times) GTEST_SKIP() << "others need the cores";
+  const auto times = measured(probe_copies);
+  if (!times) GTEST_SKIP() << "others needed the cores at all of 100 attempts";
   for (const CopyTimes& entry : *times) {
     std::printf("%-10s %8llu bytes: kernel %8.1f us, cells %8.1f us\n", name_of(entry.collective),
                 static_cast<unsigned long long>(entry.bytes), entry.kernel_us, entry.cells_us);
@@ -30,8 +38,8 @@ TEST(CopyProbe, TimesBothWaysOfEveryCollectiveAndLength) {
 }
 
 TEST(CopyProbe, ALineTakesTensToHundredsOfNanoseconds) {
-  const auto line = probe_line();
-  if (!line) GTEST_SKIP() << "others need the cores";
+  const auto line = measured(probe_line);
+  if (!line) GTEST_SKIP() << "others needed the cores at all of 100 attempts";
   EXPECT_GT(*line, 1);
   EXPECT_LT(*line, 1e6);
 }
@@ -103,7 +111,7 @@ TEST_F(CopyClassFile, OfAnotherMachineOrHandIsNotFollowed) {
 
 TEST_F(CopyClassFile, OfAnotherPlacementIsNotFollowed) {
   const std::string own = copy_class_title() + "\n";
-  if (!probe_line()) GTEST_SKIP() << "nothing can be measured here";
+  if (!measured(probe_line)) GTEST_SKIP() << "others needed the cores at all of 100 attempts";
   write(own + "0.001 4711 4712 4713\n");
   // While others need the cores, what all entries agree on holds.
   bool measured = false;

@@ -159,7 +159,12 @@ TEST_P(KernelCopyRefused, InTheMiddleOfAMessageTheRestIsStreamed) {
 TEST_P(KernelCopyRefused, LaterACollectiveNamesRankAndAddress) {
   constexpr std::uint64_t kCount = 100'000;
   auto children = start(2, kAlways, [](Rank& self) {
-    const Memory memory(self, false, kCount);
+    // Both buffers are remembered as ones that the kernel copies: that depends on their addresses.
+    constexpr std::uint64_t kPage = 4096;
+    Memory memory(self, false, kCount + kPage / 8);
+    const auto place = reinterpret_cast<std::uintptr_t>(memory.src);
+    memory.src += (kPage - place % kPage) / sizeof *memory.src;
+    memory.dst = memory.src + kCount;
     self.engine.run(memory.sum(kCount));
     meet(self);
     if (self.rank == GetParam().rank) install();
@@ -202,6 +207,79 @@ TEST(KernelCopy, ARankThatIsOffMakesAllUseCells) {
     memory.check(2, kCount);
   });
   expect_success(children);
+}
+
+/// Whether this rank lets others at its memory.
+bool permits(const Rank& self) {
+  return self.poe.shared_memory()->segment()->endpoint(self.rank).nonce_address.load() != 0;
+}
+
+TEST(KernelCopy, WhatIsNamedDoesNotDependOnAMeasurement) {
+  // Where cells are faster at all lengths, calls have them; a direct algorithm that the user names runs all the same.
+  constexpr std::uint64_t kCount = 50'000;
+  auto children = start(3, kCellsWin, [](Rank& self) {
+    const Memory allocated(self, true, kCount);
+    const Memory ordinary(self, false, kCount);
+    self.engine.run(ordinary.sum(kCount));
+    require(!self.engine.express(0)->last_algorithm()->direct, "cells are faster");
+    self.engine.run(allocated.sum(kCount, "direct"));
+    self.run(allocated.sum(kCount, "direct"));
+    meet(self);
+    require(!permits(self), "who needs no kernel copy permits none");
+    for (int round = 0; round < 2; ++round) {
+      for (std::uint32_t number = 0; number < 2; ++number) {  // each tries its members by its own first call
+        if (round == 0 && number == 1) {
+          const std::array<std::uint32_t, 3> all{2, 0, 1};
+          self.engine.create_communicator(1, 0, all, self.agreed);
+        }
+        for (std::uint32_t who = 0; who < 8; ++who) {
+          const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
+          std::fill_n(memory.dst, kCount, 0);
+          CallRequest sum = memory.sum(kCount, "direct");
+          sum.communicator = number;
+          if ((who + number) % 2 == 0) {
+            self.run(sum);
+          } else {
+            self.engine.run(sum);
+          }
+          require(self.engine.express(number)->last_algorithm()->direct, "it was named");
+          memory.check(3, kCount);
+        }
+      }
+    }
+    require(permits(self), "some buffers were ordinary");
+    self.engine.run(ordinary.sum(kCount));
+    require(!self.engine.express(0)->last_algorithm()->direct, "cells are still faster");
+  });
+  expect_success(children);
+}
+
+TEST(KernelCopy, WhatIsNamedIsRefusedOnAllRanksWhereOneIsOff) {
+  constexpr std::uint64_t kCount = 50'000;
+  for (const std::uint64_t others : {kAlways, kCellsWin}) {
+    for (std::uint32_t off = 0; off < 3; ++off) {
+      std::vector<std::uint64_t> copy_from(3, others);
+      copy_from[off] = kNoKernelCopy;
+      auto children = start(copy_from, [](Rank& self) {
+        const Memory memory(self, self.rank == 1, kCount);
+        for (int round = 0; round < 4; ++round) {
+          try {
+            if (round % 2 == 0) {
+              self.run(memory.sum(kCount, "direct"));
+            } else {
+              self.engine.run(memory.sum(kCount, "direct"));
+            }
+            require(false, "it was carried out");
+          } catch (const Error& error) {
+            require(error.code() == ErrorCode::kUnsupported, error.what());
+          }
+          self.engine.run(memory.sum(kCount));
+          memory.check(3, kCount);
+        }
+      });
+      expect_success(children);
+    }
+  }
 }
 
 TEST(KernelCopy, AProcessThatOnlyHasTheNumberIsNotTouched) {

@@ -49,7 +49,8 @@ TEST_P(LaneRuns, FormsAreTheProgramsAndGiveTheInterpretersBits) {
     }
     std::vector<LaneModel> models{LaneModel::straight()};
     for (const std::uint64_t segment : {1U, 64U, 500U}) {
-      models.push_back(LaneModel::windowed_with_one_segment(set.size, segment));
+      for (const auto loans : {LaneModel::Loans::kNever, LaneModel::Loans::kTaken, LaneModel::Loans::kDeclined})
+        models.push_back(LaneModel::windowed_with_one_segment(set.size, segment, loans));
     }
     for (const LaneModel& model : models) {
       std::vector<cclo::LoweredRank> ranks;
@@ -69,7 +70,7 @@ TEST_P(LaneRuns, FormsAreTheProgramsAndGiveTheInterpretersBits) {
 void store_past_caches(shm::StorePace& pace) {
   pace = {};
   for (std::uint32_t i = 0; i < shm::StorePace::kSlowStores; ++i) {
-    pace.took(1000 * shm::kMillisecondTicks, shm::StorePace::kLeastBytes);
+    pace.took(1000 * kMillisecondTicks, shm::StorePace::kLeastBytes);
   }
   EXPECT_TRUE(pace.past_caches());
 }
@@ -96,6 +97,9 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
     ASSERT_TRUE(sets.back()->open());
     auto side = std::make_unique<Side>();
     side->live.open(*sets.back(), shm::LaneSpace::kCollective, rank, set.size);
+    side->live.channels.loans.open(
+        {*sets.back(), segment, true, nullptr, endpoints, cclo::LaneTraffic(segment->counters(rank))});
+    side->live.channels.loans.least = shm::kInlineBytes + 1;
     sides.push_back(std::move(side));
   }
   std::mt19937 random(seed);
@@ -108,6 +112,7 @@ void run_on_lanes(const LoweredSet& set, std::uint32_t seed) {
       side.scratch.assign(set.lowered[rank].scratch_bytes, std::byte{0xa5});
       side.live.values.regions = {side.src.data(), side.dst.data(), side.scratch.data(), nullptr, nullptr};
       side.live.channels.digest = 100U + static_cast<std::uint32_t>(round);
+      side.live.channels.loans.begin(set.lowered[rank], round >= 2 || (round == 1 && rank % 2 == 0), 0);
       side.live.values.streaming_bytes = round % 2 == 0 ? 0 : ~std::uint64_t{0};
       if (round == 3) {
         for (std::uint32_t peer = 0; peer < set.size; ++peer) store_past_caches(side.live.values.pace(peer));

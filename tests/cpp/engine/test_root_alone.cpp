@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/cpp/engine/ranks.hpp"
@@ -247,6 +248,30 @@ TEST(RootAloneOnLanes, WhoWaitsForARankThatHasEndedTheCallIsToldSoon) {
     const std::vector<Ended> heard = differ(Collective::kGatherv, at_root, elsewhere, settings);
     EXPECT_EQ(heard[0].code, ErrorCode::kMismatchedCall) << heard[0].text;
     EXPECT_THAT(heard[0].text, HasSubstr("rank 1"));
+  }
+}
+
+TEST(RootAloneOnLanes, ARankThatComesLateIsAwaitedWhateverTheOthersHaveRecorded) {
+  // The root waits for ranks that have begun the call and wait for the late one themselves. Of an algorithm that needs
+  // the sum of all counts they have recorded that sum; the root once took it for their own count.
+  for (const char* const algorithm : {"linear", "binomial", "two_level"}) {
+    run_ranks(5, quick_settings(), [&](Rank& self) {
+      for (const std::uint32_t late : {4U, 0U}) {
+        for (const bool blocks : {true, false}) {
+          Mixed call(self, Collective::kGatherv, 3000, 2, {});
+          call.made.algorithm = find_algorithm(Collective::kGatherv, algorithm);
+          self.engine.run(request<std::int32_t>(Collective::kBarrier, 0));
+          // Longer than a rank waits before it looks at the others' records.
+          if (self.rank == late) std::this_thread::sleep_for(milliseconds(250));
+          if (blocks) {
+            self.engine.run(call.made);
+          } else {
+            self.run(call.made);
+          }
+          EXPECT_EQ(call.dst, call.expected) << algorithm << ", rank " << self.rank;
+        }
+      }
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 // How many ranks can run at once: affinity and cgroup quotas, the latter from files made for the test.
-#include "network/shm/cores.hpp"
+#include "core/cores.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,13 +1,16 @@
 // What the environment may say about a job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 
 #include "core/error.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 
 namespace unisono {
 namespace {
@@ -16,8 +19,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Variables = std::map<std::string, std::string>;
 
-const char* const kNames[] = {"UNISONO_RANK",           "UNISONO_SIZE",     "UNISONO_RENDEZVOUS", "UNISONO_SECRET",
-                              "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER", "UNISONO_STDOUT"};
+const char* const kNames[] = {
+    "UNISONO_RANK",           "UNISONO_SIZE",      "UNISONO_RENDEZVOUS", "UNISONO_SECRET", "UNISONO_SECRET_FILE",
+    "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER",  "UNISONO_STDOUT",     "UNISONO_JOIN",   "UNISONO_JOIN_FD",
+    "UNISONO_HOST",           "UNISONO_TRANSPORT", "UNISONO_INTERFACES", "UNISONO_START",  "UNISONO_HOST_TIMEOUT_S"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
                          {"UNISONO_RENDEZVOUS", "job-7"},
@@ -95,6 +100,77 @@ TEST(Environment, SaysWhoLooksAndHowStdoutIsWritten) {
   EXPECT_FALSE(read({{"UNISONO_STDOUT", "blocks"}}).lines);
   EXPECT_THAT(refusal({{"UNISONO_STDOUT", "words"}}), HasSubstr("UNISONO_STDOUT is \"words\", but should be lines"));
   EXPECT_THAT(refusal({{"UNISONO_OBSERVER", std::string(101, 'a')}}), HasSubstr("at most 100 printable characters"));
+}
+
+TEST(Environment, SaysWhereRankZeroListens) {
+  const auto join = [](const std::string& text) {
+    return read(
+        {{"UNISONO_RANK", "1"}, {"UNISONO_SIZE", "2"}, {"UNISONO_JOIN", text}, {"UNISONO_SECRET", "00ffAA9900ffAA99"}});
+  };
+  const JobEnvironment one = join("tcp://node-1.example:4711");
+  ASSERT_EQ(one.addresses.size(), 1U);
+  EXPECT_EQ(one.addresses[0].host, "node-1.example");
+  EXPECT_EQ(one.addresses[0].port, 4711);
+  EXPECT_EQ(one.title(), "job \"tcp://node-1.example:4711\"");
+  const JobEnvironment several = join("tcp://10.0.0.1:1,[fe80::1%eth0]:65535");
+  ASSERT_EQ(several.addresses.size(), 2U);
+  EXPECT_EQ(several.addresses[1].host, "fe80::1%eth0");
+  EXPECT_EQ(several.addresses[1].text(), "[fe80::1%eth0]:65535");
+  for (const char* wrong : {"", "tcp://", "node:4711", "udp://node:1", "tcp://node", "tcp://node:0", "tcp://node:65536",
+                            "tcp://:1", "tcp://::1:1", "tcp://[::1:1", "tcp://a:1,", "tcp://a b:1", "tcp://a:1x"}) {
+    EXPECT_THAT(refusal({{"UNISONO_JOIN", wrong}}), HasSubstr("UNISONO_JOIN is \"" + std::string(wrong) + "\""))
+        << wrong;
+  }
+  for (const char* wrong : {"", "-1", "x", "0", "99999"}) {
+    EXPECT_THAT(refusal({{"UNISONO_RANK", "0"}, {"UNISONO_JOIN", "tcp://a:1"}, {"UNISONO_JOIN_FD", wrong}}),
+                HasSubstr("UNISONO_JOIN_FD is \""))
+        << wrong;
+  }
+}
+
+TEST(Environment, SaysWhichHostAndWhichNetworks) {
+  EXPECT_EQ(read({}).host, "");
+  EXPECT_EQ(read({{"UNISONO_HOST", "left"}}).host, "left");
+  EXPECT_THAT(refusal({{"UNISONO_HOST", "a b"}}), HasSubstr("UNISONO_HOST is \"a b\""));
+  EXPECT_THAT(read({}).transports, ::testing::ElementsAre("tcp"));
+  EXPECT_THAT(read({{"UNISONO_TRANSPORT", "tcp"}}).transports, ::testing::ElementsAre("tcp"));
+  for (const char* wrong : {"", "tpc", "tcp,", "tcp,quic", "TCP"}) {
+    EXPECT_THAT(refusal({{"UNISONO_TRANSPORT", wrong}}), HasSubstr("out of: tcp")) << wrong;
+  }
+}
+
+TEST(Environment, SaysHowLongAHostMayBeSilent) {
+  EXPECT_EQ(read({}).host_timeout, std::chrono::seconds(3));
+  EXPECT_EQ(read({{"UNISONO_HOST_TIMEOUT_S", "12.5"}}).host_timeout, std::chrono::milliseconds(12'500));
+  for (const char* wrong : {"", "0", "0.5", "3s", "-3", "nan", "1e99"}) {
+    EXPECT_THAT(refusal({{"UNISONO_HOST_TIMEOUT_S", wrong}}), HasSubstr("a number of seconds from 1 to ")) << wrong;
+  }
+}
+
+TEST(Environment, TheSecretMayStandInAFileOfOnesOwn) {
+  char name[] = "/tmp/unisono-secret-XXXXXX";
+  const int file = mkstemp(name);
+  ASSERT_GE(file, 0);
+  const auto put = [&](const std::string& text, mode_t mode) {
+    std::ofstream(name) << text;
+    chmod(name, mode);
+  };
+  put("00ffAA9900ffAA99\n", 0600);
+  const JobEnvironment environment = read(
+      {{"UNISONO_RANK", "1"}, {"UNISONO_SIZE", "2"}, {"UNISONO_JOIN", "tcp://a:1"}, {"UNISONO_SECRET_FILE", name}});
+  EXPECT_EQ(environment.secret, "00ffAA9900ffAA99");
+  EXPECT_EQ(environment.secret_source, std::string("file ") + name);
+  put("00ffAA9900ffAA99", 0640);
+  EXPECT_THAT(refusal({{"UNISONO_SECRET_FILE", name}}), HasSubstr("can be read by others"));
+  put("00ffAA99secretive", 0600);
+  EXPECT_THAT(refusal({{"UNISONO_SECRET_FILE", name}}),
+              ::testing::AllOf(HasSubstr("holds 17 characters"), Not(HasSubstr("secretive"))));
+  put(std::string(100'000, 'a'), 0600);
+  EXPECT_THAT(refusal({{"UNISONO_SECRET_FILE", name}}), HasSubstr("should hold 16 to 256"));
+  EXPECT_THAT(refusal({{"UNISONO_SECRET_FILE", "/tmp"}}), HasSubstr("is no file"));
+  EXPECT_THAT(refusal({{"UNISONO_SECRET_FILE", "/nowhere/x"}}), HasSubstr("No such file"));
+  close(file);
+  unlink(name);
 }
 
 TEST(Environment, ErrorsDoNotShowTheSecret) {

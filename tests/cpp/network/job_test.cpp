@@ -1,5 +1,5 @@
 // Jobs of processes: joining, being refused, dying, leaving.
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "network/shm/process.hpp"
-#include "platform/native/rendezvous.hpp"
+#include "core/process.hpp"
+#include "platform/join/frames.hpp"
 #include "tests/cpp/network/processes.hpp"
 #include "tests/cpp/network/traffic.hpp"
 
@@ -147,7 +147,7 @@ TEST(Job, WrongSecretIsRefusedAndDoesNotDisturb) {
 }
 
 TEST(Job, NoiseOnTheRendezvousDoesNotDisturb) {
-  using namespace rendezvous;
+  using namespace join;
   const JobEnvironment environment = environment_of(1, 2);
   Child host([] { join_job(environment_of(0, 2), {}); });
   const auto connect = [&] {
@@ -172,14 +172,13 @@ TEST(Job, NoiseOnTheRendezvousDoesNotDisturb) {
   const FrameHead huge{kFrameMagic, kProtocol, FrameKind::kHello, 0xffffffff};
   EXPECT_THAT(answer_to(&huge, sizeof huge), HasSubstr("4294967295 bytes"));
   const FrameHead newer{kFrameMagic, kProtocol + 1, FrameKind::kHello, 0};
-  EXPECT_THAT(answer_to(&newer, sizeof newer), HasSubstr("version 2"));
+  EXPECT_THAT(answer_to(&newer, sizeof newer), HasSubstr("version 3"));
   const FrameHead empty{kFrameMagic, kProtocol, FrameKind::kHello, 0};
   EXPECT_THAT(answer_to(&empty, sizeof empty), HasSubstr("broken hello"));
-  struct {
-    FrameHead head{kFrameMagic, kProtocol, FrameKind::kHello, sizeof(Hello)};
-    Hello hello{1, 2, 1, 0xfffffff0, 0x20};  // lengths whose 32-bit sum is right
-  } overflow;
-  EXPECT_THAT(answer_to(&overflow, sizeof overflow), HasSubstr("broken hello"));
+  const FrameHead hasty{kFrameMagic, kProtocol, FrameKind::kGive, 0};
+  EXPECT_THAT(answer_to(&hasty, sizeof hasty), HasSubstr("broken hello"));
+  const FrameHead longer{kFrameMagic, kProtocol, FrameKind::kHello, sizeof(Hello) + kMaxText};
+  EXPECT_THAT(answer_to(&longer, sizeof longer), HasSubstr("a frame of"));
 
   EXPECT_EQ(join_error(environment), "");
   EXPECT_EQ(host.wait(), 0);
@@ -311,16 +310,16 @@ TEST(Liveness, IsKnownWithoutFreeDescriptors) {
       for (;;) pause();
     });
     const auto pid = static_cast<std::uint32_t>(sleeper.pid());
-    const std::uint64_t start_time = shm::start_time_of(pid);
+    const std::uint64_t start_time = start_time_of(pid);
     require(start_time != 0, "a start time");
     const rlimit none{0, 64};
     setrlimit(RLIMIT_NOFILE, &none);
-    const shm::ProcessWatch watch(pid, start_time);
+    const ProcessWatch watch(pid, start_time);
     require(watch.running(), "it runs, although /proc cannot be read");
     const rlimit some{64, 64};
     setrlimit(RLIMIT_NOFILE, &some);
     require(watch.running(), "it runs");
-    require(!shm::ProcessWatch(pid, start_time + 1).running(), "a reused pid is another process");
+    require(!ProcessWatch(pid, start_time + 1).running(), "a reused pid is another process");
     kill(sleeper.pid(), SIGKILL);
     std::this_thread::sleep_for(milliseconds(100));
     require(!watch.running(), "a zombie does not run");

@@ -2,7 +2,9 @@
 #include "network/shm/parking.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <memory>
@@ -10,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "network/shm/process.hpp"
+#include "core/process.hpp"
 #include "network/shm/shm_poe.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 #include "tests/cpp/network/processes.hpp"
 #include "tests/cpp/network/seccomp.hpp"
 #include "tests/cpp/network/traffic.hpp"
@@ -37,6 +39,22 @@ const auto kNever = [] { return true; };
 
 /// Which endpoints of a test's segment join: with a missing one, the permission is never given.
 enum class Mode { kOneSided, kFence };
+/// What endpoints sleep on: their words, or descriptors, of which the doorbell alone is ever readable.
+enum class Bed { kWord, kDescriptors };
+
+/// A descriptor of which nothing ever comes, until it is rung.
+class Quiet {
+ public:
+  Quiet() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { require(descriptor_ >= 0, "an eventfd"); }
+  ~Quiet() { close(descriptor_); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+  int get() const { return descriptor_; }
+  void ring() const { require(eventfd_write(descriptor_, 1) == 0, "a ring"); }
+
+ private:
+  int descriptor_;
+};
 
 /// Tokens from one endpoint to another: one release store each, no locked instruction anywhere.
 class Channel {
@@ -91,10 +109,16 @@ class RandomWaits {
 };
 
 /// `senders` endpoints stream tokens to one receiver; returns how often anybody slept.
-std::uint64_t stream(const Segment& segment, std::uint32_t senders, std::uint64_t tokens, Mode mode) {
+std::uint64_t stream(const Segment& segment, std::uint32_t senders, std::uint64_t tokens, Mode mode,
+                     Bed bed = Bed::kWord) {
+  const Quiet quiet;
   std::vector<Channel> channels(senders);
   std::vector<std::unique_ptr<Parking>> parkings;
-  for (std::uint32_t i = 0; i <= senders; ++i) parkings.push_back(std::make_unique<Parking>(segment, i));
+  for (std::uint32_t i = 0; i <= senders; ++i) {
+    parkings.push_back(std::make_unique<Parking>(segment, i));
+    // One sender sleeps on its word in any case.
+    if (bed == Bed::kDescriptors && i != 0) parkings.back()->listen(quiet.get());
+  }
   std::vector<std::exception_ptr> failures(senders + 1);
   const auto guarded = [&](std::uint32_t who, auto body) {
     return [&failures, who, body] {
@@ -157,13 +181,15 @@ std::uint64_t stream(const Segment& segment, std::uint32_t senders, std::uint64_
 /// One message a round, published at about the moment when the receiver makes up its mind to sleep: the window in
 /// which a sender's store is still on its way while its load has been done. Without a barrier on the sender's core
 /// a wake-up is lost within some hundred rounds.
-void race(const Segment& segment, std::uint32_t rounds, Mode mode) {
+void race(const Segment& segment, std::uint32_t rounds, Mode mode, Bed bed = Bed::kWord) {
   struct alignas(128) Line {
     std::atomic<std::uint32_t> value{0};
   };
   Line start, message, taken;
+  const Quiet quiet;
   Parking receiver(segment, 0);
   Parking sender(segment, 1);
+  if (bed == Bed::kDescriptors) receiver.listen(quiet.get());
   receiver.join();
   sender.join();
   require(receiver.one_sided() == (mode == Mode::kOneSided), "the mode is as expected");
@@ -209,31 +235,60 @@ void race(const Segment& segment, std::uint32_t rounds, Mode mode) {
 struct Shape {
   std::uint32_t senders;
   Mode mode;
+  Bed bed = Bed::kWord;
 };
 
 class Tokens : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(Tokens, AreNeverStuck) {
-  const auto [senders, mode] = GetParam();
+  const auto [senders, mode, bed] = GetParam();
   // With an endpoint that never comes, everybody issues barriers of their own.
   const auto segment = Segment::create({.endpoints = senders + 1 + (mode == Mode::kFence ? 1U : 0U)});
-  const std::uint64_t sleeps = stream(*segment, senders, kTokens / senders, mode);
+  const std::uint64_t sleeps = stream(*segment, senders, kTokens / senders, mode, bed);
   RecordProperty("sleeps", static_cast<int>(sleeps));
   EXPECT_GT(sleeps, 500U) << "the test did not test sleeping";
 }
 
 INSTANTIATE_TEST_SUITE_P(Parking, Tokens,
                          ::testing::Values(Shape{1, Mode::kOneSided}, Shape{2, Mode::kOneSided}, Shape{1, Mode::kFence},
-                                           Shape{2, Mode::kFence}),
+                                           Shape{2, Mode::kFence}, Shape{2, Mode::kOneSided, Bed::kDescriptors},
+                                           Shape{2, Mode::kFence, Bed::kDescriptors}),
                          [](const auto& parameter) {
                            return std::to_string(parameter.param.senders) + "SendersAnd" +
-                                  (parameter.param.mode == Mode::kFence ? "Fences" : "Membarrier");
+                                  (parameter.param.mode == Mode::kFence ? "Fences" : "Membarrier") +
+                                  (parameter.param.bed == Bed::kDescriptors ? "AndBells" : "");
                          });
 
 TEST(Parking, NoWakeUpIsLostInTheNarrowestWindow) {
   constexpr std::uint32_t kRounds = kTokens / 40;
   race(*Segment::create({.endpoints = 2}), kRounds, Mode::kOneSided);
   race(*Segment::create({.endpoints = 3}), kRounds, Mode::kFence);
+}
+
+TEST(Parking, NoRingIsLostInTheNarrowestWindow) {
+  constexpr std::uint32_t kRounds = kTokens / 80;
+  race(*Segment::create({.endpoints = 2}), kRounds, Mode::kOneSided, Bed::kDescriptors);
+  race(*Segment::create({.endpoints = 3}), kRounds, Mode::kFence, Bed::kDescriptors);
+}
+
+TEST(Parking, ADescriptorEndsASleep) {
+  const auto segment = Segment::create({.endpoints = 2});
+  const Quiet socket;
+  Parking sleeper(*segment, 0);
+  sleeper.listen(socket.get());
+  sleeper.join();
+  sleeper.set_policy({.patience = milliseconds(0), .look = seconds(100)});
+  std::atomic<bool> come{false};
+  std::thread network([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    come.store(true, std::memory_order_release);
+    socket.ring();
+  });
+  const auto begin = Clock::now();
+  EXPECT_TRUE(sleeper.wait([&] { return come.load(std::memory_order_acquire); }, kNever, begin + seconds(60)));
+  EXPECT_LT(Clock::now() - begin, seconds(30));
+  EXPECT_GE(sleeper.counters().sleeps, 1U);
+  network.join();
 }
 
 TEST(Parking, WorksWhereMembarrierIsDenied) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "platform/native/job.hpp"
+#include "platform/join/job.hpp"
 #include "tests/cpp/network/traffic.hpp"
 
 namespace unisono {

@@ -42,11 +42,30 @@ TEST_P(EveryAlgorithm, IsProvenWithGroupsOfAnySize) {
     CheckOptions options;
     options.ranks = {size};
     options.group_sizes = {0, 1, 2, 3, 5, size, size + 1};
+    options.group_lists = true;
     options.schedules = 4;
     const CheckReport report = check_algorithm(*GetParam(), options);
     EXPECT_TRUE(report.ok()) << report.text();
     EXPECT_GT(report.calls, 0U);
   }
+}
+
+// So that the proof above is one of groups of any kind.
+TEST(GroupsToCheck, AreOfSeveralSizesAndOfAnyRanks) {
+  std::size_t unequal = 0;
+  std::size_t scattered = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_EQ(algorithm.grouped, std::strcmp(algorithm.name, "two_level") == 0) << algorithm.name;
+    std::size_t lists = 0;
+    for (const CheckedCall& checked : calls_to_check(algorithm, 7, {})) {
+      if (checked.call.groups == nullptr) continue;
+      ++lists;
+      ++(checked.call.groups->rank_at == nullptr ? unequal : scattered);
+    }
+    EXPECT_EQ(lists != 0, algorithm.grouped) << algorithm.name;
+  }
+  EXPECT_GT(unequal, 100U);
+  EXPECT_GT(scattered, 300U);
 }
 
 // Elements on which every operator is exact in every datatype, different on every rank and at every index.

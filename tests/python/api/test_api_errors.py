@@ -247,6 +247,9 @@ CASES: list[tuple[str, Callable[[Communicator], Any], type[Exception], list[str]
     ("one request", lambda c: c.barrier(wait_for=1), unisono.InvalidArgumentError, ["wait_for", "Request"]),
     ("float as colour", lambda c: c.split(0.5), unisono.InvalidArgumentError, ["colour is 0.5", "integer"]),
     ("negative group", lambda c: c.split(0, group_size=-1), unisono.InvalidArgumentError, ["group_size is -1"]),
+    ("negative number of a group", lambda c: c.split(0, group=-2), unisono.InvalidArgumentError,
+     ["group is -2", "None"]),
+    ("text as group", lambda c: c.split(0, group="a"), unisono.InvalidArgumentError, ["group is 'a'"]),
 ]  # fmt: skip
 
 

@@ -172,3 +172,50 @@ def test_what_a_stopped_rank_may_still_write_to_is_kept(tmp_path: Path, form: st
             return
         assert count == "0"  # it was stopped between two copies
     pytest.skip("in eight attempts the rank was never stopped within a copy")
+
+
+EXCHANGES = """
+import numpy as np
+import unisono
+
+with unisono.init() as context:
+    comm = context.world
+    rank, size = comm.rank, comm.size
+    lent = 0
+    for turn, most in enumerate((100, 5000, 50_000, 300_000)):
+        counts = [most - turn * each for each in range(size)]
+        blocks = [np.arange(each, dtype=np.float32) + 1000 * of + turn for of, each in enumerate(counts)]
+        everything, root = np.concatenate(blocks), turn % size
+        before = comm.counters()["direct_bytes"]
+        got = np.full_like(everything, -1)
+        comm.allgatherv(blocks[rank], got, counts)
+        assert np.array_equal(got, everything), "allgatherv"
+        got[:] = -1
+        comm.gatherv(blocks[rank], got if rank == root else None, counts, root)
+        assert rank != root or np.array_equal(got, everything), "gatherv"
+        own = np.full_like(blocks[rank], -1)
+        comm.scatterv(everything if rank == root else None, own, counts, root)
+        assert np.array_equal(own, blocks[rank]), "scatterv"
+        received = np.full(counts[rank] * size, -1, np.float32)
+        comm.alltoallv_async(everything, received, counts, [counts[rank]] * size).wait()
+        assert np.array_equal(received, np.tile(blocks[rank], size)), "alltoallv"
+        types = ["f4"] * size
+        comm.alltoallw(everything, received, counts, types, [counts[rank]] * size, types)
+        assert np.array_equal(received, np.tile(blocks[rank], size)), "alltoallw"
+        below = np.full(most, -1, np.float32)
+        comm.exscan(np.full(most, rank + 1, np.float32), below)
+        assert rank == 0 or np.all(below == rank * (rank + 1) / 2), "exscan"
+        lent += comm.counters()["direct_bytes"] - before
+    total = comm.allreduce(np.array([lent]))
+    if rank == 0:
+        print(int(total[0]))
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_blocks_of_different_lengths(tmp_path: Path, ranks: int) -> None:
+    """Blocks that only their ranks know are copied once, too, in memory of either kind."""
+    assert run(tmp_path, "off", ranks, EXCHANGES) == ["0"]
+    assert int(run(tmp_path, "20000", ranks, EXCHANGES)[0]) > 0
+    allocated = EXCHANGES.replace("as context:", "as context, unisono.allocating():")
+    assert int(run(tmp_path, "off", ranks, allocated)[0]) > 0

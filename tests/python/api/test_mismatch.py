@@ -277,22 +277,21 @@ def alltoallv_of(comm: Communicator, more: int) -> None:
     comm.alltoallv(np.arange(sum(sent), dtype=float) + comm.rank, None, sent, [size] * comm.size)
 
 
-def allgatherv_of(comm: Communicator, more: int) -> None:
+def counts_on(comm: Communicator, size: int) -> list[int]:
     """The same sum everywhere, which all ranks compare; blocks of other lengths on rank 1."""
-    size = 5 + more
     counts = [size] * comm.size
     if comm.rank == 1:
-        counts[0] -= 1
-        counts[1] += 1
+        counts[:2] = [size - 1, size + 1]
+    return counts
+
+
+def allgatherv_of(comm: Communicator, more: int) -> None:
+    counts = counts_on(comm, 5 + more)
     comm.allgatherv(np.full(counts[comm.rank], 1.0 + comm.rank), None, counts)
 
 
 def reduce_scatterv_of(comm: Communicator, more: int) -> None:
-    size = 5 + more
-    counts = [size] * comm.size
-    if comm.rank == 1:
-        counts[0] -= 1
-        counts[1] += 1
+    counts = counts_on(comm, 5 + more)
     comm.reduce_scatterv(np.full(sum(counts), 1.0 + comm.rank), None, counts)
 
 

@@ -26,12 +26,12 @@ V_OPS = OPS[11:]
 #: Every operation, those with counts in both forms.
 FORMS = [*((op, "equal") for op in OPS), *((op, "changing") for op in V_OPS)]
 #: Measured from C only. `waited` is what `inflight` is compared with.
-C_OPS = ("put", "get", "inflight", "waited")
+C_OPS = ("put", "get", "inflight", "waited", "stream")
 C_FORMS = [*FORMS, *((op, "equal") for op in C_OPS)]
 FIELDS = {
-    "schema", "system", "interface", "op", "algorithm", "auto", "network", "platform", "ranks", "bytes", "dtype",
-    "buffers", "counts", "median_us", "mean_us", "p99_us", "cycles", "ratio", "ratio_ci", "limit_ratio", "iterations",
-    "verified", "processor", "cache_line_ns", "kernel_copies",
+    "schema", "system", "interface", "op", "algorithm", "auto", "network", "hosts", "link", "platform", "ranks",
+    "bytes", "dtype", "buffers", "counts", "median_us", "mean_us", "p99_us", "cycles", "ratio", "ratio_ci",
+    "limit_ratio", "iterations", "verified", "processor", "cache_line_ns", "kernel_copies",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from unisono.bench.machine import Facts, Processor
+from unisono.bench.network import FLOOR_OPS, Network, divide
 from unisono.bench.plan import Cell, Effort
 from unisono.bench.report import record
 from unisono.bench.session import Session
@@ -26,7 +27,7 @@ class Fake:
     def __init__(self, name: str, seconds: Callable[[float], float], **changes: Any) -> None:
         self.name = name
         self.size = 2
-        self.is_unisono = name not in ("openmpi", "mpich", "limit")
+        self.is_unisono = name not in ("openmpi", "mpich", "limit", "sockets")
         self.seconds = seconds
         self.asked: list[dict[str, Any]] = []
         self.fails = changes.pop("fails", False)
@@ -35,6 +36,9 @@ class Fake:
 
     def start(self) -> None:
         pass
+
+    def offers(self, op: str) -> bool:
+        return self.name != "sockets" or op in FLOOR_OPS
 
     def stop(self) -> None:
         self.ended = "stopped"
@@ -319,3 +323,23 @@ def test_a_disturbed_calibration_does_not_keep_blocks_short() -> None:
     assert measured.made[-1] >= EFFORT.block_seconds / 2 / 2e-6
     assert measured.calls == sum(measured.made[i] for i in measured.kept)
     assert record(measured, FACTS)["iterations"] == measured.calls
+
+
+def test_between_hosts_plain_sockets_take_the_place_of_the_limit() -> None:
+    network = Network("tcp", divide(4, 2))
+    sockets = Fake("sockets", lambda _: 1e-6)
+    systems = (Fake("unisono", lambda _: 2e-6), sockets)
+    row = session(*systems).measure(Cell("allreduce", 4, "fp32", "malloc", 4, network=network))
+    assert (row.limit.system, row.limit.limit_ratio) == ("sockets", 1.0)
+    by_name = {measured.system: measured for measured in row.systems}
+    assert set(by_name) == {"unisono", "flat"}
+    assert by_name["unisono"].limit_ratio == pytest.approx(2)
+    assert by_name["unisono"].ratios["flat"].value == pytest.approx(1)
+    line = record(row.limit, FACTS)
+    assert (line["network"], line["hosts"], line["link"]) == ("tcp", 2, "loopback")
+    # They do not have all operations.
+    asked = len(sockets.asked)
+    row = session(*systems).measure(Cell("bcast", 4, "fp32", "malloc", 4, network=network))
+    assert len(sockets.asked) == asked
+    assert (row.limit.times, row.limit.failure) == ([], None)
+    assert next(measured for measured in row.systems if measured.system == "unisono").limit_ratio is None

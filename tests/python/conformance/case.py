@@ -74,7 +74,8 @@ class Case:
     otherwise they are random, and results are compared with a tolerance. `salt` tells equal calls of a sequence apart.
 
     `algorithm` is a name, or `AUTOMATIC`: the choice is the engine's. `wire` is a datatype that elements travel as, or
-    nothing."""
+    nothing. `groups`: of `dealt` every second rank is in the other one; `uneven` are ranges of two, three, three, ...
+    ranks."""
 
     collective: str
     algorithm: str
@@ -85,6 +86,7 @@ class Case:
     root: int = 0
     in_place: bool = False
     group_size: int = 0
+    groups: str = ""
     skew: bool = False
     exact: bool = True
     salt: int = 0
@@ -99,11 +101,17 @@ class Case:
         parts += ["in-place"] * self.in_place + ["skew"] * self.skew + ["random"] * (not self.exact)
         if self.group_size:
             parts.append(f"group{self.group_size}")
+        if self.groups:
+            parts.append(self.groups)
         if self.wire:
             parts.append(f"as-{self.wire}")
         if self.salt:
             parts.append(f"salt{self.salt}")
         return "-".join(parts)
+
+    def group_of(self, rank: int) -> int | None:
+        """The group of a rank where `groups` says so."""
+        return {"dealt": rank % 2, "uneven": (rank + 1) // 3}.get(self.groups)
 
     @property
     def seed(self) -> int:

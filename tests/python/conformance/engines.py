@@ -5,6 +5,8 @@ To add an engine, write a class with `name`, `admits` and `run`, and list it in 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import pickle
 import subprocess
@@ -203,21 +205,33 @@ def bits(array: Array) -> list[bytes]:
     return [part.tobytes() for part in parts]
 
 
+def of_groups(world: Communicator, case: Case) -> Communicator:
+    """A communicator with the groups of a case."""
+    if case.groups:
+        made = world.split(0, world.rank, group=case.group_of(world.rank))
+    elif case.group_size == 0 and world.state.groups == 1:
+        return world
+    else:  # of several hosts no group is asked for by one of all ranks
+        made = world.split(0, world.rank, group_size=case.group_size or world.size)
+    if made is None:
+        raise AssertionError("split with a colour gave no communicator")
+    return made
+
+
 def run_rank(world: Communicator, cases: Sequence[Case], placement: str) -> list[Outcome]:
-    """All cases in order on one rank. Communicators with groups are made once for each group size."""
-    grouped: dict[int, Communicator] = {0: world}
+    """All cases in order on one rank. Communicators with groups are made once for each kind."""
+    grouped: dict[tuple[int, str], Communicator] = {}
     outcomes: list[Outcome] = []
     for case in cases:
-        if case.group_size not in grouped:
-            made = world.split(0, world.rank, group_size=case.group_size)
-            if made is None:
-                raise AssertionError("split with a colour gave no communicator")
-            grouped[case.group_size] = made
+        kind = (case.group_size, case.groups)
+        if kind not in grouped:
+            grouped[kind] = of_groups(world, case)
+        comm = world if case.algorithm == AUTOMATIC and kind == (0, "") else grouped[kind]
         if case.skew:
             time.sleep(float(np.random.default_rng([case.seed, world.rank, 7]).random()) * 0.003)
-        outcome = call(grouped[case.group_size], case, placement)
+        outcome = call(comm, case, placement)
         if case.algorithm == AUTOMATIC:  # the second time without the checks that it has passed
-            again = call(grouped[case.group_size], case, placement)
+            again = call(comm, case, placement)
             arrays = isinstance(outcome, np.ndarray) and isinstance(again, np.ndarray)
             if arrays and bits(outcome) != bits(again):  # type: ignore[arg-type]
                 raise AssertionError(f"{case}: rank {world.rank} has another result the second time")
@@ -250,6 +264,10 @@ class Functional(Threads):
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(name, lanes=False, **settings)
+
+    def admits(self, case: Case) -> bool:
+        """Devices take groups of one size only."""
+        return super().admits(case) and not case.groups
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """As Threads."""
@@ -286,14 +304,34 @@ def kernel_copies() -> bool:
     return bool(_core.copy_class()["source"] != "refused")
 
 
+def has_fabric() -> bool:
+    """Whether libfabric is here, and its headers, without which a build leaves it out."""
+    with contextlib.suppress(OSError):
+        ctypes.CDLL("libfabric.so.1")
+        return Path("/usr/include/rdma/fi_domain.h").exists()
+    return False
+
+
 class Processes:
     """The native engine, ranks as processes started by `unisono run`. `placement` says where the buffers are; with
-    `copied` the kernel copies what is not allocated, however short."""
+    `copied` the kernel copies what is not allocated, however short. With `hosts` the ranks are dealt in turn to so many
+    hosts, which share no memory: `transport` carries what goes between them."""
 
-    def __init__(self, name: str, placement: str, *, copied: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        placement: str,
+        *,
+        copied: bool = False,
+        hosts: int = 1,
+        transport: str = "tcp",
+        **settings: Any,
+    ) -> None:
         self.name = name
+        self._options = ("--transport", transport) if transport != "tcp" else ()
         self._placement = placement
         self._copied = copied
+        self._hosts = hosts
         self._settings = settings
 
     def admits(self, case: Case) -> bool:
@@ -302,8 +340,8 @@ class Processes:
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
-        task = (list(cases), self._placement, self._settings)
-        by_rank = in_processes("worker", ranks, task, kernel_copy="1" if self._copied else "off")
+        task = (list(cases), self._placement, self._settings, self._hosts)
+        by_rank = in_processes("worker", ranks, task, self._options, kernel_copy="1" if self._copied else "off")
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
 
@@ -319,12 +357,13 @@ class Cluster:
     def admits(self, case: Case) -> bool:
         """What the engines' capability word has; the rest is refused, which `test_rtl` tests by itself."""
         plain = case.op != "avg" and not case.dtype.startswith("complex") and ":" not in case.algorithm
+        plain = plain and not case.groups
         return plain and not needs_direct_access(case)
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One job for all cases; outcomes come back in files."""
         # A device's time: millions of cycles, which are simulated in a minute or two.
-        task = (list(cases), "ordinary", {"timeout": 0.02})
+        task = (list(cases), "ordinary", {"timeout": 0.02}, 1)
         by_rank = in_processes("worker", ranks, task, ("--platform", "rtl", *self._options), seconds=900)
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
 
@@ -395,7 +434,8 @@ class Interpreter:
 
     def admits(self, case: Case) -> bool:
         """It takes an element at a time, so large cases take long. It chooses no algorithm, and converts nothing."""
-        return case.algorithm != AUTOMATIC and not case.wire and case.ranks * case.ranks * max(case.count, 1) <= 300_000
+        plain = case.algorithm != AUTOMATIC and not case.wire and not case.groups
+        return plain and case.ranks * case.ranks * max(case.count, 1) <= 300_000
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """Each case by itself, with its own seed."""
@@ -414,6 +454,10 @@ ENGINES: dict[str, Engine] = {
         Processes("processes-mixed", "mixed"),
         Processes("processes-messages", "ordinary", lanes=False),
         *([Processes("processes-copied", "mixed", copied=True)] if kernel_copies() else []),
+        Processes("processes-hosts", "ordinary", hosts=2),
+        Processes("processes-tcp", "ordinary", hosts=1024),
+        Processes("processes-udp", "ordinary", hosts=1024, transport="udp"),
+        *([Processes("processes-ofi", "ordinary", hosts=1024, transport="ofi")] if has_fabric() else []),
         Interpreter("least_permissive"),
         Interpreter("random"),
     )

@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import unisono
 
@@ -19,6 +20,8 @@ RADICES = (2, 3, 7)
 CORE_COUNTS = (0, 1, 17)
 #: Where every name of the table runs beside these, in few cases.
 MANY_RANKS = (6, 7, 9, 16, 33)
+#: Groups that are not of one size, or no ranges of ranks (`Case.groups`).
+GROUPS = ("dealt", "uneven")
 NOT_HERE = ("nop", "copy", "combine", "send", "recv", "put", "get", "program")  # tested in tests/python/api
 NO_IN_PLACE = ("bcast", "barrier")
 
@@ -37,6 +40,8 @@ def refused(case: Case) -> bool:
     """The restrictions that the table states, written out again so that a wrong refusal is noticed."""
     p = case.ranks
     match case.collective, case.algorithm:
+        case "scan" | "exscan" | "alltoall", "two_level":
+            return case.groups == "dealt" and p > 2
         case "allgather", "recursive_doubling":
             return p & (p - 1) != 0
         case "alltoallv", "scattered":
@@ -62,6 +67,10 @@ def core(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
             for in_place in (False,) if collective in NO_IN_PLACE else (False, True):
                 for count in (0,) if collective == "barrier" else (*CORE_COUNTS, 2 * ranks + 1):
                     yield Case(collective, algorithm, ranks, count, root=root, group_size=group_size, in_place=in_place)
+        if algorithm == "two_level":
+            for kind, count in itertools.product(GROUPS, (0,) if collective == "barrier" else (0, 17)):
+                in_place = collective not in NO_IN_PLACE and count == 17 and kind == GROUPS[root == 0]
+                yield Case(collective, algorithm, ranks, count, root=root, groups=kind, in_place=in_place)
 
 
 def all_names() -> list[tuple[str, str]]:
@@ -80,6 +89,14 @@ def operators_of(collective: str, dtype: str) -> tuple[str, ...]:
     return tuple(op for op in OPS[dtype] if op != "avg" or collective in MEANS)
 
 
+def groups_of(algorithm: str, rng: random.Random) -> dict[str, Any]:
+    """Groups for a case, of any kind."""
+    if algorithm != "two_level":
+        return {}
+    kind = rng.choice(("", *GROUPS))
+    return {"groups": kind} if kind else {"group_size": 2}
+
+
 def edges(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
     """One element below, at or above each edge, of some datatype, with some root: the case's name decides."""
     for edge in () if collective == "barrier" else EDGES:
@@ -94,7 +111,7 @@ def edges(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
             op=rng.choice(operators_of(collective, dtype)),
             root=rng.randrange(ranks) if collective in ROOTED else 0,
             in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
-            group_size=2 if algorithm == "two_level" else 0,
+            **groups_of(algorithm, rng),
         )
 
 

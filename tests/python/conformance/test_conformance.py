@@ -58,11 +58,14 @@ def test_core(engine: str, collective: str, algorithm: str) -> None:
 #: Numbers of ranks for what takes its time: engines that differ little from another one run less.
 IN_PROCESSES = {
     "processes": (2, 3, 4), "processes-allocated": (2, 3, 4), "processes-mixed": (3,), "processes-messages": (4,),
-    "processes-copied": (2, 3),
+    "processes-copied": (2, 3), "processes-hosts": (3, 4), "processes-tcp": (2, 3), "processes-udp": (3,),
+    "processes-ofi": (3,),
 }  # fmt: skip
 AT_EDGES = {
     "threads": (2, 3, 7), "threads-messages": (4,), "threads-rendezvous": (3,), "functional": (3,),
     "processes": (3,), "processes-allocated": (2, 4), "processes-mixed": (3,), "processes-messages": (2,),
+    "processes-hosts": (4,), "processes-tcp": (3,), "processes-udp": (2,),
+    **({"processes-ofi": (2,)} if "processes-ofi" in STARTED else {}),
     **({"processes-copied": (4,)} if "processes-copied" in STARTED else {}),
 }  # fmt: skip
 

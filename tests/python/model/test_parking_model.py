@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-RIGHT = ("MEMBARRIER", "FENCE", "JOINING", "REVOKING")
-WRONG = ("NO_BARRIER", "EARLY", "NO_RECHECK", "NO_COMPARE", "HASTY", "NO_SLEEP")
+RIGHT = ("MEMBARRIER", "FENCE", "JOINING", "REVOKING", "BELL", "BELL_FENCE", "BELL_JOINING", "BELL_REVOKING")
+WRONG = ("NO_BARRIER", "EARLY", "NO_RECHECK", "NO_COMPARE", "HASTY", "CLEARS_LATE", "NO_SLEEP")
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,14 @@ def test_every_module_runs_and_touched_ones_whole() -> None:
     assert itself - nothing <= set(CASES[30:60]) <= itself
 
 
+def test_of_a_large_commit_a_part_runs_of_what_it_touches() -> None:
+    many = frozenset({"engine/engine.cpp", *(f"docs/{i}.md" for i in range(draw.LARGE))})
+    names = chosen(draw.Draw("3", many, TABLE))
+    assert sum("a/test_a.py" in name for name in names) == 30 * draw.PART_OF_LARGE
+    assert sum("b/test_b.py" in name for name in names) == 8
+    assert len(draw.Draw("3", many).files([f"docs/{i}.md" for i in range(100)], 0.1)) == 100 * draw.PART_OF_LARGE
+
+
 def test_a_failure_of_once_always_runs() -> None:
     for seed in range(20):
         drawing = draw.Draw(str(seed), always=frozenset({CASES[7], "Suite.Gone"}))

@@ -41,7 +41,11 @@ def test_every_source_compiles_and_the_table_links(built: Any) -> None:
     assert header[:5] == b"\x7fELF\x01", "32 bits"
     assert int.from_bytes(header[18:20], "little") == 243, "RISC-V"
     assert 0 < image.code <= sum(unit.code for unit in units) + 8192, "libgcc adds its arithmetic only"
-    assert image.code + image.data < 128 * 1024, "fits the engine's instruction memory"
+
+
+def test_the_image_fits_the_memory_of_the_microcontroller(tmp_path: Path) -> None:
+    image = firmware.build_image(tmp_path, 2)
+    assert 0 < image.code + image.constants + image.memory <= image.total <= 128 * 1024
 
 
 def test_the_report_names_every_source_and_adds_up(built: Any) -> None:

@@ -1,0 +1,13 @@
+#include "network/ofi/make.hpp"
+
+#include "network/ofi/fabric/fabric_endpoint.hpp"
+#include "network/ofi/fabric/provider.hpp"
+#include "network/ofi/ofi_network.hpp"
+
+namespace unisono::ofi {
+
+std::unique_ptr<Network> make_network(const OfiSettings& settings) {
+  return std::make_unique<OfiNetwork>(std::make_unique<FabricEndpoint>(choose(settings)));
+}
+
+}  // namespace unisono::ofi

@@ -1,0 +1,90 @@
+// The attempt to connect to a peer: at all its addresses, until one is found at which it proves itself.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "network/tcp/address.hpp"
+#include "network/tcp/handshake.hpp"
+#include "network/tcp/interfaces.hpp"
+#include "network/tcp/socket.hpp"
+#include "network/tcp/watch.hpp"
+
+namespace unisono::tcp {
+
+/// Tries the addresses in order. The next one begins when one has failed, or does not answer soon; those before go on.
+/// The first at which a member of the job answers is chosen, and the others are closed: this end proves itself on one
+/// connection at a time, so the acceptor has at most one that counts.
+class Attempt {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// What it needs of the network.
+  struct Surroundings {
+    Watch& watch;
+    const JobKey& key;
+    Ends ends;
+    std::uint64_t tag;  ///< for `watch`
+  };
+
+  /// An address that is not answered for so long is given up.
+  static constexpr std::chrono::seconds kPatience{2};
+  /// The next address is tried meanwhile, after so long.
+  static constexpr std::chrono::milliseconds kHeadStart{250};
+  /// After so long, if the address has been connected to, and only its proof is missing: the peer may be busy.
+  static constexpr std::chrono::seconds kLongHeadStart{2};
+
+  Attempt(std::vector<Address> addresses, const std::vector<OwnAddress>& own);
+
+  enum class Result : std::uint8_t {
+    kUnderWay,
+    kOpen,       ///< `take` gives the connection
+    kDuplicate,  ///< the peer's own attempt is further; it will come
+    kFailed,     ///< at all addresses, or for good
+  };
+  /// Does what can be done now.
+  Result advance(const Surroundings& around, Clock::time_point now);
+  /// Whether the peer may already regard a connection of this attempt as the session.
+  bool proven() const { return chosen_.has_value(); }
+  Socket take(Watch& watch);
+  /// Closes all. Must be called before it is destroyed while the network lives.
+  void close(Watch& watch);
+  /// When `advance` has something to do even if no socket is ready.
+  Clock::time_point deadline() const;
+  /// Whether at every address a kernel has answered that nobody listens there.
+  bool refused() const;
+  /// Every address with what came of it.
+  std::string outcome() const;
+  /// Whether it has failed because of what the peer said.
+  const std::string& final_fault() const { return final_fault_; }
+
+ private:
+  enum class Stage : std::uint8_t { kWaiting, kConnecting, kGreeting, kFailed };
+  struct Try {
+    Address address;
+    unsigned scope = 0;
+    Stage stage = Stage::kWaiting;
+    Socket socket{};
+    std::uint32_t watched = 0;
+    std::optional<Connector> connector{};
+    Clock::time_point since{};
+    Clock::time_point not_before{};
+    int interruptions = 0;
+    std::string fault{};
+    bool refused = false;
+  };
+  void start(Try& one, const Surroundings& around, Clock::time_point now);
+  void connect_on(Try& one, const Surroundings& around, Clock::time_point now);
+  Result greet(std::size_t index, const Surroundings& around, Clock::time_point now);
+  void fail(Try& one, Watch& watch, std::string fault);
+  void interrupted(Try& one, Watch& watch, Clock::time_point now);
+  void hang_up(Try& one, Watch& watch);
+
+  std::vector<Try> tries_;
+  std::optional<std::size_t> chosen_;
+  std::string final_fault_;
+};
+
+}  // namespace unisono::tcp

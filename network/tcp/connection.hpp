@@ -1,0 +1,133 @@
+// One session to a peer: what waits to be sent, what has come, and the socket between, once there is one.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/header.hpp"
+#include "network/poe.hpp"
+#include "network/tcp/arrivals.hpp"
+#include "network/tcp/frame_ring.hpp"
+#include "network/tcp/pulse.hpp"
+#include "network/tcp/socket.hpp"
+
+namespace unisono::tcp {
+
+/// Frames over a stream. Control frames go before data frames that wait, but never inside one. Messages may be
+/// committed before there is a socket; they wait. Nothing blocks.
+class Connection {
+ public:
+  enum class State : std::uint8_t {
+    kNew,   ///< no socket yet
+    kOpen,  ///< messages go and come
+    kLeft,  ///< the peer has said farewell
+    kDead,  ///< broken; see `cause`
+  };
+
+  State state() const { return state_; }
+  /// Why it broke, in words that follow the peer's name.
+  const std::string& cause() const { return cause_; }
+
+  /// Takes a socket whose handshake is over, to a peer that listens on `port`. The caller then sends.
+  void open(Socket socket, std::uint16_t port);
+  /// Ends it, for a reason of others.
+  void break_off(std::string cause);
+  int descriptor() const { return socket_.get(); }
+
+  std::byte* reserve(Lane lane, std::uint32_t bytes);
+  /// Sends at once if nothing waits before it, and it is not held. Held is what would be a second short frame since the
+  /// last `receive`: it waits for `send`, or for more that makes it worth a system call.
+  void commit(Lane lane, const Header& header, bool holds = false);
+  /// Both in one: what the kernel takes at once goes there from the caller's memory. False if there is no room for what
+  /// it does not take.
+  bool send(Lane lane, const Header& header, std::span<const std::byte> payload, bool holds = false);
+  /// See Poe.
+  Sent lend(std::span<const Header> headers, const std::byte* payload);
+  bool lends() const { return lent_.waits() && lent_.kept == nullptr; }
+  void settle();
+  bool peek(Lane lane, Incoming& incoming) { return arrivals_.peek(lane, incoming); }
+  void release(Lane lane) { arrivals_.release(lane); }
+  /// See Poe::land_in; the peer's number is for those questions.
+  void land_in(Landings* landings, std::uint32_t peer) { arrivals_.land_in(landings, peer); }
+  /// Whether `peek` may give a message, or there is a fault to tell of.
+  bool talks() const { return arrivals_.talks(); }
+  /// What is wrong with what came after the last message that can be peeked; empty if nothing.
+  const std::string& fault() const { return arrivals_.fault(); }
+
+  /// Sends what the kernel takes.
+  void send();
+  /// Takes what has come; true if that was anything, or the session has ended.
+  bool receive();
+  /// Whether anything waits to be sent.
+  bool has_output() const { return has_messages() || (leaving_ && farewell_sent_ < kBye.size()); }
+  bool has_messages() const { return lent_.waits() || !data_.empty() || !control_.empty(); }
+  /// Whether there is room for more to come.
+  bool has_room() { return arrivals_.within_landing() || !arrivals_.room().empty(); }
+  /// Once after `reserve` has given null and room became free.
+  bool room_became_free();
+
+  /// The farewell goes after all that waits; nothing may be committed afterwards.
+  void leave() { leaving_ = true; }
+  /// After a farewell: whether the peer's host has all of it. Meanwhile what comes is thrown away, for the kernel
+  /// would answer a close over unread bytes by taking back what is on its way.
+  bool has_left();
+
+  /// Whether the peer's host has vanished: see Pulse.
+  bool gone(std::chrono::steady_clock::time_point now, std::chrono::milliseconds patience) {
+    return state_ == State::kOpen && pulse_.gone(socket_, now, patience);
+  }
+
+  /// Bytes that it holds for messages.
+  std::size_t memory() const { return data_.memory() + control_.memory() + arrivals_.memory(); }
+
+ private:
+  /// Data frames that go before all others: a part of them may have gone, and their numbers are used.
+  struct Lent {
+    std::array<HeaderWords, Poe::kMostLent> words;
+    std::size_t frames = 0;
+    const std::byte* payload = nullptr;  ///< of all of them
+    std::size_t next = 0;                ///< frame, of which a part waits
+    std::size_t before = 0;              ///< bytes of payload of the frames before it
+    std::size_t sent = 0;                ///< bytes of it that have gone, with its header
+    AlignedMemory kept{};                ///< where the payload lies now if its owner wanted the memory back
+    bool waits() const { return next != frames; }
+    std::size_t bytes_of(std::size_t frame) const { return decode_header(words[frame]).segment_bytes; }
+  };
+  /// Whether a frame of so many bytes is to wait.
+  bool hold_back(std::size_t bytes);
+  FrameRing& ring(Lane lane) { return lane == Lane::kData ? data_ : control_; }
+  /// How much of a frame, or of these pieces, the kernel took.
+  std::size_t send_frame(const HeaderWords& words, std::span<const std::byte> payload);
+  std::size_t send_pieces(std::span<iovec> pieces);
+  /// As recv(2), into one piece and then the other.
+  ssize_t receive_into(std::span<std::byte> first, std::span<std::byte> second) const;
+  /// True if all was sent that `one` and the rings have to send; false if the kernel takes no more.
+  bool send_some();
+  /// As that, for the frames that were lent.
+  bool send_lent();
+  void forget_lent();
+  void send_farewell();
+  void end(State state, std::string cause);
+  void sending_failed(int error);
+
+  State state_ = State::kNew;
+  bool leaving_ = false;
+  bool shut_ = false;
+  bool mute_ = false;  ///< sending has failed; what came before can still be read
+  bool wants_room_ = false;
+  bool freed_ = false;
+  bool spoke_ = false;    ///< something was sent since the last look for what came
+  std::size_t held_ = 0;  ///< bytes that wait by choice
+  std::size_t farewell_sent_ = 0;
+  Socket socket_;
+  FrameRing data_{kMaxDataPayload, kMostBytes, 0};
+  FrameRing control_{kMaxControlPayload, kMostBytes / 8, kControlMark};
+  Lent lent_;
+  Arrivals arrivals_;
+  std::string cause_;
+  Pulse pulse_;
+};
+
+}  // namespace unisono::tcp

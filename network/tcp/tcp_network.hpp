@@ -1,0 +1,142 @@
+// The network that every host has: TCP.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "network/network.hpp"
+#include "network/tcp/attempt.hpp"
+#include "network/tcp/connection.hpp"
+#include "network/tcp/interfaces.hpp"
+#include "network/tcp/listener.hpp"
+#include "network/tcp/question.hpp"
+#include "network/tcp/watch.hpp"
+
+namespace unisono::tcp {
+
+/// What a person may choose.
+struct TcpSettings {
+  std::string interfaces;  ///< see `chosen_by`; empty: all
+  std::uint16_t first_port = 0;
+  std::uint16_t last_port = 0;  ///< both 0: any port
+  /// A peer's host that has not answered for so long, though something was sent, has vanished.
+  std::chrono::milliseconds patience{3000};
+  std::optional<Address> towards;  ///< the rendezvous: addresses on the way there come first
+};
+
+/// One connection for each pair of endpoints that have to do with each other. Both lanes share it: control frames go
+/// before data frames that wait, and can be taken before data frames that have come, as long as those leave room in
+/// the receiver's memory (256 KiB). Any method throws Error(kWrongProcess) in a child of fork, but those that only
+/// read; destruction there leaves the parent's connections alone.
+class TcpNetwork final : public Network {
+ public:
+  /// Listens from here on. Throws Error(kBootstrap).
+  explicit TcpNetwork(const TcpSettings& settings = {});
+  /// Sends what waits, and a farewell, for up to a second: peers that read it see kLeft.
+  ~TcpNetwork() override;
+
+  const char* name() const override { return "tcp"; }
+  std::vector<std::byte> card() const override;
+  void meet(NetworkMembers members) override;
+
+  std::uint32_t max_payload(Lane lane) const override {
+    return lane == Lane::kData ? kMaxDataPayload : kMaxControlPayload;
+  }
+  std::byte* reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) override;
+  void commit(std::uint32_t peer, Lane lane, const Header& header) override;
+  bool send(std::uint32_t peer, Lane lane, const Header& header, std::span<const std::byte> payload) override;
+  bool takes_loans(std::uint32_t /*peer*/) const override { return true; }
+  Sent lend(std::uint32_t peer, std::span<const Header> headers, const std::byte* payload) override;
+  bool lends(std::uint32_t peer) const override;
+  void settle() override;
+  bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override;
+  void release(std::uint32_t peer, Lane lane) override;
+  void add_talkers(std::vector<std::uint32_t>& peers) override;
+  void land_in(Landings* landings) override;
+  void hold(bool holds) override { holds_ = holds; }
+
+  bool poll() override;
+  int descriptor() const override { return watch_.descriptor(); }
+  bool in_use() const override { return sessions_in_use_ != 0; }
+  bool has_output() const override;
+
+  Poe::Liveness liveness(std::uint32_t peer) override;
+  Poe::Fate fate(std::uint32_t peer) override;
+  std::string condition(std::uint32_t peer) const override;
+  std::uint64_t refused() const override { return listener_.refused(); }
+
+  Trial trial(std::uint32_t peer) override;
+  void end(std::uint32_t peer, const std::string& cause) override;
+  bool delivered(std::uint32_t peer) const override;
+
+  std::uint16_t port() const { return listener_.port(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Session {
+    Connection connection{};
+    std::unique_ptr<Attempt> attempt{};
+    Clock::time_point awaited_until = Clock::time_point::max();  ///< the peer's own connection, said to be under way
+    std::uint32_t peer = 0;
+    std::uint32_t watched = 0;
+    Address listener{};         ///< where the peer listens, at the address that the connection had
+    Question question{};        ///< whether it still does, once the connection has broken
+    Clock::time_point asked{};  ///< when that was asked first
+    bool asked_again = false;
+    Poe::Fate fate = Poe::Fate::kUnknown;
+    bool over = false;     ///< its end was told of
+    bool talking = false;  ///< it is among `talking_`
+  };
+
+  void check_process() const;
+  /// Throws Error(kInternal) for an endpoint that this network does not reach.
+  void check_peer(std::uint32_t peer) const;
+  /// The session, which is asked for if there is none.
+  Session& session(std::uint32_t peer);
+  Session& make_session(std::uint32_t peer);
+  const std::string& host_of(std::uint32_t endpoint) const;
+
+  /// Something was committed: holds it back for a moment, or sees to it that it goes on.
+  void sent(Session& to);
+  bool poll_sessions();
+  bool poll_watch();
+  bool serve(Session& session);
+  void watch_session(Session& session);
+  void advance(Session& session, Clock::time_point now);
+  void pass_deadlines(Clock::time_point now);
+  void open(Session& session, Socket socket);
+  void drop_attempt(Session& session);
+  void give_up(Session& session, std::string cause);
+  Ruling rule(std::uint32_t peer, const std::string& other_version);
+  /// Takes an ended session from those that are polled.
+  void retire(Session& session);
+  void leave();
+  /// Asks the kernel of a peer whose connection has broken whether its process has ended.
+  Poe::Fate inquire(Session& session, Clock::time_point now);
+
+  TcpSettings settings_;
+  std::uint32_t pid_;
+  std::uint32_t fork_generation_;
+  std::vector<OwnAddress> own_;
+  std::vector<Address> own_chosen_;
+  Watch watch_;
+  Listener listener_;
+  NetworkMembers members_;
+  bool met_ = false;
+  Landings* landings_ = nullptr;
+  bool holds_ = false;
+  std::vector<std::unique_ptr<Session>> sessions_;  ///< by peer
+  std::vector<Session*> open_;
+  std::vector<Session*> held_;        ///< those with messages that were held back, some perhaps twice
+  std::vector<Session*> talking_;     ///< those of which messages have come that were not released
+  std::vector<Session*> connecting_;  ///< those that have no connection yet
+  std::size_t sessions_in_use_ = 0;
+  std::uint32_t polls_ = 0;
+  bool news_ = false;
+};
+
+}  // namespace unisono::tcp

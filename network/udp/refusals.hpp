@@ -1,0 +1,32 @@
+// Datagrams that prove nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "network/tcp/address.hpp"
+
+namespace unisono::udp {
+
+/// Counts them, and logs one a second.
+class Refusals {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Of whom, and where it is.
+  void belong_to(std::uint32_t self, std::uint16_t port) {
+    self_ = self;
+    port_ = port;
+  }
+  /// `fault` in words that follow "a datagram from" and its address.
+  void add(const tcp::SystemAddress& from, const std::string& fault);
+  std::uint64_t count() const { return count_; }
+
+ private:
+  std::uint32_t self_ = 0;
+  std::uint16_t port_ = 0;
+  std::uint64_t count_ = 0;
+  Clock::time_point logged_ = Clock::time_point::min();
+};
+
+}  // namespace unisono::udp
