@@ -8,7 +8,7 @@
 static const char* const kOps[BENCH_OPS] = {
     "pingpong", "bcast",     "reduce",   "allreduce", "reduce_scatter", "scan",       "exscan",          "gather",
     "scatter",  "allgather", "alltoall", "gatherv",   "scatterv",       "allgatherv", "reduce_scatterv", "alltoallv",
-    "barrier",  "put",       "get",      "inflight",  "waited"};
+    "barrier",  "put",       "get",      "inflight",  "waited",         "stream"};
 static const char* const kDatatypes[BENCH_DATATYPES] = {"int32", "int64", "fp32", "fp64"};
 static const char* const kKinds[BENCH_KINDS] = {"malloc", "registered", "allocated"};
 
@@ -52,6 +52,7 @@ size_t bench_src_blocks(enum bench_op op, uint32_t size) {
   switch (shape_of(op)) {
     case BENCH_INFLIGHT:
     case BENCH_WAITED:
+    case BENCH_STREAM:
       return BENCH_FLIGHTS;
     case BENCH_BCAST:
     case BENCH_BARRIER:
@@ -69,6 +70,7 @@ size_t bench_dst_blocks(enum bench_op op, uint32_t size) {
   switch (shape_of(op)) {
     case BENCH_INFLIGHT:
     case BENCH_WAITED:
+    case BENCH_STREAM:
       return BENCH_FLIGHTS;
     case BENCH_BARRIER:
       return 0;
@@ -308,6 +310,12 @@ int bench_check(const struct bench_call* call, uint32_t seed, uint64_t last) {
   switch (shape_of(call->op)) {
     case BENCH_PINGPONG:
       return rank > 1 || check_block(call, call->dst, 1 - rank, 1 - rank, 0, seed, last);
+    case BENCH_STREAM:
+      if (rank == 0) return check_piece(call, call->dst, 1, 1, 1, 0, 0, seed, last); /* the answer */
+      for (uint32_t i = 0; rank == 1 && i < BENCH_FLIGHTS; ++i) {
+        if (!check_block(call, (const char*)call->dst + i * block, 0, 0, i, seed, last)) return 0;
+      }
+      return 1;
     case BENCH_BCAST:
       return check_bcast(call, seed, last);
     case BENCH_REDUCE:

@@ -31,6 +31,7 @@ enum bench_op {
   BENCH_GET,      /* every rank reads a block from the window of the next rank */
   BENCH_INFLIGHT, /* so many all-reduces are started, and then all are waited for */
   BENCH_WAITED,   /* the same, but each is waited for before the next is started */
+  BENCH_STREAM,   /* rank 0 sends so many blocks to rank 1, all started at once; rank 1 answers with one element */
   BENCH_OPS
 };
 
@@ -39,7 +40,7 @@ enum bench_datatype { BENCH_INT32, BENCH_INT64, BENCH_FP32, BENCH_FP64, BENCH_DA
 /* Memory of buffers: of malloc; of malloc, then registered; of the system's own allocator. */
 enum bench_kind { BENCH_MALLOC, BENCH_REGISTERED, BENCH_ALLOCATED, BENCH_KINDS };
 
-/* All-reduces of BENCH_INFLIGHT and BENCH_WAITED. */
+/* All-reduces of BENCH_INFLIGHT and BENCH_WAITED, messages of BENCH_STREAM. */
 enum { BENCH_FLIGHTS = 8 };
 
 /* Counts of a v-collective that change from call to call are drawn beforehand, so many sets of them. */

@@ -30,6 +30,8 @@ struct demand demand_of(enum bench_op op, uint32_t p) {
   switch (op) {
     case BENCH_PINGPONG:
       return (struct demand){.copies = 1, .moved = 1, .put = 1, .one_way = 1};
+    case BENCH_STREAM:
+      return (struct demand){.copies = BENCH_FLIGHTS, .moved = BENCH_FLIGHTS, .put = BENCH_FLIGHTS, .one_way = 1};
     case BENCH_BCAST:
       return (struct demand){.copies = others, .moved = others, .put = 1, .one_way = 1};
     case BENCH_REDUCE:

@@ -137,6 +137,24 @@ static int pingpong(const struct bench_call* call) {
   return MPI_Send(call->src, count, datatype, 0, 0, MPI_COMM_WORLD);
 }
 
+/* All blocks go to rank 1 at once; one element comes back. */
+static int stream(const struct bench_call* call) {
+  const int n = (int)call->count;
+  const size_t block = call->count * bench_element_bytes(call->datatype);
+  if (call->rank > 1) return MPI_SUCCESS;
+  MPI_Request requests[BENCH_FLIGHTS];
+  for (size_t i = 0; i < BENCH_FLIGHTS; ++i) {
+    const int result = call->rank == 0
+                           ? MPI_Isend((char*)call->src + i * block, n, datatype, 1, 0, MPI_COMM_WORLD, &requests[i])
+                           : MPI_Irecv((char*)call->dst + i * block, n, datatype, 0, 0, MPI_COMM_WORLD, &requests[i]);
+    if (result != MPI_SUCCESS) return result;
+  }
+  const int result = MPI_Waitall(BENCH_FLIGHTS, requests, MPI_STATUSES_IGNORE);
+  if (result != MPI_SUCCESS) return result;
+  return call->rank == 0 ? MPI_Recv(call->dst, 1, datatype, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+                         : MPI_Send(call->src, 1, datatype, 0, 0, MPI_COMM_WORLD);
+}
+
 /* Done when the data stand where they are to: at the target after a put, here after a get. */
 static int put(const struct bench_call* call) {
   const int n = (int)call->count, target = (int)bench_target(call);
@@ -230,6 +248,9 @@ void system_call(const struct bench_call* call, uint32_t turn, uint32_t set) {
       break;
     case BENCH_GET:
       result = get(call);
+      break;
+    case BENCH_STREAM:
+      result = stream(call);
       break;
     case BENCH_INFLIGHT:
     case BENCH_WAITED:

@@ -120,6 +120,29 @@ void pingpong(const bench_call& call) {
   }
 }
 
+// All blocks go to rank 1 at once; one element comes back.
+void stream(const bench_call& call) {
+  if (call.rank > 1) return;
+  const std::size_t element = bench_element_bytes(call.datatype);
+  unisono_call arguments = state.arguments;
+  unisono_request* requests[BENCH_FLIGHTS];
+  arguments.collective = call.rank == 0 ? UNISONO_SEND : UNISONO_RECV;
+  for (std::size_t i = 0; i < BENCH_FLIGHTS; ++i) {
+    arguments.src = static_cast<const char*>(call.src) + i * call.count * element;
+    arguments.dst = static_cast<char*>(call.dst) + i * call.count * element;
+    check(unisono_start(state.world, &arguments, &requests[i]));
+  }
+  int complete = 0;
+  check(unisono_wait_all(requests, BENCH_FLIGHTS, UNISONO_NO_LIMIT, &complete, nullptr));
+  for (unisono_request* const request : requests) unisono_request_free(request);
+  arguments.collective = call.rank == 0 ? UNISONO_RECV : UNISONO_SEND;
+  arguments.src = call.src;
+  arguments.dst = call.dst;
+  arguments.count = 1;
+  arguments.src_bytes = arguments.dst_bytes = element;
+  check(unisono_run(state.world, &arguments));
+}
+
 // The all-reduces of BENCH_INFLIGHT; or each is waited for before the next is started.
 void in_flight(const bench_call& call, bool each) {
   const std::size_t block = call.count * bench_element_bytes(call.datatype);
@@ -200,7 +223,7 @@ void system_prepare(const bench_call* call) {
   arguments = {};
   arguments.struct_size = sizeof arguments;
   arguments.algorithm = call->algorithm;
-  if (call->op == BENCH_PINGPONG) {
+  if (call->op == BENCH_PINGPONG || call->op == BENCH_STREAM) {
     if (call->algorithm != nullptr) bench_fail("send and recv have no algorithms to choose from");
     arguments.root = 1 - static_cast<std::int64_t>(call->rank);
   } else {
@@ -222,7 +245,7 @@ void system_prepare(const bench_call* call) {
     if (call->op == BENCH_PUT) arguments.dst = nullptr;
     if (call->op == BENCH_GET) arguments.src = nullptr;
   }
-  if (call->op == BENCH_INFLIGHT || call->op == BENCH_WAITED) {
+  if (call->op == BENCH_INFLIGHT || call->op == BENCH_WAITED || call->op == BENCH_STREAM) {
     arguments.src_bytes = element * call->count;
     arguments.dst_bytes = element * call->count;
   }
@@ -250,6 +273,8 @@ void give_counts(const bench_call& call, std::uint32_t set) {
 void system_call(const bench_call* call, std::uint32_t turn, std::uint32_t set) {
   if (call->op == BENCH_PINGPONG) {
     pingpong(*call);
+  } else if (call->op == BENCH_STREAM) {
+    stream(*call);
   } else if (call->op == BENCH_SCAN || call->op == BENCH_EXSCAN) {
     check(unisono_run(turn == 0 ? state.world : state.reversed, &state.arguments));
   } else if (call->op == BENCH_INFLIGHT || call->op == BENCH_WAITED) {
