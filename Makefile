@@ -69,7 +69,7 @@ prove-rtl: packages-rtl environment-rtl ## formal proofs of the hardware's build
 check: package ## prove every program of every algorithm
 	@.venv/bin/unisono check
 
-model: packages-test ## check the wake-up protocol's model: all interleavings
+model: packages-test ## check the models of wake-ups and of agreement: all interleavings
 	@tools/model
 
 soak: package ## random calls whose ranks are killed and stopped, ten minutes

@@ -3,8 +3,9 @@
 The seed is UNISONO_SEED or, without it, the commit's hash: the same seed draws the same part, and over many commits
 everything has its turn. tests/touches.toml says which tests belong to which folders; what tests/always.txt names always
 runs. What a commit touches is what differs between the working tree and UNISONO_BASE or, without it, the commit before
-(where there is none, as in a shallow clone, nothing counts as touched). Nothing is drawn unless UNISONO_DRAW is 1, as
-in `make test` and `.ci/run`; `make test-all` runs everything.
+(where there is none, as in a shallow clone, nothing counts as touched). Of what a commit of many files touches a part
+is drawn, too, for it touches nearly everything, and what runs must end in its time. Nothing is drawn unless
+UNISONO_DRAW is 1, as in `make test` and `.ci/run`; `make test-all` runs everything.
 
     draw.py seed            what is drawn, in one line
     draw.py names SHARE [KIND]  of the names on standard input (a line each) those drawn, and those that KIND (a table
@@ -30,6 +31,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+#: A commit that touches more files than this is large.
+LARGE = 150
+#: The part that runs of what a large commit touches.
+PART_OF_LARGE = 0.5
 
 
 def enabled() -> bool:
@@ -74,8 +81,14 @@ class Draw:
     table: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     always: frozenset[str] = frozenset()
 
+    def of_touched(self, share: float) -> float:
+        """The share of what the commit touches, where that of all else is `share`."""
+        return 1 if len(self.touched) <= LARGE else max(share, PART_OF_LARGE)
+
     def whole(self, kind: str) -> frozenset[str]:
-        """What `kind` (python, cpp, rtl, fuzz) runs whole, as the table names it: files, folders, labels."""
+        """What `kind` (python, cpp, rtl, fuzz) runs whole, or of a large commit more than of the others, as the table
+        names it: files, folders, labels.
+        """
         rules = self.table.get(kind, {})
         return frozenset(
             name for place, names in rules.items() if any(below(path, place) for path in self.touched) for name in names
@@ -94,7 +107,7 @@ class Draw:
         every = set(paths)
         folders = {str(PurePosixPath(path).parent) for path in self.touched if path.endswith((".hpp", ".h"))}
         mine = {path for path in every if path in self.touched or str(PurePosixPath(path).parent) in folders}
-        return mine | self.part(every - mine, share)
+        return self.part(mine, self.of_touched(share)) | self.part(every - mine, share)
 
     def ctest(self, listing: str, share: float) -> list[int]:
         """Of what `ctest --show-only=json-v1` has printed the numbers of tests to run: of each label the share."""
@@ -106,7 +119,7 @@ class Draw:
         chosen: list[int] = []
         whole = self.whole("cpp")
         for label, tests in labels.items():
-            drawn = self.part(tests, 1 if label in whole else share)
+            drawn = self.part(tests, self.of_touched(share) if label in whole else share)
             chosen += [number for name, number in tests.items() if name in drawn]
         return sorted(chosen)
 
