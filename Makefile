@@ -33,7 +33,8 @@ test-all: export UNISONO_DRAW = 0
 test-all: build ## everything, nothing drawn: before a release; hours
 	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
 	$(STEP) -t 5400 -k 1 pytest-all "Python tests" .venv/bin/python -m pytest -q tests/python
-	make -k check model lint sanitize fuzz test-wheel test-rtl-full lint-rtl soak soak-rtl
+	$(STEP) firmware "collectives for RV32" .venv/bin/python firmware/build.py
+	make -k check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl
 
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl

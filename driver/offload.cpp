@@ -167,7 +167,10 @@ class Helper {
     const std::lock_guard turn(place->at_it);
     Offload::Place& own = *place;
     if (own.engine == nullptr) return false;
-    if (own.called.exchange(false)) own.driven = true;
+    if (own.called.exchange(false)) {
+      own.driven = true;
+      own.bell.look = {};  // when it was armed, nothing was known of this call and its deadline
+    }
     const bool watched = own.watched.load();
     if (!own.driven && !watched) return false;
     const Clock::time_point now = Clock::now();

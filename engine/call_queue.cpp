@@ -785,7 +785,7 @@ void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
   call.communicator->recorder->wait(call.mark, call.submitted, first.c_str(), awaited);
 }
 
-/// Says of a rank that has died or left that it has; empty of one that is there.
+/// Says of a rank that has died, left or is out of reach that it is so; empty of one that is there.
 std::string CallQueue::gone(CallState& call, std::uint32_t rank) {
   Peer& peer = call.communicator->peers[rank];
   const Poe::Liveness liveness = blocks_.poe->liveness(peer.endpoint);
@@ -799,7 +799,8 @@ std::string CallQueue::gone(CallState& call, std::uint32_t rank) {
   // A network has words for it: what it has tried, or for how long nothing has come.
   const bool far = !blocks_.poe->in_shared_memory(peer.endpoint);
   const std::string why = far ? blocks_.poe->condition(peer.endpoint) : std::string();
-  return who + ", has died" + (why.empty() ? "" : " (" + why + ")");
+  const bool vanished = far && blocks_.poe->fate(peer.endpoint) == Poe::Fate::kVanished;
+  return who + (vanished ? ", is out of reach" : ", has died") + (why.empty() ? "" : " (" + why + ")");
 }
 
 bool CallQueue::look_for_dead(CallState& call) {

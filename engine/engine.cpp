@@ -36,6 +36,7 @@ constexpr std::chrono::microseconds kLongestSleep{10'000};
 /// The same where nobody waits, but calls are in flight.
 constexpr std::chrono::microseconds kServedLook{20'000};
 constexpr std::chrono::microseconds kServedNetworkLook{500};
+constexpr std::chrono::microseconds kServedIdleNetworkLook{5000};
 /// A busy engine looks at the clock once in so many rounds.
 constexpr std::uint32_t kRoundsPerLook = 256;
 /// Rounds of progress that one look of a waiting call makes at most.
@@ -1005,11 +1006,16 @@ Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds a
   if (!shared->arm(bell.armed)) return Served::kElsewhere;
   // What came before it was armed changes nothing.
   if (engine.progress()) return Served::kBusy;
+  if (engine.idle() && !watched) {  // what was to be sent has gone
+    shared->disarm();
+    return Served::kIdle;
+  }
   bell.word = &shared->segment()->endpoint(shared->self()).parked;
   const Clock::time_point now = engine.blocks.poe->now();
   // What comes over a network of other hosts does not ring this bell.
-  const auto look = engine.blocks.poe->sleeps_on_word() ? kServedLook : kServedNetworkLook;
-  bell.look = engine.idle() ? Clock::time_point::max() : std::min(engine.calls.next_deadline(), now + look);
+  const bool rings = engine.blocks.poe->sleeps_on_word();
+  const auto look = engine.idle() ? kServedIdleNetworkLook : rings ? kServedLook : kServedNetworkLook;
+  bell.look = engine.idle() && rings ? Clock::time_point::max() : std::min(engine.calls.next_deadline(), now + look);
   return Served::kArmed;
 }
 

@@ -345,7 +345,7 @@ void report_failure(const Poe& poe, const std::string& failure) {
 
 std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communicator, std::uint16_t epoch) {
   const CommunicatorRecord* records = poe.records(endpoint);
-  if (records == nullptr) return {};
+  if (records == nullptr) return poe.condition(endpoint);
   std::string text = poe.condition(endpoint);
   std::string here = "has not made the communicator";
   std::string elsewhere;

@@ -99,7 +99,7 @@ class Network {
     }
   }
   /// Why a peer is dead, in words that follow its name: "cannot be reached from a.example: tried 10.0.0.2:4711:
-  /// Connection refused"; empty if it is not.
+  /// Connection refused"; or what keeps this process from reaching it now. Empty if there is nothing to say.
   virtual std::string condition(std::uint32_t peer) const = 0;
 
   // What it takes to be one of several networks of an endpoint (see Ways). Each end of a pair chooses by which of them

@@ -1,6 +1,7 @@
 #include "network/tcp/attempt.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,6 +18,28 @@ namespace {
 /// again, so many times, and after so long.
 constexpr int kMostInterruptions = 50;
 constexpr std::chrono::milliseconds kBetweenInterruptions{100};
+
+/// Whether the kernel has an address of its own for what goes there: a datagram socket needs no free port for that.
+bool has_source(const SystemAddress& address) {
+  const Socket ask(socket(address.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return !ask.valid() || connect(ask.get(), address.get(), address.bytes) == 0;
+}
+
+/// What this process or its host lacks, if that is why a call for an address has failed; else empty.
+std::string lack(int error, const SystemAddress& address) {
+  if (error == EMFILE) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return formatted("this process has all {} files open that it may: raise the limit (ulimit -n)", limit.rlim_cur);
+  }
+  if (error == ENFILE) return "this host has as many files open as it may: raise fs.file-max";
+  // The same number says that there is no way there.
+  if (error == EADDRNOTAVAIL && has_source(address)) {
+    return "no port of this host is free: widen net.ipv4.ip_local_port_range, or use fewer ranks on it";
+  }
+  if (error == ENOBUFS || error == ENOMEM) return "the kernel of this host has no memory for a connection";
+  return {};
+}
 
 }  // namespace
 
@@ -48,17 +71,34 @@ void Attempt::interrupted(Try& one, Watch& watch, Clock::time_point now) {
   one.not_before = now + kBetweenInterruptions;
 }
 
+bool Attempt::starved(Try& one, int error, Watch& watch, Clock::time_point now) {
+  std::string lacks = lack(error, system_address(one.address, one.scope));
+  if (lacks.empty()) return false;
+  hang_up(one, watch);
+  one.stage = Stage::kWaiting;
+  one.not_before = now + kBetweenInterruptions;
+  obstacle_ = std::move(lacks);
+  return true;
+}
+
 void Attempt::start(Try& one, const Surroundings& around, Clock::time_point now) {
   const SystemAddress address = system_address(one.address, one.scope);
   one.socket = Socket(socket(address.get()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!one.socket.valid()) return fail(one, around.watch, text_of_error(errno));
+  if (!one.socket.valid()) {
+    const int error = errno;
+    if (!starved(one, error, around.watch, now)) fail(one, around.watch, text_of_error(error));
+    return;
+  }
   set_options(one.socket);
   one.stage = Stage::kConnecting;
   one.since = now;
   if (connect(one.socket.get(), address.get(), address.bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
-    one.refused = errno == ECONNREFUSED;
-    return fail(one, around.watch, text_of_error(errno));
+    const int error = errno;
+    one.refused = error == ECONNREFUSED;
+    if (!starved(one, error, around.watch, now)) fail(one, around.watch, text_of_error(error));
+    return;
   }
+  obstacle_.clear();
   around.watch.set(one.socket.get(), around.tag, EPOLLOUT, one.watched);
 }
 

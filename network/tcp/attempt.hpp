@@ -57,6 +57,9 @@ class Attempt {
   bool refused() const;
   /// Every address with what came of it.
   std::string outcome() const;
+  /// What of this process's own keeps it from connecting, in words that follow the peer's name; empty if nothing. It
+  /// tries again: that it has no descriptor or no port left says nothing of the peer.
+  const std::string& obstacle() const { return obstacle_; }
   /// Whether it has failed because of what the peer said.
   const std::string& final_fault() const { return final_fault_; }
 
@@ -76,6 +79,8 @@ class Attempt {
     bool refused = false;
   };
   void start(Try& one, const Surroundings& around, Clock::time_point now);
+  /// Whether a call has failed for want of something in this process, or on its host; the try then waits.
+  bool starved(Try& one, int error, Watch& watch, Clock::time_point now);
   void connect_on(Try& one, const Surroundings& around, Clock::time_point now);
   Result greet(std::size_t index, const Surroundings& around, Clock::time_point now);
   void fail(Try& one, Watch& watch, std::string fault);
@@ -85,6 +90,7 @@ class Attempt {
   std::vector<Try> tries_;
   std::optional<std::size_t> chosen_;
   std::string final_fault_;
+  std::string obstacle_;
 };
 
 }  // namespace unisono::tcp

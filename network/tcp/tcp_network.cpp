@@ -320,8 +320,9 @@ void TcpNetwork::advance(Session& session, Clock::time_point now) {
     case Attempt::Result::kFailed:
       if (attempt.refused()) session.fate = Poe::Fate::kEnded;
       give_up(session, attempt.final_fault().empty()
-                           ? formatted("on {} cannot be reached from {}: tried {}", host_of(session.peer),
-                                       host_of(members_.self), attempt.outcome())
+                           ? formatted("on {} cannot be reached from {}: tried {}{}", host_of(session.peer),
+                                       host_of(members_.self), attempt.outcome(),
+                                       attempt.refused() ? "; its process has ended: see what it said" : "")
                            : formatted("on {} refuses {}: it {}", host_of(session.peer), host_of(members_.self),
                                        attempt.final_fault()));
       return;
@@ -449,8 +450,10 @@ Poe::Fate TcpNetwork::inquire(Session& session, Clock::time_point now) {
 
 std::string TcpNetwork::condition(std::uint32_t peer) const {
   if (peer >= sessions_.size() || sessions_[peer] == nullptr) return {};
-  const Connection& connection = sessions_[peer]->connection;
-  return connection.state() == Connection::State::kDead ? connection.cause() : std::string();
+  const Session& session = *sessions_[peer];
+  if (session.connection.state() == Connection::State::kDead) return session.connection.cause();
+  if (session.attempt == nullptr || session.attempt->obstacle().empty()) return {};
+  return "cannot be connected to now: " + session.attempt->obstacle();
 }
 
 Trial TcpNetwork::trial(std::uint32_t peer) {

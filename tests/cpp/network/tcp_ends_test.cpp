@@ -256,7 +256,8 @@ TEST(TcpEnds, WhoCannotBeReachedIsDeadAndTheSentenceNamesAllAddresses) {
   });
   EXPECT_TRUE(news);
   const std::string at = ":" + std::to_string(port) + ": Connection refused";
-  EXPECT_EQ(network.condition(1), "on host1 cannot be reached from host0: tried 127.0.0.1" + at + "; 127.0.0.2" + at);
+  EXPECT_EQ(network.condition(1), "on host1 cannot be reached from host0: tried 127.0.0.1" + at + "; 127.0.0.2" + at +
+                                      "; its process has ended: see what it said");
   EXPECT_EQ(network.reserve(1, Lane::kData, 8), nullptr);
   EXPECT_EQ(network.fate(1), Poe::Fate::kEnded) << "its kernel has said at each address that nobody listens";
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from .support import run
 
 BEGIN = """
@@ -155,6 +157,97 @@ def test_what_was_started_in_a_row_and_needs_nothing_more_arrives(tmp_path: Path
     )
     assert (status, errors) == (0, "")
     assert [line.split()[0] for line in lines] == ["True"] * 2, lines
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp,tcp", "ofi,tcp"])
+def test_the_helper_thread_serves_calls_between_hosts(tmp_path: Path, transport: str) -> None:
+    """Nobody waits in the library: what ends a call comes over the network, and later calls follow quiet times."""
+    status, lines, errors = job(
+        tmp_path,
+        """
+        import asyncio
+        context.close()
+        context = unisono.init(timeout=20, offload=True)
+        comm = context.world
+        async def calls():
+            for turn in range(40):
+                if turn % 10 == 9:
+                    await asyncio.sleep(0.03 * comm.rank)
+                total = await comm.allreduce_async(np.full(4, turn + comm.rank))
+                assert (total == comm.size * turn + sum(range(comm.size))).all(), total
+        asyncio.run(calls())
+        print("done")
+        """,
+        "a:2,b:1",
+        "--transport",
+        transport,
+    )
+    if "apt-get install" in errors:  # libfabric, or its headers for the build
+        pytest.skip(errors.strip())
+    assert (status, lines, errors) == (0, ["done"] * 3, "")
+
+
+def test_an_event_loop_hears_of_messages_from_other_hosts(tmp_path: Path) -> None:
+    """Without the helper thread: the descriptor rings for what comes over the network."""
+    status, lines, errors = job(
+        tmp_path,
+        """
+        import asyncio
+        async def calls():
+            for turn in range(10):
+                await asyncio.sleep(0.02 * comm.rank)
+                total = await comm.allreduce_async(np.full(4, turn + comm.rank))
+                assert (total == comm.size * turn + sum(range(comm.size))).all(), total
+        asyncio.run(calls())
+        print("done")
+        """,
+        "a,b,c",
+    )
+    assert (status, lines, errors) == (0, ["done"] * 3, "")
+
+
+def test_a_process_without_descriptors_says_so_and_takes_nobody_for_dead(tmp_path: Path) -> None:
+    """What it lacks is its own affair; with a higher limit it goes on."""
+    status, lines, errors = job(
+        tmp_path,
+        f"""
+        path = {str(tmp_path / "over")!r}"""
+        """
+        import resource, threading
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        def use_all():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+            try:
+                while True:
+                    os.dup(2)
+            except OSError:
+                pass
+        if comm.rank == 1:
+            use_all()
+            threading.Timer(0.5, resource.setrlimit, [resource.RLIMIT_NOFILE, (soft, hard)]).start()
+            comm.send(np.arange(3.0), 2)
+            comm.recv(np.empty(3), 2)
+            use_all()
+            try:
+                comm.recv(np.empty(1), 0, timeout=1)
+            except unisono.UnisonoError as error:
+                text = str(error)
+                print("limited:", "timed out" in text, "ulimit -n" in text, "died" in text, "reach" in text)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            open(path, "w").close()
+        elif comm.rank == 2:
+            got = comm.recv(np.empty(3), 1)
+            comm.send(got, 1)
+            print(got.tolist())
+        else:
+            deadline = time.monotonic() + 20
+            while not os.path.exists(path) and time.monotonic() < deadline:
+                time.sleep(0.01)
+        """,
+        "a,b,c",
+        "--keep-going",
+    )
+    assert lines == ["[0.0, 1.0, 2.0]", "limited: True True False False"], (status, errors)
 
 
 def test_communicators_within_a_host_share_memory(tmp_path: Path) -> None:
