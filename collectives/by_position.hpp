@@ -65,7 +65,7 @@ constexpr std::uint64_t word_with_counts(const Call& call, std::uint64_t word) {
   return group < call.groups->groups ? Levels(call).members(group) * count : call.count;
 }
 
-/// While it lives, peers are positions to whoever emits moves. Refers to the call, which is by positions.
+/// While it lives, code that emits moves names peers by position. Refers to the call, which is by positions.
 class NamedByPosition {
  public:
   NamedByPosition(Emit& emit, const Call& call, bool with_counts = false)

@@ -65,7 +65,8 @@ void store_to(Build& move, Emit& emit, std::uint32_t count, Place place, PeerAt 
   move.store(PeerMode::kList, list, place.region, place.offset);
 }
 
-/// op1 is the place on every rank, this one included, folded in rank order: whoever does the work gets the same bits.
+/// op1 is the place on every rank, this one included, folded in rank order: any rank that does the work gets the same
+/// bits.
 inline void fetch_from_all(Build& move, Emit& emit, const Call& call, Place place) {
   fetch_from(move, emit, call.size, place, [](std::uint32_t i) { return i; });
 }

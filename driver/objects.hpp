@@ -208,8 +208,8 @@ class Flight : public std::enable_shared_from_this<Flight> {
   std::optional<CallResult> known() const;
   /// Whether it is.
   bool ended() const;
-  /// Calls `told` once, when the call has ended; see Engine::when_complete.
-  void when_complete(std::function<void(const CallResult&)> told);
+  /// Calls `listener` once, when the call has ended; see Engine::when_complete.
+  void when_complete(std::function<void(const CallResult&)> listener);
 
  private:
   std::shared_ptr<Endpoint> endpoint() const;

@@ -40,7 +40,7 @@ struct Offload::Place {
     static_cast<void>(!write(descriptor, &one, sizeof one));
   }
 
-  /// Who is in the engine for this place: the helper thread, or one that arms; it may arm in a callback there.
+  /// Held by the thread that is in the engine for this place: the helper, or one that arms. It may arm in a callback.
   std::recursive_mutex at_it;
   Engine* engine;       ///< null when the place is given up. Under `at_it`, as all that follows but for atomics
   bool driven = false;  ///< the thread makes progress until nothing is in flight

@@ -80,23 +80,23 @@ std::optional<CallResult> Flight::wait_at_most(std::chrono::microseconds at_most
   return ask([&](Endpoint& endpoint) { return endpoint.engine->wait(id_, at_most); });
 }
 
-void Flight::when_complete(std::function<void(const CallResult&)> told) {
+void Flight::when_complete(std::function<void(const CallResult&)> listener) {
   if (const std::optional<CallResult> result = known()) {
-    told(*result);
+    listener(*result);
     return;
   }
   const std::shared_ptr<Endpoint> own = endpoint();
   // The engine keeps the listener, so the listener must not keep the engine.
-  own->engine->when_complete(id_, [self = shared_from_this(), told = std::move(told),
+  own->engine->when_complete(id_, [self = shared_from_this(), listener = std::move(listener),
                                    where = std::weak_ptr<Endpoint>(own)](const CallResult& result) {
-    // Who has settled it meanwhile knows better: the engine has forgotten the call then.
+    // Another thread may have settled it meanwhile, and knows the result: the engine has forgotten the call then.
     CallResult settled = result;
     if (const std::optional<CallResult> known = self->known()) {
       settled = *known;
     } else if (const std::shared_ptr<Endpoint> endpoint = where.lock()) {
       settled = self->settle(*endpoint->engine, result);
     }
-    told(settled);
+    listener(settled);
   });
 }
 

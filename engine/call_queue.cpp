@@ -569,7 +569,7 @@ bool CallQueue::compare(CallState& call, std::uint32_t peer) {
   return true;
 }
 
-/// Who has waited for a while looks whether those that it waits for are in the same call.
+/// A call that has waited for a while looks whether the ranks that it waits for are in the same call.
 bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
   if (!call.started || call.space != CallState::Space::kCollective || call.mismatch_waits) return false;
   if (now - call.submitted < kComparePatience || now < call.compare_next) return false;
@@ -773,7 +773,7 @@ void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
   std::vector<std::uint32_t> awaited;
   if (call.started) {
     first = "is at it";
-    // Who waits for any of several ranks does not wait for all of them.
+    // A call that waits for any of several ranks does not wait for all of them.
     const bool anybody = Dmp::awaits_anybody(call);
     if (anybody) first = Dmp::awaited_message(call);
     Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string& what) {

@@ -219,7 +219,7 @@ class NativeEngine::Impl final : public Express::Watch {
       if (now >= next_look || now >= calls.next_deadline()) {
         next_look = now + kLookInterval;
         obey();
-        // Who is found dead may have sent something before.
+        // A peer that is found dead may have sent something before.
         if (rx.drain(Rx::Look::kInAnyCase)) {
           calls.progress();
           any = true;
@@ -235,7 +235,7 @@ class NativeEngine::Impl final : public Express::Watch {
   void tell_ended() {
     if (!calls.take_ended()) return;
     ended.notify_all();
-    // Who sleeps for several engines, or for a descriptor, hears of every end.
+    // A thread that sleeps for several engines, or for a descriptor, hears of every end.
     if (shm::ShmPoe* shared = blocks.poe->shared_memory(); shared != nullptr && shared->armed()) {
       shm::wake_if_parked(shared->segment()->endpoint(shared->self()));
     }
@@ -402,7 +402,7 @@ class NativeEngine::Impl final : public Express::Watch {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
       call->lane_anybody = blocking.anybody;
-      // That it waits for all of these, and hangs together with them, would be wrong of who waits for any of them.
+      // A call that waits for any of these is not recorded as waiting for all: a dump would see circles that are none.
       const std::span<const std::uint32_t> awaited = blocking.awaited;
       call->communicator->recorder->wait(blocking.mark, call->submitted, blocking.phase,
                                          blocking.anybody ? awaited.first(0) : awaited);

@@ -172,7 +172,7 @@ struct Bell {
   std::chrono::steady_clock::time_point look{};      ///< when the engine wants to be served again at the latest
 };
 
-/// How an engine was left by who serves it.
+/// How an engine was left by the thread that serves it.
 enum class Served : std::uint8_t {
   kIdle,       ///< no call is in flight
   kBusy,       ///< something was done; there may be more to do

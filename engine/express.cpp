@@ -849,7 +849,7 @@ void Express::for_each_awaited(const LaneCall& call, const std::function<void(st
       executor.awaited_windowed(call.flight, name);
     }
   } else if (call.phase == LaneCall::Phase::kWaiting) {
-    if (!opened_ && rank_ != 0) use(0);  // who makes the lanes
+    if (!opened_ && rank_ != 0) use(0);  // rank 0 makes the lanes
   } else if (call.phase == LaneCall::Phase::kAddresses) {
     for (std::uint32_t peer = 0; peer < size_; ++peer) {
       if (peer != rank_ && !call.seen[peer]) use(peer);

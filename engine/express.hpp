@@ -336,7 +336,7 @@ class Express {
     LaneCall* last = nullptr;
   };
   std::array<Queue, kSets> queues_;  ///< by set
-  CopyableRegions copyable_;         ///< of who has claimed
+  CopyableRegions copyable_;         ///< of the thread that has claimed the lanes
   std::optional<bool> copies_;       ///< every member's ordinary memory can be copied; empty: not tried yet
   bool permitted_ = false;           ///< all members have permitted it, see `must_permit`
 };

@@ -73,7 +73,7 @@ class Lowering {
   /// The moves in the order of their steps.
   void order() {
     const auto count = static_cast<std::uint32_t>(program_.moves.size());
-    // Who must come before: dependencies, segment dependencies read as full ones, the window, and the order of pairs.
+    // What must come before: dependencies, segment dependencies read as full ones, the window, and the order of pairs.
     std::vector<std::vector<std::uint32_t>> after(count);
     std::vector<std::uint32_t> waits(count, 0);
     const auto precede = [&](std::uint32_t before, std::uint32_t move) {

@@ -43,7 +43,8 @@ struct LastNumber {
 struct LaneProgram {
   const Algorithm* algorithm = nullptr;
   std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
-  /// If it has indirect parts, each launch writes its own: by who has claimed the lanes, who runs it then.
+  /// If it has indirect parts, each launch writes its own; the thread that has claimed the lanes does, and runs it
+  /// then.
   mutable LoweredProgram lowered;
 };
 

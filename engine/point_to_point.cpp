@@ -617,7 +617,7 @@ void PointToPoint::take_grant(PeerQueues& queues, Transfer& op, std::uint64_t wo
   op.copies = true;
   op.from = 0;
   op.until = bytes;
-  op.peer_done = bytes == op.bytes;  // who writes all need not hear more
+  op.peer_done = bytes == op.bytes;  // a peer that writes all need not hear more
 }
 
 /// Sends the next piece of the first part that goes through cells; true if it did.

@@ -62,8 +62,8 @@ std::string CallRecorder::title() const {
 
 void CallRecorder::wait(const RecordMark& mark, std::chrono::steady_clock::time_point since, const char* phase,
                         std::span<const std::uint32_t> awaited) {
-  const std::uint64_t told = record_->waiting.load(std::memory_order_relaxed);
-  if (told != 0 && told != mark.position + 1) return;
+  const std::uint64_t reported = record_->waiting.load(std::memory_order_relaxed);
+  if (reported != 0 && reported != mark.position + 1) return;
   std::array<std::uint64_t, 4> ranks{};
   for (const std::uint32_t rank : awaited) {
     if (rank < kRecordedRanks) ranks[rank / 64] |= std::uint64_t{1} << rank % 64;

@@ -60,7 +60,7 @@ class CallRecorder {
     }
     const std::uint64_t head = entry.head | sequence;
     CallRecord& call = record_->calls[position % kRecordedCalls];
-    // Who finds the same head before and after the other words has read one call (flight_reader.hpp).
+    // A reader that finds the same head before and after the other words has read one call (flight_reader.hpp).
     call.head.store(0, std::memory_order_relaxed);
     call.count.store(entry.count, std::memory_order_release);
     call.peer.store(entry.peer, std::memory_order_release);

@@ -110,7 +110,7 @@ class Network {
   /// Somebody else knows that the peer has left or died, or takes no data by this network: nothing more goes to it or
   /// comes from it, and nobody waits for it any longer. What has come can still be read.
   virtual void end(std::uint32_t /*peer*/, const std::string& /*cause*/) {}
-  /// Whether the peer has all that was committed to it, or the session is over; who leaves waits for it.
+  /// Whether the peer has all that was committed to it, or the session is over; a rank that leaves waits for it.
   virtual bool delivered(std::uint32_t peer) const = 0;
   /// Where the peer was called, in words that follow "tried": "10.0.0.2:4711, [fd00::2]:4711".
   virtual std::string places(std::uint32_t /*peer*/) const { return {}; }

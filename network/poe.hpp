@@ -156,8 +156,8 @@ class Poe {
 
   /// How to name an endpoint in a message to people, for instance "endpoint 3 (pid 4711)".
   virtual std::string describe(std::uint32_t peer) const = 0;
-  /// What the system says of an endpoint's process that may matter to who waits for it, for instance "stopped by a
-  /// signal"; empty if there is nothing to say or to ask.
+  /// What the system says of an endpoint's process that may matter to a rank that waits for it, for instance "stopped
+  /// by a signal"; empty if there is nothing to say or to ask.
   virtual std::string condition(std::uint32_t /*peer*/) const { return {}; }
   /// The flight records of an endpoint, kRecordedCommunicators; null if they cannot be read from here. Those of `self`
   /// are written by its engine.

@@ -14,13 +14,13 @@ std::atomic<bool> WaitHook::any_hook{false};
 
 namespace {
 
-// Touched only by who has the turn.
+// Touched only by the thread that has the turn.
 WaitHook::Function function = nullptr;
 void* context = nullptr;
 WaitHook::Runner runner = nullptr;
 
-/// Who is in the hook: one more than the generation of its process, so that a turn that a thread had when another one
-/// forked is no turn in the child; 0: nobody.
+/// Whether a thread is in the hook: one more than the generation of its process, so that a turn that a thread had when
+/// another one forked is no turn in the child; 0: none is.
 std::atomic<std::uint32_t> turn{0};
 thread_local bool mine = false;  ///< this thread has it
 

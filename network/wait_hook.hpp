@@ -19,7 +19,7 @@ namespace unisono {
 class WaitHook {
  public:
   using Function = void (*)(void* context);
-  /// Who calls the function; null: nobody but the wait.
+  /// Calls the function; null: only the wait does.
   using Runner = void (*)(Function function, void* context);
   using Clock = std::chrono::steady_clock;
 

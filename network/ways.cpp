@@ -88,7 +88,7 @@ Ways::~Ways() {
       }
       return false;
     };
-    // The lifeline is looked at, too: nobody waits for who has left meanwhile.
+    // The lifeline is looked at, too: nobody waits for a peer that has left meanwhile.
     while (waits() && Clock::now() < deadline) {
       poll();
       pollfd sleep{watch_.descriptor(), POLLIN, 0};
@@ -126,7 +126,7 @@ void Ways::meet(NetworkMembers members) {
   for (std::size_t endpoint = 0; endpoint < size; ++endpoint) {
     if (members.cards[endpoint].empty()) continue;
     const auto cards = cards_in(members.cards[endpoint]);
-    // Who has but the lifeline gives its card alone.
+    // An endpoint that has only the lifeline gives only that card.
     for (std::size_t i = 0; cards && i < each.size(); ++i) {
       const std::string name = i == 0 ? lifeline_->name() : others_[i - 1]->name();
       const auto found = std::find_if(cards->begin(), cards->end(), [&](const auto& one) { return one.name == name; });
@@ -211,7 +211,7 @@ bool Ways::choose(std::uint32_t peer, Clock::time_point now) {
       go_on(peer, cause.empty() ? "no session" : "it " + cause);
       continue;
     }
-    // Whoever answers will be there soon; and who has not answered the lifeline may just be busy.
+    // A peer that answers will be there soon; one that has not answered the lifeline may just be busy.
     if (reached != Trial::kProven || trial == Trial::kAnswered) {
       one.give_up_at = Clock::time_point::max();
       return false;

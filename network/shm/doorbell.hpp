@@ -6,7 +6,7 @@
 namespace unisono::shm {
 
 /// A socket whose readiness says that somebody has rung. It has an abstract name made of a random number, so that peers
-/// can ring without being handed anything but the number. Whoever rings does not block; a ring lasts until it is
+/// can ring without being handed anything but the number. Ringing does not block; a ring lasts until it is
 /// cleared, so that none is lost, whenever the endpoint begins to sleep.
 class Doorbell {
  public:

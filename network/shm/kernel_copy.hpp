@@ -51,7 +51,7 @@ class KernelCopy {
   /// told of any memory.
   void show();
   /// The same as the endpoint joins: only where calls have the kernel copy. Elsewhere nothing but windows is reached
-  /// so, and who has none in ordinary memory shows nothing.
+  /// so, and a rank that has none in ordinary memory shows nothing.
   void join();
 
   /// Takes process `pid` for every peer, untried: for measurements within one process.

@@ -188,8 +188,8 @@ struct alignas(kLineBytes) TouchLine {
 };
 
 /// Who may touch whose memory, and until when. Before a rank gives a buffer back to its user after an error, it forbids
-/// all access for good and waits until nobody is at it. Either the one who touches sees the ban, or the one who bans
-/// sees the touch: both store, then load, with sequential consistency.
+/// all access for good and waits until no rank is accessing it. Either the accessing rank sees the ban, or the owner
+/// sees the access: both store, then load, with sequential consistency.
 class TouchGuard {
  public:
   TouchGuard() = default;

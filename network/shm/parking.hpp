@@ -36,7 +36,7 @@ enum ParkedBit : std::uint32_t {
   /// Before it sleeps the endpoint orders the memory of all senders, so these need no barrier. Set when the job is
   /// complete, cleared only by an endpoint whose membarrier fails afterwards.
   kOneSided = 2,
-  /// Beside kParked: it sleeps on descriptors, so who clears both bits rings its Doorbell instead.
+  /// Beside kParked: it sleeps on descriptors, so the sender that clears both bits rings its Doorbell.
   kBell = 4,
 };
 
@@ -117,7 +117,7 @@ class Parking {
   /// what nobody publishes (liveness of peers): it is called every `kPolls` polls or `kYields` yields, and
   /// after every sleep, thus at least every `Policy::look`. Both may throw. The first batch of polls reads no
   /// clock, takes no lock and makes no system call if there is a core for every rank. Not `eager`, it sleeps at once:
-  /// for who must not take time from others.
+  /// for a caller that must not take time from others.
   template <class Ready, class Tick>
   bool wait(Ready&& ready, Tick&& tick, Clock::time_point deadline, bool eager = true) {
     if (ready()) return true;

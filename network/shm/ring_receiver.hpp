@@ -49,8 +49,8 @@ class RingReceiver {
     // Store, then load: see RingSender::reserve. Release: the sender may overwrite what we have read.
     consumed_shared_->store(consumed_, std::memory_order_seq_cst);
     if (wants_space_->load(std::memory_order_seq_cst) == 0) return false;
-    // A wish the sender utters between the load and this store is lost, but the announcement that
-    // follows makes the sender look, and wish, again: it cannot have read the announced number before.
+    // A request that the sender stores between the load and this store is lost, but the announcement that
+    // follows makes the sender look, and ask, again: it cannot have read the announced number before.
     wants_space_->store(0, std::memory_order_seq_cst);
     return true;
   }

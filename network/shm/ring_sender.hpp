@@ -44,7 +44,7 @@ class RingSender {
       if (room() < padding_ + need) {
         // Store, then load; the receiver stores `consumed`, then loads `wants_space`. In the single
         // order of these four operations one of the loads comes after the other side's store: either
-        // the space is seen here, or the receiver sees the wish and announces.
+        // the space is seen here, or the receiver sees the request and announces.
         wants_space_->store(1, std::memory_order_seq_cst);
         look(std::memory_order_seq_cst);
         if (room() < padding_ + need) return nullptr;

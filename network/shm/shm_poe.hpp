@@ -79,10 +79,10 @@ class ShmPoe final : public Poe {
     return true;
   }
 
-  /// For who sleeps for several endpoints at once, and so cannot `await`. From here on, and until `disarm`, whoever
-  /// publishes something changes the endpoint's word, which held `word` before; what was published earlier can be read.
-  /// False, and disarmed, if a thread in the foreground waits or wants to: such a one also changes the word. Armed
-  /// again, it gives the word of now. One thread at a time.
+  /// For a thread that sleeps for several endpoints at once, and so cannot `await`. From here on, and until `disarm`, a
+  /// sender that publishes changes the endpoint's word, which held `word` before; what was published earlier can be
+  /// read. False, and disarmed, if a thread in the foreground waits or wants to: such a one also changes the word.
+  /// Armed again, it gives the word of now. One thread at a time.
   bool arm(std::uint32_t& word) {
     const auto claimed = [&] { return claims_.load(std::memory_order_seq_cst) != 0; };
     if (!armed() && (claimed() || waiting_.exchange(true, std::memory_order_acquire))) return false;

@@ -21,7 +21,7 @@
 
 namespace unisono::udp {
 
-/// Who is on which end.
+/// The ranks at both ends.
 struct Pair {
   std::uint32_t from = 0;  ///< the caller
   std::uint32_t to = 0;

@@ -33,7 +33,7 @@ class OutStream {
   void raise_limit(std::uint64_t limit) { limit_ = std::max(limit_, limit / kWord * kWord); }
 
   std::span<const std::byte> piece(std::uint64_t offset, std::size_t bytes) const { return {ring_.at(offset), bytes}; }
-  /// The peer has this piece. True if there is room again for who had none.
+  /// The peer has this piece. True if there is room again after there was none.
   bool acknowledged(std::uint64_t offset, std::size_t bytes);
   bool has(std::uint64_t offset, std::size_t bytes) {
     return offset + bytes <= begin_ || map_.has(std::max(offset, begin_), offset + bytes);

@@ -61,7 +61,7 @@ class Port {
   int descriptor() const { return socket_.get(); }
   /// From now on `Came::to` is filled in.
   void tell_destinations();
-  /// Bytes that the kernel keeps for who does not look.
+  /// Bytes that the kernel keeps while this rank does not look.
   std::size_t memory() const { return memory_; }
 
   /// As this socket takes it.

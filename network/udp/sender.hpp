@@ -42,7 +42,7 @@ class Sender {
 
   /// The next datagram, which counts as sent from then on; false if none may go now.
   bool next(Time now, Plan& plan);
-  /// What the peer has. True if there is room again for who had none.
+  /// What the peer has. True if there is room again after there was none.
   bool acknowledged(const AckFrame& frame, Time now);
   /// Does what is due. Then there may be something to send.
   void tick(Time now);

@@ -18,7 +18,7 @@ namespace unisono::udp {
 /// Poly1305 one after the other are those of Adiantum (Crowley and Biggers, 2018). Much of a network's time would go
 /// into a tag that reads every byte with more than a multiplication for each eight of them.
 ///
-/// Who does not know the key guesses a tag with a chance of about 2^-60.
+/// Without the key, a tag is guessed with a chance of about 2^-60.
 class Tagger {
  public:
   Tagger() = default;

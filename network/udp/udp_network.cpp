@@ -74,7 +74,7 @@ void UdpNetwork::meet(NetworkMembers members) {
   outgoing_.resize(members_.cards.size());
   incoming_.resize(members_.cards.size());
   refusals_.belong_to(members_.self, port());
-  // Whoever chose interfaces expects nobody at others.
+  // A user who chose interfaces expects no peer at others.
   if (!settings_.interfaces.empty()) port_.tell_destinations();
   watch_.set(port_.descriptor(), 1, EPOLLIN, watched_);
   met_ = true;

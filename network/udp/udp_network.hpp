@@ -97,7 +97,8 @@ class UdpNetwork final : public Network {
 
   void check_process() const;
   void check_peer(std::uint32_t peer) const;
-  /// Bytes that a peer may send before they are taken: what the kernel keeps for who does not look must hold them.
+  /// Bytes that a peer may send before they are taken: what the kernel keeps for a peer that does not look must hold
+  /// them.
   std::size_t room() const;
   Outgoing& outgoing(std::uint32_t peer);
   Outgoing* known(std::uint32_t peer) const { return peer < outgoing_.size() ? outgoing_[peer].get() : nullptr; }

@@ -1268,7 +1268,7 @@ std::vector<std::vector<std::byte>> DeviceEngine::exchange(std::span<const std::
 
 void DeviceEngine::start_together(std::chrono::milliseconds patience) {
   {
-    // Who meets leaves in one cycle.
+    // Nodes that meet leave in the same cycle.
     const std::lock_guard lock(impl_->turns);
     if (!impl_->device->meet({}).empty()) return;
   }

@@ -1,4 +1,4 @@
-// Who uses which part of a device's memory.
+// Which part of a device's memory is used for what.
 #pragma once
 
 #include <cstdint>

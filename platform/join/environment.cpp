@@ -268,7 +268,7 @@ JobEnvironment JobEnvironment::from_environment() {
   const bool ranks_said = variable("UNISONO_RANK") || variable("UNISONO_SIZE") || variable("UNISONO_RENDEZVOUS");
   const bool place_said = join || variable("UNISONO_RENDEZVOUS");
   const bool forced = wanted != join::WantedStart::kAny;
-  // Who says all of it needs no launcher, and may have been started below one that is none of his.
+  // A job whose variables say all of it needs no launcher; one above it may be there for something else.
   std::optional<join::Detected> found;
   if (forced || !ranks_said || !place_said) found = join::detect(wanted, join.has_value(), join::pmix_loads);
   if (!found && !ranks_said && !join && !variable("UNISONO_SECRET")) return environment;

@@ -52,7 +52,8 @@ std::span<const std::byte> bytes_of(const Body& body) {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// What rank 0 proves with, and what a member does: bound to who has said hello, and to fresh numbers of both.
+/// What rank 0 proves with, and what a member does: bound to the process that has said hello, and to fresh numbers of
+/// both.
 Digest proof_of_root(const JobEnvironment& environment, const Hello& hello, const Nonce& nonce) {
   return digest_of(bytes_of(environment.secret), "unisono rank 0", {bytes_of(hello), bytes_of(nonce)});
 }
@@ -378,8 +379,8 @@ class MemberOfHub final : public Exchange {
                                                  environment_.title(), environment_.size, text));
   }
 
-  /// At every address once. `patient`: whoever listens there may take his time to prove that he is rank 0. False if
-  /// none is: `failure` says why one did not answer, `stranger` what somebody said who is not.
+  /// At every address once. `patient`: the process that listens there may take its time to prove that it is rank 0.
+  /// False if none is: `failure` says why one did not answer, `stranger` what somebody said who is not.
   bool meet(bool patient, std::string& failure, std::string& stranger) {
     for (connected_ = 0; connected_ < environment_.addresses.size(); ++connected_) {
       try {
@@ -408,7 +409,7 @@ class MemberOfHub final : public Exchange {
     return true;
   }
 
-  /// False, and why, if who listens has not proven by then that he is rank 0.
+  /// False, and why, if the process that listens has not proven by then that it is rank 0.
   bool prove(Deadline until, std::string& failure) {
     Hello hello{environment_.rank, environment_.size, static_cast<std::uint32_t>(getpid()), {}};
     fill_random(hello.nonce);

@@ -68,8 +68,8 @@ Look look_into(const JobEnvironment& environment) {
   }
   if (!S_ISREG(what.st_mode)) fail(environment, path + " is no file");
   if (what.st_uid != geteuid()) {
-    fail(environment, formatted("the file {} belongs to user {}, not to user {}; whoever wrote it could have this "
-                                "process join a job of his own. Take a folder that is yours",
+    fail(environment, formatted("the file {} belongs to user {}, not to user {}; its owner could have this "
+                                "process join a job of its own. Take a folder that is yours",
                                 path, what.st_uid, geteuid()));
   }
   if ((what.st_mode & 077U) != 0) {

@@ -50,7 +50,7 @@ void MemoryGiver::give(const shm::Segment& segment, Deadline deadline) {
     std::uint32_t pid;
     FrameReader reader{sizeof(Ask)};
   };
-  // Whoever knows the name has it from a member; others of the machine's users see it in a list, and are not heard.
+  // A newcomer that knows the name has it from a member. Other users of the machine see it in a list, and are refused.
   constexpr std::size_t kMostNewcomers = 4096;
   std::list<Newcomer> newcomers;
   std::vector<bool> given(household_.members.size());

@@ -113,8 +113,8 @@ struct Library {
   }
 };
 
-/// An answer that a thread of PMIx brings. Lives until it has come, however long that takes: whoever waits may have
-/// gone by then.
+/// An answer that a thread of PMIx brings. Lives until it has come, however long that takes: the thread that asked may
+/// have gone by then.
 struct Answer {
   std::mutex mutex;
   std::condition_variable changed;
@@ -212,7 +212,7 @@ class PmixOfProcess {
                             getpid(), self_.rank, process_));
     }
     if (process_ == 0) {
-      // Which knows no deadline. Whoever asks later waits for the same answer.
+      // This call of PMIx has no deadline. Later callers wait for the same answer.
       if (!beginning_) {
         beginning_.emplace([&library] {
           Begun begun;

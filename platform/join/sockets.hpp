@@ -32,7 +32,7 @@ class Descriptor {
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   void reset();
-  /// Whoever asks closes it.
+  /// The caller closes it.
   int release() { return std::exchange(fd_, -1); }
 
  private:

@@ -46,7 +46,7 @@ bool one_host(const JobEnvironment& environment, const HostPort& where) {
                      formatted("the number of ranks on this host, 1 to {} (torchrun sets it)", environment.size));
     return here == environment.size;
   }
-  // Who starts ranks like torchrun may not say it; this address is good for no other host.
+  // Scripts that set torchrun's variables may leave it out; but this address is good for no other host.
   return where.host == "localhost" || where.host == "::1" || where.host.starts_with("127.");
 }
 

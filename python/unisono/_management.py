@@ -135,7 +135,7 @@ class ManagementCalls(Calls):
     def agree(self, value: int | bool) -> int:
         """Collective over the ranks that are left: the bits that `value` (64 of them) has in common on all of them.
 
-        All get the same, whoever dies meanwhile. Works on a revoked communicator. Of truth values: whether all are
+        All get the same, even if ranks die meanwhile. Works on a revoked communicator. Of truth values: whether all are
         true.
         """
         bits = int(value) if isinstance(value, bool) else integer("agree", "value", value)
