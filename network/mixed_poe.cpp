@@ -27,7 +27,8 @@ MixedPoe::MixedPoe(std::uint32_t self, std::vector<Seat> seats, std::unique_ptr<
   if (crowded) host_->parking().make_way();
   shm::EndpointBlock& own = host_->segment()->endpoint(host_->self());
   std::uint64_t name = 0;
-  std::memcpy(&name, network_->name(), std::min(sizeof name, std::strlen(network_->name())));
+  const char* const way = network_->way_to(self_);  // as to all others, as long as none has chosen otherwise
+  std::memcpy(&name, way, std::min(sizeof name, std::strlen(way)));
   own.network.store(name, std::memory_order_relaxed);
   own.seat.store(self_ | std::uint64_t{size()} << 32U, std::memory_order_release);
 }

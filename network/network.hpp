@@ -114,7 +114,8 @@ class Network {
   virtual bool delivered(std::uint32_t peer) const = 0;
   /// Where the peer was called, in words that follow "tried": "10.0.0.2:4711, [fd00::2]:4711".
   virtual std::string places(std::uint32_t /*peer*/) const { return {}; }
-  /// Which network carries data to the peer, as people name it.
+  /// Which network carries data to the peer, as people name it, in at most 8 characters: "tcp", "tcp+TLS" if they are
+  /// encrypted. Of the endpoint itself: which one would be tried first.
   virtual const char* way_to(std::uint32_t /*peer*/) const { return name(); }
 
   /// What strangers did: connections that were refused because they did not prove to be of the job.

@@ -408,10 +408,10 @@ bool Ways::delivered(std::uint32_t peer) const {
 
 const char* Ways::way_to(std::uint32_t peer) const {
   if (peer >= peers_.size()) return name();
-  if (peers_[peer].out != nullptr) return peers_[peer].out->name();
+  if (peers_[peer].out != nullptr) return peers_[peer].out->way_to(peer);
   // Not chosen yet: what will be tried first.
   for (const Network* const way : order_) {
-    if (offers(peer, *way)) return way->name();
+    if (offers(peer, *way)) return way->way_to(peer);
   }
   return name();
 }

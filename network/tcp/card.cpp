@@ -14,10 +14,11 @@ namespace unisono::tcp {
 
 namespace {
 
-// Version, number of addresses, port (low byte first); then for each address its kind, its bytes, and for a link-local
-// one the length of its interface's name and the name.
+// Version, number of addresses with a bit for TLS, port (low byte first); then for each address its kind, its bytes,
+// and for a link-local one the length of its interface's name and the name.
 enum class Kind : std::uint8_t { kFour = 4, kSix = 6, kLinkLocal = 7 };
 constexpr std::size_t kHeadBytes = 4;
+constexpr std::uint8_t kTls = 0x80;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::kBootstrap, text); }
 
@@ -57,7 +58,7 @@ std::vector<std::byte> encode_card(const Card& card, std::size_t most_bytes) {
     ++count;
   }
   bytes[0] = std::byte{kCardVersion};
-  bytes[1] = std::byte{count};
+  bytes[1] = static_cast<std::byte>(count | (card.tls ? kTls : 0U));
   bytes[2] = static_cast<std::byte>(card.port & 0xffU);
   bytes[3] = static_cast<std::byte>(card.port >> 8U);
   return bytes;
@@ -71,11 +72,13 @@ Card decode_card(std::span<const std::byte> bytes) {
   if (const unsigned version = reader.take_byte(); version != kCardVersion) {
     refuse(formatted("is of version {}, this library reads {}", version, unsigned{kCardVersion}));
   }
-  const std::size_t count = reader.take_byte();
+  const unsigned count_and_tls = reader.take_byte();
+  const std::size_t count = count_and_tls & ~unsigned{kTls};
   if (count == 0 || count > kMostAddresses) {
     refuse(formatted("names {} addresses; allowed are 1 to {}", count, kMostAddresses));
   }
   Card card;
+  card.tls = (count_and_tls & kTls) != 0;
   card.port = reader.take_byte();
   card.port = static_cast<std::uint16_t>(card.port | (unsigned{reader.take_byte()} << 8U));
   if (card.port == 0) refuse("names port 0");

@@ -18,6 +18,7 @@ inline constexpr std::size_t kMostAddresses = 12;
 struct Card {
   std::uint16_t port = 0;
   std::vector<Address> addresses;  ///< each with the card's port
+  bool tls = false;                ///< its connections are encrypted
   friend bool operator==(const Card&, const Card&) = default;
 };
 

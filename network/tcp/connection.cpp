@@ -21,14 +21,30 @@ constexpr std::size_t kMostHeld = 1024;
 
 }  // namespace
 
-void Connection::open(Socket socket, std::uint16_t port) {
+void Connection::open(Socket socket, std::uint16_t port, std::unique_ptr<Tls> tls) {
   socket_ = std::move(socket);
+  tls_ = std::move(tls);
   Address listener = remote_address(socket_.get());
   // The kernel takes the loopback to any address of its own.
   if (listener.loopback() || local_address(socket_.get()).bytes == listener.bytes) set_loopback_options(socket_);
   listener.port = port;
   pulse_.begin(listener);
-  state_ = State::kOpen;
+  state_ = tls_ == nullptr ? State::kOpen : State::kSecuring;
+}
+
+bool Connection::secure() {
+  if (state_ != State::kSecuring) return true;
+  switch (tls_->shake_hands()) {
+    case Tls::Progress::kUnderWay:
+      return false;
+    case Tls::Progress::kDone:
+      state_ = State::kOpen;
+      return true;
+    case Tls::Progress::kFailed:
+      break;
+  }
+  end(State::kDead, tls_->fault());
+  return true;
 }
 
 void Connection::end(State state, std::string cause) {
@@ -42,7 +58,7 @@ void Connection::end(State state, std::string cause) {
 }
 
 void Connection::break_off(std::string cause) {
-  if (state_ == State::kNew || state_ == State::kOpen) end(State::kDead, std::move(cause));
+  if (state_ <= State::kOpen) end(State::kDead, std::move(cause));
 }
 
 std::byte* Connection::reserve(Lane lane, std::uint32_t bytes) {
@@ -60,7 +76,7 @@ bool Connection::hold_back(std::size_t bytes) {
 
 void Connection::commit(Lane lane, const Header& header, bool holds) {
   if (state_ > State::kOpen || mute_) return;  // it broke meanwhile: nobody will get the message
-  const bool goes = !has_messages() || held_ != 0;
+  const bool goes = !queues() || held_ != 0;
   ring(lane).commit(header);
   if (!goes || state_ != State::kOpen) return;
   if (!holds || !hold_back(sizeof(HeaderWords) + header.segment_bytes)) send();
@@ -76,9 +92,9 @@ bool Connection::send(Lane lane, const Header& header, std::span<const std::byte
   }
   const bool open = state_ == State::kOpen;
   // Whether nothing before it waits for the kernel, so that it may go now; and not alone.
-  const bool may_go = open && (!has_messages() || held_ != 0);
+  const bool may_go = open && (!queues() || held_ != 0);
   const bool goes = may_go && !(holds && hold_back(sizeof(HeaderWords) + payload.size()));
-  const bool follows = goes && has_messages();
+  const bool follows = goes && queues();
   const HeaderWords words = own.seal(header);
   std::size_t sent = 0;
   if (goes && !follows) {
@@ -99,7 +115,7 @@ bool Connection::send(Lane lane, const Header& header, std::span<const std::byte
 Sent Connection::lend(std::span<const Header> headers, const std::byte* payload) {
   if (state_ != State::kOpen || mute_) return Sent::kNo;
   if (held_ != 0) send();
-  if (has_messages()) {
+  if (queues()) {
     wants_room_ = true;
     return Sent::kNo;
   }
@@ -181,6 +197,8 @@ std::size_t Connection::send_frame(const HeaderWords& words, std::span<const std
 }
 
 std::size_t Connection::send_pieces(std::span<iovec> pieces) {
+  if (tls_ != nullptr) [[unlikely]]
+    return seal_pieces(pieces);
   ssize_t sent = 0;
   do {
     if (pieces.size() == 1) {
@@ -195,6 +213,19 @@ std::size_t Connection::send_pieces(std::span<iovec> pieces) {
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) sending_failed(errno);
   return 0;
+}
+
+std::size_t Connection::seal_pieces(std::span<const iovec> pieces) {
+  const std::size_t taken = tls_->send(pieces);
+  if (tls_->sending_error() == 0 && tls_->fault().empty()) return taken;
+  sending_failed(tls_->sending_error());
+  return 0;
+}
+
+bool Connection::send_sealed() {
+  const bool all = tls_->flush();
+  if (tls_->sending_error() != 0) sending_failed(tls_->sending_error());
+  return all && !mute_;
 }
 
 bool Connection::send_some() {
@@ -219,35 +250,40 @@ void Connection::send() {
   if (state_ != State::kOpen || mute_) return;
   held_ = 0;
   spoke_ = true;
-  while (has_messages()) {
+  while (queues()) {
     if (lent_.waits() ? !send_lent() : !send_some()) return;
   }
+  if (tls_ != nullptr && !send_sealed()) return;
   if (leaving_) send_farewell();
 }
 
 void Connection::send_farewell() {
   while (farewell_sent_ < kBye.size()) {
-    const ssize_t sent =
-        ::send(socket_.get(), kBye.data() + farewell_sent_, kBye.size() - farewell_sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) {
-      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) sending_failed(errno);
-      return;
-    }
-    farewell_sent_ += static_cast<std::size_t>(sent);
+    // The system's structure has no constant form; the kernel only reads.
+    iovec rest{const_cast<std::byte*>(kBye.data()) + farewell_sent_, kBye.size() - farewell_sent_};
+    const std::size_t sent = send_pieces({&rest, 1});
+    if (sent == 0) return;
+    farewell_sent_ += sent;
   }
+}
+
+std::string Connection::text_of_break(int error) const {
+  if (tls_ != nullptr && !tls_->fault().empty()) return tls_->fault();
+  return formatted("the connection to it broke: {}", text_of_error(error));
 }
 
 void Connection::sending_failed(int error) {
   // What the peer sent before, its farewell among it, may still wait in the kernel.
   mute_ = true;
-  cause_ = formatted("the connection to it broke: {}", text_of_error(error));
+  cause_ = text_of_break(error);
   forget_lent();
   data_.clear();
   control_.clear();
 }
 
 ssize_t Connection::receive_into(std::span<std::byte> first, std::span<std::byte> second) const {
+  if (tls_ != nullptr) [[unlikely]]
+    return tls_->receive(first, second);
   if (first.empty()) return recv(socket_.get(), second.data(), second.size(), MSG_DONTWAIT);
   std::array<iovec, 2> pieces{{{first.data(), first.size()}, {second.data(), second.size()}}};
   msghdr message{};
@@ -268,7 +304,7 @@ bool Connection::receive() {
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return came;
-      end(State::kDead, mute_ ? cause_ : formatted("the connection to it broke: {}", text_of_error(errno)));
+      end(State::kDead, mute_ ? cause_ : text_of_break(errno));
       return true;
     }
     if (got == 0) {
@@ -289,7 +325,8 @@ bool Connection::receive() {
       end(State::kLeft, {});
       return true;
     }
-    if (whole || static_cast<std::size_t>(got) < landing.size() + room.size()) return true;
+    if (static_cast<std::size_t>(got) < landing.size() + room.size()) return true;
+    if (whole && !holds()) return true;
   }
 }
 

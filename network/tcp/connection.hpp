@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/header.hpp"
@@ -12,26 +13,32 @@
 #include "network/tcp/frame_ring.hpp"
 #include "network/tcp/pulse.hpp"
 #include "network/tcp/socket.hpp"
+#include "network/tcp/tls.hpp"
 
 namespace unisono::tcp {
 
 /// Frames over a stream. Control frames go before data frames that wait, but never inside one. Messages may be
-/// committed before there is a socket; they wait. Nothing blocks.
+/// committed before there is a socket; they wait. Nothing blocks. The stream may be encrypted: then it opens once both
+/// ends have agreed on that.
 class Connection {
  public:
   enum class State : std::uint8_t {
-    kNew,   ///< no socket yet
-    kOpen,  ///< messages go and come
-    kLeft,  ///< the peer has said farewell
-    kDead,  ///< broken; see `cause`
+    kNew,       ///< no socket yet
+    kSecuring,  ///< the ends agree on how to encrypt
+    kOpen,      ///< messages go and come
+    kLeft,      ///< the peer has said farewell
+    kDead,      ///< broken; see `cause`
   };
 
   State state() const { return state_; }
   /// Why it broke, in words that follow the peer's name.
   const std::string& cause() const { return cause_; }
 
-  /// Takes a socket whose handshake is over, to a peer that listens on `port`. The caller then sends.
-  void open(Socket socket, std::uint16_t port);
+  /// Takes a socket whose handshake is over, to a peer that listens on `port`. The caller then sends; with `tls`, which
+  /// is of this socket, he calls `secure` before, until the connection is open.
+  void open(Socket socket, std::uint16_t port, std::unique_ptr<Tls> tls = nullptr);
+  /// Goes on to agree on how to encrypt, if that is what it does. True if it has come to an end, be it good or bad.
+  bool secure();
   /// Ends it, for a reason of others.
   void break_off(std::string cause);
   int descriptor() const { return socket_.get(); }
@@ -62,7 +69,11 @@ class Connection {
   bool receive();
   /// Whether anything waits to be sent.
   bool has_output() const { return has_messages() || (leaving_ && farewell_sent_ < kBye.size()); }
-  bool has_messages() const { return lent_.waits() || !data_.empty() || !control_.empty(); }
+  bool has_messages() const { return queues() || has_sealed(); }
+  /// Whether encrypted bytes wait, of messages or of what TLS says itself.
+  bool has_sealed() const { return tls_ != nullptr && tls_->has_output(); }
+  /// Whether bytes have come that only `receive` tells of: nothing stirs at the socket for them.
+  bool holds() const { return tls_ != nullptr && state_ == State::kOpen && tls_->holds(); }
   /// Whether there is room for more to come.
   bool has_room() { return arrivals_.within_landing() || !arrivals_.room().empty(); }
   /// Once after `reserve` has given null and room became free.
@@ -76,11 +87,13 @@ class Connection {
 
   /// Whether the peer's host has vanished: see Pulse.
   bool gone(std::chrono::steady_clock::time_point now, std::chrono::milliseconds patience) {
-    return state_ == State::kOpen && pulse_.gone(socket_, now, patience);
+    return (state_ == State::kOpen || state_ == State::kSecuring) && pulse_.gone(socket_, now, patience);
   }
 
   /// Bytes that it holds for messages.
-  std::size_t memory() const { return data_.memory() + control_.memory() + arrivals_.memory(); }
+  std::size_t memory() const {
+    return data_.memory() + control_.memory() + arrivals_.memory() + (tls_ == nullptr ? 0 : tls_->memory());
+  }
 
  private:
   /// Data frames that go before all others: a part of them may have gone, and their numbers are used.
@@ -95,12 +108,16 @@ class Connection {
     bool waits() const { return next != frames; }
     std::size_t bytes_of(std::size_t frame) const { return decode_header(words[frame]).segment_bytes; }
   };
+  bool queues() const { return lent_.waits() || !data_.empty() || !control_.empty(); }
   /// Whether a frame of so many bytes is to wait.
   bool hold_back(std::size_t bytes);
   FrameRing& ring(Lane lane) { return lane == Lane::kData ? data_ : control_; }
   /// How much of a frame, or of these pieces, the kernel took.
   std::size_t send_frame(const HeaderWords& words, std::span<const std::byte> payload);
   std::size_t send_pieces(std::span<iovec> pieces);
+  /// The same, encrypted; and of what was encrypted before, whether all was taken.
+  std::size_t seal_pieces(std::span<const iovec> pieces);
+  bool send_sealed();
   /// As recv(2), into one piece and then the other.
   ssize_t receive_into(std::span<std::byte> first, std::span<std::byte> second) const;
   /// True if all was sent that `one` and the rings have to send; false if the kernel takes no more.
@@ -111,6 +128,7 @@ class Connection {
   void send_farewell();
   void end(State state, std::string cause);
   void sending_failed(int error);
+  std::string text_of_break(int error) const;
 
   State state_ = State::kNew;
   bool leaving_ = false;
@@ -122,6 +140,7 @@ class Connection {
   std::size_t held_ = 0;  ///< bytes that wait by choice
   std::size_t farewell_sent_ = 0;
   Socket socket_;
+  std::unique_ptr<Tls> tls_;  ///< none: nothing is encrypted
   FrameRing data_{kMaxDataPayload, kMostBytes, 0};
   FrameRing control_{kMaxControlPayload, kMostBytes / 8, kControlMark};
   Lent lent_;

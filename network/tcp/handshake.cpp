@@ -32,6 +32,17 @@ Digest connectors_proof(const JobKey& key, const Hello& hello, const Challenge& 
   return digest_of(key, "unisono tcp connector", {bytes_of(hello), bytes_of(challenge)});
 }
 
+// A purpose of its own: who has seen proofs knows nothing of it. Both nonces are in it, so no two connections share it.
+Digest secret_of_tls(const JobKey& key, const Hello& hello, const Challenge& challenge) {
+  return digest_of(key, "unisono tcp tls", {bytes_of(hello), bytes_of(challenge)});
+}
+
+/// In words that follow an endpoint which encrypts, or does not.
+std::string text_of_security(bool encrypts) {
+  return encrypts ? "encrypts its connections by TLS, this endpoint does not: set UNISONO_TLS alike on all ranks"
+                  : "does not encrypt its connections, this endpoint does: set UNISONO_TLS alike on all ranks";
+}
+
 std::string text_of_versions(std::uint32_t protocol, std::uint32_t wire) {
   return formatted("speaks version {} of the handshake and {} of the message header, this library speaks {} and {}",
                    protocol, wire, kProtocol, kWire);
@@ -54,7 +65,7 @@ T Exchange::message() const {
 }
 
 Connector::Connector(const JobKey& key, Ends ends, const Nonce& nonce)
-    : key_(key), hello_{kHelloMagic, kProtocol, kWire, ends.self, ends.peer, ends.size, 0, nonce} {
+    : key_(key), hello_{kHelloMagic, kProtocol, kWire, ends.self, ends.peer, ends.size, ends.tls ? 1U : 0U, nonce} {
   say(bytes_of(hello_));
   await(sizeof(Challenge));
 }
@@ -107,9 +118,13 @@ void Connector::take_verdict() {
       return fail("has had its one session with this endpoint", true);
     case Ruling::kOtherVersion:
       return fail(text_of_versions(challenge_.head.protocol, challenge_.head.wire), true);
+    case Ruling::kOtherSecurity:
+      return fail(text_of_security(hello_.tls == 0), true);
   }
   fail(formatted("answered with the unknown verdict {}", static_cast<std::uint32_t>(verdict.ruling)), false);
 }
+
+Digest Connector::tls_secret() const { return secret_of_tls(key_, hello_, challenge_); }
 
 Acceptor::Acceptor(const JobKey& key, Ends ends, const Nonce& nonce) : key_(key), ends_(ends), nonce_(nonce) {
   await(sizeof(Hello));
@@ -121,7 +136,12 @@ void Acceptor::fail(std::string text) {
   await(0);
 }
 
-bool Acceptor::same_version() const { return hello_.protocol == kProtocol && hello_.wire == kWire; }
+Ruling Acceptor::objection() const {
+  if (hello_.protocol != kProtocol || hello_.wire != kWire) return Ruling::kOtherVersion;
+  return hello_.tls == (ends_.tls ? 1U : 0U) ? Ruling::kAccepted : Ruling::kOtherSecurity;
+}
+
+Digest Acceptor::tls_secret() const { return secret_of_tls(key_, hello_, challenge_); }
 
 void Acceptor::got(std::size_t bytes) {
   if (!add(bytes)) return;
@@ -153,7 +173,9 @@ void Acceptor::take_proof() {
   }
   await(0);
   state_ = State::kProven;
-  if (!same_version()) fault_ = text_of_versions(hello_.protocol, hello_.wire);
+  const Ruling ruling = objection();
+  if (ruling == Ruling::kOtherVersion) fault_ = text_of_versions(hello_.protocol, hello_.wire);
+  if (ruling == Ruling::kOtherSecurity) fault_ = text_of_security(hello_.tls != 0);
 }
 
 void Acceptor::rule(Ruling ruling) {

@@ -32,7 +32,7 @@ struct Hello {
   std::uint32_t from;
   std::uint32_t to;
   std::uint32_t size;  ///< endpoints of the job
-  std::uint32_t reserved;
+  std::uint32_t tls;   ///< 1: what follows the handshake is encrypted (see Tls), 0: it is not
   Nonce nonce;
 };
 static_assert(sizeof(Hello) == 48);
@@ -62,6 +62,8 @@ enum class Ruling : std::uint32_t {
   kKnown = 3,
   /// The ends speak different versions.
   kOtherVersion = 4,
+  /// One end would encrypt, the other would not.
+  kOtherSecurity = 5,
 };
 struct Verdict {
   std::array<char, 4> magic;
@@ -74,6 +76,7 @@ struct Ends {
   std::uint32_t self = 0;
   std::uint32_t peer = 0;
   std::uint32_t size = 0;
+  bool tls = false;  ///< whether this end encrypts; both must
 };
 
 /// Bytes on their way out and in: what both ends have in common.
@@ -127,6 +130,8 @@ class Connector : public Exchange {
   const std::string& fault() const { return fault_; }
   /// Whether the other end has proven itself and said that there can be no session: no other address will do.
   bool final() const { return final_; }
+  /// Only if accepted: what both ends of this connection know, and nobody else.
+  Digest tls_secret() const;
 
  private:
   void take_challenge();
@@ -161,8 +166,10 @@ class Acceptor : public Exchange {
   const std::string& fault() const { return fault_; }
   /// Who has connected, if proven.
   std::uint32_t peer() const { return hello_.from; }
-  /// Whether it speaks this version, if proven; if not, `fault` says which.
-  bool same_version() const;
+  /// If proven: kAccepted if there can be a session with it; else the verdict on it, and `fault` says why.
+  Ruling objection() const;
+  /// Only if proven: what both ends of this connection know, and nobody else.
+  Digest tls_secret() const;
 
  private:
   void take_hello();

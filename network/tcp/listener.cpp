@@ -159,16 +159,17 @@ void Listener::advance(std::uint64_t number, Watch& watch, Clock::time_point now
     if (!flush(newcomer)) return close(place, watch);
   }
   const std::uint32_t peer = acceptor.peer();
-  const Ruling ruling = rule(peer, acceptor.same_version() ? std::string() : acceptor.fault());
+  const Ruling ruling = rule(peer, acceptor.objection(), acceptor.fault());
   acceptor.rule(ruling);
   const bool told = flush(newcomer);
   if (ruling == Ruling::kAccepted) {
     // If it could not be told, its connection is broken, as the session will find.
     watch.set(newcomer.socket.get(), 0, 0, newcomer.watched);
     Socket socket = std::move(newcomer.socket);
+    const Digest tls_secret = acceptor.tls_secret();
     newcomers_.erase(place);
     if (!told) shutdown(socket.get(), SHUT_RDWR);
-    take(peer, std::move(socket));
+    take(peer, std::move(socket), tls_secret);
     return;
   }
   close(place, watch);

@@ -31,10 +31,11 @@ class Listener {
   /// Begins to watch for newcomers: events have the tag `tag`, and those of one of them `tag` + its number.
   void listen_with(Watch& watch, std::uint64_t tag);
 
-  /// Decides about a peer that has proven itself, whose versions are this library's or not.
-  using Rule = std::function<Ruling(std::uint32_t peer, const std::string& other_version)>;
-  /// Takes over the connection of an accepted one.
-  using Take = std::function<void(std::uint32_t peer, Socket socket)>;
+  /// Decides about a peer that has proven itself. `objection`: see Acceptor; `fault` says why, in words that follow who
+  /// it is.
+  using Rule = std::function<Ruling(std::uint32_t peer, Ruling objection, const std::string& fault)>;
+  /// Takes over the connection of an accepted one, and what only its two ends know.
+  using Take = std::function<void(std::uint32_t peer, Socket socket, const Digest& tls_secret)>;
 
   /// Takes newcomers from the system, a few at a time.
   void accept_some(Watch& watch, Clock::time_point now);

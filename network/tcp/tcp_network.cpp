@@ -39,6 +39,7 @@ TcpNetwork::TcpNetwork(const TcpSettings& settings)
       fork_generation_(fork_generation()),
       own_(own_addresses()),
       listener_(settings.first_port, settings.last_port) {
+  if (settings_.tls) Tls::load();
   const Address route = settings_.towards ? route_to(*settings_.towards) : Address{};
   for (const OwnAddress& own : in_order(chosen_by(settings_.interfaces, own_), settings_.towards ? &route : nullptr)) {
     own_chosen_.push_back(own.address);
@@ -55,7 +56,7 @@ TcpNetwork::~TcpNetwork() {
 }
 
 std::vector<std::byte> TcpNetwork::card() const {
-  Card card{port(), own_chosen_};
+  Card card{port(), own_chosen_, settings_.tls};
   for (Address& address : card.addresses) address.port = port();
   return encode_card(card);
 }
@@ -71,12 +72,13 @@ void TcpNetwork::meet(NetworkMembers members) {
                                                    i < members.hosts.size() ? members.hosts[i] : "?", error.what()));
     }
   }
+  members.hosts.resize(members.cards.size(), "?");
+  check_security(members);
   members_ = std::move(members);
-  members_.hosts.resize(members_.cards.size(), "?");
   sessions_.resize(members_.cards.size());
   const auto size = static_cast<std::uint32_t>(members_.cards.size());
   // Whoever chose interfaces expects nobody at others.
-  listener_.admit(members_.key, {members_.self, 0, size},
+  listener_.admit(members_.key, {members_.self, 0, size, settings_.tls},
                   settings_.interfaces.empty() ? std::vector<Address>{} : own_chosen_);
   listener_.listen_with(watch_, kOfListener);
   met_ = true;
@@ -199,16 +201,23 @@ void TcpNetwork::land_in(Landings* landings) {
 }
 
 void TcpNetwork::watch_session(Session& session) {
-  const Connection& connection = session.connection;
-  if (connection.state() != Connection::State::kOpen) return;
-  const std::uint32_t events =
-      (session.connection.has_room() ? EPOLLIN : 0U) | (connection.has_output() ? EPOLLOUT : 0U);
+  Connection& connection = session.connection;
+  const bool open = connection.state() == Connection::State::kOpen;
+  if (!open && connection.state() != Connection::State::kSecuring) [[unlikely]]
+    return;
+  // Messages are no output as long as the ends agree on TLS.
+  const bool output = open ? connection.has_output() : connection.has_sealed();
+  const std::uint32_t events = (connection.has_room() ? EPOLLIN : 0U) | (output ? EPOLLOUT : 0U);
+  if (events == session.watched) [[likely]]
+    return;
+  if ((events & EPOLLIN & ~session.watched) != 0) tell_unread(session);
   watch_.set(connection.descriptor(), kOfSession | session.peer, events, session.watched);
 }
 
 bool TcpNetwork::serve(Session& session) {
   Connection& connection = session.connection;
-  if (connection.state() != Connection::State::kOpen) return false;
+  if (connection.state() != Connection::State::kOpen && !secure(session)) [[unlikely]]
+    return false;
   if (connection.has_output()) connection.send();
   bool news = connection.receive();
   if (news && !std::exchange(session.talking, true)) talking_.push_back(&session);
@@ -240,10 +249,12 @@ bool TcpNetwork::poll() {
     }
     held_.clear();
   }
+  if (!unread_.empty()) [[unlikely]]
+    news = poll_unread();
   if (connecting_.empty() && open_.size() <= kFew && !listener_.has_newcomers() && ++polls_ % kBetweenLooks != 0) {
-    news = poll_sessions();
+    news |= poll_sessions();
   } else {
-    news = poll_watch();
+    news |= poll_watch();
   }
   return std::exchange(news_, false) || news;
 }
@@ -277,8 +288,12 @@ bool TcpNetwork::poll_watch() {
     } else {
       listener_.advance(
           number, watch_, now,
-          [this](std::uint32_t peer, const std::string& other_version) { return rule(peer, other_version); },
-          [this](std::uint32_t peer, Socket socket) { open(*sessions_[peer], std::move(socket)); });
+          [this](std::uint32_t peer, Ruling objection, const std::string& fault) {
+            return rule(peer, objection, fault);
+          },
+          [this](std::uint32_t peer, Socket socket, const Digest& tls_secret) {
+            open(*sessions_[peer], std::move(socket), TlsEnd::kServer, tls_secret);
+          });
     }
   }
   if (slow) pass_deadlines(now);
@@ -287,7 +302,7 @@ bool TcpNetwork::poll_watch() {
 
 void TcpNetwork::pass_deadlines(Clock::time_point now) {
   listener_.tidy(watch_, now);
-  Clock::time_point first = listener_.deadline();
+  Clock::time_point first = unread_.empty() ? listener_.deadline() : Clock::time_point{};
   for (std::size_t i = connecting_.size(); i > 0; --i) {
     Session& session = *connecting_[i - 1];
     if (session.attempt != nullptr && session.attempt->deadline() <= now) advance(session, now);
@@ -306,13 +321,15 @@ void TcpNetwork::pass_deadlines(Clock::time_point now) {
 void TcpNetwork::advance(Session& session, Clock::time_point now) {
   Attempt& attempt = *session.attempt;
   const auto size = static_cast<std::uint32_t>(sessions_.size());
-  switch (
-      attempt.advance({watch_, members_.key, {members_.self, session.peer, size}, kOfAttempt | session.peer}, now)) {
+  switch (attempt.advance(
+      {watch_, members_.key, {members_.self, session.peer, size, settings_.tls}, kOfAttempt | session.peer}, now)) {
     case Attempt::Result::kUnderWay:
       return;
-    case Attempt::Result::kOpen:
-      open(session, attempt.take(watch_));
+    case Attempt::Result::kOpen: {
+      const Digest tls_secret = attempt.tls_secret();
+      open(session, attempt.take(watch_), TlsEnd::kClient, tls_secret);
       return;
+    }
     case Attempt::Result::kDuplicate:
       drop_attempt(session);
       session.awaited_until = now + kPatienceForPeer;
@@ -343,7 +360,7 @@ void TcpNetwork::give_up(Session& session, std::string cause) {
   retire(session);
 }
 
-void TcpNetwork::open(Session& session, Socket socket) {
+void TcpNetwork::open(Session& session, Socket socket, TlsEnd end, const Digest& tls_secret) {
   drop_attempt(session);
   session.awaited_until = Clock::time_point::max();
   std::erase(connecting_, &session);
@@ -351,15 +368,17 @@ void TcpNetwork::open(Session& session, Socket socket) {
   session.listener = remote_address(socket.get());
   session.listener.port = port;
   set_patience(socket, settings_.patience);
-  session.connection.open(std::move(socket), port);
+  auto tls = settings_.tls ? std::make_unique<Tls>(end, tls_secret, socket.get()) : nullptr;
+  session.connection.open(std::move(socket), port, std::move(tls));
   open_.push_back(&session);
+  secure(session);
   session.connection.send();
   watch_session(session);
   // Bytes may have come behind the handshake, and room have become free.
   news_ = true;
 }
 
-Ruling TcpNetwork::rule(std::uint32_t peer, const std::string& other_version) {
+Ruling TcpNetwork::rule(std::uint32_t peer, Ruling objection, const std::string& fault) {
   // Of two attempts at once that of the lower endpoint stays, if the peer may regard it as the session by now. The
   // higher endpoint accepts in any case: the lower one has not accepted its attempt, or it would not have proven itself
   // here.
@@ -370,9 +389,9 @@ Ruling TcpNetwork::rule(std::uint32_t peer, const std::string& other_version) {
   }
   Session& session = *sessions_[peer];
   if (session.connection.state() != Connection::State::kNew) return Ruling::kKnown;
-  if (!other_version.empty()) {
-    give_up(session, formatted("on {} {}", host_of(peer), other_version));
-    return Ruling::kOtherVersion;
+  if (objection != Ruling::kAccepted) {
+    give_up(session, formatted("on {} {}", host_of(peer), fault));
+    return objection;
   }
   const bool own_stays = members_.self < peer && session.attempt != nullptr && session.attempt->proven();
   return own_stays ? Ruling::kDuplicate : Ruling::kAccepted;
@@ -460,6 +479,8 @@ Trial TcpNetwork::trial(std::uint32_t peer) {
   switch (session(peer).connection.state()) {
     case Connection::State::kNew:
       return Trial::kUnanswered;
+    case Connection::State::kSecuring:
+      return Trial::kAnswered;
     case Connection::State::kOpen:
       return Trial::kProven;
     default:
@@ -482,10 +503,15 @@ void TcpNetwork::leave() {
   for (const auto& session : sessions_) {
     if (session != nullptr) session->connection.leave();
   }
-  // Peers that get messages by a connection that is not there yet are waited for, too.
+  // Peers that get messages by a connection that is not there yet are waited for, too, and those with which TLS is
+  // being agreed on: they would take an end before that for a failure.
   const auto still_connecting = [&] {
-    return std::any_of(connecting_.begin(), connecting_.end(),
-                       [](Session* session) { return session->connection.has_messages(); });
+    const auto waits = [](const Session* session) { return session->connection.has_messages(); };
+    const auto secures = [](const Session* session) {
+      return session->connection.state() == Connection::State::kSecuring;
+    };
+    return std::any_of(connecting_.begin(), connecting_.end(), waits) ||
+           std::any_of(open_.begin(), open_.end(), secures);
   };
   for (;;) {
     while (still_connecting() && Clock::now() < deadline) {

@@ -26,6 +26,7 @@ struct TcpSettings {
   /// A peer's host that has not answered for so long, though something was sent, has vanished.
   std::chrono::milliseconds patience{3000};
   std::optional<Address> towards;  ///< the rendezvous: addresses on the way there come first
+  bool tls = false;                ///< connections are encrypted, on all endpoints: see Tls
 };
 
 /// One connection for each pair of endpoints that have to do with each other. Both lanes share it: control frames go
@@ -34,7 +35,7 @@ struct TcpSettings {
 /// read; destruction there leaves the parent's connections alone.
 class TcpNetwork final : public Network {
  public:
-  /// Listens from here on. Throws Error(kBootstrap).
+  /// Listens from here on. Throws Error(kBootstrap), also if there is to be TLS and it is not there.
   explicit TcpNetwork(const TcpSettings& settings = {});
   /// Sends what waits, and a farewell, for up to a second: peers that read it see kLeft.
   ~TcpNetwork() override;
@@ -68,6 +69,7 @@ class TcpNetwork final : public Network {
   Poe::Fate fate(std::uint32_t peer) override;
   std::string condition(std::uint32_t peer) const override;
   std::uint64_t refused() const override { return listener_.refused(); }
+  const char* way_to(std::uint32_t /*peer*/) const override { return settings_.tls ? "tcp+TLS" : "tcp"; }
 
   Trial trial(std::uint32_t peer) override;
   void end(std::uint32_t peer, const std::string& cause) override;
@@ -90,9 +92,12 @@ class TcpNetwork final : public Network {
     Poe::Fate fate = Poe::Fate::kUnknown;
     bool over = false;     ///< its end was told of
     bool talking = false;  ///< it is among `talking_`
+    bool unread = false;   ///< it is among `unread_`
   };
 
   void check_process() const;
+  /// Throws Error(kBootstrap) if not all endpoints encrypt, or none.
+  static void check_security(const NetworkMembers& members);
   /// Throws Error(kInternal) for an endpoint that this network does not reach.
   void check_peer(std::uint32_t peer) const;
   /// The session, which is asked for if there is none.
@@ -104,14 +109,19 @@ class TcpNetwork final : public Network {
   void sent(Session& to);
   bool poll_sessions();
   bool poll_watch();
+  /// There is room again for what a session holds beyond the kernel: whoever sleeps now, or is about to, is woken.
+  void tell_unread(Session& session);
+  bool poll_unread();
   bool serve(Session& session);
+  /// Goes on to agree on TLS; true once that is done, and the session open.
+  bool secure(Session& session);
   void watch_session(Session& session);
   void advance(Session& session, Clock::time_point now);
   void pass_deadlines(Clock::time_point now);
-  void open(Session& session, Socket socket);
+  void open(Session& session, Socket socket, TlsEnd end, const Digest& tls_secret);
   void drop_attempt(Session& session);
   void give_up(Session& session, std::string cause);
-  Ruling rule(std::uint32_t peer, const std::string& other_version);
+  Ruling rule(std::uint32_t peer, Ruling objection, const std::string& fault);
   /// Takes an ended session from those that are polled.
   void retire(Session& session);
   void leave();
@@ -133,6 +143,7 @@ class TcpNetwork final : public Network {
   std::vector<Session*> open_;
   std::vector<Session*> held_;        ///< those with messages that were held back, some perhaps twice
   std::vector<Session*> talking_;     ///< those of which messages have come that were not released
+  std::vector<Session*> unread_;      ///< those that hold bytes which nothing stirs for, and have room for them again
   std::vector<Session*> connecting_;  ///< those that have no connection yet
   std::size_t sessions_in_use_ = 0;
   std::uint32_t polls_ = 0;

@@ -131,6 +131,25 @@ std::vector<std::string> transports_from(const char* name, std::vector<std::stri
   return found;
 }
 
+/// What is encrypted, of what these networks carry.
+Encryption tls_from(const char* name, const std::vector<std::string>& transports) {
+  const auto value = variable(name);
+  if (!value || *value == "off") return Encryption::kNone;
+  if (*value == "tcp") return Encryption::kTcp;
+  if (*value != "on") {
+    refuse(name, value, "off, on (all data between hosts are encrypted), or tcp (those that go by TCP are)");
+  }
+  // TCP reaches all: what stands behind it carries nothing.
+  if (transports.front() != "tcp") {
+    throw Error(
+        ErrorCode::kBootstrap,
+        formatted("{} is on, so that all data between hosts are encrypted, and UNISONO_TRANSPORT has them go by "
+                  "{}, which encrypts nothing: leave that out, or set {}=tcp to encrypt what goes by TCP alone",
+                  name, transports.front(), name));
+  }
+  return Encryption::kAll;
+}
+
 /// tcp:// and one or several of host:port.
 std::vector<join::HostPort> addresses_from(const char* name, const std::string& value) {
   constexpr std::string_view kScheme = "tcp://";
@@ -246,6 +265,7 @@ JobEnvironment JobEnvironment::without_job() {
   environment.lines = way == "lines";
   environment.kernel_copy = kernel_copy_from("UNISONO_KERNEL_COPY");
   environment.transports = transports_from("UNISONO_TRANSPORT", std::move(environment.transports));
+  environment.tls = tls_from("UNISONO_TLS", environment.transports);
   environment.interfaces = variable("UNISONO_INTERFACES").value_or("");
   // Connections are looked at four times a second, and a host may be late once.
   environment.host_timeout = timeout_from("UNISONO_HOST_TIMEOUT_S", environment.host_timeout, 1);

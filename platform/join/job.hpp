@@ -30,6 +30,10 @@ enum class Launcher { kNone, kPmix, kPmi, kTorchrun, kSlurm };
 /// store, or through functions of the caller.
 enum class MeetingPlace { kSocket, kFile, kStore, kCaller };
 
+/// What between hosts is encrypted: nothing, what goes by TCP (data, and the lifelines of other networks), or all, so
+/// that networks which encrypt nothing may carry no data.
+enum class Encryption : std::uint8_t { kNone, kTcp, kAll };
+
 /// How a process learns of its job; `unisono run` sets these variables, or a launcher has its own.
 struct JobEnvironment {
   std::uint32_t rank = 0;                   ///< UNISONO_RANK, or the launcher's
@@ -55,6 +59,7 @@ struct JobEnvironment {
   std::string host;  ///< UNISONO_HOST: ranks that say the same are on one host; empty: as found
   /// UNISONO_TRANSPORT: networks between hosts that may be taken, the first that reaches is.
   std::vector<std::string> transports = {"tcp"};
+  Encryption tls = Encryption::kNone;         ///< UNISONO_TLS: off, tcp or on; the same on all ranks
   std::string interfaces;                     ///< UNISONO_INTERFACES: of networks; see tcp::TcpSettings
   std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
   /// UNISONO_HOST_TIMEOUT_S: another host that answers nothing for so long has vanished; see tcp::TcpSettings.

@@ -28,6 +28,7 @@ std::unique_ptr<Network> make_network(const JobEnvironment& environment) {
   tcp::TcpSettings settings;
   settings.interfaces = environment.interfaces;
   settings.patience = environment.host_timeout;
+  settings.tls = environment.tls != Encryption::kNone;
   if (!environment.addresses.empty()) {
     settings.towards =
         tcp::parse_address(numeric_text_of(environment.addresses.front(), Clock::now() + environment.timeout));

@@ -23,10 +23,12 @@
 #include "network/tcp/arrivals.hpp"
 #include "network/tcp/card.hpp"
 #include "network/tcp/handshake.hpp"
+#include "network/tcp/tls.hpp"
 #include "network/udp/handshake.hpp"
 #include "platform/join/frames.hpp"
 #include "platform/join/meeting_file.hpp"
 #include "platform/join/pmi.hpp"
+#include "tests/cpp/network/wire.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
 
@@ -266,6 +268,39 @@ void tcp_connections(Corpus& corpus) {
   corpus.add("tcp_frames", frames.text);
 }
 
+void tcp_encrypted(Corpus& corpus) {
+  using namespace tcp;  // NOLINT(google-build-using-namespace)
+  // What both ends say first, as the target takes it, in pieces of 256 bytes.
+  test::Wire wire;
+  Tls client(TlsEnd::kClient, {}, wire.end(0));
+  Tls server(TlsEnd::kServer, {}, wire.end(1));
+  for (int i = 0; i < 4; ++i) {
+    client.shake_hands();
+    server.shake_hands();
+    wire.pump();
+  }
+  for (const std::size_t from : {0U, 1U}) {
+    Bytes words;
+    words.put(static_cast<std::uint8_t>(from));
+    std::span<const std::byte> rest = wire.from(from).seen;
+    while (!rest.empty()) {
+      const auto piece = rest.first(std::min<std::size_t>(rest.size(), 256));
+      words.put(std::uint8_t{255}).put_bytes(piece);
+      rest = rest.subspan(piece.size());
+    }
+    corpus.add("tcp_tls", words.text);
+  }
+  // Somebody between them who lets all pass, and one who alters something now and then.
+  Bytes quiet;
+  quiet.put(std::uint8_t{2}).put(std::uint8_t{19});
+  for (std::uint16_t i = 0; i < 30; ++i) quiet.put(static_cast<std::uint16_t>(1300 * i)).put(std::uint8_t{0});
+  corpus.add("tcp_tls", quiet.text);
+  Bytes busy;
+  busy.put(std::uint8_t{2}).put(std::uint8_t{19});
+  for (std::uint8_t i = 0; i < 60; ++i) busy.put(static_cast<std::uint8_t>(7 * i));
+  corpus.add("tcp_tls", busy.text);
+}
+
 void ofi_datagrams(Corpus& corpus) {
   using namespace ofi;  // NOLINT(google-build-using-namespace)
   corpus.add(
@@ -330,6 +365,7 @@ int main(int count, char** arguments) try {
   messages(corpus);
   acts(corpus);
   tcp_connections(corpus);
+  tcp_encrypted(corpus);
   ofi_datagrams(corpus);
   udp_sessions(corpus);
   return 0;

@@ -19,7 +19,7 @@ from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import table as tables
 from .run import TRANSPORTS
-from .ways import number_of_ranks, sentences, ways
+from .ways import number_of_ranks, sentences, tls_fault, ways
 
 OPERATIONS = [
     collective.name.lower() for collective in Collective if Collective.BCAST <= collective < Collective.PROGRAM
@@ -58,6 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--transport", choices=TRANSPORTS, default=TRANSPORTS[0], help=f"between hosts ({TRANSPORTS[0]})"
     )
+    parser.add_argument("--tls", action="store_true", help="with data between hosts encrypted (UNISONO_TLS)")
     parser.add_argument("--dtype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
     parser.add_argument(
         "--buffers",
@@ -97,7 +98,11 @@ def execute(options: argparse.Namespace) -> int:
 
 def explain(options: argparse.Namespace) -> dict[str, Any]:
     """Everything that the command prints."""
-    between = [] if options.hosts is None else ways(options.hosts, options.transport)
+    environment = os.environ | {"UNISONO_TRANSPORT": options.transport} | ({"UNISONO_TLS": "on"} if options.tls else {})
+    if options.hosts is not None and (fault := tls_fault(environment)):
+        raise InvalidArgumentError(fault)
+    tls = environment.get("UNISONO_TLS", "off") != "off"
+    between = [] if options.hosts is None else ways(options.hosts, options.transport, tls=tls)
     of_hosts = number_of_ranks(between) if between else 2
     if between and options.ranks not in (None, of_hosts):
         raise InvalidArgumentError(f"--ranks is {options.ranks}, and the hosts have {of_hosts}; leave --ranks out")

@@ -13,6 +13,7 @@ from .environment import JOB_VARIABLES
 from .hostlist import MOST_RANKS, HostListError, HostRanks, read_file, read_list
 from .launcher import Launcher, LauncherError
 from .way import SSH, Plan, Way
+from .ways import tls_fault
 
 PLATFORMS = ("native", "functional", "rtl")
 TRANSPORTS = ("tcp", "udp", "ofi")  #: kTransports of the library: networks between hosts
@@ -64,6 +65,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--interfaces", metavar="TEXT", help="which of a host's network interfaces carry it: UNISONO_INTERFACES"
+    )
+    parser.add_argument(
+        "--tls",
+        action="store_true",
+        help="encrypt all data between hosts by TLS 1.3, and refuse networks that cannot: UNISONO_TLS=on",
     )
     hosts = parser.add_argument_group("several hosts")
     hosts.add_argument(
@@ -197,6 +203,10 @@ def execute(options: argparse.Namespace) -> int:
         environment["UNISONO_TRANSPORT"] = options.transport
     if options.interfaces is not None:
         environment["UNISONO_INTERFACES"] = options.interfaces
+    if options.tls:
+        environment["UNISONO_TLS"] = "on"
+    if fault := tls_fault(os.environ | environment):
+        return _refuse(fault, 2)
     try:
         hosts = _hosts(options, platform)
         ranks = options.ranks if hosts is None else sum(len(host.ranks) for host in hosts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import InvalidArgumentError
@@ -9,9 +10,25 @@ from .hostlist import HostListError, read_list
 from .spanning import spans
 
 SHARED = "shared memory"
+ENCRYPTED = "+TLS"  #: behind the name of a network, as the library says it
+TLS = ("off", "tcp", "on")  #: what UNISONO_TLS may hold
 
 
-def ways(hosts: str, transport: str) -> list[dict[str, Any]]:
+def tls_fault(environment: Mapping[str, str]) -> str:
+    """What is wrong with UNISONO_TLS of ranks that have this environment, as they would say; empty if nothing."""
+    wanted = environment.get("UNISONO_TLS", "off")
+    if wanted not in TLS:
+        return f"UNISONO_TLS is {wanted!r}; allowed are off, on (all data between hosts) and tcp (those that go by TCP)"
+    first = environment.get("UNISONO_TRANSPORT", "tcp").split(",")[0]
+    if wanted != "on" or first == "tcp":
+        return ""
+    return (
+        f"all data between hosts are to be encrypted, and {first} encrypts nothing: leave it out of the networks, or "
+        "set UNISONO_TLS=tcp instead to encrypt what goes by TCP alone"
+    )
+
+
+def ways(hosts: str, transport: str, *, tls: bool = False) -> list[dict[str, Any]]:
     """Of the text of --hosts: an entry for each host with its ranks, and one for what lies between hosts.
 
     Raises `InvalidArgumentError`.
@@ -22,7 +39,13 @@ def ways(hosts: str, transport: str) -> list[dict[str, Any]]:
         raise InvalidArgumentError(str(failure)) from failure
     entries: list[dict[str, Any]] = [{"host": host.name, "ranks": host.ranks, "by": SHARED} for host in listed]
     if len(listed) > 1:
-        entries.append({"host": None, "ranks": sorted(rank for host in listed for rank in host.ranks), "by": transport})
+        entries.append(
+            {
+                "host": None,
+                "ranks": sorted(rank for host in listed for rank in host.ranks),
+                "by": transport + ENCRYPTED * (tls and transport == "tcp"),
+            }
+        )
     return entries
 
 
@@ -43,6 +66,6 @@ def sentences(entries: list[dict[str, Any]]) -> list[str]:
     if between:
         said.append(
             "Predictions are those of one host that has all ranks: what a network takes is not in them. Measure with "
-            f"`unisono bench --transport {between}`."
+            f"`unisono bench --transport {between.removesuffix(ENCRYPTED)}`."
         )
     return said

@@ -11,7 +11,7 @@ import os
 import socket
 import struct
 
-from . import fabric, interfaces
+from . import fabric, interfaces, openssl
 from .finding import Finding, Root, State, bytes_text
 
 AREA = "network"
@@ -31,6 +31,7 @@ def examine(root: Root) -> list[Finding]:
         _io_uring(root),
         _rdma(root),
         fabric.examine(),
+        openssl.examine(),
     ]
 
 

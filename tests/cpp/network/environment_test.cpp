@@ -20,9 +20,10 @@ using ::testing::Not;
 using Variables = std::map<std::string, std::string>;
 
 const char* const kNames[] = {
-    "UNISONO_RANK",           "UNISONO_SIZE",      "UNISONO_RENDEZVOUS", "UNISONO_SECRET", "UNISONO_SECRET_FILE",
-    "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER",  "UNISONO_STDOUT",     "UNISONO_JOIN",   "UNISONO_JOIN_FD",
-    "UNISONO_HOST",           "UNISONO_TRANSPORT", "UNISONO_INTERFACES", "UNISONO_START",  "UNISONO_HOST_TIMEOUT_S"};
+    "UNISONO_RANK",        "UNISONO_SIZE",           "UNISONO_RENDEZVOUS",     "UNISONO_SECRET",
+    "UNISONO_SECRET_FILE", "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER",       "UNISONO_STDOUT",
+    "UNISONO_JOIN",        "UNISONO_JOIN_FD",        "UNISONO_HOST",           "UNISONO_TRANSPORT",
+    "UNISONO_INTERFACES",  "UNISONO_START",          "UNISONO_HOST_TIMEOUT_S", "UNISONO_TLS"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
                          {"UNISONO_RENDEZVOUS", "job-7"},
@@ -137,6 +138,19 @@ TEST(Environment, SaysWhichHostAndWhichNetworks) {
   for (const char* wrong : {"", "tpc", "tcp,", "tcp,quic", "TCP"}) {
     EXPECT_THAT(refusal({{"UNISONO_TRANSPORT", wrong}}), HasSubstr("out of: tcp")) << wrong;
   }
+}
+
+TEST(Environment, SaysWhatIsEncrypted) {
+  EXPECT_EQ(read({}).tls, Encryption::kNone);
+  EXPECT_EQ(read({{"UNISONO_TLS", "off"}, {"UNISONO_TRANSPORT", "udp"}}).tls, Encryption::kNone);
+  EXPECT_EQ(read({{"UNISONO_TLS", "on"}}).tls, Encryption::kAll);
+  EXPECT_EQ(read({{"UNISONO_TLS", "on"}, {"UNISONO_TRANSPORT", "tcp,udp"}}).tls, Encryption::kAll);
+  EXPECT_EQ(read({{"UNISONO_TLS", "tcp"}, {"UNISONO_TRANSPORT", "ofi,tcp"}}).tls, Encryption::kTcp);
+  for (const char* wrong : {"", "ON", "1", "yes", "udp"}) {
+    EXPECT_THAT(refusal({{"UNISONO_TLS", wrong}}), HasSubstr("UNISONO_TLS is \"")) << wrong;
+  }
+  EXPECT_THAT(refusal({{"UNISONO_TLS", "on"}, {"UNISONO_TRANSPORT", "udp,tcp"}}),
+              HasSubstr("has them go by udp, which encrypts nothing: leave that out, or set UNISONO_TLS=tcp"));
 }
 
 TEST(Environment, SaysHowLongAHostMayBeSilent) {

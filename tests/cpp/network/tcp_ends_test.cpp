@@ -22,6 +22,14 @@ using test::try_send;
 using test::until;
 using Liveness = Poe::Liveness;
 
+/// Both ways of sending: as it is, and encrypted.
+class TcpEnds : public testing::TestWithParam<bool> {
+ protected:
+  static tcp::TcpSettings settings() { return GetParam() ? test::encrypted() : test::loopback(); }
+};
+INSTANTIATE_TEST_SUITE_P(By, TcpEnds, testing::Bool(),
+                         [](const auto& by) { return std::string(by.param ? "Tls" : "Tcp"); });
+
 /// Polls one network until `ready`; throws after `patience`.
 void wait_for(Network& network, const std::function<bool()>& ready,
               std::chrono::milliseconds patience = std::chrono::seconds(20)) {
@@ -36,15 +44,14 @@ void wait_for(Network& network, const std::function<bool()>& ready,
 
 /// A job of two of which this process has endpoint 0, and a child endpoint 1.
 struct Halves {
-  explicit Halves(const std::function<void(Network&)>& body, const tcp::TcpSettings& settings = test::loopback())
-      : network(settings) {
+  Halves(const std::function<void(Network&)>& body, const tcp::TcpSettings& settings) : network(settings) {
     // The child makes its network itself, for one that was made before fork is its parent's; its card comes by a pipe.
     int up[2];
     int down[2];
     if (pipe(up) != 0 || pipe(down) != 0) throw std::runtime_error("no pipe");
     const auto mine = network.card();
     child.emplace([&, up, down] {
-      tcp::TcpNetwork theirs(test::loopback());
+      tcp::TcpNetwork theirs(settings.tls ? test::encrypted() : test::loopback());
       const auto card = theirs.card();
       char go = 0;
       require(write(up[1], card.data(), card.size()) == static_cast<ssize_t>(card.size()), "card told");
@@ -78,8 +85,8 @@ void echo(Network& network) {
   }
 }
 
-TEST(TcpEnds, WhoLeavesIsSeenToAndWhatItSentCanBeRead) {
-  TcpJob job(2);
+TEST_P(TcpEnds, WhoLeavesIsSeenToAndWhatItSentCanBeRead) {
+  TcpJob job(2, settings());
   auto leaving = job.poe(0);
   auto staying = job.poe(1);
   for (std::uint32_t n = 0; n < 3; ++n) ASSERT_TRUE(try_send(leaving, 1, Lane::kData, n, 60'000));
@@ -100,10 +107,10 @@ TEST(TcpEnds, WhoLeavesIsSeenToAndWhatItSentCanBeRead) {
   EXPECT_EQ(staying.reserve(0, Lane::kData, 1), nullptr);
 }
 
-TEST(TcpEnds, WhoLeavesWithUnreadMessagesIsReadAllTheSame) {
+TEST_P(TcpEnds, WhoLeavesWithUnreadMessagesIsReadAllTheSame) {
   // A kernel that closes a connection over unread bytes resets it, and could take back what is on its way.
   for (int round = 0; round < 20; ++round) {
-    TcpJob job(2);
+    TcpJob job(2, settings());
     auto leaving = job.poe(0);
     auto staying = job.poe(1);
     ASSERT_TRUE(try_send(staying, 0, Lane::kData, 0, 100));
@@ -117,8 +124,8 @@ TEST(TcpEnds, WhoLeavesWithUnreadMessagesIsReadAllTheSame) {
   }
 }
 
-TEST(TcpEnds, LeavingTakesNoLongerThanASecond) {
-  TcpJob job(3);
+TEST_P(TcpEnds, LeavingTakesNoLongerThanASecond) {
+  TcpJob job(3, settings());
   auto sender = job.poe(0);
   ASSERT_TRUE(try_send(sender, 1, Lane::kData, 0, 100));
   auto receiver = job.poe(1);
@@ -136,8 +143,8 @@ TEST(TcpEnds, LeavingTakesNoLongerThanASecond) {
   EXPECT_LT(took, std::chrono::seconds(5));
 }
 
-TEST(TcpEnds, AKilledPeerIsDeadWithinASecond) {
-  Halves job(echo);
+TEST_P(TcpEnds, AKilledPeerIsDeadWithinASecond) {
+  Halves job(echo, settings());
   test::NetworkPoe poe(job.network, 0, 2);
   until(poe, [&] { return try_send(poe, 1, Lane::kData, 0, 100); });
   until(poe, [&] { return try_receive(poe, 1, Lane::kData, 0, 100); });
@@ -158,8 +165,8 @@ TEST(TcpEnds, AKilledPeerIsDeadWithinASecond) {
   EXPECT_EQ(poe.reserve(1, Lane::kData, 8), nullptr);
 }
 
-TEST(TcpEnds, AKilledPeerIsNoticedBySendingAlone) {
-  Halves job(echo);
+TEST_P(TcpEnds, AKilledPeerIsNoticedBySendingAlone) {
+  Halves job(echo, settings());
   test::NetworkPoe poe(job.network, 0, 2);
   until(poe, [&] { return try_send(poe, 1, Lane::kData, 0, 100); });
   until(poe, [&] { return try_receive(poe, 1, Lane::kData, 0, 100); });
@@ -173,8 +180,8 @@ TEST(TcpEnds, AKilledPeerIsNoticedBySendingAlone) {
   EXPECT_FALSE(job.network.condition(1).empty());
 }
 
-TEST(TcpEnds, AKilledPeerIsKnownToHaveEnded) {
-  Halves job(echo);
+TEST_P(TcpEnds, AKilledPeerIsKnownToHaveEnded) {
+  Halves job(echo, settings());
   test::NetworkPoe poe(job.network, 0, 2);
   until(poe, [&] { return try_send(poe, 1, Lane::kData, 0, 100); });
   until(poe, [&] { return try_receive(poe, 1, Lane::kData, 0, 100); });
@@ -184,9 +191,9 @@ TEST(TcpEnds, AKilledPeerIsKnownToHaveEnded) {
   EXPECT_EQ(job.network.fate(1), Poe::Fate::kEnded);
 }
 
-TEST(TcpEnds, APeerThatGivesUpThisEndpointHasNotEnded) {
+TEST_P(TcpEnds, APeerThatGivesUpThisEndpointHasNotEnded) {
   // It closes its connection, as a process that ends does; but it still listens.
-  TcpJob job(2);
+  TcpJob job(2, settings());
   auto zero = job.poe(0);
   auto one = job.poe(1);
   ASSERT_TRUE(try_send(zero, 1, Lane::kData, 0, 10));
@@ -201,10 +208,10 @@ TEST(TcpEnds, APeerThatGivesUpThisEndpointHasNotEnded) {
   EXPECT_EQ(one.reserve(0, Lane::kData, 8), nullptr);
 }
 
-TEST(TcpEnds, AStoppedPeerIsAlive) {
-  tcp::TcpSettings settings = test::loopback();
-  settings.patience = std::chrono::milliseconds(500);
-  Halves job(echo, settings);
+TEST_P(TcpEnds, AStoppedPeerIsAlive) {
+  tcp::TcpSettings impatient = settings();
+  impatient.patience = std::chrono::milliseconds(500);
+  Halves job(echo, impatient);
   test::NetworkPoe poe(job.network, 0, 2);
   until(poe, [&] { return try_send(poe, 1, Lane::kData, 0, 100); });
   until(poe, [&] { return try_receive(poe, 1, Lane::kData, 0, 100); });
@@ -229,7 +236,7 @@ TEST(TcpEnds, AStoppedPeerIsAlive) {
   });
 }
 
-TEST(TcpEnds, WhoCannotBeReachedIsDeadAndTheSentenceNamesAllAddresses) {
+TEST(TcpFaults, WhoCannotBeReachedIsDeadAndTheSentenceNamesAllAddresses) {
   TcpJob job(2);
   // A port on which nobody listens, and which nobody else gets meanwhile: bound, not listened on.
   const tcp::Socket taken(socket(AF_INET, SOCK_STREAM, 0));
@@ -262,7 +269,7 @@ TEST(TcpEnds, WhoCannotBeReachedIsDeadAndTheSentenceNamesAllAddresses) {
   EXPECT_EQ(network.fate(1), Poe::Fate::kEnded) << "its kernel has said at each address that nobody listens";
 }
 
-TEST(TcpEnds, TheNextAddressIsTakenIfTheFirstIsNotThePeer) {
+TEST(TcpFaults, TheNextAddressIsTakenIfTheFirstIsNotThePeer) {
   TcpJob job(3);
   const tcp::Card right = tcp::decode_card(job.cards[1]);
   tcp::TcpNetwork network(test::loopback());
@@ -282,7 +289,7 @@ TEST(TcpEnds, TheNextAddressIsTakenIfTheFirstIsNotThePeer) {
   EXPECT_EQ(job[1].refused(), 1U);
 }
 
-TEST(TcpEnds, ACorruptMessageNamesPeerAndField) {
+TEST(TcpFaults, ACorruptMessageNamesPeerAndField) {
   TcpJob job(2);
   auto zero = job.poe(0);
   auto one = job.poe(1);
@@ -310,7 +317,7 @@ TEST(TcpEnds, ACorruptMessageNamesPeerAndField) {
   EXPECT_THROW(job[1].peek(0, Lane::kControl, incoming), Error);
 }
 
-TEST(TcpEnds, ABadCardIsRefusedWithItsOwner) {
+TEST(TcpFaults, ABadCardIsRefusedWithItsOwner) {
   TcpJob job(2);
   tcp::TcpNetwork network(test::loopback());
   auto members = job.members(0);
@@ -324,7 +331,7 @@ TEST(TcpEnds, ABadCardIsRefusedWithItsOwner) {
   }
 }
 
-TEST(TcpEnds, PortsOfARangeAreTakenInTurn) {
+TEST(TcpFaults, PortsOfARangeAreTakenInTurn) {
   // A range that begins with a port in use.
   tcp::TcpNetwork first(test::loopback());
   tcp::TcpSettings settings = test::loopback();
@@ -342,8 +349,8 @@ TEST(TcpEnds, PortsOfARangeAreTakenInTurn) {
   EXPECT_LE(second.port(), settings.last_port);
 }
 
-TEST(TcpEnds, AChildOfForkIsRefusedAndHarmsNobody) {
-  TcpJob job(2);
+TEST_P(TcpEnds, AChildOfForkIsRefusedAndHarmsNobody) {
+  TcpJob job(2, settings());
   auto zero = job.poe(0);
   auto one = job.poe(1);
   ASSERT_TRUE(try_send(zero, 1, Lane::kData, 0, 10));
@@ -368,8 +375,8 @@ TEST(TcpEnds, AChildOfForkIsRefusedAndHarmsNobody) {
   EXPECT_EQ(job[1].liveness(0), Liveness::kAlive);
 }
 
-TEST(TcpEnds, ADescriptorIsQuietAfterAllHaveLeft) {
-  TcpJob job(3);
+TEST_P(TcpEnds, ADescriptorIsQuietAfterAllHaveLeft) {
+  TcpJob job(3, settings());
   auto zero = job.poe(0);
   for (const std::uint32_t peer : {1U, 2U}) ASSERT_TRUE(try_send(zero, peer, Lane::kData, 0, 10));
   auto one = job.poe(1);

@@ -62,7 +62,7 @@ TEST(TcpHandshake, MembersProveThemselves) {
     run(pair, step);
     ASSERT_EQ(pair.acceptor.state(), Acceptor::State::kProven) << pair.acceptor.fault() << pair.connector.fault();
     EXPECT_EQ(pair.acceptor.peer(), 4U);
-    EXPECT_TRUE(pair.acceptor.same_version());
+    EXPECT_EQ(pair.acceptor.objection(), tcp::Ruling::kAccepted);
     pair.acceptor.rule(Ruling::kAccepted);
     // What follows the verdict is of the session, and not asked for.
     auto bytes = taken(pair.acceptor);
@@ -210,7 +210,7 @@ TEST(TcpHandshake, TwoVersionsSayWhich) {
   const Proof proof{digest_of(key, "unisono tcp connector", {std::as_bytes(std::span(&hello, 1)), bytes})};
   give(acceptor, std::as_bytes(std::span(&proof, 1)));
   ASSERT_EQ(acceptor.state(), Acceptor::State::kProven);
-  EXPECT_FALSE(acceptor.same_version());
+  EXPECT_EQ(acceptor.objection(), tcp::Ruling::kOtherVersion);
   EXPECT_NE(acceptor.fault().find("version 2 of the handshake and 3 of"), std::string::npos) << acceptor.fault();
 
   // An acceptor of the next version.

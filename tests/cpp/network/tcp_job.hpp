@@ -62,6 +62,13 @@ inline tcp::TcpSettings loopback() {
   return settings;
 }
 
+/// The same, with all that goes over it encrypted.
+inline tcp::TcpSettings encrypted() {
+  tcp::TcpSettings settings = loopback();
+  settings.tls = true;
+  return settings;
+}
+
 /// Networks that know each other's cards; the endpoints may then go to threads, or to children of fork.
 struct TcpJob {
   explicit TcpJob(std::uint32_t size, tcp::TcpSettings settings = loopback()) {
@@ -99,8 +106,9 @@ inline void drive(TcpJob& job, const std::function<bool()>& ready,
 
 /// Runs `body(poe)` in a thread for each endpoint, which leaves when its body has ended; rethrows what any throws.
 inline void on_all_by_tcp(std::uint32_t size, const std::function<void(Poe&)>& body,
-                          const std::function<void(TcpJob&)>& meanwhile = {}) {
-  TcpJob job(size);
+                          const std::function<void(TcpJob&)>& meanwhile = {},
+                          const tcp::TcpSettings& settings = loopback()) {
+  TcpJob job(size, settings);
   std::vector<std::exception_ptr> failures(size);
   std::vector<std::thread> threads;
   for (std::uint32_t rank = 0; rank < size; ++rank) {

@@ -1,4 +1,4 @@
-// Messages over TCP, between threads of this process.
+// Messages over TCP, between threads of this process: as they are, and encrypted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,11 +12,22 @@ namespace {
 
 using test::drive;
 using test::NetworkPoe;
-using test::on_all_by_tcp;
+
 using test::TcpJob;
 using test::try_receive;
 using test::try_send;
 using test::until;
+
+/// Both ways of sending; a test's name ends in the one that it ran with.
+class TcpTraffic : public testing::TestWithParam<bool> {
+ protected:
+  static tcp::TcpSettings settings() { return GetParam() ? test::encrypted() : test::loopback(); }
+  static void run_on(std::uint32_t size, const std::function<void(Poe&)>& body) {
+    test::on_all_by_tcp(size, body, {}, settings());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, TcpTraffic, testing::Bool(),
+                         [](const auto& by) { return std::string(by.param ? "Tls" : "Tcp"); });
 
 std::uint32_t size_of_message(std::uint32_t number, std::uint32_t largest) {
   const std::uint32_t sizes[] = {0, 1, 63, 64, 65, 4000, largest - 1, largest, number % (largest + 1)};
@@ -49,21 +60,21 @@ void exchange_with_all(Poe& poe, std::uint32_t messages) {
   });
 }
 
-TEST(TcpTraffic, TwoEndpointsExchangeOnBothLanes) {
-  on_all_by_tcp(2, [](Poe& poe) { exchange_with_all(poe, 700); });
+TEST_P(TcpTraffic, TwoEndpointsExchangeOnBothLanes) {
+  run_on(2, [](Poe& poe) { exchange_with_all(poe, 700); });
 }
 
-TEST(TcpTraffic, FiveEndpointsExchangeWithAll) {
-  on_all_by_tcp(5, [](Poe& poe) { exchange_with_all(poe, 100); });
+TEST_P(TcpTraffic, FiveEndpointsExchangeWithAll) {
+  run_on(5, [](Poe& poe) { exchange_with_all(poe, 100); });
 }
 
-TEST(TcpTraffic, SevenEndpointsAreMoreThanAreAskedOneByOne) {
-  on_all_by_tcp(7, [](Poe& poe) { exchange_with_all(poe, 40); });
+TEST_P(TcpTraffic, SevenEndpointsAreMoreThanAreAskedOneByOne) {
+  run_on(7, [](Poe& poe) { exchange_with_all(poe, 40); });
 }
 
-TEST(TcpTraffic, OneWayStreamKeepsOrderAndContent) {
+TEST_P(TcpTraffic, OneWayStreamKeepsOrderAndContent) {
   constexpr std::uint32_t kMessages = 3000;
-  on_all_by_tcp(2, [](Poe& poe) {
+  run_on(2, [](Poe& poe) {
     for (std::uint32_t n = 0; n < kMessages; ++n) {
       const std::uint32_t bytes = size_of_message(n, 30'000);
       if (poe.self() == 0) {
@@ -124,18 +135,18 @@ std::uint32_t lend_many(TcpJob& job, std::uint32_t messages, bool settles) {
   return lent;
 }
 
-TEST(TcpTraffic, LentMemoryIsTakenFromUntilItIsReturned) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, LentMemoryIsTakenFromUntilItIsReturned) {
+  TcpJob job(2, settings());
   EXPECT_GT(lend_many(job, 200, false), 0U);
 }
 
-TEST(TcpTraffic, LentMemoryCanBeAskedBack) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, LentMemoryCanBeAskedBack) {
+  TcpJob job(2, settings());
   EXPECT_GT(lend_many(job, 200, true), 0U);
 }
 
-TEST(TcpTraffic, NothingIsLentToWhoIsGone) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, NothingIsLentToWhoIsGone) {
+  TcpJob job(2, settings());
   const std::vector<std::byte> memory(std::size_t{64} * 1024);
   std::uint32_t sent = 0;
   drive(job, [&] {
@@ -152,8 +163,8 @@ TEST(TcpTraffic, NothingIsLentToWhoIsGone) {
   EXPECT_EQ(job[0].lend(1, {&header, 1}, memory.data()), Sent::kNo);
 }
 
-TEST(TcpTraffic, ShortMessagesThatAreHeldGoTogether) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, ShortMessagesThatAreHeldGoTogether) {
+  TcpJob job(2, settings());
   NetworkPoe sender = job.poe(0);
   NetworkPoe receiver = job.poe(1);
   std::uint32_t sent = 0;
@@ -214,8 +225,8 @@ TEST(TcpTraffic, ShortMessagesThatAreHeldGoTogether) {
   job[0].hold(false);
 }
 
-TEST(TcpTraffic, PingPongOf20000MessagesNeedsNoTimeOut) {
-  on_all_by_tcp(2, [](Poe& poe) {
+TEST_P(TcpTraffic, PingPongOf20000MessagesNeedsNoTimeOut) {
+  run_on(2, [](Poe& poe) {
     const std::uint32_t peer = 1 - poe.self();
     for (std::uint32_t n = 0; n < 10'000; ++n) {
       if (poe.self() == 0) until(poe, [&] { return try_send(poe, peer, Lane::kData, n, 8); });
@@ -225,10 +236,10 @@ TEST(TcpTraffic, PingPongOf20000MessagesNeedsNoTimeOut) {
   });
 }
 
-TEST(TcpTraffic, SleepersOnTheDescriptorAreWokenAtOnce) {
+TEST_P(TcpTraffic, SleepersOnTheDescriptorAreWokenAtOnce) {
   constexpr std::uint32_t kMessages = 100;
   test::Clock::duration slept{};
-  on_all_by_tcp(2, [&](Poe& poe) {
+  run_on(2, [&](Poe& poe) {
     for (std::uint32_t n = 0; n < kMessages; ++n) {
       if (poe.self() == 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -243,8 +254,8 @@ TEST(TcpTraffic, SleepersOnTheDescriptorAreWokenAtOnce) {
   EXPECT_LT(slept, kMessages * std::chrono::milliseconds(25));
 }
 
-TEST(TcpTraffic, ADescriptorIsQuietUntilSomethingComes) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, ADescriptorIsQuietUntilSomethingComes) {
+  TcpJob job(2, settings());
   auto sender = job.poe(0);
   ASSERT_TRUE(try_send(sender, 1, Lane::kData, 0, 10));
   auto poe = job.poe(1);
@@ -260,8 +271,8 @@ TEST(TcpTraffic, ADescriptorIsQuietUntilSomethingComes) {
   EXPECT_EQ(::poll(&sleep, 1, 5000), 1);
 }
 
-TEST(TcpTraffic, AFullBufferRefusesUntilThePeerReads) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, AFullBufferRefusesUntilThePeerReads) {
+  TcpJob job(2, settings());
   auto sender = job.poe(0);
   auto receiver = job.poe(1);
   const std::uint32_t bytes = sender.max_payload(Lane::kData);
@@ -297,8 +308,8 @@ TEST(TcpTraffic, AFullBufferRefusesUntilThePeerReads) {
   EXPECT_TRUE(try_send(sender, 1, Lane::kData, sent, bytes));
 }
 
-TEST(TcpTraffic, ControlOvertakesDataThatTheReceiverLeaves) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, ControlOvertakesDataThatTheReceiverLeaves) {
+  TcpJob job(2, settings());
   auto sender = job.poe(0);
   auto receiver = job.poe(1);
   for (std::uint32_t n = 0; n < 3; ++n) ASSERT_TRUE(try_send(sender, 1, Lane::kData, n, 20'000));
@@ -315,8 +326,8 @@ TEST(TcpTraffic, ControlOvertakesDataThatTheReceiverLeaves) {
   });
 }
 
-TEST(TcpTraffic, AMessageStaysWhereItIsUntilItIsReleased) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, AMessageStaysWhereItIsUntilItIsReleased) {
+  TcpJob job(2, settings());
   auto sender = job.poe(0);
   ASSERT_TRUE(try_send(sender, 1, Lane::kData, 0, 5000));
   Incoming incoming;
@@ -339,8 +350,8 @@ TEST(TcpTraffic, AMessageStaysWhereItIsUntilItIsReleased) {
   });
 }
 
-TEST(TcpTraffic, MisuseIsRefused) {
-  TcpJob job(2);
+TEST_P(TcpTraffic, MisuseIsRefused) {
+  TcpJob job(2, settings());
   Incoming incoming;
   EXPECT_THROW(job[0].reserve(1, Lane::kControl, job[0].max_payload(Lane::kControl) + 1), Error);
   EXPECT_THROW(job[0].reserve(2, Lane::kData, 1), Error);
@@ -356,8 +367,8 @@ TEST(TcpTraffic, MisuseIsRefused) {
   }
 }
 
-TEST(TcpTraffic, WhatIsNotUsedIsNotInUse) {
-  TcpJob job(3);
+TEST_P(TcpTraffic, WhatIsNotUsedIsNotInUse) {
+  TcpJob job(3, settings());
   for (std::uint32_t i = 0; i < 3; ++i) EXPECT_FALSE(job[i].in_use());
   EXPECT_EQ(job[0].liveness(1), Poe::Liveness::kAlive);
   EXPECT_TRUE(job[0].in_use()) << "the question is a session";
@@ -365,9 +376,9 @@ TEST(TcpTraffic, WhatIsNotUsedIsNotInUse) {
   EXPECT_FALSE(job[2].in_use());
 }
 
-TEST(TcpTraffic, ConnectionsAtTheSameTimeBecomeOne) {
+TEST_P(TcpTraffic, ConnectionsAtTheSameTimeBecomeOne) {
   for (std::uint32_t round = 0; round < 60; ++round) {
-    on_all_by_tcp(2, [&](Poe& poe) {
+    run_on(2, [&](Poe& poe) {
       const std::uint32_t peer = 1 - poe.self();
       // Now one, now the other begins a little earlier.
       if (round % 3 == poe.self()) std::this_thread::sleep_for(std::chrono::microseconds(20 * round));
@@ -379,10 +390,10 @@ TEST(TcpTraffic, ConnectionsAtTheSameTimeBecomeOne) {
   }
 }
 
-TEST(TcpTraffic, InterleavedAttemptsInOneThreadBecomeOneConnection) {
+TEST_P(TcpTraffic, InterleavedAttemptsInOneThreadBecomeOneConnection) {
   // All orders of polls of the two ends, as far as they matter: each bit says who polls next.
   for (std::uint32_t order = 0; order < 256; ++order) {
-    TcpJob job(2);
+    TcpJob job(2, settings());
     auto zero = job.poe(0);
     auto one = job.poe(1);
     ASSERT_TRUE(try_send(zero, 1, Lane::kData, 0, 77));

@@ -325,10 +325,11 @@ class Processes:
         copied: bool = False,
         hosts: int = 1,
         transport: str = "tcp",
+        tls: bool = False,
         **settings: Any,
     ) -> None:
         self.name = name
-        self._options = ("--transport", transport) if transport != "tcp" else ()
+        self._options = ("--tls",) * tls + (("--transport", transport) if transport != "tcp" else ())
         self._placement = placement
         self._copied = copied
         self._hosts = hosts
@@ -456,6 +457,7 @@ ENGINES: dict[str, Engine] = {
         *([Processes("processes-copied", "mixed", copied=True)] if kernel_copies() else []),
         Processes("processes-hosts", "ordinary", hosts=2),
         Processes("processes-tcp", "ordinary", hosts=1024),
+        Processes("processes-tls", "ordinary", hosts=1024, tls=True),
         Processes("processes-udp", "ordinary", hosts=1024, transport="udp"),
         *([Processes("processes-ofi", "ordinary", hosts=1024, transport="ofi")] if has_fabric() else []),
         Interpreter("least_permissive"),

@@ -59,7 +59,7 @@ def test_core(engine: str, collective: str, algorithm: str) -> None:
 IN_PROCESSES = {
     "processes": (2, 3, 4), "processes-allocated": (2, 3, 4), "processes-mixed": (3,), "processes-messages": (4,),
     "processes-copied": (2, 3), "processes-hosts": (3, 4), "processes-tcp": (2, 3), "processes-udp": (3,),
-    "processes-ofi": (3,),
+    "processes-ofi": (3,), "processes-tls": (3,),
 }  # fmt: skip
 AT_EDGES = {
     "threads": (2, 3, 7), "threads-messages": (4,), "threads-rendezvous": (3,), "functional": (3,),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unisono.machine import fabric, networks
+from unisono.machine import fabric, networks, openssl
 from unisono.machine.finding import Finding, Root, State
 
 from .conftest import sandboxed
@@ -129,6 +129,17 @@ def test_with_libfabric(machine: Root) -> None:
         pytest.skip("libfabric is not installed")
     found = named(networks.examine(machine), "libfabric")
     assert "tcp" in str(found.data["providers"]), "every build of it has it"
+
+
+def test_without_openssl(machine: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openssl, "LIBRARY", "libssl-that-is-not-there.so")
+    found = named(networks.examine(machine), "TLS")
+    assert (found.state, found.value.split(";")[0]) == (State.OK, "no OpenSSL 3")
+
+
+def test_with_openssl(machine: Root) -> None:
+    found = named(networks.examine(machine), "TLS")
+    assert found.value.startswith("OpenSSL 3"), "the build installs it"
 
 
 def test_this_machine() -> None:

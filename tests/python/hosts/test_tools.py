@@ -238,6 +238,11 @@ def test_numbers_of_ranks_in_words() -> None:
     assert spans([4, 0, 1, 2, 6]) == "ranks 0-2, 4, 6"
 
 
+def test_what_is_encrypted(tmp_path: Path) -> None:
+    with running(tmp_path, "--tls", *LOCAL) as job:
+        assert "tcp+TLS carries data to and from the other ranks\n" in unisono("dump", job.pid).stdout
+
+
 def test_what_would_carry_data() -> None:
     done = unisono("explain", "allreduce", "--hosts", "a:2,b:2,a:1,c")
     assert done.returncode == 0, done.stderr
@@ -247,6 +252,11 @@ def test_what_would_carry_data() -> None:
         "c; tcp between hosts."
     ) in done.stdout
     assert "what a network takes is not in them" in done.stdout
+    encrypted = unisono("explain", "allreduce", "--hosts", "a:2,b:2", "--tls")
+    assert "ranks 2-3 on host b: shared memory; tcp+TLS between hosts." in encrypted.stdout
+    assert "Measure with `unisono bench --transport tcp`" in " ".join(encrypted.stdout.split())
+    refused = unisono("explain", "allreduce", "--hosts", "a:2,b:2", "--tls", "--transport", "udp")
+    assert (refused.returncode, "udp encrypts nothing" in refused.stderr) == (2, True)
     told = json.loads(unisono("explain", "allreduce", "--hosts", "a:2", "--format", "json").stdout)
     assert told["ways"] == [{"host": "a", "ranks": [0, 1], "by": "shared memory"}]
     assert json.loads(unisono("explain", "allreduce", "--format", "json").stdout)["ways"] == []
