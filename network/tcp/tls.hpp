@@ -50,7 +50,7 @@ class Tls {
   Progress shake_hands();
 
   /// Encrypts and sends. Gives the bytes of the pieces that were taken; the memory is the caller's again. None is taken
-  /// while earlier ones wait for the kernel, or after a fault.
+  /// while earlier ones wait for the kernel, or after a fault. Throws Error(kOutOfMemory).
   std::size_t send(std::span<const iovec> pieces);
   /// Sends what waits for the kernel; true if nothing waits any more, be it that nobody will get it.
   bool flush();

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -302,7 +303,8 @@ std::span<const std::byte> Tls::next_record(std::span<const iovec> pieces, Place
     pass(whole.size());
     return whole;
   }
-  if (record_ == nullptr) record_ = std::make_unique<std::byte[]>(kRecordBytes);
+  if (record_ == nullptr) record_.reset(new (std::nothrow) std::byte[kRecordBytes]);
+  if (record_ == nullptr) throw Error(ErrorCode::kOutOfMemory, "there is no memory to encrypt a message in");
   std::size_t bytes = 0;
   while (place.piece < pieces.size() && bytes < kRecordBytes) {
     const auto more = rest();
