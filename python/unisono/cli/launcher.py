@@ -19,7 +19,7 @@ from ..errors import PARTITIONED_STATUS
 from ..machine.launches import Launch, LaunchedHost, publish
 from .cluster import Cluster
 from .counters import JobMemory
-from .environment import clear_job, environment_for_hosts, fill_in, job_environment
+from .environment import clear_job, environment_for_hosts, fill_in, hosts_environment, job_environment
 from .gathering import Gathering, StoppedEarlyError
 from .hosts import Host, await_ends
 from .log import VARIABLE, Log
@@ -215,6 +215,8 @@ class Launcher:
     def _start_hosts(self, plan: Plan) -> None:
         """All agents answer, and have looked at what they are to start, before any rank starts."""
         environment = environment_for_hosts() | self._environment | self._job_environment()
+        if len(plan.hosts) > 1:
+            environment |= hosts_environment(plan.hosts)
         in_child = child_setup(make_room(self._files()))
         for which in plan.hosts:
             host = Host(plan, which, environment, self._selector, self._rank_ended, self._report_of, self._input_room)
