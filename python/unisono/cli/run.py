@@ -60,7 +60,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "without a value that which it has here. May be given several times",
     )
     parser.add_argument(
-        "--transport", type=_transports, metavar="NAME,...", help="what carries data between hosts: UNISONO_TRANSPORT"
+        "--transport", type=transports, metavar="NAME,...", help="what carries data between hosts: UNISONO_TRANSPORT"
     )
     parser.add_argument(
         "--interfaces", metavar="TEXT", help="which of a host's network interfaces carry it: UNISONO_INTERFACES"
@@ -135,7 +135,8 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value if given else os.environ[name]
 
 
-def _transports(text: str) -> str:
+def transports(text: str) -> str:
+    """Names of networks with commas between them. Raises `ArgumentTypeError`."""
     for name in text.split(","):
         if name not in TRANSPORTS:
             raise argparse.ArgumentTypeError(f"there is no network {name!r}; known are {', '.join(TRANSPORTS)}")
