@@ -203,7 +203,7 @@ def execute(options: argparse.Namespace) -> int:
         ranks = options.ranks if hosts is None else sum(len(host.ranks) for host in hosts)
         command = _command(options, ranks)
         way = Way(options.agent, options.python or sys.executable)
-        plan = None if hosts is None else Plan(hosts, way, command, _folder())
+        plan = None if hosts is None else Plan(hosts, way, command, _folder(), counters=options.counters)
         words = command.words() if plan is None else []
     except HostListError as failure:
         return _refuse(str(failure), 2)
@@ -248,8 +248,6 @@ def _hosts(options: argparse.Namespace, platform: str) -> list[HostRanks] | None
         raise HostListError(f"-n asks for {options.ranks} ranks, and the hosts have {total}; leave -n out")
     if platform == "rtl":
         raise HostListError("a simulated cluster (--platform rtl) runs on this machine; leave --hosts out")
-    if options.counters:
-        raise HostListError("--counters shows the ranks of this machine only; leave it out with --hosts")
     return hosts
 
 
