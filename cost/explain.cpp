@@ -65,6 +65,8 @@ std::optional<std::uint64_t> crossover(const Call& call, NamedAlgorithm a, Named
 Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine,
                     const NamedAlgorithm* named) {
   Explanation result;
+  result.priced = !tuning.hosts;
+  if (tuning.hosts) reachable = false;
   Call agreed = call;
   // An exchange of blocks that differ agrees on no count, unless it is in place.
   if (facts_of(call.collective).pairwise() && !call.in_place) agreed.count = 0;
@@ -75,7 +77,7 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
   agreed.direct = call.size > 1;
   const Choice direct = choose(agreed, tuning);
   // As the engine does it: a direct call is tried only where the rules have a direct algorithm for it.
-  const bool asks = agreed.direct && direct.position >= 0 && at(direct.position).direct;
+  const bool asks = agreed.direct && direct.position >= 0 && at(direct.position).direct && !tuning.hosts;
   result.choice = asks && reachable ? direct : plain;
   if (asks && !reachable && call.count != 0) {
     result.asked_in_vain = machine.sync * (call.size - 1) + machine.line;
@@ -99,7 +101,8 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
     call.direct = algorithm.direct;
     call.radix = radix;
     candidate.admitted = admits(call, algorithm) && (reachable || !algorithm.direct);
-    if (candidate.admitted) candidate.prediction = predict(call, algorithm, machine);
+    if (candidate.admitted) candidate.prediction = predict(call, algorithm, machine, tuning.hosts);
+    if (!result.priced) candidate.prediction.time = {};
     result.candidates.push_back(candidate);
   };
   for (std::size_t i = 0; i < algorithms().size(); ++i) {
@@ -110,6 +113,7 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
     if (a.admitted != b.admitted) return a.admitted;
     return a.prediction.time.total < b.prediction.time.total;
   });
+  if (!result.priced) return result;
   for (const Candidate& candidate : result.candidates) {
     const bool chosen = candidate.position == result.choice.position && candidate.radix == result.choice.radix;
     if (candidate.admitted && !chosen) {

@@ -21,6 +21,9 @@ struct Candidate {
 
 struct Explanation {
   Choice choice;
+  /// Whether times are predicted. Between hosts they are not: what carries data there has no price. Then times are 0,
+  /// candidates stand as in the table of algorithms, and there is no runner-up, no crossover.
+  bool priced = true;
   std::vector<Candidate> candidates;  ///< the quickest first, then those that do not admit the call
   int runner_up = -1;                 ///< the quickest that was not chosen, with its usual radix; -1: there is none
   /// Bytes nearest to the call's at which the runner-up becomes quicker, or slower, than the choice.
@@ -29,9 +32,10 @@ struct Explanation {
   double asked_in_vain = 0;
 };
 
-/// `reachable`: all buffers are memory that every rank reaches. `call.direct` does not matter. With `named` that
-/// algorithm is taken for the choice, as if the call named it; then `choice.rule` is null. Throws Error(kUnsupported)
-/// if it does not admit the call.
+/// `reachable`: all buffers are memory that every rank reaches; between hosts (`tuning.hosts`) they never are. The
+/// call's groups are those of its communicator: its hosts, if it has several. `call.direct` does not matter. With
+/// `named` that algorithm is taken for the choice, as if the call named it; then `choice.rule` is null. Throws
+/// Error(kUnsupported) if it does not admit the call.
 Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine,
                     const NamedAlgorithm* named = nullptr);
 

@@ -11,6 +11,7 @@
 #include "collectives/record.hpp"
 #include "core/error.hpp"
 #include "core/footprint.hpp"
+#include "core/group_table.hpp"
 #include "core/text.hpp"
 
 namespace unisono::cost {
@@ -223,6 +224,10 @@ class Walk {
           lane(r, peer).messages.push_back({step.pieces, in_line, {}, {}});
           ++result_.messages;
           result_.message_bytes += step.bytes;
+          if (work_[peer].host != work_[r].host) {
+            ++result_.between_messages;
+            result_.between_bytes += step.bytes;
+          }
         }
         for (const std::uint32_t peer : step.from) step.from_ordinal.push_back(expected(peer, r)++);
       }
@@ -428,7 +433,9 @@ Prediction predict(std::span<const RankWork> ranks, bool direct, const Machine& 
   return Walk(ranks, direct, machine).run();
 }
 
-Prediction predict(const Call& call, const Algorithm& algorithm, const Machine& machine) {
+Prediction predict(const Call& call, const Algorithm& algorithm, const Machine& machine, bool hosts) {
+  const Grouping groups{call.group_size, call.groups};
+  const bool apart = groups_of(groups, call.size) == 1;
   std::vector<RankWork> ranks;
   std::vector<std::vector<std::uint64_t>> params(call.size);
   const bool varied = algorithm.fill_params != nullptr;
@@ -438,7 +445,8 @@ Prediction predict(const Call& call, const Algorithm& algorithm, const Machine& 
   for (std::uint32_t r = 0; r < call.size; ++r) {
     Call own = call;
     own.rank = r;
-    RankWork work{record(algorithm, own), {}, 0};
+    RankWork work{record(algorithm, own), {}, 0, 0};
+    if (hosts) work.host = apart ? r : group_of(groups, r);
     VectorExtents extents;
     if (varied) {
       params[r].resize(work.program.params_bytes / 8);

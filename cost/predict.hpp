@@ -35,7 +35,9 @@ struct Prediction {
   std::uint64_t most_moves = 0;  ///< of one rank
   std::uint64_t messages = 0;    ///< with data or without
   std::uint64_t message_bytes = 0;
-  std::uint64_t remote_bytes = 0;  ///< read from or written to memory of other ranks
+  std::uint64_t remote_bytes = 0;      ///< read from or written to memory of other ranks
+  std::uint64_t between_messages = 0;  ///< those of the messages that go from one host to another
+  std::uint64_t between_bytes = 0;     ///< with so many bytes
 };
 
 /// One rank's part of what is to be priced.
@@ -43,6 +45,7 @@ struct RankWork {
   Program program;
   std::span<const std::uint64_t> params;  ///< of indirect counts
   std::uint64_t bytes = 0;                ///< of all buffers of the call: says where its data lies
+  std::uint32_t host = 0;                 ///< a number of its own for each host
 };
 
 /// Prices programs. `direct`: the ranks enter together and exchange addresses first. Throws Error(kMalformedProgram) if
@@ -50,7 +53,8 @@ struct RankWork {
 Prediction predict(std::span<const RankWork> ranks, bool direct, const Machine& machine);
 
 /// Prices a call by an algorithm that admits it. `call.rank` does not matter. In v-collectives all blocks are equal:
-/// `call.count` is their sum, for alltoallv one block.
-Prediction predict(const Call& call, const Algorithm& algorithm, const Machine& machine);
+/// `call.count` is their sum, for alltoallv one block. `hosts`: the call's groups are hosts; without groups each rank
+/// has one of its own. Between hosts messages are counted, their time is not known.
+Prediction predict(const Call& call, const Algorithm& algorithm, const Machine& machine, bool hosts = false);
 
 }  // namespace unisono::cost

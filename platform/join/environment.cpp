@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -18,10 +19,12 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "platform/join/detect.hpp"
 #include "platform/join/job.hpp"
 #include "platform/join/pmix.hpp"
+#include "platform/join/ranks_in_words.hpp"
 #include "platform/join/sockets.hpp"
 #include "platform/join/torchrun.hpp"
 #include "platform/join/variables.hpp"
@@ -168,7 +171,8 @@ std::vector<join::HostPort> addresses_from(const char* name, const std::string& 
   if (!right) {
     refuse(name, value,
            "tcp://host:port, the same on all ranks: where rank 0 listens, for instance tcp://node1:4711 or "
-           "tcp://[fe80::1%eth0]:4711; several, with commas between them, are tried in turn. Or file:///path");
+           "tcp://[fe80::1%eth0]:4711; several, with commas between them, are tried in turn. Or file:///path, or "
+           "unix://name for ranks of one host");
   }
   return found;
 }
@@ -196,8 +200,38 @@ void read_own_ranks(JobEnvironment& environment) {
       formatted("this process's rank, 0 to {} (UNISONO_SIZE is {})", environment.size - 1, environment.size));
 }
 
+/// UNISONO_JOIN_HOSTS.
+std::vector<std::string> hosts_from(const char* name, std::uint32_t size) {
+  const auto value = variable(name);
+  if (!value) return {};
+  auto hosts = join::hosts_of_ranks(*value, size);
+  if (!hosts) {
+    refuse(name, value,
+           formatted("the hosts of the {} ranks with commas between them, and how many of these each has, in order of "
+                     "rank, such as a:2,b:2 (`unisono run --hosts` sets it)",
+                     size));
+  }
+  return *std::move(hosts);
+}
+
+bool is_socket_name(std::string_view name) {
+  return !name.empty() && name.size() <= join::kMaxName && is_printable(name);
+}
+
 /// UNISONO_JOIN.
 void read_place(JobEnvironment& environment, const std::string& value) {
+  constexpr std::string_view kHere = "unix://";
+  if (value.starts_with(kHere)) {
+    environment.rendezvous = value.substr(kHere.size());
+    if (!is_socket_name(environment.rendezvous) || environment.rendezvous.starts_with('/')) {
+      refuse("UNISONO_JOIN", value,
+             formatted("unix://name, the same on all ranks, which are on one host: the job's name, which is no path, 1 "
+                       "to {} printable characters without spaces",
+                       join::kMaxName));
+    }
+    read_secret(environment);
+    return;
+  }
   constexpr std::string_view kFile = "file://";
   if (value.starts_with(kFile)) {
     environment.file = value.substr(kFile.size());
@@ -214,19 +248,44 @@ void read_place(JobEnvironment& environment, const std::string& value) {
     return;
   }
   environment.addresses = addresses_from("UNISONO_JOIN", value);
-  if (environment.rank == 0) environment.listener = inherited_listener("UNISONO_JOIN_FD");
+  if (environment.rank == 0) {
+    environment.listener = inherited_listener("UNISONO_JOIN_FD");
+    environment.hosts_of_ranks = hosts_from("UNISONO_JOIN_HOSTS", environment.size);
+  }
   read_secret(environment);
 }
 
+/// What there was before UNISONO_JOIN.
 void read_rendezvous(JobEnvironment& environment) {
   const auto rendezvous = variable("UNISONO_RENDEZVOUS");
-  if (!rendezvous || rendezvous->empty() || rendezvous->size() > join::kMaxName || !is_printable(*rendezvous)) {
+  if (!rendezvous) {
+    refuse("UNISONO_JOIN", rendezvous,
+           "where the ranks meet, the same on all of them: unix://name on one host, tcp://host:port, or file:///path "
+           "(`unisono run` sets it)");
+  }
+  if (!is_socket_name(*rendezvous)) {
     refuse("UNISONO_RENDEZVOUS", rendezvous,
            formatted("the job's name, the same on all ranks: 1 to {} printable characters without spaces",
                      join::kMaxName));
   }
   environment.rendezvous = *rendezvous;
   read_secret(environment);
+  static std::atomic_flag said;
+  if (environment.rank == 0 && !said.test_and_set()) {
+    log(LogLevel::kWarn,
+        formatted("UNISONO_RENDEZVOUS={} is the old form of UNISONO_JOIN=unix://{}", *rendezvous, *rendezvous));
+  }
+}
+
+/// Both say where the ranks meet. A job within a job may have inherited one of them.
+void check_one_place(const std::string& join) {
+  const auto rendezvous = variable("UNISONO_RENDEZVOUS");
+  if (!rendezvous || join == "unix://" + *rendezvous) return;
+  throw Error(
+      ErrorCode::kBootstrap,
+      formatted("UNISONO_JOIN is \"{}\", but UNISONO_RENDEZVOUS, its old form, is \"{}\". Unset the one that is "
+                "not of this job",
+                join, *rendezvous));
 }
 
 }  // namespace
@@ -244,7 +303,7 @@ std::string JobEnvironment::title() const {
     case MeetingPlace::kSocket:
       break;
   }
-  return formatted("job \"{}\"", addresses.empty() ? rendezvous : "tcp://" + addresses.front().text());
+  return formatted("job \"{}\"", addresses.empty() ? "unix://" + rendezvous : "tcp://" + addresses.front().text());
 }
 
 JobEnvironment JobEnvironment::without_job() {
@@ -298,6 +357,7 @@ JobEnvironment JobEnvironment::from_environment() {
   if (environment.size == 1) return environment;
 
   if (join) {
+    check_one_place(*join);
     read_place(environment, *join);
   } else if (!found) {
     read_rendezvous(environment);

@@ -16,6 +16,7 @@
 #include "platform/join/exchange.hpp"
 #include "platform/join/frames.hpp"
 #include "platform/join/pack.hpp"
+#include "platform/join/ranks_in_words.hpp"
 
 namespace unisono::join {
 namespace {
@@ -30,20 +31,6 @@ constexpr std::chrono::seconds kGrace{2};
 constexpr std::size_t kSpareNewcomers = 64;
 
 std::string person(std::uint32_t rank, std::uint32_t pid) { return formatted("rank {} (pid {})", rank, pid); }
-
-/// "rank 3 has", "ranks 1, 2 and 5 have": shortened if there are many.
-std::string ranks_have(const std::vector<std::uint32_t>& ranks) {
-  constexpr std::size_t kMost = 16;
-  if (ranks.size() == 1) return formatted("rank {} has", ranks[0]);
-  std::string text = "ranks ";
-  const std::size_t shown = std::min(ranks.size(), kMost);
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  if (shown < ranks.size()) text += formatted(" and {} more", ranks.size() - shown);
-  return text + " have";
-}
 
 template <class Body>
 std::span<const std::byte> bytes_of(const Body& body) {
@@ -159,7 +146,8 @@ class RootOfHub final : public Exchange {
     const auto has_come = [](const std::optional<Member>& member) { return member.has_value(); };
     for (auto missing = ranks_without(has_come); !missing.empty(); missing = ranks_without(has_come)) {
       if (Clock::now() >= deadline_) {
-        fail(ranks_have(missing) + " not come within " + seconds_text(environment_.timeout));
+        fail(ranks_have(missing, environment_.hosts_of_ranks) + " not come within " +
+             seconds_text(environment_.timeout));
       }
       sleep();
       for (;;) {
@@ -276,7 +264,8 @@ class RootOfHub final : public Exchange {
     check_members();
     for (auto missing = ranks_without(has_given); !missing.empty(); missing = ranks_without(has_given)) {
       if (Clock::now() >= deadline_) {
-        fail(ranks_have(missing) + " come, but not gone on within " + seconds_text(environment_.timeout));
+        fail(ranks_have(missing, environment_.hosts_of_ranks) + " come, but not gone on within " +
+             seconds_text(environment_.timeout));
       }
       std::vector<pollfd> watched;
       for (const auto& member : members_) {

@@ -47,13 +47,17 @@ struct JobEnvironment {
   std::optional<join::HostPort> pmi_port;    ///< PMI_PORT
   std::uint32_t pmi_version = 0;             ///< which one is to be spoken, or is; 0: 1, or 2 if that is refused
   std::shared_ptr<const join::CallerFunctions> caller;
-  /// UNISONO_RENDEZVOUS: name of an abstract Unix socket that rank 0 listens on; for jobs of one host.
+  /// UNISONO_JOIN=unix://name, once UNISONO_RENDEZVOUS: name of an abstract Unix socket that rank 0 listens on; for
+  /// jobs of one host.
   std::string rendezvous;
   /// UNISONO_JOIN=tcp://host:port,…: where rank 0 listens instead; where there are several, members try one after the
   /// other.
   std::vector<join::HostPort> addresses;
   /// UNISONO_JOIN_FD: of rank 0: a socket that listens there already, which a launcher has made; -1: none.
   int listener = -1;
+  /// UNISONO_JOIN_HOSTS=a:2,b:2: of rank 0: the hosts on which a launcher has started the ranks, by rank; empty: not
+  /// known. For errors only.
+  std::vector<std::string> hosts_of_ranks;
   std::string secret;                            ///< without it nobody can join
   std::string secret_source = "UNISONO_SECRET";  ///< where it comes from: that, or the file of UNISONO_SECRET_FILE
   std::string host;  ///< UNISONO_HOST: ranks that say the same are on one host; empty: as found

@@ -11,6 +11,7 @@
 #include "network/secret.hpp"
 #include "platform/join/host.hpp"
 #include "platform/join/pack.hpp"
+#include "platform/join/ranks_in_words.hpp"
 
 namespace unisono::join {
 namespace {
@@ -78,16 +79,7 @@ std::string Rounds::person(std::uint32_t rank) const {
 }
 
 std::string Rounds::ranks_have(const std::vector<std::uint32_t>& ranks) const {
-  constexpr std::size_t kMost = 16;
-  if (ranks.size() == 1) return person(ranks[0]) + " has";
-  std::string text = "ranks ";
-  const std::size_t shown = std::min(ranks.size(), kMost);
-  for (std::size_t i = 0; i < shown; ++i) {
-    if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += person(ranks[i]).substr(std::string_view("rank ").size());
-  }
-  if (shown < ranks.size()) text += formatted(" and {} more", ranks.size() - shown);
-  return text + " have";
+  return join::ranks_have(ranks, hosts_);
 }
 
 Envelope Rounds::envelope(Envelope::Kind kind, std::span<const std::byte> content) const {

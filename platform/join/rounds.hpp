@@ -45,7 +45,7 @@ class Rounds : public Exchange {
   [[noreturn]] void fail(const std::string& text) const;
   /// "rank 3", or "rank 3 (node7)" where the host is known.
   std::string person(std::uint32_t rank) const;
-  /// "rank 3 has", "ranks 1, 2 (node4) and 5 have": shortened if there are many.
+  /// "rank 3 has", "ranks 1 and 5, rank 2 on node4 have": shortened if there are many.
   std::string ranks_have(const std::vector<std::uint32_t>& ranks) const;
   void set_host(std::uint32_t rank, std::string host) { hosts_[rank] = std::move(host); }
 

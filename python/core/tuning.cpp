@@ -1,8 +1,14 @@
 // Tuning: measuring the machine, the rules in force, and why a call is served as it is.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
+#include "core/error.hpp"
+#include "core/group_table.hpp"
+#include "core/text.hpp"
 #include "cost/explain.hpp"
 #include "cost/in_force.hpp"
 #include "cost/tune.hpp"
@@ -84,18 +90,24 @@ nb::dict dict_of(const cclo::CopyClass& found) {
   return entry;
 }
 
-nb::dict dict_of(const cost::Prediction& prediction) {
+/// `priced`: with times; else with what is sent between hosts.
+nb::dict dict_of(const cost::Prediction& prediction, bool priced) {
   nb::dict entry;
-  entry["total"] = prediction.time.total;
-  entry["latency"] = prediction.time.latency;
-  entry["copy"] = prediction.time.copy;
-  entry["reduce"] = prediction.time.reduce;
-  entry["sync"] = prediction.time.sync;
+  const auto time = [&](double value) { return priced ? nb::cast(value) : nb::object(nb::none()); };
+  entry["total"] = time(prediction.time.total);
+  entry["latency"] = time(prediction.time.latency);
+  entry["copy"] = time(prediction.time.copy);
+  entry["reduce"] = time(prediction.time.reduce);
+  entry["sync"] = time(prediction.time.sync);
   entry["moves"] = prediction.moves;
   entry["most_moves"] = prediction.most_moves;
   entry["messages"] = prediction.messages;
   entry["message_bytes"] = prediction.message_bytes;
   entry["remote_bytes"] = prediction.remote_bytes;
+  if (!priced) {
+    entry["between_messages"] = prediction.between_messages;
+    entry["between_bytes"] = prediction.between_bytes;
+  }
   return entry;
 }
 
@@ -118,8 +130,10 @@ nb::dict in_force() {
   return result;
 }
 
+/// `hosts`: by rank, equal numbers for ranks of one host; empty: all are on one. `cores`: of each host.
 nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int datatype, int op, std::uint32_t root,
-                   bool in_place, bool reachable, std::uint32_t cores, const std::string& algorithm_name) {
+                   bool in_place, bool reachable, std::uint32_t cores, const std::string& algorithm_name,
+                   const std::vector<std::uint64_t>& hosts) {
   Call call;
   call.collective = static_cast<Collective>(collective);
   call.size = size;
@@ -128,6 +142,17 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   call.func = static_cast<Func>(op);
   call.root = root;
   call.in_place = in_place;
+  if (!hosts.empty() && hosts.size() != size) {
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("the hosts of {} ranks were given; the call has {}", hosts.size(), size));
+  }
+  // As a communicator has them whose members are there.
+  const Grouping groups = find_groups(hosts);
+  call.group_size = groups.size;
+  call.groups = groups.list;
+  std::map<std::uint64_t, std::uint32_t> ranks_of;
+  for (const std::uint64_t host : hosts) ++ranks_of[host];
+  const bool several = ranks_of.size() > 1;
   struct Result {
     cost::InForce rules;
     cost::Explanation explanation;
@@ -136,14 +161,15 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   const Result result = without_gil([&] {
     Result made;
     made.rules = cost::rules_in_force();
-    made.crowded = size > cores;
+    made.crowded = !several && size > cores;
+    for (const auto& [host, ranks] : ranks_of) made.crowded = made.crowded || ranks > cores;
     cost::Machine machine = made.rules.machine;
     machine.cores = cores;
     machine = cost::for_ranks(machine, size, made.crowded);
     std::optional<cost::NamedAlgorithm> named;
     if (!algorithm_name.empty()) named = cost::algorithm_named(call.collective, algorithm_name);
-    made.explanation =
-        cost::explain(call, reachable, {made.rules.rules, made.crowded}, machine, named ? &*named : nullptr);
+    const Tuning tuning{made.rules.rules, made.crowded, true, several};
+    made.explanation = cost::explain(call, reachable, tuning, machine, named ? &*named : nullptr);
     return made;
   });
   const cost::Explanation& found = result.explanation;
@@ -156,6 +182,7 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   answer["crossover"] = found.crossover ? nb::cast(*found.crossover) : nb::object(nb::none());
   answer["asked_in_vain"] = found.asked_in_vain;
   answer["crowded"] = result.crowded;
+  answer["priced"] = found.priced;
   const Rule* rule = found.choice.rule;
   const Rule* own = result.rules.rules.data();
   const char* origin = algorithm_name.empty() ? "none" : "named";
@@ -174,7 +201,8 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
     entry["algorithm"] = cost::text_of(candidate.position, candidate.radix);
     entry["restriction"] = algorithm.restriction;
     entry["direct"] = algorithm.direct;
-    entry["prediction"] = candidate.admitted ? nb::object(dict_of(candidate.prediction)) : nb::object(nb::none());
+    entry["prediction"] =
+        candidate.admitted ? nb::object(dict_of(candidate.prediction, found.priced)) : nb::object(nb::none());
     candidates.append(entry);
   }
   answer["candidates"] = candidates;
@@ -244,7 +272,8 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
-             "reachable"_a, "cores"_a, "algorithm"_a = "", "Why a call is served as it is.");
+             "reachable"_a, "cores"_a, "algorithm"_a = "", "hosts"_a = std::vector<std::uint64_t>{},
+             "Why a call is served as it is.");
 }
 
 }  // namespace unisono::python

@@ -252,6 +252,121 @@ class Collective(IntEnum):
     #: a program given by the user
     PROGRAM = 31
 
+    @property
+    def is_collective(self) -> bool:
+        """Whether all ranks take part, by a program of the library."""
+        return self in _COLLECTIVE_IS_COLLECTIVE
+
+    @property
+    def data(self) -> bool:
+        """Whether it moves data: else it has neither a count nor a datatype."""
+        return self in _COLLECTIVE_DATA
+
+    @property
+    def reduces(self) -> bool:
+        """Whether it takes an operator."""
+        return self in _COLLECTIVE_REDUCES
+
+    @property
+    def rooted(self) -> bool:
+        """Whether it has a root, or a peer."""
+        return self in _COLLECTIVE_ROOTED
+
+    @property
+    def vectors(self) -> bool:
+        """Whether it has a count for each rank."""
+        return self in _COLLECTIVE_VECTORS
+
+
+_COLLECTIVE_IS_COLLECTIVE: Final[frozenset[Collective]] = frozenset(
+    {
+        Collective.BCAST,
+        Collective.REDUCE,
+        Collective.ALLREDUCE,
+        Collective.REDUCE_SCATTER,
+        Collective.ALLGATHER,
+        Collective.GATHER,
+        Collective.SCATTER,
+        Collective.GATHERV,
+        Collective.SCATTERV,
+        Collective.ALLGATHERV,
+        Collective.ALLTOALL,
+        Collective.ALLTOALLV,
+        Collective.SCAN,
+        Collective.EXSCAN,
+        Collective.BARRIER,
+        Collective.REDUCE_SCATTERV,
+    }
+)
+
+
+_COLLECTIVE_DATA: Final[frozenset[Collective]] = frozenset(
+    {
+        Collective.COPY,
+        Collective.COMBINE,
+        Collective.SEND,
+        Collective.RECV,
+        Collective.PUT,
+        Collective.GET,
+        Collective.BCAST,
+        Collective.REDUCE,
+        Collective.ALLREDUCE,
+        Collective.REDUCE_SCATTER,
+        Collective.ALLGATHER,
+        Collective.GATHER,
+        Collective.SCATTER,
+        Collective.GATHERV,
+        Collective.SCATTERV,
+        Collective.ALLGATHERV,
+        Collective.ALLTOALL,
+        Collective.ALLTOALLV,
+        Collective.SCAN,
+        Collective.EXSCAN,
+        Collective.REDUCE_SCATTERV,
+    }
+)
+
+
+_COLLECTIVE_REDUCES: Final[frozenset[Collective]] = frozenset(
+    {
+        Collective.COMBINE,
+        Collective.REDUCE,
+        Collective.ALLREDUCE,
+        Collective.REDUCE_SCATTER,
+        Collective.SCAN,
+        Collective.EXSCAN,
+        Collective.REDUCE_SCATTERV,
+    }
+)
+
+
+_COLLECTIVE_ROOTED: Final[frozenset[Collective]] = frozenset(
+    {
+        Collective.SEND,
+        Collective.RECV,
+        Collective.PUT,
+        Collective.GET,
+        Collective.BCAST,
+        Collective.REDUCE,
+        Collective.GATHER,
+        Collective.SCATTER,
+        Collective.GATHERV,
+        Collective.SCATTERV,
+        Collective.PROGRAM,
+    }
+)
+
+
+_COLLECTIVE_VECTORS: Final[frozenset[Collective]] = frozenset(
+    {
+        Collective.GATHERV,
+        Collective.SCATTERV,
+        Collective.ALLGATHERV,
+        Collective.ALLTOALLV,
+        Collective.REDUCE_SCATTERV,
+    }
+)
+
 
 class Region(IntEnum):
     """Memory a program may name. Bound by the call, so a program holds no address."""

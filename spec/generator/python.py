@@ -128,6 +128,29 @@ def _enumeration(e: Enumeration) -> list[str]:
     return lines
 
 
+#: What is known of a collective in Python beside its number: name, documentation.
+FACTS = (
+    ("is_collective", "Whether all ranks take part, by a program of the library."),
+    ("data", "Whether it moves data: else it has neither a count nor a datatype."),
+    ("reduces", "Whether it takes an operator."),
+    ("rooted", "Whether it has a root, or a peer."),
+    ("vectors", "Whether it has a count for each rank."),
+)
+
+
+def _facts(spec: Specification) -> list[str]:
+    """Facts of the collectives, as properties of their enumerators."""
+    lines: list[str] = []
+    for fact, doc in FACTS:
+        lines += ["", "    @property", f"    def {fact}(self) -> bool:", f'        """{doc}"""']
+        lines += [f"        return self in _COLLECTIVE_{fact.upper()}"]
+    for fact, _ in FACTS:
+        lines += ["", "", f"_COLLECTIVE_{fact.upper()}: Final[frozenset[Collective]] = frozenset(", "    {"]
+        lines += [f"        Collective.{c.name.upper()}," for c in spec.collectives if getattr(c, fact)]
+        lines += ["    }", ")"]
+    return lines
+
+
 def _errors(spec: Specification) -> list[str]:
     lines = ["", "", "class ErrorCode(IntEnum):", '    """Result of every operation."""', ""]
     for v in spec.errors:
@@ -233,6 +256,8 @@ def emit(spec: Specification) -> str:
     lines = [PREAMBLE.rstrip("\n")]
     for e in spec.enumerations.values():
         lines += _enumeration(e)
+        if e.name == "collective":
+            lines += _facts(spec)
     lines += _errors(spec)
     lines += ["", ""]
     for v in spec.limits:

@@ -14,8 +14,8 @@ using fuzz::claim;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   // A line for each variable; one that is missing or empty is not set.
-  constexpr const char* kNames[] = {"UNISONO_SIZE", "UNISONO_RANK", "UNISONO_RENDEZVOUS", "UNISONO_SECRET",
-                                    "UNISONO_JOIN_TIMEOUT_S"};
+  constexpr const char* kNames[] = {"UNISONO_SIZE",           "UNISONO_RANK", "UNISONO_RENDEZVOUS", "UNISONO_SECRET",
+                                    "UNISONO_JOIN_TIMEOUT_S", "UNISONO_JOIN", "UNISONO_JOIN_HOSTS"};
   std::string_view rest = text;
   for (const char* name : kNames) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -27,7 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const JobEnvironment job = JobEnvironment::from_environment();
     claim(job.size >= 1 && job.size <= shm::kMaxEndpoints && job.rank < job.size, "ranks count from 0 to size-1");
     claim(job.timeout.count() > 0, "no wait without a deadline");
-    claim(job.size == 1 || (!job.rendezvous.empty() && job.secret.size() >= 16), "nobody joins without the secret");
+    const bool by_file = job.meeting == MeetingPlace::kFile && !job.file.empty();
+    const bool by_socket = job.rendezvous.empty() != job.addresses.empty() && job.secret.size() >= 16;
+    claim(job.size == 1 || by_file || by_socket, "nobody joins without a place, and at a socket without the secret");
+    claim(job.hosts_of_ranks.empty() || job.hosts_of_ranks.size() == job.size, "each rank is on a host");
   } catch (const Error& error) {
     claim(error.code() == ErrorCode::kBootstrap, "a description is refused as such");
     const char* secret = std::getenv("UNISONO_SECRET");

@@ -155,6 +155,9 @@ void texts(Corpus& corpus) {
   corpus.add("tuning", R"({"unisono_tuning": 1, "rules": [[], {}, null, true, -1.5e3, "\u00e4\n"]})");
   corpus.add("environment", "4\n3\nunisono-job\n0123456789abcdef0123456789abcdef\n2.5");
   corpus.add("environment", "2\n2\nname\nshort\n-1");
+  corpus.add("environment", "4\n3\n\n0123456789abcdef0123456789abcdef\n\nunix://job-7");
+  corpus.add("environment", "4\n0\n\n0123456789abcdef\n\ntcp://10.0.0.1:1,[fe80::1%eth0]:9\na:2,fe80::1:1,a:1");
+  corpus.add("environment", "4\n0\n\n\n\nfile:///home/me/job");
   corpus.add("environment",
              "allreduce=ring,bcast=binomial:64K-, bcast=knomial:8,gather=knomial:3:-2K, "
              "reduce=linear:4K-1M,allgather=ring:-2G");

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .._spec import Collective
 from ..errors import InvalidArgumentError
 from .network import FLAT, Network
 
+#: Each has a form of its own in the programs of bench/.
 OPS = (
     "pingpong", "bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather",
     "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier", "put", "get",
@@ -27,8 +29,9 @@ MEANING = {
     "stream": "rank 0 starts eight messages to rank 1, which answers when it has all; an eighth of it",
 }
 FLIGHTS = 8  #: calls of `inflight`, messages of `stream` (BENCH_FLIGHTS in bench/data.h)
-ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
-WITH_COUNTS = ("gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv")
+COLLECTIVES = {c.name.lower(): c for c in Collective if c.is_collective}
+ROOTED = tuple(name for name, collective in COLLECTIVES.items() if collective.rooted)
+WITH_COUNTS = tuple(name for name, collective in COLLECTIVES.items() if collective.vectors)
 PEERS = ("openmpi", "mpich")
 PYTHON_PEERS = ("mpi4py",)
 UNIFORM = "uniform"  #: the name under which a v-collective is compared with what it generalises

@@ -6,6 +6,7 @@ so do the ranks.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -15,10 +16,12 @@ import sys
 import time
 from typing import Any, NoReturn
 
+from ..errors import UnisonoError
 from ..version import __version__
 from .addresses import listen, own_addresses
 from .channel import MOST_OF_LAUNCHER, Channel, Decoder, Message, greeting
 from .command import Command, CommandError
+from .counters import JobMemory
 from .environment import clear_job, fill_in
 from .output import DRAIN, QUIET
 from .pipes import Credit, Feed, Pump
@@ -45,6 +48,7 @@ class Agent:
         self._words: list[str] = []
         self._listener: socket.socket | None = None
         self._processes: Processes | None = None
+        self._memory: JobMemory | None = None  #: where the ranks here count, if that is asked for
         self._pumps: dict[tuple[int, int], Pump] = {}  #: by rank and stream
         self._input: Feed | None = None  #: to rank 0
         self._input_credit = Credit(lambda count: self._channel.send("input-room", room=count))
@@ -65,6 +69,7 @@ class Agent:
             if not self._over:
                 for pump in self._pumps.values():
                     pump.stop()
+                self._tell_counters()
                 self._channel.send("done")
             while self._channel.waiting and not self._over:
                 self._turn()
@@ -145,6 +150,9 @@ class Agent:
             return
         self._job = job
         about: dict[str, Any] = {}
+        if job["counters"]:
+            self._memory = JobMemory()
+            self._selector.register(self._memory, selectors.EVENT_READ, self._memory.take)
         if job["meet"]:
             try:
                 self._listener = listen()
@@ -162,6 +170,8 @@ class Agent:
         fill_in(environment)
         if join is not None:
             environment["UNISONO_JOIN"] = join
+        if self._memory is not None:
+            environment |= self._memory.environment
         self._processes = Processes(self._selector, self._ended, self._report, FILES * len(numbers) + FILES_BESIDES)
         try:
             for number in numbers:
@@ -225,6 +235,15 @@ class Agent:
         self._channel.send("ended", rank=rank.number, status=rank.status)
         if all(other.ended for other in self._processes.ranks):
             self._all_ended = time.monotonic()
+
+    def _tell_counters(self) -> None:
+        """What the ranks here have counted; of a system that shows nothing of it, nothing."""
+        if self._memory is None:
+            return
+        self._selector.unregister(self._memory)
+        with contextlib.suppress(UnisonoError):
+            for rank, values in self._memory.by_rank().items():
+                self._channel.send("counters", rank=rank, values=values)
 
     def _report(self, _: str, text: str) -> None:
         self._channel.send("report", text=text[:LONGEST_REPORT])

@@ -10,9 +10,11 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from ..errors import UnisonoError
-from ..machine.jobs import counters
+from ..machine.jobs import counters, numbers_of_ranks
 
 WIDTH = 80
+
+Counted = dict[int, dict[str, int | None]]  #: by rank and name
 
 
 def counter_table(ranks: Sequence[Mapping[str, int | None]], *, zeros: bool = False) -> str:
@@ -87,28 +89,47 @@ class JobMemory:
                         else:
                             os.close(descriptor)
 
-    def table(self) -> str:
-        """What the ranks have counted, in all their jobs. Closes everything."""
+    def by_rank(self) -> Counted:
+        """What the ranks have counted, in all their jobs, by their numbers in these. Closes everything.
+
+        Raises `UnisonoError`.
+        """
         self.take()
         self._listener.close()
         try:
-            if not self._descriptors:
-                return "no counters: the ranks have formed no job (they count from unisono.init() on)\n"
-            return counter_table(_sums(counters(os.getpid())))
-        except UnisonoError as failure:
-            return f"no counters: {failure}\n"
+            return _sums(counters(os.getpid()), numbers_of_ranks(os.getpid())) if self._descriptors else {}
         finally:
             while self._descriptors:
                 os.close(self._descriptors.pop())
 
+    def table(self) -> str:
+        """The same as a table, or why there is none."""
+        try:
+            return table_of(self.by_rank())
+        except UnisonoError as failure:
+            return f"no counters: {failure}\n"
 
-def _sums(jobs: list[dict[str, list[int | None]]]) -> list[dict[str, int | None]]:
+
+def table_of(counted: Counted, size: int = 0) -> str:
+    """Of ranks 0 to `size`-1, or of those that there are. Those of which nothing was told have "-"."""
+    if not counted:
+        return "no counters: the ranks have formed no job (they count from unisono.init() on)\n"
+    names = list(next(iter(counted.values())))
+    return counter_table([counted.get(rank) or dict.fromkeys(names) for rank in range(max(size, max(counted) + 1))])
+
+
+def add(counted: Counted, rank: int, values: Mapping[str, int | None]) -> None:
+    """Adds what a rank has counted in one job."""
+    sums = counted.setdefault(rank, {})
+    for name, value in values.items():
+        before = sums.get(name)
+        sums[name] = before if value is None else (before or 0) + value
+
+
+def _sums(jobs: list[dict[str, list[int | None]]], numbers: list[list[int]]) -> Counted:
     """By rank, over all jobs."""
-    ranks = max(len(next(iter(job.values()), [])) for job in jobs)
-    result: list[dict[str, int | None]] = [{} for _ in range(ranks)]
-    for job in jobs:
-        for name, values in job.items():
-            for rank, value in enumerate(values):
-                before = result[rank].get(name)
-                result[rank][name] = before if value is None else (before or 0) + value
+    result: Counted = {}
+    for job, ranks in zip(jobs, numbers, strict=True):
+        for place, rank in enumerate(ranks):
+            add(result, rank, {name: values[place] for name, values in job.items()})
     return result

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
+from itertools import groupby
+
+from .hostlist import HostRanks
 
 #: of a job: one that `unisono run` starts does not inherit them from a job around it
 JOB_VARIABLES = (
@@ -13,6 +16,7 @@ JOB_VARIABLES = (
     "UNISONO_RENDEZVOUS",
     "UNISONO_JOIN",
     "UNISONO_JOIN_FD",
+    "UNISONO_JOIN_HOSTS",
     "UNISONO_START",
     "UNISONO_SECRET",
     "UNISONO_SECRET_FILE",
@@ -21,14 +25,24 @@ JOB_VARIABLES = (
 )
 #: from the launcher's environment to ranks on all hosts, beside what begins with UNISONO_
 CARRIED = ("PYTHONUNBUFFERED", "COLUMNS")
+MOST_OF_HOSTS = 1 << 16  # characters; a variable may have twice as many
 
 
 def job_environment(size: int, *, meet_here: bool) -> dict[str, str]:
     """What makes processes ranks of one new job, beside their numbers. `meet_here`: all are on one host."""
     environment = {"UNISONO_SIZE": str(size), "UNISONO_SECRET": secrets.token_hex(32)}
     if meet_here:
-        environment["UNISONO_RENDEZVOUS"] = f"unisono-{os.getpid()}-{secrets.token_hex(8)}"
+        environment["UNISONO_JOIN"] = f"unix://unisono-{os.getpid()}-{secrets.token_hex(8)}"
     return environment
+
+
+def hosts_environment(hosts: Sequence[HostRanks]) -> dict[str, str]:
+    """What rank 0 names the hosts of late ranks by. Nothing if it would be too long for an environment."""
+    of_rank = {rank: host.name for host in hosts for rank in host.ranks}
+    runs = groupby(of_rank[rank] for rank in sorted(of_rank))
+    text = ",".join(f"{name}:{len(list(run))}" for name, run in runs)
+    plain = all("," not in host.name for host in hosts)
+    return {"UNISONO_JOIN_HOSTS": text} if plain and len(text) <= MOST_OF_HOSTS else {}
 
 
 def environment_for_hosts() -> dict[str, str]:

@@ -18,13 +18,10 @@ from .._spec import Collective, Datatype, Func
 from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import table as tables
-from .run import TRANSPORTS
-from .ways import number_of_ranks, sentences, tls_fault, ways
+from .run import TRANSPORTS, transports
+from .ways import hosts_of_ranks, number_of_ranks, sentences, tls_fault, ways
 
-OPERATIONS = [
-    collective.name.lower() for collective in Collective if Collective.BCAST <= collective < Collective.PROGRAM
-]
-REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatterv", "scan", "exscan")
+OPERATIONS = [collective.name.lower() for collective in Collective if collective.is_collective]
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")
@@ -53,10 +50,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--ranks", type=int, metavar="P", help="number of ranks (2, or those of --hosts)")
     parser.add_argument(
-        "--hosts", metavar="HOST:RANKS,...", help="say what carries data between the ranks of `unisono run --hosts`"
+        "--hosts", metavar="HOST:RANKS,...", help="of a job of `unisono run --hosts`: also say what carries data there"
     )
     parser.add_argument(
-        "--transport", choices=TRANSPORTS, default=TRANSPORTS[0], help=f"between hosts ({TRANSPORTS[0]})"
+        "--transport",
+        type=transports,
+        metavar="NAME,...",
+        help=f"what carries data between hosts (UNISONO_TRANSPORT, else {TRANSPORTS[0]})",
     )
     parser.add_argument("--tls", action="store_true", help="with data between hosts encrypted (UNISONO_TLS)")
     parser.add_argument("--dtype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
@@ -67,7 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default="malloc",
         help="allocated by Unisono (comm.empty and its like), or not (malloc)",
     )
-    parser.add_argument("--cores", type=int, metavar="C", help="cores for the ranks (those of this process)")
+    parser.add_argument("--cores", type=int, metavar="C", help="cores for the ranks of a host (those of this process)")
     parser.add_argument(
         "--algorithm",
         default="",
@@ -98,11 +98,14 @@ def execute(options: argparse.Namespace) -> int:
 
 def explain(options: argparse.Namespace) -> dict[str, Any]:
     """Everything that the command prints."""
-    environment = os.environ | {"UNISONO_TRANSPORT": options.transport} | ({"UNISONO_TLS": "on"} if options.tls else {})
+    transport = _transport(options) if options.hosts is not None else TRANSPORTS[0]
+    environment = os.environ | {"UNISONO_TRANSPORT": transport} | ({"UNISONO_TLS": "on"} if options.tls else {})
     if options.hosts is not None and (fault := tls_fault(environment)):
         raise InvalidArgumentError(fault)
     tls = environment.get("UNISONO_TLS", "off") != "off"
-    between = [] if options.hosts is None else ways(options.hosts, options.transport, tls=tls)
+    between = [] if options.hosts is None else ways(options.hosts, transport, tls=tls)
+    hosts = hosts_of_ranks(between)
+    several = len(set(hosts)) > 1
     of_hosts = number_of_ranks(between) if between else 2
     if between and options.ranks not in (None, of_hosts):
         raise InvalidArgumentError(f"--ranks is {options.ranks}, and the hosts have {of_hosts}; leave --ranks out")
@@ -112,21 +115,19 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         if not 1 <= value <= most:
             raise InvalidArgumentError(f"{value} {name} were given; allowed are 1 to {most}")
     operation: str = options.operation
-    barrier = operation == "barrier"
-    datatype = Datatype.NONE if barrier else Datatype[options.dtype.upper()]
-    reduces = operation in REDUCTIONS
-    if reduces and datatype == Datatype.BYTE:
+    collective = Collective[operation.upper()]
+    datatype = Datatype[options.dtype.upper()] if collective.data else Datatype.NONE
+    if collective.reduces and datatype == Datatype.BYTE:
         raise InvalidArgumentError(f"{operation} of bytes was asked for; bytes can be moved, not reduced")
-    element = 1 if barrier else _core.bytes_of(int(datatype))
-    count = 0 if barrier else options.bytes // element
-    if not barrier and count * element != options.bytes:
+    element = _core.bytes_of(int(datatype)) if collective.data else 1
+    count = options.bytes // element if collective.data else 0
+    if collective.data and count * element != options.bytes:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
-    from_bytes = kernel_copies_from(operation, options.ranks)
+    from_bytes = None if several else kernel_copies_from(operation, options.ranks)
     copied = options.buffers == "malloc" and from_bytes is not None and count * element >= from_bytes
     answer = _core.explain(
-        int(Collective[operation.upper()]), options.ranks, count, int(datatype),
-        int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "allocated" or copied, cores,
-        options.algorithm,
+        int(collective), options.ranks, count, int(datatype), int(Func.SUM if collective.reduces else Func.NONE), 0,
+        options.in_place, options.buffers == "allocated" or copied, cores, options.algorithm, hosts,
     )  # fmt: skip
     answer["kernel_copy"] = {"from": from_bytes, "this_call": copied}
     rules = _core.tuning_in_force()
@@ -135,8 +136,19 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         "operation": operation, "bytes": count * element, "ranks": options.ranks, "dtype": options.dtype,
         "buffers": options.buffers, "cores": cores,
     }  # fmt: skip
-    measured = _measured(options, count * element)
+    # What was measured last was measured on one host.
+    measured = None if several else _measured(options, count * element)
     return {"call": call} | answer | {"tuning": tuning, "measured": measured, "ways": between}
+
+
+def _transport(options: argparse.Namespace) -> str:
+    """What carries data between hosts, as a job with this environment would have it."""
+    if options.transport is not None:
+        return str(options.transport)
+    try:
+        return transports(os.environ.get("UNISONO_TRANSPORT", TRANSPORTS[0]))
+    except argparse.ArgumentTypeError as failure:
+        raise InvalidArgumentError(f"UNISONO_TRANSPORT: {failure}") from failure
 
 
 def kernel_copies_from(operation: str, ranks: int) -> int | None:
@@ -251,18 +263,27 @@ def _why(answer: dict[str, Any]) -> str:
 
 def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]) -> None:
     call = answer["call"]
-    of = "" if options.operation == "barrier" else f" of {length(call['bytes'])} {call['dtype']}"
-    ranks = f"{call['ranks']} rank{'s' * (call['ranks'] != 1)} on {call['cores']} core{'s' * (call['cores'] != 1)}"
-    buffers = "" if options.operation == "barrier" else f", {call['buffers']} buffers"
+    data = Collective[options.operation.upper()].data
+    several = not answer["priced"]
+    of = "" if not data else f" of {length(call['bytes'])} {call['dtype']}"
+    cores = f"{call['cores']} core{'s' * (call['cores'] != 1)}"
+    hosts = sum(entry["host"] is not None for entry in answer["ways"])
+    where = f"{hosts} hosts with {cores} each" if several else cores
+    ranks = f"{call['ranks']} rank{'s' * (call['ranks'] != 1)} on {where}"
+    buffers = "" if not data else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
     for sentence in sentences(answer["ways"]) if answer["ways"] else ():
         console.print(sentence, markup=False, soft_wrap=True)
-    parts = _candidates(answer, wide=True)
-    console.print(parts if tables.fits(console, parts) else _candidates(answer, wide=False))
+    if several:
+        console.print(_programs(answer))
+    else:
+        parts = _candidates(answer, wide=True)
+        console.print(parts if tables.fits(console, parts) else _candidates(answer, wide=False))
     console.print()
-    if missing := [_missing(each, call["buffers"]) for each in answer["candidates"] if each["prediction"] is None]:
-        console.print(f"Not for this call: {'; '.join(missing)}.", style="dim", markup=False)
+    if out := [each for each in answer["candidates"] if each["prediction"] is None]:
+        missing = "; ".join(_missing(each, call["buffers"], several=several) for each in out)
+        console.print(f"Not for this call: {missing}.", style="dim", markup=False)
     chosen = _of(answer, answer["algorithm"])
     if chosen is not None:
         _print_chosen(console, answer, chosen)
@@ -295,7 +316,8 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
         console.print(f"[yellow]warning[/]: {escape(tuning['warning'])}", soft_wrap=True)
     figures = f"figures of {tuning['path']}" if tuning["calibrated"] else "usual figures; `unisono calibrate` measures"
     table = f"table {tuning['hash']}" if tuning["hash"] else "the built-in table"
-    console.print(f"Predictions by {figures}. Rules: {table}.", style="dim", markup=False, soft_wrap=True)
+    by = "" if several else f"Predictions by {figures}. "
+    console.print(f"{by}Rules: {table}.", style="dim", markup=False, soft_wrap=True)
 
 
 def _of(answer: dict[str, Any], name: str | None) -> dict[str, Any] | None:
@@ -312,6 +334,8 @@ def _print_chosen(console: Console, answer: dict[str, Any], chosen: dict[str, An
     if chosen["remote_bytes"]:
         traffic += f", {length(chosen['remote_bytes'])} in place at other ranks"
     console.print(f"Program: {moves}; {traffic}.", markup=False)
+    if chosen["total"] is None:
+        return
     total = chosen["total"] or 1
     parts = [f"{name} {nanoseconds(chosen[name])} ({chosen[name] / total:.0%})" for name in PARTS if chosen[name]]
     console.print(f"Critical path: {', '.join(parts) or 'nothing to do'}.", markup=False)
@@ -342,6 +366,32 @@ def _candidates(answer: dict[str, Any], *, wide: bool) -> Table:
     return table
 
 
-def _missing(candidate: dict[str, Any], buffers: str) -> str:
-    out_of_reach = candidate["direct"] and buffers == "malloc"
-    return f"{candidate['algorithm']} ({'needs allocated buffers' if out_of_reach else candidate['restriction']})"
+def _programs(answer: dict[str, Any]) -> Table:
+    """The candidates with what they send, where nothing says how long that takes. The chosen one comes first."""
+    table = tables.plain()
+    for name, justify in (("algorithm", "left"), ("between hosts", "right"), ("within", "right"), ("", "left")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    mine = answer["algorithm"]
+    for candidate in sorted(answer["candidates"], key=lambda each: each["algorithm"] != mine):
+        sent = candidate["prediction"]
+        if sent is None:
+            continue
+        between, length_between = sent["between_messages"], sent["between_bytes"]
+        within, length_within = sent["messages"] - between, sent["message_bytes"] - length_between
+        name = candidate["algorithm"]
+        table.add_row(
+            f"[bold cyan]{name}[/]" if name == mine else name,
+            f"{between} with {length(length_between)}" if between else "",
+            f"{within} with {length(length_within)}" if within else "",
+            "chosen" if name == mine else "",
+        )
+    return table
+
+
+def _missing(candidate: dict[str, Any], buffers: str, *, several: bool) -> str:
+    why = candidate["restriction"]
+    if candidate["direct"] and several:
+        why = "needs memory that all ranks share"
+    elif candidate["direct"] and buffers == "malloc":
+        why = "needs allocated buffers"
+    return f"{candidate['algorithm']} ({why})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from .channel import (
     text_of,
     whole_number,
 )
+from .counters import Counted, add
 from .hostlist import HostRanks
 from .pipes import Credit, Feed
 from .ranks import GRACE, OnEnd, OnReport, Rank, Site
@@ -31,6 +33,22 @@ from .way import HostError, Plan
 KEPT = 1 << 12  # bytes of what an agent's way wrote last on standard error
 LAST_WORDS = 1.0  # seconds for the end of a process that has closed its output
 MOST_PIDS = 1 << 31
+MOST_COUNTERS = 256
+COUNTER = re.compile(r"[a-z0-9_]{1,64}")
+LARGEST_COUNT = (1 << 64) - 1
+
+
+def _counts(message: Message) -> dict[str, int | None]:
+    """What a rank has counted, by name. Raises `ProtocolError`."""
+    values = message.get("values")
+    if not isinstance(values, dict) or len(values) > MOST_COUNTERS:
+        raise ProtocolError("no counters in a message of kind 'counters'")
+    for name, value in values.items():
+        if not COUNTER.fullmatch(name):
+            raise ProtocolError(f"a counter {shown(name.encode(errors='replace'))}")
+        if value is not None:
+            whole_number({"kind": "counters", name: value}, name, LARGEST_COUNT)
+    return values
 
 
 class Host(Site):
@@ -69,6 +87,7 @@ class Host(Site):
         self.port = 0
         self.ready = False
         self.started = False
+        self.counted: Counted = {}  #: what ranks have counted there
         self._done = False
 
     # ---------------------------------------------------------------------------------------- start
@@ -135,6 +154,7 @@ class Host(Site):
             folder=self._plan.folder,
             environment=self._environment | own,
             meet=0 in self.numbers and len(self._plan.hosts) > 1,
+            counters=self._plan.counters,
         )
 
     def begin(self, join: str | None) -> None:
@@ -154,6 +174,8 @@ class Host(Site):
                 rank.status = whole_number(message, "status", 255, -64)
                 rank.ended = True
                 self._on_end(rank)
+        elif kind == "counters":
+            self._take_counters(whole_number(message, "rank", most), _counts(message))
         elif kind == "input-room":
             self._on_input_room(whole_number(message, "room", 1 << 16))
         elif kind == "report":
@@ -181,6 +203,12 @@ class Host(Site):
         if rank is None:
             raise ProtocolError(f"something of rank {message['rank']}, which another host has")
         return rank
+
+    def _take_counters(self, number: int, values: dict[str, int | None]) -> None:
+        """Of a rank that has met the others on that host, whoever has started it."""
+        add(self.counted, number, values)
+        if len(self.counted[number]) > MOST_COUNTERS:
+            raise ProtocolError(f"more counters of rank {number} than there are")
 
     def _take_output(self, number: int, stream: int, data: bytes) -> None:
         if (number, stream) not in self._feeds:

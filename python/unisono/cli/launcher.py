@@ -18,8 +18,8 @@ from collections.abc import Callable
 from ..errors import PARTITIONED_STATUS
 from ..machine.launches import Launch, LaunchedHost, publish
 from .cluster import Cluster
-from .counters import JobMemory
-from .environment import clear_job, environment_for_hosts, fill_in, job_environment
+from .counters import Counted, JobMemory, add, table_of
+from .environment import clear_job, environment_for_hosts, fill_in, hosts_environment, job_environment
 from .gathering import Gathering, StoppedEarlyError
 from .hosts import Host, await_ends
 from .log import VARIABLE, Log
@@ -86,7 +86,7 @@ class Launcher:
         self._input: Pump | None = None  #: standard input on its way to rank 0
         self._selector = selectors.DefaultSelector()
         self._output = Output(self._told, self._lost)
-        self._memory = JobMemory() if counters else None
+        self._memory = JobMemory() if counters and plan is None else None  #: of a plan, each host has its own
         self._wake: int | None = None  #: a pipe to the loop, for signals and for the threads of the output
         self._fault: OSError | None = None  #: why standard output takes nothing more
         self._ended_by_fault = False
@@ -215,6 +215,8 @@ class Launcher:
     def _start_hosts(self, plan: Plan) -> None:
         """All agents answer, and have looked at what they are to start, before any rank starts."""
         environment = environment_for_hosts() | self._environment | self._job_environment()
+        if len(plan.hosts) > 1:
+            environment |= hosts_environment(plan.hosts)
         in_child = child_setup(make_room(self._files()))
         for which in plan.hosts:
             host = Host(plan, which, environment, self._selector, self._rank_ended, self._report_of, self._input_room)
@@ -419,11 +421,21 @@ class Launcher:
             os.close(self._published)
             self._published = None
 
+    def _counted_table(self) -> str:
+        """What the ranks of all hosts have counted."""
+        counted: Counted = {}
+        for host in self._hosts:
+            for rank, values in host.counted.items():
+                add(counted, rank, values)
+        return table_of(counted, self._size)
+
     def _report(self) -> int:
         if self._cluster is not None and self._cluster.counted:
             self._output.say(self._cluster.counted)
         if self._memory is not None:
             self._output.say(self._memory.table())
+        if self._plan is not None and self._plan.counters:
+            self._output.say(self._counted_table())
         if self._cluster is not None and self._cluster.fault is not None:
             self._say("error", self._cluster.fault)
         self._tell_of_hosts()

@@ -61,7 +61,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "without a value that which it has here. May be given several times",
     )
     parser.add_argument(
-        "--transport", type=_transports, metavar="NAME,...", help="what carries data between hosts: UNISONO_TRANSPORT"
+        "--transport", type=transports, metavar="NAME,...", help="what carries data between hosts: UNISONO_TRANSPORT"
     )
     parser.add_argument(
         "--interfaces", metavar="TEXT", help="which of a host's network interfaces carry it: UNISONO_INTERFACES"
@@ -141,7 +141,8 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value if given else os.environ[name]
 
 
-def _transports(text: str) -> str:
+def transports(text: str) -> str:
+    """Names of networks with commas between them. Raises `ArgumentTypeError`."""
     for name in text.split(","):
         if name not in TRANSPORTS:
             raise argparse.ArgumentTypeError(f"there is no network {name!r}; known are {', '.join(TRANSPORTS)}")
@@ -212,7 +213,7 @@ def execute(options: argparse.Namespace) -> int:
         ranks = options.ranks if hosts is None else sum(len(host.ranks) for host in hosts)
         command = _command(options, ranks)
         way = Way(options.agent, options.python or sys.executable)
-        plan = None if hosts is None else Plan(hosts, way, command, _folder())
+        plan = None if hosts is None else Plan(hosts, way, command, _folder(), counters=options.counters)
         words = command.words() if plan is None else []
     except HostListError as failure:
         return _refuse(str(failure), 2)
@@ -257,8 +258,6 @@ def _hosts(options: argparse.Namespace, platform: str) -> list[HostRanks] | None
         raise HostListError(f"-n asks for {options.ranks} ranks, and the hosts have {total}; leave -n out")
     if platform == "rtl":
         raise HostListError("a simulated cluster (--platform rtl) runs on this machine; leave --hosts out")
-    if options.counters:
-        raise HostListError("--counters shows the ranks of this machine only; leave it out with --hosts")
     return hosts
 
 

@@ -67,6 +67,7 @@ class Plan:
     way: Way
     command: Command
     folder: str  #: where the ranks run, on all hosts
+    counters: bool = False  #: whether the agents tell at the end what the ranks have counted
 
     @property
     def size(self) -> int:

@@ -43,10 +43,17 @@ def ways(hosts: str, transport: str, *, tls: bool = False) -> list[dict[str, Any
             {
                 "host": None,
                 "ranks": sorted(rank for host in listed for rank in host.ranks),
-                "by": transport + ENCRYPTED * (tls and transport == "tcp"),
+                "by": ",".join(name + ENCRYPTED * (tls and name == "tcp") for name in transport.split(",")),
             }
         )
     return entries
+
+
+def hosts_of_ranks(entries: list[dict[str, Any]]) -> list[int]:
+    """By rank, a number for its host."""
+    hosts = [entry["ranks"] for entry in entries if entry["host"] is not None]
+    by_rank = {rank: number for number, ranks in enumerate(hosts) for rank in ranks}
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def number_of_ranks(entries: list[dict[str, Any]]) -> int:
@@ -62,10 +69,12 @@ def sentences(entries: list[dict[str, Any]]) -> list[str]:
         for host in hosts
     ]
     between = next((entry["by"] for entry in entries if entry["host"] is None), None)
-    said = [f"What carries data: {'; '.join(texts)}{f'; {between} between hosts' if between else ''}."]
-    if between:
-        said.append(
-            "Predictions are those of one host that has all ranks: what a network takes is not in them. Measure with "
-            f"`unisono bench --transport {between.removesuffix(ENCRYPTED)}`."
-        )
-    return said
+    if between is None:
+        return [f"What carries data: {'; '.join(texts)}."]
+    first, *others = between.split(",")
+    network = "".join([f"{first} between hosts", *(f", {other} where that does not reach" for other in others)])
+    return [
+        f"What carries data: {'; '.join(texts)}; {network}.",
+        "No times are predicted: what a network takes is not known here. Below stands what each algorithm sends, all "
+        f"ranks together. `unisono bench --transport {first.removesuffix(ENCRYPTED)}` measures.",
+    ]

@@ -124,6 +124,20 @@ def counters(pid: int) -> list[dict[str, list[int | None]]]:
     ]
 
 
+def numbers_of_ranks(pid: int) -> list[list[int]]:
+    """Of each job of a process, in the order of `counters`: the numbers that its ranks here have in the whole job.
+
+    Raises `UnisonoError`.
+    """
+    found: list[list[int]] = []
+    for fields in (line.split("\t") for line in _core.dump_process(pid, TABLE).splitlines()):
+        if fields[0] == "job":
+            found.append([])
+        elif found:
+            found[-1].append(int(fields[5]))
+    return found
+
+
 def report(pid: int, *, history: bool = False) -> str:
     """What the ranks of the jobs of a process are doing, and who waits for whom. Raises `UnisonoError`."""
     return _core.dump_process(pid, HISTORY if history else NOW)

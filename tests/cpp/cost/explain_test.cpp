@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/group_table.hpp"
 #include "cost/pins.hpp"
 #include "cost/tune.hpp"
 #include "cost/tuning_file.hpp"
@@ -45,6 +46,41 @@ TEST(Explain, SortsAllCandidatesAndNamesTheRunnerUp) {
       EXPECT_EQ(found.runner_up, quickest == found.choice.position ? found.candidates[1].position : quickest);
       EXPECT_EQ(found.asked_in_vain != 0, !reachable && bytes > 4096);
     }
+  }
+}
+
+TEST(Explain, BetweenHostsChoosesAsACommunicatorThereAndPricesNothing) {
+  Call call = call_of(Collective::kAllreduce, 5, 65'536);
+  const std::vector<std::uint64_t> hosts{7, 7, 9, 9, 9};  // no ranges of one size
+  call.groups = find_groups(hosts).list;
+  ASSERT_NE(call.groups, nullptr);
+  Tuning tuning;
+  tuning.hosts = true;
+  for (const bool reachable : {false, true}) {
+    const Explanation found = explain(call, reachable, tuning, Machine{});
+    EXPECT_STREQ(at(found.choice.position).name, "two_level");
+    EXPECT_FALSE(found.priced);
+    EXPECT_EQ(found.runner_up, -1);
+    EXPECT_FALSE(found.crossover.has_value());
+    EXPECT_EQ(found.asked_in_vain, 0);
+    for (const Candidate& candidate : found.candidates) {
+      EXPECT_EQ(candidate.prediction.time, Time{}) << at(candidate.position).name;
+      EXPECT_FALSE(candidate.admitted && at(candidate.position).direct) << at(candidate.position).name;
+      if (candidate.position != found.choice.position) continue;
+      // The leaders exchange what their hosts have summed.
+      EXPECT_EQ(candidate.prediction.between_messages, 2U);
+      EXPECT_EQ(candidate.prediction.between_bytes, 2U * 65'536);
+      EXPECT_GT(candidate.prediction.messages, 2U);
+    }
+  }
+  // One rank on each host: there are no groups, and all goes between hosts.
+  call.groups = nullptr;
+  const Explanation apart = explain(call, true, tuning, Machine{});
+  EXPECT_STRNE(at(apart.choice.position).name, "two_level");
+  for (const Candidate& candidate : apart.candidates) {
+    if (candidate.position != apart.choice.position) continue;
+    EXPECT_GT(candidate.prediction.messages, 0U);
+    EXPECT_EQ(candidate.prediction.between_messages, candidate.prediction.messages);
   }
 }
 

@@ -25,7 +25,7 @@ class Variables {
  public:
   Variables() {
     for (const char* name : {"UNISONO_PLATFORM", "UNISONO_DEVICE_FD", "UNISONO_DEVICE_TIMEOUT_S", "UNISONO_FIRMWARE",
-                             "UNISONO_RANK", "UNISONO_SIZE", "UNISONO_RENDEZVOUS", "UNISONO_SECRET"}) {
+                             "UNISONO_RANK", "UNISONO_SIZE", "UNISONO_JOIN", "UNISONO_SECRET"}) {
       const char* value = std::getenv(name);
       if (value != nullptr) before_[name] = value;
       unsetenv(name);

@@ -225,7 +225,7 @@ TEST(Launchers, OfTorchrunHoldOnlyByItsOwnVariables) {
 }
 
 TEST(Launchers, GiveWayToWhatTheUserSays) {
-  const Variables run = kOwn + Variables{{"UNISONO_RENDEZVOUS", "job"}, {"UNISONO_SECRET", "00ffAA9900ffAA99"}};
+  const Variables run = kOwn + Variables{{"UNISONO_JOIN", "unix://job"}, {"UNISONO_SECRET", "00ffAA9900ffAA99"}};
   // `unisono run` below any launcher, whose variables may even be broken.
   const JobEnvironment below = read(run + kSlurm + Variables{{"PMI_FD", "x"}, {"PMIX_RANK", "3"}});
   EXPECT_EQ(below.launcher, Launcher::kNone);

@@ -23,10 +23,11 @@ const char* const kNames[] = {
     "UNISONO_RANK",        "UNISONO_SIZE",           "UNISONO_RENDEZVOUS",     "UNISONO_SECRET",
     "UNISONO_SECRET_FILE", "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER",       "UNISONO_STDOUT",
     "UNISONO_JOIN",        "UNISONO_JOIN_FD",        "UNISONO_HOST",           "UNISONO_TRANSPORT",
-    "UNISONO_INTERFACES",  "UNISONO_START",          "UNISONO_HOST_TIMEOUT_S", "UNISONO_TLS"};
+    "UNISONO_INTERFACES",  "UNISONO_START",          "UNISONO_HOST_TIMEOUT_S", "UNISONO_TLS",
+    "UNISONO_JOIN_HOSTS"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
-                         {"UNISONO_RENDEZVOUS", "job-7"},
+                         {"UNISONO_JOIN", "unix://job-7"},
                          {"UNISONO_SECRET", "00ffAA9900ffAA99"},
                          {"UNISONO_JOIN_TIMEOUT_S", "1.5"}};
 
@@ -65,11 +66,12 @@ TEST(Environment, IsReadWhole) {
   EXPECT_EQ(environment.rank, 2U);
   EXPECT_EQ(environment.size, 5U);
   EXPECT_EQ(environment.rendezvous, "job-7");
+  EXPECT_EQ(environment.title(), "job \"unix://job-7\"");
   EXPECT_EQ(environment.secret, "00ffAA9900ffAA99");
   EXPECT_EQ(environment.timeout, std::chrono::milliseconds(1500));
 }
 
-TEST(Environment, OneRankNeedsNeitherRendezvousNorSecret) {
+TEST(Environment, OneRankNeedsNeitherPlaceNorSecret) {
   EXPECT_EQ(read({{"UNISONO_RANK", "0"}, {"UNISONO_SIZE", "1"}}).size, 1U);
 }
 
@@ -78,7 +80,7 @@ TEST(Environment, ErrorsNameVariableValueAndWhatIsAllowed) {
               HasSubstr("UNISONO_RANK is \"5\", but should be this process's rank, 0 to 4"));
   EXPECT_THAT(refusal({}, "UNISONO_RANK"), HasSubstr("UNISONO_RANK is not set"));
   EXPECT_THAT(refusal({}, "UNISONO_SIZE"), HasSubstr("UNISONO_SIZE is not set"));
-  EXPECT_THAT(refusal({}, "UNISONO_RENDEZVOUS"), HasSubstr("UNISONO_RENDEZVOUS is not set"));
+  EXPECT_THAT(refusal({}, "UNISONO_JOIN"), HasSubstr("UNISONO_JOIN is not set, but should be where the ranks meet"));
   EXPECT_THAT(refusal({}, "UNISONO_SECRET"), HasSubstr("UNISONO_SECRET is not set"));
   for (const char* size : {"", "0", "-1", "+4", "4 ", " 4", "4x", "0x4", "4.0", "99999999999999999999", "1025"}) {
     EXPECT_THAT(refusal({{"UNISONO_SIZE", size}}), HasSubstr("UNISONO_SIZE is \"" + std::string(size) + "\"")) << size;
@@ -89,7 +91,49 @@ TEST(Environment, ErrorsNameVariableValueAndWhatIsAllowed) {
         HasSubstr("UNISONO_JOIN_TIMEOUT_S is \"" + std::string(timeout) + "\", but should be a number of seconds"));
   }
   for (const std::string& name : {std::string(), std::string(101, 'a'), std::string("a b"), std::string("a\nb")}) {
-    EXPECT_THAT(refusal({{"UNISONO_RENDEZVOUS", name}}), HasSubstr("UNISONO_RENDEZVOUS is \"")) << name;
+    EXPECT_THAT(refusal({{"UNISONO_JOIN", "unix://" + name}}), HasSubstr("UNISONO_JOIN is \"unix://")) << name;
+    EXPECT_THAT(refusal({{"UNISONO_RENDEZVOUS", name}}, "UNISONO_JOIN"), HasSubstr("UNISONO_RENDEZVOUS is \"")) << name;
+  }
+  EXPECT_THAT(refusal({{"UNISONO_JOIN", "unix:///tmp/job"}}), HasSubstr("the job's name, which is no path"));
+}
+
+TEST(Environment, TheOldNameOfThePlaceWorksAndIsMentionedOnce) {
+  Variables old = kGood;
+  old.erase("UNISONO_JOIN");
+  old["UNISONO_RENDEZVOUS"] = "job-7";
+  const auto said = [&](const std::string& rank) {
+    old["UNISONO_RANK"] = rank;
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(read(old).rendezvous, "job-7");
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said("2"), "") << "rank 0 says it for all";
+  EXPECT_EQ(said("0"), "unisono: warning: UNISONO_RENDEZVOUS=job-7 is the old form of UNISONO_JOIN=unix://job-7\n");
+  EXPECT_EQ(said("0"), "");
+  // Both, as in a job that is started within another one.
+  EXPECT_EQ(refusal({{"UNISONO_RENDEZVOUS", "job-7"}}), "");
+  EXPECT_THAT(refusal({{"UNISONO_RENDEZVOUS", "job-8"}}),
+              HasSubstr("UNISONO_JOIN is \"unix://job-7\", but UNISONO_RENDEZVOUS, its old form, is \"job-8\""));
+}
+
+TEST(Environment, SaysOnWhichHostsTheRanksAre) {
+  const auto hosts = [](const std::string& rank, const std::string& text) {
+    return read({{"UNISONO_RANK", rank},
+                 {"UNISONO_SIZE", "5"},
+                 {"UNISONO_JOIN", "tcp://a:1"},
+                 {"UNISONO_JOIN_HOSTS", text},
+                 {"UNISONO_SECRET", "00ffAA9900ffAA99"}})
+        .hosts_of_ranks;
+  };
+  EXPECT_THAT(hosts("0", "a:2,fe80::1%eth0:2,a:1"),
+              ::testing::ElementsAre("a", "a", "fe80::1%eth0", "fe80::1%eth0", "a"));
+  EXPECT_THAT(hosts("1", "a:2,b:3"), ::testing::IsEmpty()) << "rank 0 alone tells";
+  for (const char* wrong : {"", "a", "a:", ":5", "a:5,", "a:4", "a:6", "a:2,b:4294967299", "a:0,b:5", "a:-1,b:6",
+                            "a b:5", "a:5x", "a:2,,b:3"}) {
+    EXPECT_THAT(
+        refusal({{"UNISONO_RANK", "0"}, {"UNISONO_JOIN", "tcp://a:1"}, {"UNISONO_JOIN_HOSTS", wrong}}),
+        HasSubstr("UNISONO_JOIN_HOSTS is \"" + std::string(wrong) + "\", but should be the hosts of the 5 ranks"))
+        << wrong;
   }
 }
 

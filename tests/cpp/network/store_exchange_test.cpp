@@ -155,7 +155,7 @@ TEST(StoreExchange, LateRanksAreListedWithTheirHosts) {
     exchange_in(memory, environment_of(rank, 4, milliseconds(150)))->all_gather({});
   });
   for (const std::uint32_t rank : {0U, 2U}) {
-    EXPECT_THAT(errors[rank], AllOf(HasSubstr("of 4 ranks"), HasSubstr("ranks 1 (node1) and 3 (node3) have not come "
+    EXPECT_THAT(errors[rank], AllOf(HasSubstr("of 4 ranks"), HasSubstr("rank 1 on node1, rank 3 on node3 have not come "
                                                                        "within 0.15 s")));
   }
 }
@@ -167,7 +167,7 @@ TEST(StoreExchange, WhoStopsAfterTheFirstRoundIsNamed) {
     exchange->all_gather({});
     if (rank != 2) exchange->all_gather({});
   });
-  EXPECT_THAT(errors[0], HasSubstr("rank 2 (node2) has not gone on within 0.3 s"));
+  EXPECT_THAT(errors[0], HasSubstr("rank 2 on node2 has not gone on within 0.3 s"));
   EXPECT_EQ(errors[2], "");
 }
 

@@ -197,6 +197,11 @@ def test_it_is_known_everywhere(tree: Tree) -> None:
     assert "counts: 'Sequence[int] | None' = None" in said
     assert "wait_for" in said
     tree.python("-m", "unisono", "show", "spreadv/linear", "--ranks", "4")
+    # What `unisono explain` and `bench` ask.
+    facts = (
+        "from unisono._spec import Collective; c = Collective.SPREADV; print(c.reduces, c.rooted, c.vectors, c.data)"
+    )
+    assert tree.python("-c", facts) == "True True True True\n"
 
 
 def test_it_runs_on_lanes_and_by_messages(tree: Tree) -> None:

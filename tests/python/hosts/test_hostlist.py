@@ -79,7 +79,6 @@ def test_any_text_is_a_list_or_an_error(text: str) -> None:
         (["true"], "-n 4, or name hosts"),
         (["-n", 2, "--agent", "local", "true"], "--agent goes with --hosts"),
         (["--hosts", "a:2", "--platform", "rtl", "true"], "runs on this machine"),
-        (["--hosts", "a:2", "--counters", "true"], "--counters shows the ranks of this machine only"),
         (["--hosts", "a:2"], "no program was given; name the one to run on 2 ranks"),
         (
             ["--hosts", "a:2", "--transport", "tcp,pigeon", "true"],

@@ -95,6 +95,23 @@ def test_a_job_is_formed_again(tmp_path: Path) -> None:
     assert (done.stdout.split(), done.stderr) == (["4"] * 8, "")
 
 
+@pytest.mark.parametrize(
+    ("hosts", "late", "said"),
+    [
+        ("a:2,b:2", (1, 2, 3), "rank 1 on a, ranks 2 and 3 on b have not come within 0.3 s"),
+        ("a,b:2,a", (3,), "rank 3 on a has not come within 0.3 s"),
+    ],
+)
+def test_late_ranks_are_listed_by_host(tmp_path: Path, hosts: str, late: tuple[int, ...], said: str) -> None:
+    script = tmp_path / "late.py"
+    script.write_text(
+        f"import os, time, unisono\nif int(os.environ['UNISONO_RANK']) in {late}: time.sleep(60)\nunisono.init()\n"
+    )
+    done = run("--hosts", hosts, "--agent", "local", script, UNISONO_JOIN_TIMEOUT_S="0.3")
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
 def test_a_hostfile(tmp_path: Path) -> None:
     path = tmp_path / "hosts"
     path.write_text("a slots=2\nb:1\n")

@@ -162,7 +162,9 @@ def test_arbitrary_bytes_end_the_host_with_a_sentence(tmp_path: Path, data: byte
 
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.lists(st.integers(), max_size=3))
-KINDS = ("output", "ended", "ready", "started", "refused", "done", "report", "input-room", "greeting", "é")
+KINDS = (
+    "output", "ended", "ready", "started", "refused", "done", "report", "input-room", "counters", "greeting", "é",
+)  # fmt: skip
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -171,7 +173,7 @@ KINDS = ("output", "ended", "ready", "started", "refused", "done", "report", "in
         st.tuples(
             st.sampled_from(KINDS),
             st.dictionaries(
-                st.sampled_from(["rank", "stream", "status", "port", "addresses", "pids", "text", "room"]),
+                st.sampled_from(["rank", "stream", "status", "port", "addresses", "pids", "text", "room", "values"]),
                 st.one_of(VALUES, st.integers(-1, 2)),
             ),
             st.one_of(st.none(), st.binary(max_size=50)),
@@ -202,6 +204,14 @@ def test_arbitrary_messages_end_the_host_with_a_sentence(tmp_path: Path, said: l
         (HELLO + message("started", pids=[1]), "another number of processes than ranks"),
         (HELLO + message("done"), "that all is done, while ranks run"),
         (HELLO + message("explode"), "a message of kind 'explode'"),
+        (HELLO + message("counters", rank=4, values={"calls": 1}), "rank is '4' in a message of kind 'counters'"),
+        (HELLO + message("counters", rank=0, values=[1]), "no counters in a message of kind 'counters'"),
+        (HELLO + message("counters", rank=0, values={"a b": 1}), "a counter 'a b'"),
+        (HELLO + message("counters", rank=0, values={"calls": -1}), "calls is '-1' in a message of kind 'counters'"),
+        (
+            HELLO + b"".join(message("counters", rank=0, values={f"n{i}_{j}": 1 for j in range(200)}) for i in (1, 2)),
+            "more counters of rank 0 than there are",
+        ),
         (HELLO + b"x" * (1 << 19), "a line that begins 'xxxx"),
         (
             HELLO + 3 * message("output", b"x" * 60000, rank=0, stream=1),

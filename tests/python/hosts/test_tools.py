@@ -20,7 +20,7 @@ from unisono.machine import launches
 from unisono.machine.jobs import Job, RankSeen
 from unisono.machine.launches import Launch, LaunchedHost
 
-from .support import ENVIRONMENT, LOCAL, SECONDS, gone, start
+from .support import ENVIRONMENT, LOCAL, SECONDS, gone, run, start
 
 WAITING = """
 import sys
@@ -145,6 +145,38 @@ def test_counters_and_reset_of_all_hosts(tmp_path: Path) -> None:
         assert [job.stdout.readline().strip() for _ in range(3)] == 3 * ["ended by RevokedError"]
 
 
+COUNTING = """
+import numpy as np, unisono
+for calls in (1, 2):
+    with unisono.init() as context:
+        world = context.world
+        own = world.split(world.rank)
+        for _ in range(world.rank): own.allreduce(np.ones(4))
+        for _ in range(calls): world.allreduce(np.ones(4))
+"""
+
+
+@pytest.mark.parametrize("hosts", ["a:2,b:2", "a,b:2,a", "a:3"])
+def test_counters_at_the_end_of_a_job(tmp_path: Path, hosts: str) -> None:
+    """Of all jobs that the ranks have formed, each in its own column."""
+    script = tmp_path / "counting.py"
+    script.write_text(COUNTING)
+    size = 3 if hosts == "a:3" else 4
+    done = run("--hosts", hosts, "--agent", "local", "--counters", script)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stderr.splitlines()]
+    assert lines[0] == [word for rank in range(size) for word in ("rank", str(rank))]
+    counted = {name: values for name, *values in lines[1:]}
+    of_all = int(counted["calls"][0])
+    assert of_all >= 3
+    assert counted["calls"] == [str(of_all + 2 * rank) for rank in range(size)]
+
+
+def test_counters_of_ranks_that_form_no_job() -> None:
+    done = run("--hosts", "a,b", "--agent", "local", "--counters", "true")
+    assert (done.returncode, "no counters: the ranks have formed no job" in done.stderr) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("agent", "words"),
     [
@@ -251,10 +283,10 @@ def test_what_would_carry_data() -> None:
         "What carries data: ranks 0-1, 4 on host a: shared memory; ranks 2-3 on host b: shared memory; rank 5 on host "
         "c; tcp between hosts."
     ) in done.stdout
-    assert "what a network takes is not in them" in done.stdout
+    assert "what a network takes is not known here" in done.stdout
     encrypted = unisono("explain", "allreduce", "--hosts", "a:2,b:2", "--tls")
     assert "ranks 2-3 on host b: shared memory; tcp+TLS between hosts." in encrypted.stdout
-    assert "Measure with `unisono bench --transport tcp`" in " ".join(encrypted.stdout.split())
+    assert "`unisono bench --transport tcp` measures" in " ".join(encrypted.stdout.split())
     refused = unisono("explain", "allreduce", "--hosts", "a:2,b:2", "--tls", "--transport", "udp")
     assert (refused.returncode, "udp encrypts nothing" in refused.stderr) == (2, True)
     told = json.loads(unisono("explain", "allreduce", "--hosts", "a:2", "--format", "json").stdout)

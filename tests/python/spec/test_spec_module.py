@@ -192,3 +192,17 @@ def test_the_module_is_clean(command: list[str], tmp_path: Path) -> None:
         [sys.executable, "-m", *command, copy.name], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_facts_of_collectives() -> None:
+    """As people know them; what is asked of an enumerator is what every other language has been told."""
+    reducing = "combine reduce allreduce reduce_scatter reduce_scatterv scan exscan"
+    rooted = "send recv put get bcast reduce gather scatter gatherv scatterv program"
+    with_counts = "gatherv scatterv allgatherv reduce_scatterv alltoallv"
+    for fact, expected in (("reduces", reducing), ("rooted", rooted), ("vectors", with_counts)):
+        assert {c.name.lower() for c in generated.Collective if getattr(c, fact)} == set(expected.split()), fact
+    assert not generated.Collective.BARRIER.data
+    assert generated.Collective.EXSCAN.data
+    assert {c.name for c in generated.Collective if not c.is_collective} == {
+        "NOP", "COPY", "COMBINE", "SEND", "RECV", "PUT", "GET", "PROGRAM"
+    }  # fmt: skip
