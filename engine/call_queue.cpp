@@ -479,10 +479,11 @@ std::string CallQueue::settle(const Communicator& communicator) {
   if (!writes) return {};
   for (const Peer& peer : communicator.peers) {
     if (peer.endpoint != *writes) continue;
-    return formatted("; rank {} may still write to its memory, for it was doing so and does not answer",
-                     &peer - communicator.peers.data());
+    return formatted(
+        "; rank {} has not said that it has stopped: what it was writing may still come to the call's memory",
+        &peer - communicator.peers.data());
   }
-  return formatted("; {} may still write to its memory, for it was doing so and does not answer",
+  return formatted("; {} has not said that it has stopped: what it was writing may still come to the call's memory",
                    blocks_.poe->describe(*writes));
 }
 

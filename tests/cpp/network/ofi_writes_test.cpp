@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <random>
 
@@ -417,6 +418,7 @@ struct Written {
         return board->over.load();
       });
     });
+    writer = child->pid();
     network = ofi::make_network(test::ofi_settings(provider));
     table.meet(*network, 0);
     poll_until(*network, [&] { return network->trial(1) == Trial::kProven; });
@@ -429,6 +431,16 @@ struct Written {
       return ++came > 200 && board->count.load() > 6;
     });
   }
+  ~Written() {
+    // What the provider shm leaves of a process that was killed.
+    const std::string mark = std::to_string(writer) + ":";
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+      std::error_code ignored;
+      if (entry.path().filename().string().starts_with(mark)) std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+  Written(const Written&) = delete;
+  Written& operator=(const Written&) = delete;
   void take() {
     Incoming incoming;
     while (network->peek(1, Lane::kData, incoming)) network->release(1, Lane::kData);
@@ -448,6 +460,7 @@ struct Written {
   Shared board;
   std::vector<std::byte> memory;
   std::optional<Child> child;
+  pid_t writer = -1;
   std::unique_ptr<Network> network;
 };
 
