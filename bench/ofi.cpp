@@ -6,6 +6,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,7 @@ class Bare {
  public:
   static constexpr std::size_t kLargest = std::size_t{1} << 20U;
   static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMostWrites = 8;
 
   Bare(const OfiSettings& settings, const Pipes& pipes) : info_(unisono::ofi::choose(settings)) {
     fid_fabric* fabric = nullptr;
@@ -100,6 +102,18 @@ class Bare {
       check(fi_mr_reg(domain, out_.data(), out_.size(), FI_SEND, 0, 2, 0, &memory, nullptr), "memory");
       memory_[1].reset(memory);
     }
+    fid_mr* memory = nullptr;
+    check(fi_mr_reg(domain, in_.data(), in_.size(), FI_REMOTE_WRITE, 0, 3, 0, &memory, nullptr), "memory");
+    memory_[2].reset(memory);
+    if ((static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_ENDPOINT) != 0) {
+      check(fi_mr_bind(memory, &endpoint->fid, 0), "bind");
+      check(fi_mr_enable(memory), "enable");
+    }
+    const bool by_address = (static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_VIRT_ADDR) != 0;
+    const std::uint64_t address = by_address ? reinterpret_cast<std::uintptr_t>(in_.data()) : 0;
+    reach_ = {address, fi_mr_key(memory)};
+    pipes.tell(reach_.data(), sizeof reach_);
+    pipes.hear(reach_.data(), sizeof reach_);
   }
 
   /// All receives take the largest message, so that they serve every round.
@@ -118,6 +132,23 @@ class Bare {
     }
     check(result, "send");
   }
+  /// Writes to the other end, one place after the other; nobody hears of it.
+  void write(std::size_t bytes) {
+    while (kMost - free_.size() >= kMostWrites) poll();
+    const std::size_t i = free_.back();
+    free_.pop_back();
+    at_ = (at_ + bytes) % (in_.size() - bytes);
+    long result = 0;
+    while ((result = fi_write(endpoint_.get(), out_.data() + at_, bytes, descriptor(1), peer_, reach_[0] + at_,
+                              reach_[1], &sends_[i])) == -FI_EAGAIN) {
+      poll();
+    }
+    check(result, "write");
+  }
+  /// Says that all is written, by a message behind it.
+  void end_writes() { send(8); }
+  void await_writes(std::uint64_t /*messages*/) { await(1); }
+
   void await(std::uint64_t messages) {
     while (came_ < messages) poll();
     came_ -= messages;
@@ -168,7 +199,9 @@ class Bare {
   Opened<fid_domain> domain_;
   Opened<fid_av> addresses_;
   Opened<fid_cq> queue_;
-  std::array<Opened<fid_mr>, 2> memory_;
+  std::array<Opened<fid_mr>, 3> memory_;
+  std::array<std::uint64_t, 2> reach_{};  ///< of the other end's memory: address and key
+  std::size_t at_ = 0;
   Opened<fid_ep> endpoint_;
 };
 
@@ -176,7 +209,10 @@ class Bare {
 class Ours {
  public:
   Ours(const OfiSettings& settings, const Pipes& pipes, std::uint32_t self)
-      : network_(unisono::ofi::make_network(settings)), self_(self), out_(Bare::kLargest), in_(Bare::kLargest) {
+      : network_(unisono::ofi::make_network(settings)),
+        self_(self),
+        out_(Bare::kLargest * Bare::kMost),
+        in_(Bare::kLargest * Bare::kMost) {
     std::array<std::byte, Network::kMostCardBytes + 1> theirs{};
     const auto card = network_->card();
     std::copy(card.begin(), card.end(), theirs.begin() + 1);
@@ -206,6 +242,32 @@ class Ours {
       while (!network_->send(1 - self_, Lane::kData, header, std::span(out_).subspan(at, part))) poll();
     }
   }
+  /// Shows its memory to the other end, once the two know each other.
+  void show(const Pipes& pipes) {
+    while (!network_->takes_writes(1 - self_)) poll();
+    reach_ = network_->show(1 - self_, in_).value();
+    pipes.tell(&reach_, sizeof reach_);
+    pipes.hear(&reach_, sizeof reach_);
+  }
+  /// As the engine does: each write with the word that it is done.
+  void write(std::size_t bytes) {
+    at_ = (at_ + bytes) % (in_.size() - bytes);
+    for (unisono::Ticket& ticket : tickets_) {
+      if (!network_->done(1 - self_, ticket)) continue;
+      Header header{};
+      header.type = unisono::MessageType::kDone;
+      header.message_bytes = bytes;
+      header.offset = bytes;
+      header.first = header.last = true;
+      while (!network_->write(1 - self_, reach_, at_, header, std::span(out_).subspan(at_, bytes), ticket)) poll();
+      return;
+    }
+    poll();
+    write(bytes);
+  }
+  void end_writes() {}
+  void await_writes(std::uint64_t messages) { await(messages); }
+
   void await(std::uint64_t messages) {
     while (came_ < messages) {
       poll();
@@ -224,7 +286,9 @@ class Ours {
   void take() {
     Incoming incoming;
     while (network_->peek(1 - self_, Lane::kData, incoming)) {
-      std::memcpy(in_.data() + incoming.header.offset, incoming.payload.data(), incoming.payload.size());
+      if (incoming.header.type != unisono::MessageType::kDone) {
+        std::memcpy(in_.data() + incoming.header.offset, incoming.payload.data(), incoming.payload.size());
+      }
       if (incoming.header.last) ++came_;
       network_->release(1 - self_, Lane::kData);
     }
@@ -234,6 +298,9 @@ class Ours {
   std::vector<std::byte> out_;
   std::vector<std::byte> in_;
   std::uint64_t came_ = 0;
+  unisono::Reach reach_;  ///< of the other end's memory
+  std::array<unisono::Ticket, Bare::kMostWrites> tickets_{};
+  std::size_t at_ = 0;
 };
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -261,6 +328,23 @@ double stream(System& system, bool first, std::size_t bytes, int messages) {
     system.await(1);
   } else {
     system.await(static_cast<std::uint64_t>(messages));
+    system.send(8);
+  }
+  const double seconds = since(begin) / messages;
+  system.flush();
+  return seconds;
+}
+
+/// Writes one way, and an answer when all is there: seconds each.
+template <class System>
+double write_stream(System& system, bool first, std::size_t bytes, int messages) {
+  const auto begin = Clock::now();
+  if (first) {
+    for (int i = 0; i < messages; ++i) system.write(bytes);
+    system.end_writes();
+    system.await(1);
+  } else {
+    system.await_writes(static_cast<std::uint64_t>(messages));
     system.send(8);
   }
   const double seconds = since(begin) / messages;
@@ -298,6 +382,15 @@ void run(bool first, const Pipes& pipes, const OfiSettings& settings, int rounds
   Bare bare(settings, pipes);
   bare.begin();
   Ours ours(settings, pipes, first ? 0 : 1);
+  // Writes first: they are what bulk data take.
+  ping_pong(ours, first, 8, 1);
+  ours.show(pipes);
+  for (const std::size_t bytes : {65'536UL, 1'048'576UL, 4'194'304UL}) {
+    const int messages = static_cast<int>((128UL << 20U) / bytes);
+    compare("writes", first, rounds, bytes, true, [&](bool of_ours) {
+      return of_ours ? write_stream(ours, first, bytes, messages) : write_stream(bare, first, bytes, messages);
+    });
+  }
   for (const std::size_t bytes : {8UL, 4096UL}) {
     compare("ping-pong", first, rounds, bytes, false, [&](bool of_ours) {
       return of_ours ? ping_pong(ours, first, bytes, 400) : ping_pong(bare, first, bytes, 400);

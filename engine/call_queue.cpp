@@ -5,6 +5,7 @@
 #include "core/footprint.hpp"
 #include "core/log.hpp"
 #include "core/signature.hpp"
+#include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "engine/communicators.hpp"
 #include "engine/counters.hpp"
@@ -447,7 +448,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   if (call.transfer && call.started) note += communicator.express->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   // What the network still takes from the call's memory it must take now.
-  if (code != ErrorCode::kOk) blocks_.poe->settle();
+  if (code != ErrorCode::kOk) note += settle(communicator);
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
   puts.erase(std::remove_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.call == &call; }),
@@ -470,6 +471,20 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   call.finished = true;
   ended_ = true;
   swept_ = false;
+}
+
+std::string CallQueue::settle(const Communicator& communicator) {
+  const std::optional<std::uint32_t> writes = blocks_.poe->settle();
+  blocks_.rbm->settled(!writes);
+  if (!writes) return {};
+  for (const Peer& peer : communicator.peers) {
+    if (peer.endpoint != *writes) continue;
+    return formatted(
+        "; rank {} has not said that it has stopped: what it was writing may still come to the call's memory",
+        &peer - communicator.peers.data());
+  }
+  return formatted("; {} has not said that it has stopped: what it was writing may still come to the call's memory",
+                   blocks_.poe->describe(*writes));
 }
 
 void CallQueue::sweep() {

@@ -144,6 +144,9 @@ class CallQueue {
   static bool in_turn(const CallState& call);
   bool start(CallState& call);
   void finish(CallState& call, ErrorCode code, std::string message);
+  /// Has the network give back what it has of the call's memory. What is to be said of a peer that may still write
+  /// there.
+  std::string settle(const Communicator& communicator);
   void sweep();
   void probe(CallState& call, Clock::time_point now);
   bool look_for_dead(CallState& call);

@@ -16,6 +16,10 @@ namespace {
 
 /// Shorter messages are copied: that takes less than going on with them another time.
 constexpr std::uint64_t kWorthLending = std::uint64_t{16} * 1024;
+/// Shorter pieces go by messages: a write takes a message behind it.
+constexpr std::uint64_t kWorthWriting = std::uint64_t{64} * 1024;
+/// Of longer messages a receiver that passes them on can use what has come.
+constexpr std::uint64_t kLongestWrite = std::uint64_t{1024} * 1024;
 
 /// The ranks of a peer field: one, or a list of the constant pool.
 std::span<const std::uint32_t> ranks_of(const Program& program, const std::uint32_t& peer, PeerMode mode) {
@@ -309,9 +313,42 @@ bool Dmp::lend(CallState& call, MoveState& state, std::uint64_t bytes, std::uint
   return sent == Sent::kWhole;
 }
 
+const std::byte* Dmp::standing(const MoveState& state) {
+  if (state.parts.size() != 1) return nullptr;
+  if (sends_as_is(state)) return state.ports.empty() ? operand_of(state) : nullptr;
+  // What lands in its place, and goes on from there.
+  const bool passes = state.ports.size() == 1 && state.ports.front().state == Port::State::kDirect &&
+                      state.ports.front().landing == state.local && state.local != nullptr && state.op0 == nullptr &&
+                      state.move->func != Func::kAvg && state.move->remote.kind != RemoteKind::kMemory;
+  return passes ? state.local + state.done : nullptr;
+}
+
+std::uint64_t Dmp::write(CallState& call, MoveState& state, std::uint64_t bytes) {
+  Part& part = state.parts.front();
+  const Reach& reach = call.pairs[part.peer].grant.reach;
+  if (part.eager || !reach || bytes < kWorthWriting) return 0;
+  const std::byte* const from = standing(state);
+  if (from == nullptr) return 0;
+  // A ring is written by halves, so that one can be used while the other one comes.
+  const std::uint64_t at = state.done % reach.bytes;
+  bytes = std::min({bytes, reach.bytes - at, kLongestWrite});
+  if (reach.bytes < state.bytes) bytes = std::min(bytes, std::max(kWorthWriting, reach.bytes / 2));
+  bytes -= bytes % bytes_of(state.move->dtype);
+  if (bytes == 0) return 0;
+  Header done = header_of(call, state, part, state.done, bytes);
+  done.type = MessageType::kDone;
+  done.segment_bytes = 0;
+  done.offset = state.done + bytes;
+  if (!blocks_.tx->write(*call.communicator, part.peer, done, reach, at, {from, bytes}, part.write)) return 0;
+  call.announced = true;
+  return part.lent = bytes;
+}
+
 std::optional<std::uint64_t> Dmp::returned(const CallState& call, MoveState& state) const {
   Part& part = state.parts.front();
-  if (blocks_.poe->lends(call.communicator->peers[part.peer].endpoint)) return std::nullopt;
+  const std::uint32_t endpoint = call.communicator->peers[part.peer].endpoint;
+  if (part.write != 0 ? !blocks_.poe->done(endpoint, part.write) : blocks_.poe->lends(endpoint)) return std::nullopt;
+  part.write = 0;
   return std::exchange(part.lent, 0);
 }
 
@@ -352,7 +389,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     any = true;
   };
   while (state.done < state.bytes) {
-    if (as_is && state.parts.front().lent != 0) {
+    if (state.parts.size() == 1 && state.parts.front().lent != 0) {
       const std::optional<std::uint64_t> bytes = returned(call, state);
       if (!bytes) return any;
       pass(*bytes);
@@ -372,6 +409,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
       bytes = std::min(bytes, done - std::min(done, state.done));
     }
     for (const Port& port : state.ports) bytes = std::min<std::uint64_t>(bytes, Rbm::readable(port).size());
+    if (state.parts.size() == 1 && write(call, state, bytes) != 0) continue;
     std::uint64_t segment = call.communicator->segment_bytes;
     if (remote) {
       if (call.communicator->hardware_peers) {

@@ -52,6 +52,10 @@ class Dmp {
   bool send_as_is(CallState& call, MoveState& move, std::uint64_t bytes);
   bool can_lend(const CallState& call, const MoveState& move) const;
   bool lend(CallState& call, MoveState& move, std::uint64_t bytes, std::uint64_t segment);
+  /// Memory in which what a move sends to one rank stands until it ends; null if there is none.
+  static const std::byte* standing(const MoveState& move);
+  /// Writes to where the peer's grant lets it; the bytes that were taken. 0: messages are to go.
+  std::uint64_t write(CallState& call, MoveState& move, std::uint64_t bytes);
   /// Bytes that were lent to the network and are the call's again; nothing if it is still at them.
   std::optional<std::uint64_t> returned(const CallState& call, MoveState& move) const;
   void commit(CallState& call, MoveState& move, std::uint64_t bytes);

@@ -642,7 +642,7 @@ NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
 }
 
 NativeEngine::~NativeEngine() {
-  impl_->blocks.poe->settle();
+  static_cast<void>(impl_->blocks.poe->settle());
   impl_->blocks.poe->land_in(nullptr);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "core/footprint.hpp"
 #include "core/signature.hpp"
@@ -19,8 +20,11 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 
 /// Segments that a landing ring holds: one to receive while others are used.
 constexpr std::uint64_t kLandingSegments = 4;
-/// The same where a message takes longer, and several segments go at once.
+/// The same where a message takes longer, and several segments go at once, or a write of several.
 constexpr std::uint64_t kLandingSegmentsOfSockets = 16;
+
+/// Shorter messages go in a frame or two, which takes less than a write and a word behind it.
+constexpr std::uint64_t kWorthShowing = std::uint64_t{64} * 1024;
 
 template <class T>
 void erase(std::vector<T*>& list, T* item) {
@@ -150,12 +154,13 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
   } else {
     port.state = Port::State::kLanding;
     const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
-    const bool by_socket = blocks_.poe->takes_loans(endpoint);
-    port.landing_bytes = (by_socket ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
+    const bool several = blocks_.poe->takes_loans(endpoint) || blocks_.poe->takes_writes(endpoint);
+    port.landing_bytes = (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
     port.landing = allocate(port.landing_bytes);
   }
   port.limit = std::min(port.total, port.landing_bytes);
   if (!port.remote_memory) {
+    show(call, port);
     blocks_.tx->grant(call, port, slot.generation);
     return true;
   }
@@ -177,13 +182,43 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
   return true;
 }
 
-void Rbm::close(Port& port) {
+/// Lets the sender write to the landing area, where the network can do that.
+void Rbm::show(const CallState& call, Port& port) {
+  port.reach = {};
+  const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
+  if (port.total < kWorthShowing || call.communicator->hardware_peers || !blocks_.poe->takes_writes(endpoint)) return;
+  port.reach = blocks_.poe->show(endpoint, {port.landing, port.landing_bytes}).value_or(Reach{});
+}
+
+void Rbm::close(const CallState& call, Port& port) {
+  const bool written = port.received == port.total;
+  if (port.reach) {
+    blocks_.poe->hide(call.communicator->peers[port.peer].endpoint, port.reach, written);
+    // The peer may still be at it: nobody else gets the buffer.
+    if (!written && port.state == Port::State::kLanding) withheld_.push_back({port.landing, port.landing_bytes});
+  }
+  const bool withheld = port.reach && !written;
+  port.reach = {};
   Slot& slot = slots_[port.slot];
   ++slot.generation;
   slot.call = nullptr;
   free_slots_.push_back(port.slot);
-  if (port.state == Port::State::kLanding) recycle(port.landing, port.landing_bytes);
+  if (port.state == Port::State::kLanding && !withheld) recycle(port.landing, port.landing_bytes);
   port.landing = nullptr;
+}
+
+void Rbm::settled(bool by_all) {
+  for (const Withheld& one : withheld_) {
+    if (by_all) {
+      recycle(one.buffer, one.bytes);
+      continue;
+    }
+    // Never used again, and never freed: also after this engine's end the peer may write there.
+    for (std::unique_ptr<std::byte[]>& memory : memory_) {
+      if (memory.get() == one.buffer) static_cast<void>(memory.release());
+    }
+  }
+  withheld_.clear();
 }
 
 std::span<const std::byte> Rbm::readable(const Port& port) {
@@ -234,7 +269,7 @@ void Rbm::finish(CallState& call, Port& port) {
     port.message = nullptr;
     return_credit(communicator, port.peer);
   } else if (port.state == Port::State::kLanding || port.state == Port::State::kDirect) {
-    close(port);
+    close(call, port);
   }
   port.state = Port::State::kDone;
   if (port.remote_memory) return;
@@ -589,6 +624,34 @@ std::byte* Rbm::landing(std::uint32_t endpoint, const Header& header) {
   return header.segment_bytes <= port.landing_bytes - place ? port.landing + place : nullptr;
 }
 
+void Rbm::on_done(Communicator& communicator, std::uint32_t peer, const Header& header) {
+  if (header.token_slot >= slots_.size()) return;
+  const Slot slot = slots_[header.token_slot];
+  if (slot.call == nullptr || slot.generation != header.token_generation || slot.call->communicator != &communicator ||
+      slot.port->peer != peer || slot.call->mismatch_waits) {
+    return;
+  }
+  blocks_.calls->guard(*slot.call, [&] {
+    Port& port = *slot.port;
+    slot.call->pairs[peer].heard = true;
+    if (header.last) ++slot.call->pairs[peer].ended;
+    if (header.first) check(*slot.call, *slot.move, port, header);
+    const std::uint64_t end = header.offset;
+    const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(slot.move->move->dtype));
+    if (!port.reach || end <= port.received || end > port.limit || (end - port.received) % element != 0) {
+      throw Error(ErrorCode::kCorruptMessage,
+                  "rank " + std::to_string(peer) + " has written up to byte " + std::to_string(end) +
+                      (port.reach ? "; allowed are whole elements from byte " + std::to_string(port.received) + " to " +
+                                        std::to_string(port.limit)
+                                  : ", and was shown no memory"));
+    }
+    blocks_.counters->count(NativeCounter::kBytesReceived, end - port.received);
+    port.arrived = true;
+    port.received = end;
+    if (slot.move->state == MoveState::State::kStarted) blocks_.dmp->advance(*slot.call, *slot.move);
+  });
+}
+
 void Rbm::on_get_failed(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
   if (header.token_slot >= slots_.size()) return;
   const Slot slot = slots_[header.token_slot];
@@ -618,7 +681,7 @@ void Rbm::on_request(Communicator& communicator, std::uint32_t peer, const Heade
   if (call != nullptr) {
     blocks_.calls->guard(*call, [&] { apply_request(*call, peer, header); });
   } else if (!before(header.sequence, communicator.order->next())) {
-    state.early_control.push_back(header);
+    state.early_control.push_back({header, {}});
   }
 }
 
@@ -639,24 +702,25 @@ void Rbm::apply_request(CallState& call, std::uint32_t peer, const Header& heade
   if (move.state == MoveState::State::kStarted) blocks_.dmp->advance(call, move);
 }
 
-void Rbm::on_grant(Communicator& communicator, std::uint32_t peer, const Header& header) {
+void Rbm::on_grant(Communicator& communicator, std::uint32_t peer, const Header& header, const Reach& reach) {
   blocks_.counters->count(NativeCounter::kGrantsReceived);
   CallState* call = header.point_to_point ? CallQueue::find_send(communicator, peer, header.sequence)
                                           : CallQueue::find(communicator, header.sequence);
   if (call != nullptr) {
-    blocks_.calls->guard(*call, [&] { apply_grant(*call, peer, header); });
+    blocks_.calls->guard(*call, [&] { apply_grant(*call, peer, header, reach); });
   } else if (!header.point_to_point && !before(header.sequence, communicator.order->next())) {
-    communicator.peers[peer].early_control.push_back(header);
+    communicator.peers[peer].early_control.push_back({header, reach});
   }
 }
 
-void Rbm::apply_grant(CallState& call, std::uint32_t peer, const Header& header) {
+void Rbm::apply_grant(CallState& call, std::uint32_t peer, const Header& header, const Reach& reach) {
   Pair& pair = call.pairs[peer];
   pair.heard = true;
   if (!header.point_to_point) check_signature(call, peer, header);
   if (call.mismatch_waits) return;
-  const Grant grant{true, header.token_slot, header.token_generation, static_cast<std::uint32_t>(header.offset),
-                    header.message_bytes};
+  const Grant grant{
+      true, header.token_slot, header.token_generation, static_cast<std::uint32_t>(header.offset), header.message_bytes,
+      reach};
   // Engines in hardware may grant the next message before this one has been sent; the token tells which is meant.
   const bool next = call.communicator->hardware_peers && pair.grant.given &&
                     (pair.grant.slot != grant.slot || pair.grant.generation != grant.generation);
@@ -685,14 +749,14 @@ void Rbm::adopt(CallState& call) {
       check_signature(call, peer, message->header);
     }
     for (std::size_t i = 0; i < state.early_control.size();) {
-      const Header header = state.early_control[i];
+      const auto [header, reach] = state.early_control[i];
       if (header.sequence != call.sequence) {
         ++i;
         continue;
       }
       state.early_control.erase(state.early_control.begin() + static_cast<std::ptrdiff_t>(i));
       if (header.type == MessageType::kGrant) {
-        apply_grant(call, peer, header);
+        apply_grant(call, peer, header, reach);
       } else {
         apply_request(call, peer, header);
       }
@@ -708,7 +772,7 @@ void Rbm::release(CallState& call) {
   for (std::uint32_t index = call.retired; index < call.entered; ++index) {
     MoveState& move = call.move(index);
     for (Port& port : move.ports) {
-      if (port.state == Port::State::kLanding || port.state == Port::State::kDirect) close(port);
+      if (port.state == Port::State::kLanding || port.state == Port::State::kDirect) close(call, port);
       if (port.state == Port::State::kEager) {
         Message* message = port.message;
         message->port = nullptr;
@@ -722,6 +786,11 @@ void Rbm::release(CallState& call) {
         }
       }
       port.state = Port::State::kDone;
+    }
+    for (Part& part : move.parts) {
+      if (part.lent != 0 && part.write != 0) {
+        blocks_.poe->withdraw(communicator.peers[part.peer].endpoint, std::exchange(part.write, 0));
+      }
     }
   }
   for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {

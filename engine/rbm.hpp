@@ -35,16 +35,21 @@ class Rbm final : public Landings {
   /// Messages from the network. The header has been checked to be of `communicator` and `peer`.
   void on_eager(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void on_write(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
+  /// The peer has written to a landing area past this engine, up to the header's offset.
+  void on_done(Communicator& communicator, std::uint32_t peer, const Header& header);
   /// For data that were granted a place.
   std::byte* landing(std::uint32_t endpoint, const Header& header) override;
   void on_request(Communicator& communicator, std::uint32_t peer, const Header& header);
-  void on_grant(Communicator& communicator, std::uint32_t peer, const Header& header);
+  void on_grant(Communicator& communicator, std::uint32_t peer, const Header& header, const Reach& reach);
   void on_get_failed(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text);
 
   /// Gives a new collective call what came for it before.
   void adopt(CallState& call);
-  /// After this no peer can write memory of the call: its tokens are void.
+  /// After this no peer can write memory of the call by a message: its tokens are void. Who may write past the engine
+  /// may be at it until the network has settled.
   void release(CallState& call);
+  /// The network has settled: landing buffers that peers could write may be used again, unless one may still do so.
+  void settled(bool by_all);
   /// Drops everything that waits on a communicator.
   void drop(Communicator& communicator);
 
@@ -61,7 +66,8 @@ class Rbm final : public Landings {
   };
 
   bool open(CallState& call, MoveState& move, Port& port, std::byte* place);
-  void close(Port& port);
+  void show(const CallState& call, Port& port);
+  void close(const CallState& call, Port& port);
   void feed(CallState& call, MoveState& move, Port& port, std::span<const std::byte> payload);
   void store(CallState& call, Port& port, std::uint64_t offset, std::span<const std::byte> payload);
   void keep(const Communicator& communicator, Message& message, std::uint64_t offset,
@@ -76,7 +82,7 @@ class Rbm final : public Landings {
   static bool is_requested(const Communicator& communicator, const Pair& pair, const Port& port);
   void deliver(Communicator& communicator, std::uint32_t peer, Message* message);
   void bind(CallState& call, MoveState& move, Port& port, Message* message);
-  void apply_grant(CallState& call, std::uint32_t peer, const Header& header);
+  void apply_grant(CallState& call, std::uint32_t peer, const Header& header, const Reach& reach);
   void apply_request(CallState& call, std::uint32_t peer, const Header& header);
   Message* new_message(const Header& header);
   void free_message(Message* message);
@@ -91,6 +97,11 @@ class Rbm final : public Landings {
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
   std::vector<Pool> pools_;  ///< by buffer size
+  struct Withheld {
+    std::byte* buffer;
+    std::uint64_t bytes;
+  };
+  std::vector<Withheld> withheld_;  ///< landing buffers that peers may still write
   std::vector<std::unique_ptr<std::byte[]>> memory_;
 };
 

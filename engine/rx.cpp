@@ -23,6 +23,19 @@ bool inside(const Binding& window, std::uint64_t offset, std::uint64_t bytes) {
   return offset <= window.bytes && bytes <= window.bytes - offset;
 }
 
+/// Where a grant lets this rank write past the peer's engine: its payload, if there is one.
+Reach reach_in(std::uint32_t peer, std::span<const std::byte> payload) {
+  Reach reach;
+  if (payload.size() == sizeof reach) {
+    std::memcpy(&reach, payload.data(), sizeof reach);
+  } else if (!payload.empty()) {
+    throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a grant of " +
+                                                std::to_string(payload.size()) + " payload bytes; it has " +
+                                                std::to_string(sizeof reach) + ", or none");
+  }
+  return reach;
+}
+
 }  // namespace
 
 bool Rx::drain(Look look) {
@@ -127,7 +140,11 @@ void Rx::accept(Communicator& communicator, const Incoming& incoming) {
         blocks_.rbm->on_request(communicator, peer, header);
         break;
       case MessageType::kGrant:
-        blocks_.rbm->on_grant(communicator, peer, header);
+        blocks_.rbm->on_grant(communicator, peer, header, reach_in(peer, incoming.payload));
+        break;
+      case MessageType::kDone:
+        blocks_.counters->count(NativeCounter::kSegmentsReceived);
+        blocks_.rbm->on_done(communicator, peer, header);
         break;
       case MessageType::kCredit:
         break;

@@ -24,6 +24,7 @@
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
+#include "network/reach.hpp"
 
 namespace unisono::cclo {
 
@@ -90,6 +91,7 @@ struct Port {
   std::uint64_t received = 0;  ///< bytes that have come, in order
   std::uint64_t consumed = 0;  ///< bytes the move has used
   std::uint64_t limit = 0;     ///< bytes granted
+  Reach reach;                 ///< of the landing area, if the peer may write there past this engine
   std::uint32_t sequence = 0;  ///< of the message, for grants
   Message* message = nullptr;
   std::uint32_t slot = 0;           ///< token slot, if landing or direct
@@ -107,6 +109,7 @@ struct Part {
   bool requested = false;     ///< waits for the grant it asked for
   std::byte* reserved = nullptr;
   std::uint64_t lent = 0;  ///< bytes that the network still takes from the operand
+  Ticket write = 0;        ///< by which it writes them to the peer's memory; 0: it sends them
 };
 
 /// A move in flight.
@@ -133,6 +136,13 @@ struct Grant {
   std::uint16_t slot = 0, generation = 0;
   std::uint32_t ordinal = 0;
   std::uint64_t limit = 0;
+  Reach reach;  ///< of the landing area, if it may be written past the peer's engine
+};
+
+/// A request or grant.
+struct EarlyControl {
+  Header header;
+  Reach reach;
 };
 
 /// What a call knows of its messages to and from one rank.
@@ -227,16 +237,16 @@ struct CallState {
 /// What a communicator knows of one member.
 struct Peer {
   std::uint32_t endpoint = 0;
-  std::uint32_t gone = 0;             ///< look at which it was first found dead or left; 0: never
-  std::uint32_t credits = 0;          ///< receive buffers of the peer that this rank may still fill
-  std::uint32_t owed = 0;             ///< credits to return to the peer
-  std::uint32_t held = 0;             ///< eager messages of the peer that have not been consumed
-  std::uint32_t next_send = 0;        ///< sequence of the next point-to-point message to the peer
-  std::uint32_t next_announced = 0;   ///< sequence of the next point-to-point message of the peer to be matched
-  std::vector<Message*> announced;    ///< point-to-point messages before whose turn others are, by sequence
-  std::vector<Message*> incoming;     ///< point-to-point eager messages of which segments are still to come
-  std::vector<Message*> early;        ///< eager messages of collective calls not yet made here
-  std::vector<Header> early_control;  ///< requests and grants of such calls
+  std::uint32_t gone = 0;                   ///< look at which it was first found dead or left; 0: never
+  std::uint32_t credits = 0;                ///< receive buffers of the peer that this rank may still fill
+  std::uint32_t owed = 0;                   ///< credits to return to the peer
+  std::uint32_t held = 0;                   ///< eager messages of the peer that have not been consumed
+  std::uint32_t next_send = 0;              ///< sequence of the next point-to-point message to the peer
+  std::uint32_t next_announced = 0;         ///< sequence of the next point-to-point message of the peer to be matched
+  std::vector<Message*> announced;          ///< point-to-point messages before whose turn others are, by sequence
+  std::vector<Message*> incoming;           ///< point-to-point eager messages of which segments are still to come
+  std::vector<Message*> early;              ///< eager messages of collective calls not yet made here
+  std::vector<EarlyControl> early_control;  ///< requests and grants of such calls
 };
 
 /// A put that waits for the word of its target.

@@ -1,6 +1,7 @@
 #include "engine/tx.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "engine/communicators.hpp"
@@ -69,6 +70,16 @@ Sent Tx::lend(Communicator& communicator, std::uint32_t peer, std::span<Header> 
                      [&](std::uint32_t endpoint) { return blocks_.poe->lend(endpoint, headers, payload); });
 }
 
+bool Tx::write(Communicator& communicator, std::uint32_t peer, Header& done, const Reach& reach, std::uint64_t offset,
+               std::span<const std::byte> payload, Ticket& ticket) {
+  const Sent sent = handed_over(communicator, peer, {&done, 1}, [&](std::uint32_t endpoint) {
+    return blocks_.poe->write(endpoint, reach, offset, done, payload, ticket) ? Sent::kLent : Sent::kNo;
+  });
+  if (sent == Sent::kNo) return false;
+  blocks_.counters->count(NativeCounter::kBytesSent, payload.size());
+  return true;
+}
+
 template <class Hand>
 Sent Tx::handed_over(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, Hand&& hand) {
   const std::uint32_t endpoint = communicator.peers[peer].endpoint;
@@ -127,7 +138,10 @@ void Tx::grant(CallState& call, const Port& port, std::uint16_t generation) {
   message.token_slot = static_cast<std::uint16_t>(port.slot);
   message.token_generation = generation;
   blocks_.counters->count(NativeCounter::kGrantsSent);
-  control(*call.communicator, port.peer, message);
+  std::array<char, sizeof(Reach)> reach;
+  std::memcpy(reach.data(), &port.reach, sizeof reach);
+  control(*call.communicator, port.peer, message,
+          port.reach ? std::string_view(reach.data(), reach.size()) : std::string_view());
 }
 
 bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype) {

@@ -30,6 +30,10 @@ class Tx {
   bool send(Communicator& communicator, std::uint32_t peer, Header& header, std::span<const std::byte> payload);
   /// Sends data segments that lie one behind the other: see Poe::lend.
   Sent lend(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, const std::byte* payload);
+  /// Writes where the peer's grant lets it, and tells the peer when all is there: see Poe::write. `done` says so, and
+  /// how far the message has come with it.
+  bool write(Communicator& communicator, std::uint32_t peer, Header& done, const Reach& reach, std::uint64_t offset,
+             std::span<const std::byte> payload, Ticket& ticket);
   /// Sends the segment reserved last for `peer`.
   void commit(Communicator& communicator, std::uint32_t peer, Header& header);
 

@@ -69,7 +69,24 @@ Sent MixedPoe::lend(std::uint32_t peer, std::span<const Header> headers, const s
 
 bool MixedPoe::lends(std::uint32_t peer) const { return !is_here(peer) && network_->lends(peer); }
 
-void MixedPoe::settle() { network_->settle(); }
+std::optional<std::uint32_t> MixedPoe::settle() { return network_->settle(); }
+
+bool MixedPoe::takes_writes(std::uint32_t peer) const { return !is_here(peer) && network_->takes_writes(peer); }
+
+std::optional<Reach> MixedPoe::show(std::uint32_t peer, std::span<std::byte> memory) {
+  return network_->show(peer, memory);
+}
+
+void MixedPoe::hide(std::uint32_t peer, const Reach& reach, bool written) { network_->hide(peer, reach, written); }
+
+bool MixedPoe::write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
+                     std::span<const std::byte> payload, Ticket& ticket) {
+  return network_->write(peer, reach, offset, done, payload, ticket);
+}
+
+bool MixedPoe::done(std::uint32_t peer, Ticket ticket) const { return network_->done(peer, ticket); }
+
+void MixedPoe::withdraw(std::uint32_t peer, Ticket ticket) { network_->withdraw(peer, ticket); }
 
 bool MixedPoe::peek(std::uint32_t peer, Lane lane, Incoming& incoming) {
   const Seat& from = seat(peer);

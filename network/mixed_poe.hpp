@@ -40,7 +40,14 @@ class MixedPoe final : public Poe {
   bool takes_loans(std::uint32_t peer) const override;
   Sent lend(std::uint32_t peer, std::span<const Header> headers, const std::byte* payload) override;
   bool lends(std::uint32_t peer) const override;
-  void settle() override;
+  std::optional<std::uint32_t> settle() override;
+  bool takes_writes(std::uint32_t peer) const override;
+  std::optional<Reach> show(std::uint32_t peer, std::span<std::byte> memory) override;
+  void hide(std::uint32_t peer, const Reach& reach, bool written) override;
+  bool write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
+             std::span<const std::byte> payload, Ticket& ticket) override;
+  bool done(std::uint32_t peer, Ticket ticket) const override;
+  void withdraw(std::uint32_t peer, Ticket ticket) override;
   bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override;
   void release(std::uint32_t peer, Lane lane) override;
   std::optional<std::span<const std::uint32_t>> talkers() override;

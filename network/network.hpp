@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,7 +65,16 @@ class Network {
     return Sent::kNo;
   }
   virtual bool lends(std::uint32_t /*peer*/) const { return false; }
-  virtual void settle() {}
+  virtual std::optional<std::uint32_t> settle() { return std::nullopt; }
+  virtual bool takes_writes(std::uint32_t /*peer*/) const { return false; }
+  virtual std::optional<Reach> show(std::uint32_t /*peer*/, std::span<std::byte> /*memory*/) { return std::nullopt; }
+  virtual void hide(std::uint32_t /*peer*/, const Reach& /*reach*/, bool /*written*/) {}
+  virtual bool write(std::uint32_t /*peer*/, const Reach& /*reach*/, std::uint64_t /*offset*/, const Header& /*done*/,
+                     std::span<const std::byte> /*payload*/, Ticket& /*ticket*/) {
+    return false;
+  }
+  virtual bool done(std::uint32_t /*peer*/, Ticket /*ticket*/) const { return true; }
+  virtual void withdraw(std::uint32_t /*peer*/, Ticket /*ticket*/) {}
   /// Messages that came before a session ended can be read afterwards. Throws Error(kCorruptMessage).
   virtual bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) = 0;
   virtual void release(std::uint32_t peer, Lane lane) = 0;

@@ -12,6 +12,7 @@
 #include "core/generated/spec.hpp"
 #include "network/counters.hpp"
 #include "network/flight_record.hpp"
+#include "network/reach.hpp"
 
 namespace unisono {
 
@@ -93,8 +94,31 @@ class Poe {
   static constexpr std::size_t kMostLent = 8;
   /// Whether the memory that was lent last to `peer` is still needed. `poll` gives true when that ends.
   virtual bool lends(std::uint32_t /*peer*/) const { return false; }
-  /// Copies what is still needed of memory that was lent: it is its owners' again.
-  virtual void settle() {}
+  /// Copies what is still needed of memory that was lent, and waits until nobody writes any more to memory that was
+  /// hidden: it is its owners' again. Waits for a second at most; then an endpoint that may still write is named, once.
+  virtual std::optional<std::uint32_t> settle() { return std::nullopt; }
+
+  // One-sided access: the network writes straight from the memory of one endpoint to that of another one.
+  /// Whether the two ends can write to each other's memory now. The session must be there: before, messages go.
+  virtual bool takes_writes(std::uint32_t /*peer*/) const { return false; }
+  /// Lets a peer write to memory, until it is hidden; nothing if the network cannot. How the peer learns of it is the
+  /// engine's business.
+  virtual std::optional<Reach> show(std::uint32_t /*peer*/, std::span<std::byte> /*memory*/) { return std::nullopt; }
+  /// The peer may write no more; `written`: it has written all that it will. Otherwise it may still be at it: the
+  /// memory is its owner's after `settle`.
+  virtual void hide(std::uint32_t /*peer*/, const Reach& /*reach*/, bool /*written*/) {}
+  /// Writes to memory of a peer that it has shown, `offset` bytes behind its begin, and sends the message `done`, on
+  /// the data lane and without payload, so that it comes when all was written. The payload stays as it is until `done`
+  /// says so. False, and nothing was begun, if there is no room now or the peer has hidden it: then messages go.
+  virtual bool write(std::uint32_t /*peer*/, const Reach& /*reach*/, std::uint64_t /*offset*/, const Header& /*done*/,
+                     std::span<const std::byte> /*payload*/, Ticket& /*ticket*/) {
+    return false;
+  }
+  /// Whether the payload is its owner's again: written, or dropped because the peer has hidden its memory or is dead.
+  /// `poll` gives true when that comes.
+  virtual bool done(std::uint32_t /*peer*/, Ticket /*ticket*/) const { return true; }
+  /// Nothing more of it goes, and no message; the payload is its owner's after `settle`.
+  virtual void withdraw(std::uint32_t /*peer*/, Ticket /*ticket*/) {}
 
   /// Oldest message of `peer` on a lane; false if there is none. Repeated without `release`, it gives the
   /// same message. Throws Error(kCorruptMessage) if the shared memory holds an impossible length or header.

@@ -272,9 +272,44 @@ bool Ways::lends(std::uint32_t peer) const {
   return peer < peers_.size() && peers_[peer].out != nullptr && peers_[peer].out->lends(peer);
 }
 
-void Ways::settle() {
-  lifeline_->settle();
-  for (const auto& other : others_) other->settle();
+std::optional<std::uint32_t> Ways::settle() {
+  std::optional<std::uint32_t> writes = lifeline_->settle();
+  for (const auto& other : others_) {
+    const std::optional<std::uint32_t> peer = other->settle();
+    if (!writes) writes = peer;
+  }
+  return writes;
+}
+
+Network* Ways::writer_to(std::uint32_t peer) const {
+  if (peer >= peers_.size() || peers_[peer].over) return nullptr;
+  for (const auto& other : others_) {
+    if (other->takes_writes(peer)) return other.get();
+  }
+  return nullptr;
+}
+
+std::optional<Reach> Ways::show(std::uint32_t peer, std::span<std::byte> memory) {
+  Network* const writer = writer_to(peer);
+  return writer == nullptr ? std::nullopt : writer->show(peer, memory);
+}
+
+void Ways::hide(std::uint32_t peer, const Reach& reach, bool written) {
+  for (const auto& other : others_) other->hide(peer, reach, written);
+}
+
+bool Ways::write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
+                 std::span<const std::byte> payload, Ticket& ticket) {
+  Network* const way = way_out(peer);
+  return way != nullptr && way == writer_to(peer) && way->write(peer, reach, offset, done, payload, ticket);
+}
+
+bool Ways::done(std::uint32_t peer, Ticket ticket) const {
+  return peer >= peers_.size() || peers_[peer].out == nullptr || peers_[peer].out->done(peer, ticket);
+}
+
+void Ways::withdraw(std::uint32_t peer, Ticket ticket) {
+  if (peer < peers_.size() && peers_[peer].out != nullptr) peers_[peer].out->withdraw(peer, ticket);
 }
 
 bool Ways::peek(std::uint32_t peer, Lane lane, Incoming& incoming) {

@@ -45,7 +45,14 @@ class Ways final : public Network {
   bool takes_loans(std::uint32_t peer) const override;
   Sent lend(std::uint32_t peer, std::span<const Header> headers, const std::byte* payload) override;
   bool lends(std::uint32_t peer) const override;
-  void settle() override;
+  std::optional<std::uint32_t> settle() override;
+  bool takes_writes(std::uint32_t peer) const override { return writer_to(peer) != nullptr; }
+  std::optional<Reach> show(std::uint32_t peer, std::span<std::byte> memory) override;
+  void hide(std::uint32_t peer, const Reach& reach, bool written) override;
+  bool write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
+             std::span<const std::byte> payload, Ticket& ticket) override;
+  bool done(std::uint32_t peer, Ticket ticket) const override;
+  void withdraw(std::uint32_t peer, Ticket ticket) override;
   bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override;
   void release(std::uint32_t peer, Lane lane) override;
   void add_talkers(std::vector<std::uint32_t>& peers) override;
@@ -83,6 +90,9 @@ class Ways final : public Network {
   /// The network for data to a peer; null as long as none is chosen.
   Network* way_out(std::uint32_t peer);
   bool offers(std::uint32_t peer, const Network& network) const;
+  /// The network that writes to the peer's memory, and lets it write to memory here: at most one of them does that.
+  /// Null if none can now. Which way the peer's data take is its own choice; it may also take none of what it is shown.
+  Network* writer_to(std::uint32_t peer) const;
   /// Goes on with the choice; true if it is made.
   bool choose(std::uint32_t peer, Clock::time_point now);
   void go_on(std::uint32_t peer, const std::string& outcome);

@@ -18,6 +18,7 @@ struct alignas(64) Block {
     kReceive,
     kGreeting,  ///< of a handshake
     kWord,      ///< a frame without a message
+    kWrite,     ///< of a write, whose bytes stand elsewhere
     kCopy,      ///< of what came; not known to the provider
   };
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
@@ -26,6 +27,7 @@ struct alignas(64) Block {
   void* descriptor = nullptr;           ///< of its registered memory, where the provider wants one
   std::uint32_t peer = kNobody;         ///< whom it was posted to
   std::uint32_t bytes = 0;              ///< length of the frame in it
+  std::uint64_t number = 0;             ///< of a write: its ticket
   Use use = Use::kMessage;
   bool large = false;
 

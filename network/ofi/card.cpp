@@ -10,9 +10,9 @@ namespace unisono::ofi {
 
 namespace {
 
-// Version, length of the provider's name, protocol and its version (4 bytes each, low byte first), the name, and the
-// address: all that is left.
-constexpr std::size_t kHeadBytes = 2 + 4 + 4;
+// Version, length of the provider's name, abilities, protocol and its version (4 bytes each, low byte first), the name,
+// and the address: all that is left.
+constexpr std::size_t kHeadBytes = 3 + 4 + 4;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::kBootstrap, text); }
 
@@ -34,7 +34,8 @@ std::vector<std::byte> encode_card(const Card& card) {
     refuse(formatted("the address of an endpoint of provider {} takes {} bytes, and a card {} at most", card.provider,
                      card.address.size(), kMostCardBytes));
   }
-  std::vector<std::byte> bytes{std::byte{kCardVersion}, static_cast<std::byte>(card.provider.size())};
+  std::vector<std::byte> bytes{std::byte{kCardVersion}, static_cast<std::byte>(card.provider.size()),
+                               static_cast<std::byte>(card.abilities)};
   put(bytes, card.protocol);
   put(bytes, card.protocol_version);
   const auto name = std::as_bytes(std::span(card.provider));
@@ -53,8 +54,9 @@ Card decode_card(std::span<const std::byte> bytes) {
   const auto name = static_cast<std::size_t>(bytes[1]);
   if (name == 0 || kHeadBytes + name >= bytes.size()) refuse("ends within a name, or has no address");
   Card card;
-  card.protocol = number_at(bytes, 2);
-  card.protocol_version = number_at(bytes, 6);
+  card.abilities = static_cast<std::uint8_t>(bytes[2]);
+  card.protocol = number_at(bytes, 3);
+  card.protocol_version = number_at(bytes, 7);
   for (const std::byte byte : bytes.subspan(kHeadBytes, name)) {
     const char character = static_cast<char>(byte);
     if (character <= ' ' || character > '~') refuse("names a provider with a name that is none");

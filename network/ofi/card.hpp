@@ -9,16 +9,20 @@
 
 namespace unisono::ofi {
 
-inline constexpr std::uint8_t kCardVersion = 1;
+inline constexpr std::uint8_t kCardVersion = 2;
 /// Other networks need room on an endpoint's card, too.
 inline constexpr std::size_t kMostCardBytes = 128;
 
 /// Who can be reached by whom: ends with the same provider, which speaks the same protocol.
 struct Card {
+  /// The end writes to its peers' memory, and lets them write to its own. Only pairs do of which both have it.
+  static constexpr std::uint8_t kWrites = 1;
+
   std::string provider;
   std::uint32_t protocol = 0;          ///< FI_PROTO_...
   std::uint32_t protocol_version = 0;  ///< of it
   std::vector<std::byte> address;      ///< as fi_getname gives it
+  std::uint8_t abilities = 0;          ///< bits, of which those that are not known here mean nothing
   friend bool operator==(const Card&, const Card&) = default;
 };
 

@@ -35,6 +35,11 @@ std::optional<Frame> read_frame(std::span<const std::byte> bytes) {
       if (rest.size() != sizeof frame.totals) return std::nullopt;
       std::memcpy(frame.totals.data(), rest.data(), sizeof frame.totals);
       return frame;
+    case FrameKind::kStop:
+    case FrameKind::kStopped:
+      if (rest.size() != sizeof frame.key) return std::nullopt;
+      std::memcpy(&frame.key, rest.data(), sizeof frame.key);
+      return frame;
     case FrameKind::kCredit:
     case FrameKind::kByeSeen:
       if (!rest.empty()) return std::nullopt;

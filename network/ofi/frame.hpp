@@ -3,6 +3,7 @@
 //   prefix (32 bytes): kind, sender, token of the session, how many messages of each lane it has released
 //   kMessage           the message's header (64 bytes), its payload
 //   kBye               how many messages of each lane it has sent altogether
+//   kStop, kStopped    a key of the peer's, or of the own memory
 //   kCredit, kByeSeen  nothing more
 //
 // A handshake's frames have no prefix and a beginning of their own (network/ofi/handshake.hpp).
@@ -36,6 +37,8 @@ enum class FrameKind : std::uint8_t {
   kCredit = 2,   ///< says how much was released, where no message does
   kBye = 3,      ///< the sender leaves
   kByeSeen = 4,  ///< the sender has all messages of the peer that leaves
+  kStop = 5,     ///< nothing more is to be written with this key
+  kStopped = 6,  ///< nothing more will be, and nothing is on its way
 };
 
 struct Prefix {
@@ -60,6 +63,7 @@ struct Frame {
   HeaderWords words{};                   ///< of kMessage
   std::span<const std::byte> payload{};  ///< of kMessage
   Totals totals{};                       ///< of kBye
+  std::uint64_t key = 0;                 ///< of kStop and kStopped
 };
 
 /// The frame in `bytes`; nothing if it has another form.

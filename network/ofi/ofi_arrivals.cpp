@@ -47,13 +47,15 @@ void OfiNetwork::take(const Completion& completion) {
   }
   Session& session = *sessions_[block.peer];
   --session.posted;
-  if (block.use == Block::Use::kMessage) --messages_posted_;
+  if (block.use == Block::Use::kMessage || block.use == Block::Use::kWrite) --messages_posted_;
   if (block.use == Block::Use::kGreeting) session.greeting_posted = false;
   if (block.use == Block::Use::kWord) session.word_posted = false;
+  if (block.use == Block::Use::kWrite) take_written(session, block);
   give_back(&block);
   if (completion.fault != 0) {
-    die(session, formatted("cannot be reached by {}: {}", card_.provider, endpoint_->text_of(completion.fault)));
-  } else if (session.handshake.owes_proof() || session.owes_credit() || session.owes_bye || session.owes_bye_seen) {
+    fail(session, completion.fault);
+  } else if (session.handshake.owes_proof() || session.owes_credit() || session.owes_bye || session.owes_bye_seen ||
+             !session.owes_stop.empty() || !session.owes_stopped.empty()) {
     make_busy(session);
   }
 }
@@ -101,6 +103,9 @@ void OfiNetwork::take_frame(Block& block, std::uint32_t bytes) {
     Session* const session = frame->prefix.from < sessions_.size() ? sessions_[frame->prefix.from].get() : nullptr;
     if (session == nullptr || !session->handshake.proven() || frame->prefix.token != session->handshake.token_in()) {
       refuse(formatted("says that it is of endpoint {}, and does not have its session's token", frame->prefix.from));
+    } else if (frame->prefix.kind == FrameKind::kStop || frame->prefix.kind == FrameKind::kStopped) {
+      // Also of a session that has ended: who may still write is asked.
+      take_stop(*session, *frame);
     } else if (session->state == Session::State::kOpen) {
       kept = take_message(*session, *frame, block, static_cast<std::uint32_t>(came.size()));
     }

@@ -38,9 +38,14 @@ void OfiNetwork::push_all(Clock::time_point now) {
 }
 
 bool OfiNetwork::push(Session& session, Clock::time_point now) {
-  if (session.state == Session::State::kDead) return true;
-  bool done = push_greetings(session, now);
-  if (session.may_send()) done = push_messages(session, 1) && push_messages(session, 0) && done;
+  if (session.broken) return true;
+  bool done = push_stops(session);
+  if (session.state == Session::State::kDead) return done || session.broken;
+  done = push_greetings(session, now) && done;
+  if (session.may_send()) {
+    done = push_messages(session, 1) && push_messages(session, 0) && done;
+    done = push_writes(session) && done;
+  }
   if (session.handshake.proven() && session.state != Session::State::kDead) done = push_words(session) && done;
   return done || session.state == Session::State::kDead;
 }
@@ -99,14 +104,14 @@ bool OfiNetwork::push_words(Session& session) {
   }
   if (!session.may_send()) return !session.owes_bye || session.state != Session::State::kOpen;
   if (session.owes_bye) {
-    if (session.has_messages() || !say(FrameKind::kBye)) return false;
+    if (session.has_messages() || !session.writes.empty() || !say(FrameKind::kBye)) return false;
     session.owes_bye = false;
     session.bye_posted = true;
   }
   return !session.owes_credit() || say(FrameKind::kCredit);
 }
 
-bool OfiNetwork::post_word(Session& session, FrameKind kind) {
+bool OfiNetwork::post_word(Session& session, FrameKind kind, std::uint64_t key) {
   Block* const block = small_out_.take();
   block->use = Block::Use::kWord;
   block->large = false;
@@ -116,6 +121,9 @@ bool OfiNetwork::post_word(Session& session, FrameKind kind) {
     const Totals totals{session.out[0].committed(), session.out[1].committed()};
     std::memcpy(block->frame() + block->bytes, totals.data(), sizeof totals);
     block->bytes += static_cast<std::uint32_t>(sizeof totals);
+  } else if (kind == FrameKind::kStop || kind == FrameKind::kStopped) {
+    std::memcpy(block->frame() + block->bytes, &key, sizeof key);
+    block->bytes += static_cast<std::uint32_t>(sizeof key);
   }
   if (!post(session, block)) {
     small_out_.give_back(block);
@@ -133,10 +141,16 @@ bool OfiNetwork::post(Session& session, Block* block) {
     ++session.posted;
     return true;
   }
-  if (!posted.later) {
-    die(session, formatted("cannot be reached by {}: {}", card_.provider, endpoint_->text_of(posted.fault)));
-  }
+  if (!posted.later) fail(session, posted.fault);
   return false;
+}
+
+void OfiNetwork::fail(Session& session, int fault) {
+  session.broken = true;
+  session.owes_stop.clear();
+  session.owes_stopped.clear();
+  shown_.all_stopped(session.peer);
+  die(session, formatted("cannot be reached by {}: {}", card_.provider, endpoint_->text_of(fault)));
 }
 
 void OfiNetwork::die(Session& session, std::string cause) {
@@ -148,6 +162,11 @@ void OfiNetwork::die(Session& session, std::string cause) {
 }
 
 void OfiNetwork::drop_messages(Session& session) {
+  session.writes.for_each([&](Write& write) {
+    drop(write);
+    return true;
+  });
+  session.writes.trim();
   for (Outbox& out : session.out) {
     for (Block* block = out.first(); block != nullptr; block = out.first()) {
       out.posted();

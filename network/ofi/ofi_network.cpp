@@ -22,8 +22,10 @@ static_assert(kMaxControlPayload <= kSmallPayload && sizeof(Proof) <= kSmallFram
 
 }  // namespace
 
-OfiNetwork::OfiNetwork(std::unique_ptr<Endpoint> endpoint, std::chrono::milliseconds patience_at_end)
+OfiNetwork::OfiNetwork(std::unique_ptr<Endpoint> endpoint, std::chrono::milliseconds patience_at_end,
+                       std::chrono::milliseconds patience_to_settle)
     : patience_at_end_(patience_at_end),
+      patience_to_settle_(patience_to_settle),
       pid_(static_cast<std::uint32_t>(getpid())),
       fork_generation_(fork_generation()),
       small_out_(kSmallFrame, 64,
@@ -38,6 +40,7 @@ OfiNetwork::OfiNetwork(std::unique_ptr<Endpoint> endpoint, std::chrono::millisec
       card_(endpoint_->card()),
       alarm_(endpoint_->descriptor()) {
   encode_card(card_);
+  longest_piece_ = std::min(kLongestPiece, endpoint_->longest_write());
   post_receives();
 }
 
@@ -47,12 +50,14 @@ OfiNetwork::~OfiNetwork() {
     for (BlockPool* const pool : {&small_out_, &large_out_, &receives_}) pool->abandon();
     return;
   }
-  if (!met_) return;
-  try {
-    leave();
-  } catch (const Error&) {
-    // Peers will find that it does not answer.
+  if (met_) {
+    try {
+      leave();
+    } catch (const Error&) {
+      // Peers will find that it does not answer.
+    }
   }
+  shown_.clear();
 }
 
 void OfiNetwork::meet(NetworkMembers members) {
@@ -104,8 +109,10 @@ Session& OfiNetwork::make_session(std::uint32_t peer) {
   Nonce nonce;
   fill_random(nonce);
   const auto size = static_cast<std::uint32_t>(sessions_.size());
-  const std::uint64_t address = endpoint_->insert(decode_card(members_.cards[peer]).address);
+  const Card card = decode_card(members_.cards[peer]);
+  const std::uint64_t address = endpoint_->insert(card.address);
   sessions_[peer] = std::make_unique<Session>(members_.key, Ends{members_.self, peer, size}, nonce, address);
+  sessions_[peer]->writes_both = (card.abilities & card_.abilities & Card::kWrites) != 0;
   in_use_.push_back(peer);
   return *sessions_[peer];
 }
@@ -232,7 +239,8 @@ void OfiNetwork::rest() {
 
 bool OfiNetwork::has_output() const {
   if (messages_posted_ != 0) return true;
-  return std::any_of(busy_.begin(), busy_.end(), [](const Session* session) { return session->has_messages(); });
+  return std::any_of(busy_.begin(), busy_.end(),
+                     [](const Session* session) { return session->has_messages() || !session->writes.empty(); });
 }
 
 Poe::Liveness OfiNetwork::liveness(std::uint32_t peer) {
@@ -267,7 +275,7 @@ void OfiNetwork::end(std::uint32_t peer, const std::string& cause) {
 bool OfiNetwork::delivered(std::uint32_t peer) const {
   if (peer >= sessions_.size() || sessions_[peer] == nullptr) return true;
   const Session& to = *sessions_[peer];
-  return to.state != Session::State::kOpen || (!to.has_messages() && to.posted == 0);
+  return to.state != Session::State::kOpen || (!to.has_messages() && to.writes.empty() && to.posted == 0);
 }
 
 std::string OfiNetwork::places(std::uint32_t peer) const {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "network/ofi/block_pool.hpp"
 #include "network/ofi/endpoint.hpp"
 #include "network/ofi/session.hpp"
+#include "network/ofi/shown_memory.hpp"
 
 namespace unisono::ofi {
 
@@ -23,8 +26,10 @@ namespace unisono::ofi {
 /// each session's part of that is bounded by the window that its sender keeps: so nobody blocks another one.
 class OfiNetwork final : public Network {
  public:
+  /// `patience_to_settle`: how long `settle` waits for peers' words, at most.
   explicit OfiNetwork(std::unique_ptr<Endpoint> endpoint,
-                      std::chrono::milliseconds patience_at_end = std::chrono::seconds(1));
+                      std::chrono::milliseconds patience_at_end = std::chrono::seconds(1),
+                      std::chrono::milliseconds patience_to_settle = std::chrono::seconds(1));
   /// Sends what waits, and a farewell, until peers have it or patience ends: those that read it see kLeft.
   ~OfiNetwork() override;
 
@@ -39,6 +44,15 @@ class OfiNetwork final : public Network {
   bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override;
   void release(std::uint32_t peer, Lane lane) override;
   void add_talkers(std::vector<std::uint32_t>& peers) override;
+
+  std::optional<std::uint32_t> settle() override;
+  bool takes_writes(std::uint32_t peer) const override;
+  std::optional<Reach> show(std::uint32_t peer, std::span<std::byte> memory) override;
+  void hide(std::uint32_t peer, const Reach& reach, bool written) override;
+  bool write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
+             std::span<const std::byte> payload, Ticket& ticket) override;
+  bool done(std::uint32_t peer, Ticket ticket) const override;
+  void withdraw(std::uint32_t peer, Ticket ticket) override;
 
   bool poll() override;
   int descriptor() const override { return alarm_.descriptor(); }
@@ -91,16 +105,34 @@ class OfiNetwork final : public Network {
   bool push_words(Session& session);
   /// False if it could not be posted now; then the block is still the caller's, but not if the session has died of it.
   bool post(Session& session, Block* block);
-  bool post_word(Session& session, FrameKind kind);
+  bool post_word(Session& session, FrameKind kind, std::uint64_t key = 0);
+  /// An operation has failed.
+  void fail(Session& session, int fault);
   void die(Session& session, std::string cause);
   /// Nobody will get those that wait.
   void drop_messages(Session& session);
   void corrupt(Session& session, const std::string& fault);
 
+  // Writes (ofi_writes.cpp).
+  void take_stop(Session& session, const Frame& frame);
+  void take_written(Session& session, const Block& block);
+  /// Posts what it can of the session's writes; false if there is more.
+  bool push_writes(Session& session);
+  bool post_piece(Session& session, Write& write);
+  /// Has the word that all is written go; false if it waits for room.
+  bool commit_done(Session& session, const Write& write);
+  void drop(Write& write);
+  void end_if_over(Write& write);
+  bool push_stops(Session& session);
+
   void rest();
   void leave();
 
+  /// Questions of one peer that wait for their answer: more than it asks while writes to it are under way.
+  static constexpr std::size_t kMostStops = 16'384;
+
   std::chrono::milliseconds patience_at_end_;
+  std::chrono::milliseconds patience_to_settle_;
   std::uint32_t pid_;
   std::uint32_t fork_generation_;
   BlockPool small_out_;  ///< all memory of operations outlives the endpoint
@@ -119,6 +151,9 @@ class OfiNetwork final : public Network {
   std::size_t messages_posted_ = 0;  ///< that the provider has not done with: it goes on only while it is polled
   std::size_t receives_posted_ = 0;
   std::size_t receives_held_ = 0;  ///< by messages that were not released
+  ShownMemory shown_{*endpoint_};
+  std::uint64_t longest_piece_ = 0;  ///< of a write; 0: this end writes nothing
+  std::size_t withdrawn_ = 0;        ///< writes whose owners wait for their memory
   bool news_ = false;
   std::uint64_t refused_ = 0;
   Clock::time_point logged_{};

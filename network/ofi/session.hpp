@@ -5,11 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "network/ofi/frame.hpp"
 #include "network/ofi/handshake.hpp"
+#include "network/ofi/hidden_keys.hpp"
 #include "network/ofi/inbox.hpp"
 #include "network/ofi/outbox.hpp"
+#include "network/ofi/write_queue.hpp"
 
 namespace unisono::ofi {
 
@@ -45,6 +48,15 @@ struct Session {
   Totals totals{};    ///< what the peer said in its farewell
   std::string cause;  ///< why it is dead, in words that follow the peer's name
   std::string fault;  ///< what is wrong with what came after the last message that can be peeked
+
+  bool writes_both = false;                 ///< both ends write to each other's memory
+  WriteQueue writes;                        ///< to the peer's memory
+  std::uint32_t pieces = 0;                 ///< of these, with the provider
+  HiddenKeys hidden;                        ///< of the peer's memory
+  std::vector<std::uint64_t> owes_stop;     ///< keys of memory here that the peer is to be asked about
+  std::vector<std::uint64_t> owes_stopped;  ///< keys of the peer's, about which it has asked
+  bool silent = false;                      ///< it did not answer such a question in time
+  bool broken = false;                      ///< an operation has failed: nothing comes any more
 
   /// Messages may go: the peer has proven itself, and knows that this end has.
   bool may_send() const { return state == State::kOpen && handshake.proven() && handshake.confirmed(); }

@@ -157,10 +157,11 @@ bool TcpNetwork::lends(std::uint32_t peer) const {
   return peer < sessions_.size() && sessions_[peer] != nullptr && sessions_[peer]->connection.lends();
 }
 
-void TcpNetwork::settle() {
+std::optional<std::uint32_t> TcpNetwork::settle() {
   for (const auto& session : sessions_) {
     if (session != nullptr) session->connection.settle();
   }
+  return std::nullopt;
 }
 
 bool TcpNetwork::peek(std::uint32_t peer, Lane lane, Incoming& incoming) {

@@ -53,7 +53,7 @@ class TcpNetwork final : public Network {
   bool takes_loans(std::uint32_t /*peer*/) const override { return true; }
   Sent lend(std::uint32_t peer, std::span<const Header> headers, const std::byte* payload) override;
   bool lends(std::uint32_t peer) const override;
-  void settle() override;
+  std::optional<std::uint32_t> settle() override;
   bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override;
   void release(std::uint32_t peer, Lane lane) override;
   void add_talkers(std::vector<std::uint32_t>& peers) override;

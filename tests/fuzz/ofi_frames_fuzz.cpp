@@ -1,6 +1,8 @@
 // What strangers, and a member that has gone mad, may send to an endpoint of libfabric; and what a card may hold.
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/error.hpp"
@@ -21,11 +23,12 @@ constexpr JobKey kKey{std::byte{1}, std::byte{2}};
 /// whoever says so.
 struct Play {
   Play() {
-    auto made = std::make_unique<test::MemoryEndpoint>(wires, test::Manners{});
+    const test::Manners manners{0, 0, test::Manners::Writes::kOrdered, true};
+    auto made = std::make_unique<test::MemoryEndpoint>(wires, manners);
     endpoint = made.get();
-    member = std::make_unique<test::MemoryEndpoint>(wires, test::Manners{});
-    nobody = std::make_unique<test::MemoryEndpoint>(wires, test::Manners{});
-    network = std::make_unique<OfiNetwork>(std::move(made), std::chrono::milliseconds(0));
+    member = std::make_unique<test::MemoryEndpoint>(wires, manners);
+    nobody = std::make_unique<test::MemoryEndpoint>(wires, manners);
+    network = std::make_unique<OfiNetwork>(std::move(made), std::chrono::milliseconds(0), std::chrono::milliseconds(0));
     NetworkMembers members{0, kKey, {}, {"zero", "one", "two"}};
     for (const Endpoint* each : {static_cast<const Endpoint*>(endpoint), static_cast<const Endpoint*>(member.get()),
                                  static_cast<const Endpoint*>(nobody.get())}) {
@@ -63,7 +66,7 @@ struct Play {
   void say(fuzz::Input& input, std::uint8_t kind) {
     if (!handshake.proven()) return;
     std::vector<std::byte> frame(sizeof(Prefix));
-    const auto which = static_cast<FrameKind>((kind & 8U) != 0 ? 1 + input.take<std::uint8_t>() % 5 : 1);
+    const auto which = static_cast<FrameKind>((kind & 8U) != 0 ? 1 + input.take<std::uint8_t>() % 7 : 1);
     std::array<std::uint32_t, kLanes> released{};
     if ((kind & 16U) != 0) released = {input.take<std::uint8_t>(), input.take<std::uint8_t>()};
     write_prefix(frame.data(), which, 1, handshake.token_out(), released);
@@ -84,8 +87,34 @@ struct Play {
       frame.resize(frame.size() + sizeof(Totals));
       const Totals totals{sent[0], sent[1] + (kind & 1U)};
       std::memcpy(frame.data() + sizeof(Prefix), totals.data(), sizeof totals);
+    } else if (which == FrameKind::kStop || which == FrameKind::kStopped) {
+      // A key that there is, or another one.
+      const std::uint64_t key = (kind & 64U) != 0 || !reach ? input.take<std::uint8_t>() : reach->key;
+      frame.resize(frame.size() + sizeof key);
+      std::memcpy(frame.data() + sizeof(Prefix), &key, sizeof key);
     }
     put(frame);
+  }
+
+  /// Shows memory to the member, hides it, or writes to the member's.
+  void reach_out(std::uint8_t kind) {
+    if (!network->takes_writes(1)) return;
+    if ((kind & 16U) != 0) {
+      Header done{};
+      done.type = MessageType::kDone;
+      done.dtype = Datatype::kByte;
+      Ticket ticket = 0;
+      const bool begun = network->write(1, {0, std::uint64_t{kind} >> 6U, sizeof memory}, 0, done, memory, ticket);
+      if (begun && (kind & 32U) != 0) network->withdraw(1, ticket);
+    } else if (!reach) {
+      reach = network->show(1, memory);
+      claim(reach.has_value(), "memory can be shown");
+    } else {
+      network->hide(1, *reach, (kind & 32U) != 0);
+      if ((kind & 64U) != 0) network->settle();
+      reach.reset();
+    }
+    network->poll();
   }
 
   void read(std::uint8_t kind) {
@@ -108,6 +137,8 @@ struct Play {
     }
   }
 
+  std::array<std::byte, 300> memory{};
+  std::optional<Reach> reach;
   test::Wires wires;
   test::MemoryEndpoint* endpoint = nullptr;
   std::unique_ptr<test::MemoryEndpoint> member;
@@ -162,6 +193,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         } else {
           play.put_value(greeting<Proof>(input, play.handshake.proof().head.magic));
         }
+        play.reach_out(kind);
         break;
       case 1:
         play.prove();

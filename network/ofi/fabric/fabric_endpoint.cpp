@@ -2,6 +2,7 @@
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "network/ofi/frame.hpp"
+#include "network/secret.hpp"
 
 namespace unisono::ofi {
 
@@ -20,6 +22,8 @@ constexpr std::size_t kMostReceives = 32;
 /// Completions that wait to be read: more than operations that a job's endpoint has under way as a rule. Providers take
 /// it as a wish, and hold operations back where theirs is full.
 constexpr std::size_t kQueueLength = 4096;
+/// Keys are drawn; one that is taken is drawn again.
+constexpr int kMostDraws = 8;
 
 Posted posted(long result) {
   if (result == 0) return {};
@@ -57,6 +61,7 @@ FabricEndpoint::FabricEndpoint(Info info) : info_(std::move(info)) {
   check(fi_ep_bind(endpoint, &addresses->fid, 0), "binding the table of addresses");
   check(fi_ep_bind(endpoint, &queue_->fid, FI_TRANSMIT | FI_RECV), "binding the queue of completions");
   check(fi_enable(endpoint), "enabling the endpoint");
+  look_for_writes();
   tell_card();
   most_receives_ = std::min(kMostReceives, std::max<std::size_t>(info_->rx_attr->size, 1));
 }
@@ -64,7 +69,7 @@ FabricEndpoint::FabricEndpoint(Info info) : info_(std::move(info)) {
 FabricEndpoint::~FabricEndpoint() {
   // Memory that is bound to an endpoint goes before it, other memory after it, for the endpoint may still receive
   // there.
-  if ((static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_ENDPOINT) != 0) memory_.clear();
+  if ((mode() & FI_MR_ENDPOINT) != 0) memory_.clear();
 }
 
 void FabricEndpoint::open_queue() {
@@ -89,6 +94,7 @@ void FabricEndpoint::tell_card() {
   card_.provider = info_->fabric_attr->prov_name;
   card_.protocol = info_->ep_attr->protocol;
   card_.protocol_version = info_->ep_attr->protocol_version;
+  card_.abilities = longest_write_ != 0 ? Card::kWrites : 0;
   std::array<std::byte, 256> address;
   std::size_t bytes = address.size();
   check(fi_getname(&endpoint_->fid, address.data(), &bytes), "asking for the endpoint's address");
@@ -106,20 +112,74 @@ std::uint64_t FabricEndpoint::insert(std::span<const std::byte> address) {
                                                inserted < 0 ? Library::instance().text_of(inserted) : "it is none"));
 }
 
-void* FabricEndpoint::add_memory(std::byte* memory, std::size_t bytes) {
-  const auto mode = static_cast<std::uint64_t>(info_->domain_attr->mr_mode);
-  if ((mode & FI_MR_LOCAL) == 0) return nullptr;
+void FabricEndpoint::look_for_writes() {
+  constexpr std::uint64_t kCapabilities = FI_RMA | FI_WRITE | FI_REMOTE_WRITE;
+  if ((info_->caps & FI_RMA) == 0 || (info_->caps & kCapabilities & ~FI_RMA) != (kCapabilities & ~FI_RMA)) return;
+  // A grant has room for keys of eight bytes.
+  if (info_->domain_attr->mr_key_size > sizeof(std::uint64_t)) return;
+  longest_write_ = info_->ep_attr->max_msg_size;
+  orders_writes_ = (info_->tx_attr->msg_order & info_->rx_attr->msg_order & FI_ORDER_SAW) != 0;
+}
+
+std::uint64_t FabricEndpoint::next_key() const {
+  std::array<std::byte, sizeof(std::uint64_t)> random;
+  fill_random(random);
+  std::uint64_t key = 0;
+  std::memcpy(&key, random.data(), sizeof key);
+  const std::size_t bytes = info_->domain_attr->mr_key_size;
+  return bytes >= sizeof key ? key : key & ((std::uint64_t{1} << (8 * bytes)) - 1);
+}
+
+fid_mr* FabricEndpoint::open_memory(std::byte* memory, std::size_t bytes, std::uint64_t access, long& result) {
   fid_mr* registered = nullptr;
-  // Where the provider chooses keys, it does not look at ours.
-  long result = fi_mr_reg(domain_.get(), memory, bytes, FI_SEND | FI_RECV, 0, next_key_++, 0, &registered, nullptr);
-  if (result == 0) {
-    memory_.emplace_back(registered);
-    if ((mode & FI_MR_ENDPOINT) != 0) {
-      result = fi_mr_bind(registered, &endpoint_->fid, 0);
-      if (result == 0) result = fi_mr_enable(registered);
-    }
+  for (int draws = 0; draws < kMostDraws; ++draws) {
+    result = fi_mr_reg(domain_.get(), memory, bytes, access, 0, next_key(), 0, &registered, nullptr);
+    if (result != -FI_ENOKEY) break;
   }
-  if (result != 0) {
+  if (result != 0) return nullptr;
+  if ((mode() & FI_MR_ENDPOINT) == 0) return registered;
+  result = fi_mr_bind(registered, &endpoint_->fid, 0);
+  if (result == 0) result = fi_mr_enable(registered);
+  if (result == 0) return registered;
+  fi_close(&registered->fid);
+  return nullptr;
+}
+
+std::optional<RegisteredPiece> FabricEndpoint::register_piece(std::byte* memory, std::size_t bytes, Access access) {
+  long result = 0;
+  fid_mr* const registered = open_memory(memory, bytes, access == Access::kTarget ? FI_REMOTE_WRITE : FI_WRITE, result);
+  if (registered == nullptr) return std::nullopt;
+  const bool by_address = (mode() & FI_MR_VIRT_ADDR) != 0;
+  return RegisteredPiece{registered, fi_mr_desc(registered),
+                         by_address ? reinterpret_cast<std::uintptr_t>(memory) : std::uintptr_t{0},
+                         fi_mr_key(registered)};
+}
+
+void FabricEndpoint::deregister(const RegisteredPiece& piece) { fi_close(&static_cast<fid_mr*>(piece.handle)->fid); }
+
+Posted FabricEndpoint::post_write(std::uint64_t to, Block& block, const RemoteWrite& write) {
+  iovec from{const_cast<std::byte*>(write.from), write.bytes};  // which it only reads
+  fi_rma_iov at{write.address, write.bytes, write.key};
+  void* descriptor = write.descriptor;
+  fi_msg_rma message{};
+  message.msg_iov = &from;
+  message.desc = &descriptor;
+  message.iov_count = 1;
+  message.addr = to;
+  message.rma_iov = &at;
+  message.rma_iov_count = 1;
+  message.context = &block.context;
+  const std::uint64_t complete = orders_writes_ ? 0 : FI_DELIVERY_COMPLETE;
+  return posted(fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | complete));
+}
+
+void* FabricEndpoint::add_memory(std::byte* memory, std::size_t bytes) {
+  if (!registers_sources()) return nullptr;
+  long result = 0;
+  fid_mr* const registered = open_memory(memory, bytes, FI_SEND | FI_RECV, result);
+  if (registered != nullptr) {
+    memory_.emplace_back(registered);
+  } else {
     throw Error(ErrorCode::kOutOfMemory, formatted("provider {} cannot register {} bytes: {}", card_.provider, bytes,
                                                    Library::instance().text_of(result)));
   }

@@ -25,9 +25,9 @@ bool has_internet_address(const std::string& provider) {
 }
 
 /// What a provider offers, first that of the interface with the address `source`, if it has one; null if nothing.
-Info offers(const std::string& provider, const std::string& source) {
+Info offers(const std::string& provider, const std::string& source, Writes writes = Writes::kNone) {
   const Library& library = Library::instance();
-  const Info hints = wanted(provider);
+  const Info hints = wanted(provider, writes);
   fi_info* found = nullptr;
   if (!source.empty() && has_internet_address(provider) &&
       library.get_info(kInterface, source.c_str(), nullptr, FI_SOURCE, hints.get(), &found) == 0) {
@@ -53,20 +53,21 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Info wanted(const std::string& provider) {
+Info wanted(const std::string& provider, Writes writes) {
   Info hints(Library::instance().duplicate_info(nullptr));
   if (hints == nullptr) throw Error(ErrorCode::kOutOfMemory, "libfabric has no memory for a question");
-  hints->caps = FI_MSG;
+  hints->caps = writes == Writes::kNone ? FI_MSG : FI_MSG | FI_RMA;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
-  // All that is registered here are buffers of the network's own, so no way of registering is in the way.
+  // Memory is registered while its owner keeps it, and keys travel in eight bytes: no way of registering is in the way.
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  hints->tx_attr->msg_order = FI_ORDER_SAS;
-  hints->rx_attr->msg_order = FI_ORDER_SAS;
+  const std::uint64_t order = writes == Writes::kOrdered ? FI_ORDER_SAS | FI_ORDER_SAW : FI_ORDER_SAS;
+  hints->tx_attr->msg_order = order;
+  hints->rx_attr->msg_order = order;
   // Belongs to the hints: freed with them.
   if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());
   return hints;
@@ -90,9 +91,11 @@ Info choose(const OfiSettings& settings) {
   std::vector<std::string> names(kPreferred.begin(), kPreferred.end());
   if (!settings.provider.empty()) names = {settings.provider};
   for (const std::string& name : names) {
-    const Info offered = offers(name, settings.source);
-    if (const fi_info* const info = usable(offered); info != nullptr) {
-      return Info(Library::instance().duplicate_info(info));
+    for (const Writes writes : {Writes::kOrdered, Writes::kAny, Writes::kNone}) {
+      const Info offered = offers(name, settings.source, writes);
+      if (const fi_info* const info = usable(offered); info != nullptr) {
+        return Info(Library::instance().duplicate_info(info));
+      }
     }
   }
   throw Error(ErrorCode::kBootstrap,

@@ -269,14 +269,14 @@ TEST(OfiParts, ProofsAreRefusedForEveryChangedByte) {
 }
 
 TEST(OfiParts, CardsComeBackAndBadOnesAreRefused) {
-  const ofi::Card card{"verbs;ofi_rxm", 0x10, 3, std::vector<std::byte>(28, std::byte{9})};
+  const ofi::Card card{"verbs;ofi_rxm", 0x10, 3, std::vector<std::byte>(28, std::byte{9}), ofi::Card::kWrites};
   const auto bytes = ofi::encode_card(card);
   EXPECT_EQ(ofi::decode_card(bytes), card);
-  for (std::size_t length = 0; length < 10 + card.provider.size() + 1; ++length) {
+  for (std::size_t length = 0; length < 11 + card.provider.size() + 1; ++length) {
     EXPECT_THROW(ofi::decode_card(std::span(bytes).first(length)), Error) << length;
   }
   auto changed = bytes;
-  changed[0] = std::byte{2};
+  changed[0] = std::byte{9};
   EXPECT_THROW(ofi::decode_card(changed), Error);
   EXPECT_THROW(ofi::encode_card({"x", 1, 1, std::vector<std::byte>(200)}), Error);
 }

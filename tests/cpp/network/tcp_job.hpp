@@ -27,6 +27,18 @@ class NetworkPoe final : public Poe {
   void commit(std::uint32_t peer, Lane lane, const Header& header) override { network_.commit(peer, lane, header); }
   bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override { return network_.peek(peer, lane, incoming); }
   void release(std::uint32_t peer, Lane lane) override { network_.release(peer, lane); }
+  std::optional<std::uint32_t> settle() override { return network_.settle(); }
+  bool takes_writes(std::uint32_t peer) const override { return network_.takes_writes(peer); }
+  std::optional<Reach> show(std::uint32_t peer, std::span<std::byte> memory) override {
+    return network_.show(peer, memory);
+  }
+  void hide(std::uint32_t peer, const Reach& reach, bool written) override { network_.hide(peer, reach, written); }
+  bool write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
+             std::span<const std::byte> payload, Ticket& ticket) override {
+    return network_.write(peer, reach, offset, done, payload, ticket);
+  }
+  bool done(std::uint32_t peer, Ticket ticket) const override { return network_.done(peer, ticket); }
+  void withdraw(std::uint32_t peer, Ticket ticket) override { network_.withdraw(peer, ticket); }
   std::uint32_t activity() const override {
     while (network_.poll()) ++activity_;
     return activity_;

@@ -66,10 +66,12 @@ def test_udp_that_is_blocked_where_nothing_else_is_allowed(exchange: Path) -> No
     assert "on b cannot be sent data from a: tried by udp: 127.0.0.1:" in done.stderr
 
 
-@pytest.mark.parametrize("transport", ["ofi", "ofi,tcp"])
-def test_data_by_libfabric(exchange: Path, transport: str) -> None:
+@pytest.mark.parametrize(
+    ("transport", "provider"), [("ofi", "tcp;ofi_rxm"), ("ofi,tcp", "tcp;ofi_rxm"), ("ofi", "shm")]
+)
+def test_data_by_libfabric(exchange: Path, transport: str, provider: str) -> None:
     hosts = ["--hosts", "a:2,b:1", "--agent", "local", "--transport", transport]
-    done = run(*hosts, "--env", "UNISONO_OFI_PROVIDER=tcp;ofi_rxm", exchange)
+    done = run(*hosts, "--env", f"UNISONO_OFI_PROVIDER={provider}", exchange)
     if "apt-get install" in done.stderr:  # libfabric, or its headers for the build
         pytest.skip(done.stderr.splitlines()[-1])
     assert (done.returncode, done.stderr) == (0, "")
