@@ -146,6 +146,7 @@ class CallQueue {
   void finish(CallState& call, ErrorCode code, std::string message);
   void sweep();
   void probe(CallState& call, Clock::time_point now);
+  static std::vector<std::uint32_t> asked_of(const CallState& call);
   bool look_for_dead(CallState& call);
   std::string gone(CallState& call, std::uint32_t rank);
   bool compare(CallState& call, std::uint32_t peer);
