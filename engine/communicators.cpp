@@ -72,6 +72,14 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
                                                  " bytes and segments of " + std::to_string(agreed.segment_bytes) +
                                                  "; among engines in hardware an eager message is one segment");
   }
+  const auto members = static_cast<std::uint32_t>(endpoints.size());
+  if (const std::uint32_t most = blocks_.poe->max_payload(Lane::kControl);
+      !settings_.hardware_peers && !Consensus::fits(members, most)) {
+    throw Error(ErrorCode::kCapacity,
+                "a communicator of " + std::to_string(members) +
+                    " ranks: what its members say in an agreement does not fit a control message of this network, " +
+                    std::to_string(most) + " bytes");
+  }
   auto made = std::make_unique<Communicator>();
   made->number = number;
   made->epoch = epoch;

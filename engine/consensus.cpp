@@ -64,6 +64,10 @@ Consensus::Consensus(const Blocks& blocks, Communicator& communicator)
       ended_(communicator.size, false),
       agreed_gone_(communicator.size, false) {}
 
+bool Consensus::fits(std::uint32_t ranks, std::uint32_t payload) {
+  return word_bytes(ranks, true) <= payload && (ranks <= kMostTold || TreeWord::most_bytes(ranks) <= payload);
+}
+
 Consensus::Word Consensus::decode(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) const {
   const std::uint32_t ranks = communicator_.size;
   std::uint64_t marks = 0;

@@ -58,6 +58,8 @@ class Consensus {
  public:
   /// Ranks of a communicator up to which each tells all.
   static constexpr std::uint32_t kMostTold = 16;
+  /// Whether the longest word among so many ranks fits a message of `payload` bytes.
+  static bool fits(std::uint32_t ranks, std::uint32_t payload);
 
   Consensus(const Blocks& blocks, Communicator& communicator);
 

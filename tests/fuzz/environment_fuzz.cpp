@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     const JobEnvironment job = JobEnvironment::from_environment();
-    claim(job.size >= 1 && job.size <= shm::kMaxEndpoints && job.rank < job.size, "ranks count from 0 to size-1");
+    claim(job.size >= 1 && job.size <= kMaxJobSize && job.rank < job.size, "ranks count from 0 to size-1");
     claim(job.timeout.count() > 0, "no wait without a deadline");
     claim(job.size == 1 || (!job.rendezvous.empty() && job.secret.size() >= 16), "nobody joins without the secret");
   } catch (const Error& error) {
