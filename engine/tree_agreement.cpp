@@ -194,12 +194,12 @@ void TreeAgreement::receive(std::uint32_t from, const TreeWord& said) {
       decide(said.answer, from);
       return;
     case Kind::kAsk:
-      if (said.ballot <= ballot_) return;
+      if (!ballot_.before(said.ballot)) return;
       enter(said.ballot, said.ended, Phase::kGather);
       tell_below(Kind::kAsk);
       break;
     case Kind::kPropose:
-      if (said.ballot < ballot_ || (said.ballot == ballot_ && phase_ == Phase::kPropose)) return;
+      if (said.ballot.before(ballot_) || (said.ballot == ballot_ && phase_ == Phase::kPropose)) return;
       enter(said.ballot, said.ended, Phase::kPropose);
       adopted_ = said.answer;
       adopted_->gone.resize(known_ended_.size(), false);

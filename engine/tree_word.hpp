@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,7 +14,10 @@ namespace unisono::cclo {
 struct Ballot {
   std::uint32_t leader = 0;
   std::uint32_t attempt = 0;
-  friend auto operator<=>(const Ballot&, const Ballot&) = default;
+  bool before(const Ballot& other) const {
+    return leader != other.leader ? leader < other.leader : attempt < other.attempt;
+  }
+  friend bool operator==(const Ballot&, const Ballot&) = default;
 };
 
 /// What is agreed on.
