@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/log.hpp"
+#include "core/text.hpp"
 #include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -303,7 +304,19 @@ Allocation Context::allocate(std::uint64_t bytes) const {
   return {shared->arena(), memory};
 }
 
-SharedJob::SharedJob(std::uint32_t size) : size_(size), job_(size), all_capabilities_(size), taken_(size, false) {}
+SharedJob::SharedJob(std::uint32_t size, Carrier carrier) : size_(size), all_capabilities_(size), taken_(size, false) {
+  const std::uint32_t most = carrier == Carrier::kLoop ? kMostOnLoop : kMostOnShm;
+  if (size == 0 || size > most) {
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("a thread job of {} ranks was asked for; allowed are 1 to {}{}", size, most,
+                          carrier == Carrier::kShm ? formatted(" (on network \"loop\": {})", kMostOnLoop) : ""));
+  }
+  if (carrier == Carrier::kLoop) {
+    loop_ = loop::Job::make(size);
+  } else {
+    memory_ = std::make_unique<ThreadJob>(size);
+  }
+}
 
 std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> capabilities,
                                      std::chrono::milliseconds timeout,
@@ -332,7 +345,7 @@ std::unique_ptr<Poe> SharedJob::join(std::uint32_t rank, std::vector<std::byte> 
   }
   all_capabilities = all_capabilities_;
   lock.unlock();
-  return job_.endpoint(rank);
+  return loop_ ? loop_->endpoint(rank) : memory_->endpoint(rank);
 }
 
 }  // namespace unisono::driver

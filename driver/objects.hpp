@@ -24,6 +24,8 @@
 #include "driver/offload.hpp"
 #include "driver/spare_memory.hpp"
 #include "engine/engine.hpp"
+#include "network/loop/loop_job.hpp"
+#include "network/shm/segment.hpp"
 #include "platform/join/job.hpp"
 #include "unisono/unisono.h"
 
@@ -281,15 +283,27 @@ class Request : public std::enable_shared_from_this<Request> {
 /// A job of threads, and the place where its members exchange their capabilities.
 class SharedJob {
  public:
-  explicit SharedJob(std::uint32_t size);
+  /// What its members send messages by.
+  enum class Carrier : std::uint8_t {
+    kShm,   ///< memory that all share, as the processes of one host do
+    kLoop,  ///< mailboxes; each rank counts as a host of its own
+  };
+  static constexpr std::uint32_t kMostOnShm = shm::kMaxEndpoints;
+  static constexpr std::uint32_t kMostOnLoop = loop::Job::kMostEndpoints;
+
+  /// Throws Error(kInvalidArgument) if it is too large.
+  explicit SharedJob(std::uint32_t size, Carrier carrier = Carrier::kShm);
   std::uint32_t size() const { return size_; }
+  /// Null if its members share memory.
+  loop::Job* loop() const { return loop_.get(); }
   /// Joins as one rank: collective over the job, bounded by `timeout`. Throws Error(kBootstrap).
   std::unique_ptr<Poe> join(std::uint32_t rank, std::vector<std::byte> capabilities, std::chrono::milliseconds timeout,
                             std::vector<std::vector<std::byte>>& all_capabilities);
 
  private:
   const std::uint32_t size_;
-  ThreadJob job_;
+  std::unique_ptr<ThreadJob> memory_;  ///< this,
+  std::shared_ptr<loop::Job> loop_;    ///< or this
   std::mutex mutex_;
   std::condition_variable joined_;
   std::vector<std::vector<std::byte>> all_capabilities_;

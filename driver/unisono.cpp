@@ -215,12 +215,20 @@ unisono_result unisono_join(const unisono_join_functions* functions, const uniso
 unisono_result unisono_thread_job_create(uint32_t size, unisono_thread_job** job) {
   return guarded([&] {
     unisono_thread_job*& result = output(job, "thread job");
-    constexpr std::uint32_t kMost = 4096;
-    if (size == 0 || size > kMost) {
-      throw Error(ErrorCode::kInvalidArgument, "a thread job of " + std::to_string(size) +
-                                                   " ranks was asked for; allowed are 1 to " + std::to_string(kMost));
-    }
     result = handle_of<unisono_thread_job>(ThreadJobs::instance().add(std::make_shared<SharedJob>(size)));
+  });
+}
+
+unisono_result unisono_thread_job_create_on(uint32_t size, const char* network, unisono_thread_job** job) {
+  return guarded([&] {
+    unisono_thread_job*& result = output(job, "thread job");
+    const std::string_view name = network == nullptr ? "shm" : network;
+    if (name != "shm" && name != "loop") {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "a thread job on network \"" + std::string(name) + "\" was asked for; allowed are shm and loop");
+    }
+    const auto carrier = name == "loop" ? SharedJob::Carrier::kLoop : SharedJob::Carrier::kShm;
+    result = handle_of<unisono_thread_job>(ThreadJobs::instance().add(std::make_shared<SharedJob>(size, carrier)));
   });
 }
 

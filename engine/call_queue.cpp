@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kMismatchPatience{1000};
 constexpr std::chrono::milliseconds kComparePatience{100};
 /// How long a rank that is asked whether it has entered a call has to answer.
 constexpr std::chrono::milliseconds kAnswerPatience{100};
+/// Members of a communicator up to which all are asked.
+constexpr std::uint32_t kAllAsked = 64;
 
 std::string milliseconds(std::chrono::microseconds time) {
   const auto text = std::to_string(time.count() / 1000);
@@ -226,12 +228,7 @@ void CallQueue::enter(CallState& call) {
   Communicator& communicator = *call.communicator;
   active_.push_back(&call);
   communicator.calls.push_back(&call);
-  call.pairs.resize(call.program->messages || call.space == CallState::Space::kCollective ? communicator.size : 0);
-  for (Pair& pair : call.pairs) {
-    std::vector<Message*> eager = std::move(pair.eager);
-    pair = Pair{};
-    pair.eager = std::move(eager);
-  }
+  call.pairs.clear();
 }
 
 bool CallQueue::known(CallId id) const {
@@ -413,11 +410,16 @@ bool CallQueue::advance(CallState& call) {
     complete = !call.finished && Dmp::finished(call);
   }
   if (!complete || call.finished) return any;
-  for (std::uint32_t peer = 0; counts_by_rank(call) && peer < call.pairs.size(); ++peer) {
-    if (call.pairs[peer].eager.empty()) continue;
-    fail(call, ErrorCode::kMismatchedCall,
-         "rank " + std::to_string(peer) + " sends a message where this rank awaits none; " + counts_text(call, peer));
-    return true;
+  if (counts_by_rank(call)) {
+    std::optional<std::uint32_t> surplus;
+    call.pairs.for_each([&](std::uint32_t peer, const Pair& pair) {
+      if (!pair.eager.empty()) surplus = std::min(peer, surplus.value_or(peer));
+    });
+    if (surplus) {
+      fail(call, ErrorCode::kMismatchedCall,
+           formatted("rank {} sends a message where this rank awaits none; {}", *surplus, counts_text(call, *surplus)));
+      return true;
+    }
   }
   finish(call, ErrorCode::kOk, {});
   return true;
@@ -764,20 +766,36 @@ bool CallQueue::examine(Clock::time_point now) {
   return ended;
 }
 
-/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not. A rank
-/// that is asked has time to answer, however short the deadline and however late this is.
+/// Half-way to the deadline every rank is asked whether it has entered, so that the error can say who has not; in large
+/// communicators those alone that are waited for, since nobody shall have sessions to thousands. A rank that is asked
+/// has time to answer, however short the deadline and however late this is.
 void CallQueue::probe(CallState& call, Clock::time_point now) {
   call.probed = true;
   if (call.space != CallState::Space::kCollective || !call.started) return;
   if (call.communicator->hardware_peers) return;  // which do not answer
   call.deadline = std::max(call.deadline, now + kAnswerPatience);
   Communicator& communicator = *call.communicator;
-  for (std::uint32_t peer = 0; peer < communicator.size; ++peer) {
-    if (peer == communicator.rank || call.pairs[peer].heard) continue;
+  for (const std::uint32_t peer : asked_of(call)) {
     Header header = blocks_.tx->header(call, peer, MessageType::kControl);
     header.tag = static_cast<std::uint32_t>(Control::kProbe);
     blocks_.tx->control(communicator, peer, header);
   }
+}
+
+/// Of whom it is to be found out whether they have entered the call, and is not known.
+std::vector<std::uint32_t> CallQueue::asked_of(const CallState& call) {
+  std::vector<std::uint32_t> ranks;
+  const auto ask = [&](std::uint32_t rank) {
+    if (rank != call.communicator->rank && !call.heard(rank)) ranks.push_back(rank);
+  };
+  if (call.communicator->size <= kAllAsked) {
+    for (std::uint32_t rank = 0; rank < call.communicator->size; ++rank) ask(rank);
+  } else {
+    Dmp::waiting_for(call, [&](std::uint32_t rank, const std::string&) { ask(rank); });
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  }
+  return ranks;
 }
 
 /// Tells in the flight record what a call waits for. One on the lanes of which a thread takes care tells it itself.
@@ -862,11 +880,18 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
     if (!kept.empty()) text += ". Messages that no receive has asked for: " + kept;
   }
   if (call.space == CallState::Space::kCollective) {
-    for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {
-      if (peer == call.communicator->rank || call.pairs[peer].heard) continue;
-      missing += (missing.empty() ? "" : ", ") + std::to_string(peer);
+    constexpr std::size_t kMostNamed = 64;
+    const std::vector<std::uint32_t> absent = asked_of(call);
+    for (std::size_t i = 0; i < std::min(absent.size(), kMostNamed); ++i) {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(absent[i]);
     }
-    text += missing.empty() ? ". All ranks have entered the call" : ". Not arrived: rank " + missing;
+    if (absent.size() > kMostNamed) missing += formatted(", and {} more", absent.size() - kMostNamed);
+    const bool all_asked = call.communicator->size <= kAllAsked;
+    if (!missing.empty()) {
+      text += (all_asked ? ". Not arrived: rank " : ". Not arrived, of those that it waits for: rank ") + missing;
+    } else {
+      text += all_asked ? ". All ranks have entered the call" : ". All ranks that it waits for have entered the call";
+    }
   }
   // What they do instead.
   const Communicator& communicator = *call.communicator;
@@ -874,7 +899,7 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
   int reported = 0;
   for (std::uint32_t peer = 0; peer < communicator.size && reported < kMost; ++peer) {
     const bool absent = call.space == CallState::Space::kCollective
-                            ? !call.pairs[peer].heard
+                            ? !call.heard(peer)
                             : anybody || (peer == call.call.root && peer < communicator.size);
     if (peer == communicator.rank || !absent) continue;
     const std::uint32_t endpoint = communicator.peers[peer].endpoint;

@@ -149,6 +149,7 @@ class CallQueue {
   std::string settle(const Communicator& communicator);
   void sweep();
   void probe(CallState& call, Clock::time_point now);
+  static std::vector<std::uint32_t> asked_of(const CallState& call);
   bool look_for_dead(CallState& call);
   std::string gone(CallState& call, std::uint32_t rank);
   bool compare(CallState& call, std::uint32_t peer);

@@ -13,6 +13,10 @@
 namespace unisono::cclo {
 namespace {
 
+/// Members up to which who revokes a communicator tells all. In larger ones each that hears of it first tells those 1,
+/// 2, 4, ... ranks after it: log2 P messages of each, as many steps, and many ways around those that have ended.
+constexpr std::uint32_t kMostTold = 16;
+
 /// Whether an epoch is `other` or an earlier one. Epochs wrap.
 bool not_after(std::uint16_t epoch, std::uint16_t other) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) <= 0;
@@ -67,6 +71,14 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     throw Error(ErrorCode::kInvalidArgument, "agreed were eager messages up to " + std::to_string(agreed.eager_limit) +
                                                  " bytes and segments of " + std::to_string(agreed.segment_bytes) +
                                                  "; among engines in hardware an eager message is one segment");
+  }
+  const auto members = static_cast<std::uint32_t>(endpoints.size());
+  if (const std::uint32_t most = blocks_.poe->max_payload(Lane::kControl);
+      !settings_.hardware_peers && !Consensus::fits(members, most)) {
+    throw Error(ErrorCode::kCapacity,
+                "a communicator of " + std::to_string(members) +
+                    " ranks: what its members say in an agreement does not fit a control message of this network, " +
+                    std::to_string(most) + " bytes");
   }
   auto made = std::make_unique<Communicator>();
   made->number = number;
@@ -210,13 +222,22 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   blocks_.calls->fail_all(communicator, code, reason);
   communicator.gets.clear();
   blocks_.rbm->drop(communicator);
-  if (!tell) return;
-  for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
-    if (rank == communicator.rank) continue;
+  const bool passes_on = communicator.size > kMostTold && !communicator.hardware_peers;
+  if (!tell && !passes_on) return;
+  const auto say = [&](std::uint32_t rank) {
     Header header = blocks_.tx->header(communicator, rank, MessageType::kControl);
     header.tag = static_cast<std::uint32_t>(Control::kRevoke);
     header.token_generation = static_cast<std::uint16_t>(code);
+    header.offset = tell ? 0 : 1;
     blocks_.tx->control(communicator, rank, header, reason);
+  };
+  if (passes_on) {
+    for (std::uint32_t step = 1; step < communicator.size; step <<= 1U)
+      say((communicator.rank + step) % communicator.size);
+    return;
+  }
+  for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+    if (rank != communicator.rank) say(rank);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "core/text.hpp"
 #include "engine/communicators.hpp"
@@ -60,7 +61,12 @@ Consensus::Consensus(const Blocks& blocks, Communicator& communicator)
     : blocks_(blocks),
       communicator_(communicator),
       vanished_(communicator.size, false),
-      ended_(communicator.size, false) {}
+      ended_(communicator.size, false),
+      agreed_gone_(communicator.size, false) {}
+
+bool Consensus::fits(std::uint32_t ranks, std::uint32_t payload) {
+  return word_bytes(ranks, true) <= payload && (ranks <= kMostTold || TreeWord::most_bytes(ranks) <= payload);
+}
 
 Consensus::Word Consensus::decode(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) const {
   const std::uint32_t ranks = communicator_.size;
@@ -121,17 +127,114 @@ void Consensus::send(std::uint32_t peer, std::uint32_t number, std::uint32_t rou
   blocks_.tx->control(communicator_, peer, header, payload);
 }
 
+// -------------------------------------------------------------------------------------------- along a tree
+
+bool Consensus::by_tree() const { return communicator_.size > kMostTold && !cut_; }
+
+TreeAgreement& Consensus::tree() {
+  if (!tree_) {
+    tree_.emplace(communicator_.rank, agreed_gone_, links_);
+    for (const auto& [peer, word] : std::exchange(early_[number_], {})) tree_->receive(peer, word);
+    early_.erase(early_.begin(), early_.upper_bound(number_));
+  }
+  return *tree_;
+}
+
+void Consensus::Links::send(std::uint32_t rank, const TreeWord& word) {
+  consensus_.send_tree_word(rank, consensus_.number_, word);
+}
+
+bool Consensus::Links::ended(std::uint32_t rank) {
+  if (consensus_.cut_) return false;
+  switch (consensus_.look(rank)) {
+    case Seen::kEnded:
+      return true;
+    case Seen::kVanished:
+      consensus_.lose(rank);
+      return false;
+    default:
+      return false;
+  }
+}
+
+void Consensus::send_tree_word(std::uint32_t peer, std::uint32_t number, const TreeWord& word) {
+  Header header = blocks_.tx->header(communicator_, peer, MessageType::kControl);
+  header.tag = static_cast<std::uint32_t>(Control::kAgree);
+  header.sequence = number;
+  header.signature = word.purpose;
+  blocks_.tx->control(communicator_, peer, header, word.encoded(communicator_.size));
+}
+
+void Consensus::on_tree_word(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) {
+  TreeWord word = TreeWord::decoded(payload, communicator_.size);
+  if (communicator_.size <= kMostTold) {
+    throw Error(ErrorCode::kCorruptMessage, formatted("rank {} sent a word along a tree of {} ranks; from {} on there "
+                                                      "are trees",
+                                                      peer, communicator_.size, kMostTold + 1));
+  }
+  catch_up();
+  if (vanished_[peer]) tell_that_it_is_out(peer, header);
+  // Who has not heard of all that have vanished will, and then says its word anew.
+  if (cut_) return;
+  const auto ahead = static_cast<std::int32_t>(header.sequence - number_);
+  if (ahead == 0) {
+    tree().receive(peer, word);
+  } else if (ahead == 1) {
+    early_[header.sequence].emplace_back(peer, std::move(word));
+  } else if (ahead == -1 && tree_last_ && word.kind != TreeWord::Kind::kCommit) {
+    TreeWord answer;
+    answer.kind = TreeWord::Kind::kCommit;
+    answer.ballot = word.ballot;
+    answer.answer = *tree_last_;
+    send_tree_word(peer, header.sequence, answer);
+  }
+}
+
+/// True once all is agreed on; false also if somebody was found to have vanished.
+bool Consensus::step_tree() {
+  if (!tree().begun()) tree().begin(purpose_, own_.value, own_.number);
+  if (tree().answer() == nullptr) tree().look();
+  if (cut_) return false;
+  const TreeAnswer* const answer = tree().answer();
+  if (answer == nullptr) return false;
+  if (answer->differ) raise_mismatch(*answer);
+  own_.value = answer->value;
+  own_.number = answer->number;
+  own_.gone = answer->gone;
+  return true;
+}
+
+void Consensus::raise_mismatch(const TreeAnswer& answer) {
+  const std::size_t other = answer.purposes[0] == purpose_ ? 1 : 0;
+  const std::uint32_t peer = answer.ranks[other];
+  abandon();
+  close();
+  throw Error(ErrorCode::kMismatchedCall, "rank " + std::to_string(peer) +
+                                              " has called another operation of agreement on " + communicator_.title() +
+                                              " than this rank (" + std::to_string(communicator_.rank) +
+                                              "): agree and shrink must be called alike on all ranks");
+}
+
+// -------------------------------------------------------------------------------------- everyone to everyone
+
+void Consensus::tell_that_it_is_out(std::uint32_t peer, const Header& header) {
+  Word answer{header.signature, {}, true, true};
+  answer.said.vanished = vanished_;
+  send(peer, header.sequence, 0, answer);
+}
+
 void Consensus::on_word(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) {
+  if (TreeWord::is_one(payload)) {
+    on_tree_word(peer, header, payload);
+    return;
+  }
   Word word = decode(peer, header, payload);
   catch_up();
   const bool is_out = word.cut && word.said.vanished[communicator_.rank];
   if (is_out) lose(peer);
   if (vanished_[peer]) {
     // It is of another part, or came back; who does not know that yet would wait for this rank.
-    if (is_out) return;
-    Word answer{header.signature, {}, true, true};
-    answer.said.vanished = vanished_;
-    send(peer, header.sequence, 0, answer);
+    if (!is_out) tell_that_it_is_out(peer, header);
     return;
   }
   if (word.cut) {
@@ -177,6 +280,10 @@ void Consensus::catch_up() {
 }
 
 void Consensus::begin_anew() {
+  if (const TreeAnswer* const adopted = tree_ ? tree_->adopted() : nullptr) {
+    own_.value = adopted->value;
+    own_.number = adopted->number;
+  }
   round_ = 0;
   told_ = false;
   own_.gone = vanished_;
@@ -230,6 +337,12 @@ void Consensus::close() {
   last_ = Word{purpose_, own_, !own_.vanished.empty(), true};
   heard_.erase(heard_.begin(), heard_.upper_bound({number_, communicator_.size}));
   answers_.erase(answers_.begin(), answers_.upper_bound(number_));
+  tree_last_.reset();
+  if (const TreeAnswer* const answer = tree_ ? tree_->answer() : nullptr) {
+    tree_last_ = *answer;
+    agreed_gone_ = answer->gone;
+  }
+  tree_.reset();
   ++number_;
 }
 
@@ -301,7 +414,12 @@ bool Consensus::step() {
   for (;;) {
     catch_up();
     const std::uint64_t beginning = beginnings_;
-    if (const auto answer = answers_.find(number_); answer != answers_.end()) {
+    if (by_tree()) {
+      if (!step_tree()) {
+        if (beginnings_ != beginning) continue;
+        return false;
+      }
+    } else if (const auto answer = answers_.find(number_); answer != answers_.end()) {
       const auto& [peer, word] = *answer->second.begin();  // those of others are the same
       check_purpose(peer, word);
       own_ = word.said;
@@ -390,6 +508,7 @@ void Consensus::judge(const Agreed& agreed) {
 }
 
 std::vector<std::uint32_t> Consensus::awaited() const {
+  if (by_tree()) return tree_ ? tree_->awaited() : std::vector<std::uint32_t>{};
   std::vector<std::uint32_t> ranks;
   if (round_ != 0) return {round_ - 1};
   const auto words = heard_.find({number_, 0});

@@ -1,11 +1,13 @@
 // Agreement among the members of a communicator that are left, also when it has been revoked and members die meanwhile.
 //
-// Every rank tells every other its word, and waits for the word of each or for that rank's end. Then each rank in turn,
-// by number, tells all others what it makes of it (the bits all words have in common, the largest number, who is gone),
-// and a rank that hears that takes it for its own; a rank that is gone is passed over. After the turn of the first rank
-// that lives until the end all have the same, and nothing changes that any more; so after the last turn all have it.
-// This is consensus by rotating coordinators with a perfect failure detector (Chandra and Toueg 1996, section 6), which
-// the system's word on the end of a process is. Messages travel on the control lane, which a revocation leaves alone.
+// In communicators of more than kMostTold ranks words go along trees (tree_agreement.hpp), as long as nobody has
+// vanished. In small ones, and as soon as somebody has, every rank tells every other its word, and waits for the word
+// of each or for that rank's end. Then each rank in turn, by number, tells all others what it makes of it (the bits all
+// words have in common, the largest number, who is gone), and a rank that hears that takes it for its own; a rank that
+// is gone is passed over. After the turn of the first rank that lives until the end all have the same, and nothing
+// changes that any more; so after the last turn all have it. This is consensus by rotating coordinators with a perfect
+// failure detector (Chandra and Toueg 1996, section 6), which the system's word on the end of a process is. Messages
+// travel on the control lane, which a revocation leaves alone.
 //
 // What makes it uniform is that a rank says one word in a turn and does not take it back. So an agreement that this
 // rank gives up, by its deadline, is not begun anew: the next call goes on where it stood, with the value that was
@@ -23,8 +25,12 @@
 // Who had its answer before the cut has heard the word of every rank in its turn, so all have the same word by then,
 // and come to the same value on either side. Those who begin anew are told the answer by who has it.
 //
+// Who goes over from the tree to that keeps the value that it has taken over there, if it has. If any rank has its
+// answer already, then all that lived had taken it over, on either side of the cut, and come to the same value.
+//
 // Cost: P messages of each rank in the first round and P - 1 in its turn; P + 1 rounds; as much again for each time
-// that more are seen to have vanished.
+// that more are seen to have vanished. Along a tree: about 2 log2 P messages of each rank at most, in 4 log2 P steps;
+// as much again, two or three times, if many have ended.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +43,7 @@
 
 #include "engine/blocks.hpp"
 #include "engine/engine.hpp"
+#include "engine/tree_agreement.hpp"
 
 namespace unisono {
 struct Header;
@@ -49,6 +56,11 @@ struct Communicator;
 /// What one member of a communicator knows of its agreements. Under the engine's lock.
 class Consensus {
  public:
+  /// Ranks of a communicator up to which each tells all.
+  static constexpr std::uint32_t kMostTold = 16;
+  /// Whether the longest word among so many ranks fits a message of `payload` bytes.
+  static bool fits(std::uint32_t ranks, std::uint32_t payload);
+
   Consensus(const Blocks& blocks, Communicator& communicator);
 
   /// A word of a peer. Throws Error(kCorruptMessage).
@@ -78,6 +90,24 @@ class Consensus {
   };
   using Place = std::pair<std::uint32_t, std::uint32_t>;  ///< agreement, round
   enum class Seen : std::uint8_t { kThere, kEnded, kVanished };
+  /// What an agreement along a tree asks of this.
+  class Links final : public TreeLinks {
+   public:
+    explicit Links(Consensus& consensus) : consensus_(consensus) {}
+    void send(std::uint32_t rank, const TreeWord& word) override;
+    bool ended(std::uint32_t rank) override;
+
+   private:
+    Consensus& consensus_;
+  };
+
+  bool by_tree() const;
+  TreeAgreement& tree();
+  bool step_tree();
+  void on_tree_word(std::uint32_t peer, const Header& header, std::span<const std::byte> payload);
+  void send_tree_word(std::uint32_t peer, std::uint32_t number, const TreeWord& word);
+  [[noreturn]] void raise_mismatch(const TreeAnswer& answer);
+  void tell_that_it_is_out(std::uint32_t peer, const Header& header);
 
   void open(std::uint32_t purpose, Agreed own);
   void close();
@@ -116,6 +146,11 @@ class Consensus {
   std::uint32_t round_ = 0;
   bool told_ = false;  ///< this rank has said its word of this round
   Agreed own_;
+  Links links_{*this};
+  std::optional<TreeAgreement> tree_;    ///< of agreement `number_`, once there is anything to be known of it
+  std::optional<TreeAnswer> tree_last_;  ///< of the agreement before
+  std::vector<bool> agreed_gone_;        ///< by rank: gone in an agreement along a tree
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, TreeWord>>> early_;  ///< by agreement: from whom, what
 };
 
 }  // namespace unisono::cclo

@@ -550,7 +550,7 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
       report(port.peer, text);
     }
     for (const Part& part : state.parts) {
-      const Pair& pair = call.pairs[part.peer];
+      const Pair& pair = *call.pairs.find(part.peer);
       if (part.ordinal != pair.sends_done) continue;
       const bool small = state.bytes <= call.communicator->agreed.eager_limit;
       const bool asks = small || call.space == CallState::Space::kPointToPoint;

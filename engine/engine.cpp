@@ -33,6 +33,14 @@ using namespace cclo;  // NOLINT(google-build-using-namespace): this file is the
 
 /// Longest sleep of a waiting thread: how late a dead peer may be noticed.
 constexpr std::chrono::microseconds kLongestSleep{10'000};
+/// The same without shared memory in jobs of many endpoints, which may all be threads of one process: if each of a
+/// thousand looked every 10 ms, nothing else would be done. Networks tell of most ends.
+constexpr std::uint32_t kMany = 64;
+std::chrono::microseconds longest_sleep_of(const Poe& poe) {
+  return poe.size() <= kMany
+             ? kLongestSleep
+             : std::min<std::chrono::microseconds>(kLongestSleep * (poe.size() / 32), std::chrono::milliseconds(200));
+}
 /// The same where nobody waits, but calls are in flight.
 constexpr std::chrono::microseconds kServedLook{20'000};
 constexpr std::chrono::microseconds kServedNetworkLook{500};
@@ -162,7 +170,7 @@ class NativeEngine::Impl final : public Express::Watch {
   Impl(Poe& poe, const EngineSettings& given)
       : settings(given),
         counters(poe.counters(poe.self())),
-        tx(blocks, poe.size()),
+        tx(blocks),
         rx(blocks),
         rbm(blocks),
         dmp(blocks),
@@ -575,7 +583,7 @@ void NativeEngine::Impl::wait_until(Done&& done, std::chrono::microseconds at_mo
           WaitHook::call();
           blocks.poe->wait(seen, std::min(longest_sleep, WaitHook::kInterval));
         } else {
-          blocks.poe->wait(seen, longest_sleep);
+          blocks.poe->wait(seen, std::clamp(left, std::chrono::microseconds{1}, longest_sleep_of(*blocks.poe)));
         }
       } catch (...) {
         turn.lock();
@@ -1097,7 +1105,10 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
       try {
         // A function that is asked may use the library: no lock is held here.
         if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
-        engine.blocks.poe->wait(seen, std::chrono::milliseconds(1));
+        // The end of a peer need wake nobody. Where there are many, somebody notices it soon enough.
+        constexpr std::uint32_t kMostMilliseconds = 50;
+        engine.blocks.poe->wait(seen,
+                                std::chrono::milliseconds(1 + std::min(communicator.size / 20, kMostMilliseconds)));
       } catch (...) {
         turn.lock();
         throw;

@@ -262,7 +262,7 @@ void Rbm::finish(CallState& call, Port& port) {
   Communicator& communicator = *call.communicator;
   if (port.state == Port::State::kEager) {
     if (port.message != nullptr && port.received == port.total) {
-      erase(communicator.peers[port.peer].incoming, port.message);
+      if (PeerQueues* const queues = communicator.peers[port.peer].queued.get()) erase(queues->incoming, port.message);
       if (call.pairs[port.peer].incoming == port.message) call.pairs[port.peer].incoming = nullptr;
       free_message(port.message);
     }
@@ -388,7 +388,6 @@ void Rbm::check_order(const Message* message, std::uint32_t peer, const Header& 
 void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
   const Header& header = incoming.header;
   CallState* call = CallQueue::find(communicator, header.sequence);
-  Peer& state = communicator.peers[peer];
   if (call == nullptr) {
     if (before(header.sequence, communicator.order->next())) {  // of a call that has ended here
       if (header.last) return_credit(communicator, peer);
@@ -396,6 +395,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
       return;
     }
     Message* message = nullptr;
+    PeerQueues& state = communicator.early_of(peer);
     if (header.first) {
       message = new_message(header);
       state.early.push_back(message);
@@ -452,7 +452,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
 
 void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
   const Header& header = incoming.header;
-  Peer& state = communicator.peers[peer];
+  PeerQueues& state = communicator.peers[peer].queues();
   if (header.first) {
     Message* message = new_message(header);
     if (!header.last) state.incoming.push_back(message);
@@ -481,7 +481,8 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
 
 /// Announcements come on two lanes; the pair sequence puts them in the order in which the sends began.
 void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* message) {
-  Peer& state = communicator.peers[peer];
+  PeerQueues& state = communicator.peers[peer].queues();
+  std::uint32_t& next_announced = communicator.peers[peer].next_announced;
   if (communicator.hardware_peers) {
     // They come on one lane, in that order; the sequence only tells them apart.
     deliver(communicator, peer, message);
@@ -491,10 +492,10 @@ void Rbm::announce(Communicator& communicator, std::uint32_t peer, Message* mess
     return before(message->header.sequence, other->header.sequence);
   });
   state.announced.insert(place, message);
-  while (!state.announced.empty() && state.announced.front()->header.sequence == state.next_announced) {
+  while (!state.announced.empty() && state.announced.front()->header.sequence == next_announced) {
     Message* next = state.announced.front();
     state.announced.erase(state.announced.begin());
-    ++state.next_announced;
+    ++next_announced;
     deliver(communicator, peer, next);
   }
 }
@@ -670,7 +671,6 @@ void Rbm::check_signature(CallState& call, std::uint32_t peer, const Header& hea
 
 void Rbm::on_request(Communicator& communicator, std::uint32_t peer, const Header& header) {
   blocks_.counters->count(NativeCounter::kRequestsReceived);
-  Peer& state = communicator.peers[peer];
   if (header.point_to_point) {
     Message* message = new_message(header);
     message->request = true;
@@ -681,7 +681,7 @@ void Rbm::on_request(Communicator& communicator, std::uint32_t peer, const Heade
   if (call != nullptr) {
     blocks_.calls->guard(*call, [&] { apply_request(*call, peer, header); });
   } else if (!before(header.sequence, communicator.order->next())) {
-    state.early_control.push_back({header, {}});
+    communicator.early_of(peer).early_control.push_back({header, {}});
   }
 }
 
@@ -709,7 +709,7 @@ void Rbm::on_grant(Communicator& communicator, std::uint32_t peer, const Header&
   if (call != nullptr) {
     blocks_.calls->guard(*call, [&] { apply_grant(*call, peer, header, reach); });
   } else if (!header.point_to_point && !before(header.sequence, communicator.order->next())) {
-    communicator.peers[peer].early_control.push_back({header, reach});
+    communicator.early_of(peer).early_control.push_back({header, reach});
   }
 }
 
@@ -729,9 +729,10 @@ void Rbm::apply_grant(CallState& call, std::uint32_t peer, const Header& header,
 
 void Rbm::adopt(CallState& call) {
   Communicator& communicator = *call.communicator;
-  for (std::uint32_t peer = 0; peer < communicator.size; ++peer) {
-    Peer& state = communicator.peers[peer];
-    Pair& pair = call.pairs[peer];
+  std::vector<std::uint32_t>& early_peers = communicator.early_peers;
+  for (std::size_t position = 0; position < early_peers.size();) {
+    const std::uint32_t peer = early_peers[position];
+    PeerQueues& state = communicator.peers[peer].queues();
     for (std::size_t i = 0; i < state.early.size();) {
       Message* message = state.early[i];
       if (message->header.sequence != call.sequence) {
@@ -739,6 +740,7 @@ void Rbm::adopt(CallState& call) {
         continue;
       }
       state.early.erase(state.early.begin() + static_cast<std::ptrdiff_t>(i));
+      Pair& pair = call.pairs[peer];
       pair.heard = true;
       pair.eager.push_back(message);
       if (message->received < message->header.message_bytes) {
@@ -760,6 +762,14 @@ void Rbm::adopt(CallState& call) {
       } else {
         apply_request(call, peer, header);
       }
+    }
+    if (position >= early_peers.size()) return;  // the communicator was revoked meanwhile
+    if (state.early.empty() && state.early_control.empty()) {
+      state.listed = false;
+      early_peers[position] = early_peers.back();
+      early_peers.pop_back();
+    } else {
+      ++position;
     }
   }
 }
@@ -793,24 +803,28 @@ void Rbm::release(CallState& call) {
       }
     }
   }
-  for (std::uint32_t peer = 0; peer < call.pairs.size(); ++peer) {
-    for (Message* message : call.pairs[peer].eager) {
+  call.pairs.for_each([&](std::uint32_t peer, Pair& pair) {
+    for (Message* message : pair.eager) {
       const bool whole = message->received == message->header.message_bytes;
       free_message(message);
       if (whole) return_credit(communicator, peer);
     }
-    call.pairs[peer].eager.clear();
-  }
+    pair.eager.clear();
+  });
 }
 
 void Rbm::drop(Communicator& communicator) {
   while (UnexpectedMessage* unexpected = communicator.matcher.any()) {
     communicator.matcher.remove(*unexpected);
     auto* message = static_cast<Message*>(unexpected);
-    erase(communicator.peers[message->source].incoming, message);
+    if (PeerQueues* const queues = communicator.peers[message->source].queued.get()) erase(queues->incoming, message);
     free_message(message);
   }
-  for (Peer& peer : communicator.peers) {
+  communicator.early_peers.clear();
+  for (const Peer& of : communicator.peers) {
+    if (of.queued == nullptr) continue;
+    PeerQueues& peer = *of.queued;
+    peer.listed = false;
     for (Message* message : peer.early) free_message(message);
     for (Message* message : peer.announced) {
       erase(peer.incoming, message);

@@ -174,7 +174,8 @@ void Rx::on_control(Communicator& communicator, std::uint32_t peer, const Incomi
         const ErrorCode code = error_code(header.token_generation);
         const bool shared = code == ErrorCode::kPeerDead || code == ErrorCode::kMismatchedCall;
         blocks_.communicators->revoke(communicator, shared ? code : ErrorCode::kRevoked,
-                                      "rank " + std::to_string(peer) + " reported: " + text, false);
+                                      header.offset == 0 ? "rank " + std::to_string(peer) + " reported: " + text : text,
+                                      false);
       }
       break;
     case Control::kReject: {

@@ -21,6 +21,7 @@
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/matcher.hpp"
+#include "engine/pairs.hpp"
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
 #include "engine/validate.hpp"
@@ -163,6 +164,14 @@ struct Pair {
   Message* incoming = nullptr;     ///< the message of which segments are still to come
   MoveState* head_move = nullptr;  ///< move of the arrival whose turn it is, once issued
   Port* head_port = nullptr;
+
+  /// As new, but for memory that is kept.
+  void reset() {
+    std::vector<Message*> kept = std::move(eager);
+    kept.clear();
+    *this = Pair{};
+    eager = std::move(kept);
+  }
 };
 
 /// A receive that waits for its message.
@@ -224,9 +233,14 @@ struct CallState {
   std::uint32_t entered = 0;                ///< moves that have entered the window
   std::uint32_t retired = 0;
   std::array<MoveState, kWindow> window;
-  std::vector<Pair> pairs;  ///< by rank; empty for calls that use no messages
+  Pairs<Pair> pairs;  ///< of the ranks with which it has messages
   std::uint64_t received_bytes = 0;
 
+  /// Whether something of this call has come from a rank.
+  bool heard(std::uint32_t rank) const {
+    const Pair* const pair = pairs.find(rank);
+    return pair != nullptr && pair->heard;
+  }
   CallState();
   ~CallState();
   CallState(const CallState&) = delete;
@@ -234,19 +248,30 @@ struct CallState {
   MoveState& move(std::uint32_t index) { return window[index % kWindow]; }
 };
 
-/// What a communicator knows of one member.
-struct Peer {
-  std::uint32_t endpoint = 0;
-  std::uint32_t gone = 0;                   ///< look at which it was first found dead or left; 0: never
-  std::uint32_t credits = 0;                ///< receive buffers of the peer that this rank may still fill
-  std::uint32_t owed = 0;                   ///< credits to return to the peer
-  std::uint32_t held = 0;                   ///< eager messages of the peer that have not been consumed
-  std::uint32_t next_send = 0;              ///< sequence of the next point-to-point message to the peer
-  std::uint32_t next_announced = 0;         ///< sequence of the next point-to-point message of the peer to be matched
+/// Messages of one member that wait for something.
+struct PeerQueues {
   std::vector<Message*> announced;          ///< point-to-point messages before whose turn others are, by sequence
   std::vector<Message*> incoming;           ///< point-to-point eager messages of which segments are still to come
   std::vector<Message*> early;              ///< eager messages of collective calls not yet made here
   std::vector<EarlyControl> early_control;  ///< requests and grants of such calls
+  bool listed = false;                      ///< it is in Communicator::early_peers
+};
+
+/// What a communicator knows of one member: a few words, as there may be thousands of each on every rank.
+struct Peer {
+  std::uint32_t endpoint = 0;
+  std::uint32_t gone = 0;              ///< look at which it was first found dead or left; 0: never
+  std::uint32_t credits = 0;           ///< receive buffers of the peer that this rank may still fill
+  std::uint32_t owed = 0;              ///< credits to return to the peer
+  std::uint32_t held = 0;              ///< eager messages of the peer that have not been consumed
+  std::uint32_t next_send = 0;         ///< sequence of the next point-to-point message to the peer
+  std::uint32_t next_announced = 0;    ///< sequence of the next point-to-point message of the peer to be matched
+  std::unique_ptr<PeerQueues> queued;  ///< made when it is first needed
+
+  PeerQueues& queues() {
+    if (queued == nullptr) queued = std::make_unique<PeerQueues>();
+    return *queued;
+  }
 };
 
 /// A put that waits for the word of its target.
@@ -297,9 +322,10 @@ struct Communicator {
   ErrorCode revoked_with = ErrorCode::kOk;  ///< what calls in flight ended with
   std::string reason;                       ///< of the revocation
   Binding window;
-  std::vector<Peer> peers;        ///< by rank
-  Matcher matcher;                ///< of messages that do not go over the lanes
-  std::vector<CallState*> calls;  ///< in flight
+  std::vector<Peer> peers;                   ///< by rank
+  std::vector<std::uint32_t> early_peers{};  ///< of which something has come for collective calls not yet made here
+  Matcher matcher;                           ///< of messages that do not go over the lanes
+  std::vector<CallState*> calls;             ///< in flight
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
   std::shared_ptr<PlanCache> plans = std::make_shared<PlanCache>();
@@ -312,6 +338,15 @@ struct Communicator {
   std::unique_ptr<Consensus> consensus;  ///< made when it is first needed
   std::string own_name;                  ///< what people call it, where there is no recorder to keep that
 
+  /// What of a peer waits for calls that are not made yet; `adopt` will look there.
+  PeerQueues& early_of(std::uint32_t peer) {
+    PeerQueues& queues = peers[peer].queues();
+    if (!queues.listed) {
+      early_peers.push_back(peer);
+      queues.listed = true;
+    }
+    return queues;
+  }
   /// Gives it a name, or takes it away if that is empty.
   void name(const std::string& name);
   /// The communicator in errors, with its name where it has one.

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "engine/communicators.hpp"
 #include "engine/counters.hpp"
 #include "network/poe.hpp"
 
 namespace unisono::cclo {
-
-Tx::Tx(const Blocks& blocks, std::uint32_t endpoints) : blocks_(blocks), waiting_(endpoints) {}
 
 Header Tx::header(Communicator& communicator, std::uint32_t peer, MessageType type) const {
   Header header;
@@ -114,10 +113,9 @@ void Tx::control(Communicator& communicator, std::uint32_t peer, Header header, 
   // An engine in hardware may drop a control message before it looks at the credits.
   if (header.type != MessageType::kControl || !communicator.hardware_peers) take_credits(communicator, peer, header);
   const std::uint32_t endpoint = communicator.peers[peer].endpoint;
-  auto& queue = waiting_[endpoint];
-  if (queue.empty() && send_control(endpoint, header, payload)) return;
-  queue.push_back({header, {payload.begin(), payload.end()}});
-  ++waiting_count_;
+  const bool first = waiting_.empty() || waiting_.count(endpoint) == 0;
+  if (first && send_control(endpoint, header, payload)) return;
+  waiting_[endpoint].push_back({header, {payload.begin(), payload.end()}});
 }
 
 void Tx::control(Communicator& communicator, std::uint32_t peer, Control kind, std::string_view payload) {
@@ -178,17 +176,16 @@ bool Tx::send_control(std::uint32_t endpoint, const Header& header, std::string_
 }
 
 bool Tx::flush() {
-  if (waiting_count_ == 0) return false;
   bool any = false;
-  for (std::uint32_t endpoint = 0; endpoint < waiting_.size(); ++endpoint) {
-    auto& queue = waiting_[endpoint];
+  for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
+    auto& [endpoint, queue] = *waiting;
     while (!queue.empty()) {
       const Waiting& oldest = queue.front();
       if (!send_control(endpoint, oldest.header, {oldest.payload.data(), oldest.payload.size()})) break;
       queue.pop_front();
-      --waiting_count_;
       any = true;
     }
+    waiting = queue.empty() ? waiting_.erase(waiting) : std::next(waiting);
   }
   return any;
 }

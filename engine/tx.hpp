@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ namespace unisono::cclo {
 
 class Tx {
  public:
-  Tx(const Blocks& blocks, std::uint32_t endpoints);
+  explicit Tx(const Blocks& blocks) : blocks_(blocks) {}
 
   /// Header for a message of a communicator to a rank, all but type and matching filled in. Takes along
   /// the credits owed to that rank.
@@ -66,8 +67,7 @@ class Tx {
   static void take_credits(Communicator& communicator, std::uint32_t peer, Header& header);
 
   const Blocks& blocks_;
-  std::vector<std::deque<Waiting>> waiting_;  ///< by endpoint
-  std::size_t waiting_count_ = 0;
+  std::map<std::uint32_t, std::deque<Waiting>> waiting_;  ///< by endpoint, of those for whom any waits
 };
 
 }  // namespace unisono::cclo

@@ -442,7 +442,7 @@ inline constexpr std::array<MessageType, 8> kAllMessageType{MessageType::kEager,
 /// Kind of a control message; it travels in the header's tag.
 enum class ControlKind : std::uint8_t {
   kNone = 0,  ///< not sent
-  kRevoke = 1,  ///< the communicator has failed; token_generation: error code; payload: the reason
+  kRevoke = 1,  ///< the communicator has failed; token_generation: error code; offset: 1 if it is passed on; payload: the reason
   kReject = 2,  ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
   kGet = 3,  ///< asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit, without one all may come
   kGetMore = 4,  ///< raises the limit of a get
@@ -451,7 +451,7 @@ enum class ControlKind : std::uint8_t {
   kProbe = 7,  ///< asks whether a rank has entered a collective call
   kEntered = 8,  ///< yes
   kMismatch = 9,  ///< ranks called different operations; payload: what the sender of this message called
-  kAgree = 10,  ///< a rank's word in an agreement of those that are left; sequence: which agreement; offset: round; signature: what it is for; payload: two 64-bit words, then a bit for each rank that is gone
+  kAgree = 10,  ///< a rank's word in an agreement of those that are left; sequence: which agreement; offset: round; signature: what it is for; payload: two 64-bit words, then a bit for each rank that is gone; in communicators of more than 16 ranks, a TreeWord (engine/tree_word.hpp)
 };
 
 /// Name of a control kind as users write it; "?" for a value that is none.

@@ -84,8 +84,9 @@ struct JobEnvironment {
 
 /// Networks between hosts that UNISONO_TRANSPORT may name.
 inline constexpr std::array<std::string_view, 3> kTransports = {"tcp", "udp", "ofi"};
-/// Endpoints of a job.
-inline constexpr std::uint32_t kMaxJobSize = 1024;
+/// Endpoints of a job; of one host shm::kMaxEndpoints. The words of an agreement, which name sets of them, must fit a
+/// control message (see Consensus::fits), and rank 0 has a descriptor for each while they join.
+inline constexpr std::uint32_t kMaxJobSize = 2048;
 /// Bytes of one member's capabilities.
 inline constexpr std::uint32_t kMaxCapabilities = 64 * 1024;
 

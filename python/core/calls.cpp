@@ -842,7 +842,7 @@ void set_wait_hook(const nb::object& function) {
 }
 
 struct ThreadJob {
-  explicit ThreadJob(std::uint32_t size) { check(unisono_thread_job_create(size, &handle)); }
+  ThreadJob(std::uint32_t size, const char* network) { check(unisono_thread_job_create_on(size, network, &handle)); }
   ThreadJob(const ThreadJob&) = delete;
   ThreadJob& operator=(const ThreadJob&) = delete;
   ~ThreadJob() { unisono_thread_job_free(handle); }
@@ -1070,7 +1070,8 @@ void bind_calls(nb::module_& module) {
         return std::string(text);
       },
       "pid"_a, "what"_a, "What the ranks of the jobs of a process are doing, in words.");
-  nb::class_<ThreadJob>(module, "ThreadJob", "A job whose ranks are threads.").def(nb::init<std::uint32_t>(), "size"_a);
+  nb::class_<ThreadJob>(module, "ThreadJob", "A job whose ranks are threads.")
+      .def(nb::init<std::uint32_t, const char*>(), "size"_a, "network"_a = "shm");
 
   module.def(
       "init",

@@ -479,7 +479,7 @@ class ControlKind(IntEnum):
 
     #: not sent
     NONE = 0
-    #: the communicator has failed; token_generation: error code; payload: the reason
+    #: the communicator has failed; token_generation: error code; offset: 1 if it is passed on; payload: the reason
     REVOKE = 1
     #: a send was refused by its receiver; token_generation: error code; payload: the sentence
     REJECT = 2
@@ -499,7 +499,8 @@ class ControlKind(IntEnum):
     #: ranks called different operations; payload: what the sender of this message called
     MISMATCH = 9
     #: a rank's word in an agreement of those that are left; sequence: which agreement; offset: round; signature: what
-    #: it is for; payload: two 64-bit words, then a bit for each rank that is gone
+    #: it is for; payload: two 64-bit words, then a bit for each rank that is gone; in communicators of more than 16
+    #: ranks, a TreeWord (engine/tree_word.hpp)
     AGREE = 10
 
 

@@ -326,13 +326,23 @@ def init(
 
 @options_by_name
 class ThreadJob(Generic[T]):
-    """A job whose ranks are threads of this process: for tests, and to try things out."""
+    """A job whose ranks are threads of this process: for tests, and to try things out.
 
-    def __init__(self, size: int, **settings: Unpack[ContextSettings]) -> None:
+    On network "shm" they share memory, as ranks on one host do; on "loop" each counts as a host of its own, and there
+    may be thousands (docs/large-jobs.md).
+    """
+
+    def __init__(self, size: int, network: str = "shm", **settings: Unpack[ContextSettings]) -> None:
         ranks: Any = size
-        if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= 4096:
-            raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to 4096")
+        most = {"shm": 1024, "loop": 16384}.get(network)
+        if most is None:
+            raise InvalidArgumentError(
+                f"a thread job on network {network!r} was asked for; allowed are 'shm' and 'loop'"
+            )
+        if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= most:
+            raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to {most}")
         self.size = size
+        self._network = network
         self._settings = _settings(settings)
 
     def run(self, function: Callable[[Communicator], T]) -> list[T]:
@@ -341,7 +351,7 @@ class ThreadJob(Generic[T]):
         If a rank raises, its communicator is revoked, so that the others end too, and the first rank's own error
         is raised when all have ended.
         """
-        job = _core.ThreadJob(self.size)
+        job = _core.ThreadJob(self.size, self._network)
         results: list[T | None] = [None] * self.size
         errors: list[BaseException | None] = [None] * self.size
 

@@ -403,7 +403,8 @@ package unisono_spec_pkg;
   typedef enum logic [3:0] {
     // not sent
     ControlKindNone = 4'd0,
-    // the communicator has failed; token_generation: error code; payload: the reason
+    // the communicator has failed; token_generation: error code; offset: 1 if it is passed on;
+    // payload: the reason
     ControlKindRevoke = 4'd1,
     // a send was refused by its receiver; token_generation: error code; payload: the sentence
     ControlKindReject = 4'd2,
@@ -424,7 +425,7 @@ package unisono_spec_pkg;
     ControlKindMismatch = 4'd9,
     // a rank's word in an agreement of those that are left; sequence: which agreement; offset:
     // round; signature: what it is for; payload: two 64-bit words, then a bit for each rank that is
-    // gone
+    // gone; in communicators of more than 16 ranks, a TreeWord (engine/tree_word.hpp)
     ControlKindAgree = 4'd10
   } control_kind_e;
 

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     const JobEnvironment job = JobEnvironment::from_environment();
-    claim(job.size >= 1 && job.size <= shm::kMaxEndpoints && job.rank < job.size, "ranks count from 0 to size-1");
+    claim(job.size >= 1 && job.size <= kMaxJobSize && job.rank < job.size, "ranks count from 0 to size-1");
     claim(job.timeout.count() > 0, "no wait without a deadline");
     const bool by_file = job.meeting == MeetingPlace::kFile && !job.file.empty();
     const bool by_socket = job.rendezvous.empty() != job.addresses.empty() && job.secret.size() >= 16;

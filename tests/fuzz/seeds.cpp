@@ -17,6 +17,7 @@
 #include "core/program_file.hpp"
 #include "cost/tuning_file.hpp"
 #include "driver/objects.hpp"
+#include "engine/tree_word.hpp"
 #include "network/ofi/card.hpp"
 #include "network/ofi/frame.hpp"
 #include "network/ofi/handshake.hpp"
@@ -198,6 +199,14 @@ void messages(Corpus& corpus) {
                         join::pmi_message("finalize-response", {{"rc", "0"}}));
   corpus.add("pmi", "\4cmd=kvs-get-response;found=TRUE;value=a;;b;rc=0;");
   corpus.add("meeting", join::Meeting{"node", 7, 4, std::string(64, 'a'), {{"10.0.0.1", 4711}, {"fe80::1", 1}}}.text());
+  for (const bool differ : {false, true}) {
+    cclo::TreeWord word;
+    word.kind = cclo::TreeWord::Kind::kPropose;
+    word.ballot = {3, 2};
+    word.ended = std::vector<bool>(16, differ);
+    word.answer = {~std::uint64_t{6}, 7, {true, false, true}, differ, {1, 2}, {3, 4}};
+    corpus.add("tree_word", "\3" + word.encoded(16));
+  }
   Bytes ring;
   for (std::uint32_t sequence = 0; sequence < 6; ++sequence) {
     Header header = make_header(MessageType::kEager);

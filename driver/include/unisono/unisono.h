@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 8
+#define UNISONO_ABI_MINOR 9
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -246,6 +246,9 @@ UNISONO_API unisono_result unisono_join(const unisono_join_functions* functions,
 /* A job of `size` ranks that are threads of this process; each thread then makes its context.
  * unisono_thread_context is collective over the job. */
 UNISONO_API unisono_result unisono_thread_job_create(uint32_t size, unisono_thread_job** job);
+/* The same on a network: "shm", which is the above, memory that all ranks share as on one host, up to 1024 ranks; or
+ * "loop", mailboxes, where each rank counts as a host of its own, up to 16384 ranks (docs/large-jobs.md). */
+UNISONO_API unisono_result unisono_thread_job_create_on(uint32_t size, const char* network, unisono_thread_job** job);
 UNISONO_API void unisono_thread_job_free(unisono_thread_job* job);
 UNISONO_API unisono_result unisono_thread_context(unisono_thread_job* job, uint32_t rank,
                                                   const unisono_settings* settings, unisono_context** context);

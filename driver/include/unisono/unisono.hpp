@@ -1102,9 +1102,11 @@ struct Settings {
 /// A job whose ranks are threads of this process. Each thread makes its own Context of it.
 class ThreadJob {
  public:
-  explicit ThreadJob(std::uint32_t size) {
+  /// On network "shm" the ranks share memory, as on one host; on "loop" each counts as a host of its own, and there may
+  /// be thousands (docs/large-jobs.md).
+  explicit ThreadJob(std::uint32_t size, const char* network = "shm") {
     unisono_thread_job* handle = nullptr;
-    detail::check(unisono_thread_job_create(size, &handle));
+    detail::check(unisono_thread_job_create_on(size, network, &handle));
     handle_.reset(handle);
   }
   unisono_thread_job* handle() const noexcept { return handle_.get(); }

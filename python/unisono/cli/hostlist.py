@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MOST_RANKS = 1024
+MOST_RANKS = 2048  # of a job
+MOST_ON_A_HOST = 1024
 LONGEST_NAME = 255  # of UNISONO_HOST, too
 
 
@@ -78,4 +79,9 @@ def _assigned(entries: list[tuple[str, int]], where: str) -> list[HostRanks]:
     for name, count in entries:
         hosts.setdefault(name, HostRanks(name)).ranks.extend(range(next_rank, next_rank + count))
         next_rank += count
+    for host in hosts.values():
+        if len(host.ranks) > MOST_ON_A_HOST:
+            raise HostListError(
+                f"{where}: {len(host.ranks)} ranks on {host.name} were asked for; allowed are 1 to {MOST_ON_A_HOST}"
+            )
     return list(hosts.values())

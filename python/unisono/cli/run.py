@@ -10,7 +10,7 @@ import sys
 from .cluster import Cluster, ClusterError, ClusterOptions
 from .command import Command, CommandError
 from .environment import JOB_VARIABLES
-from .hostlist import MOST_RANKS, HostListError, HostRanks, read_file, read_list
+from .hostlist import MOST_ON_A_HOST, HostListError, HostRanks, read_file, read_list
 from .launcher import Launcher, LauncherError
 from .way import SSH, Plan, Way
 from .ways import tls_fault
@@ -118,9 +118,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _ranks(text: str) -> int:
     with contextlib.suppress(ValueError):
-        if 1 <= int(text) <= MOST_RANKS:
+        if 1 <= int(text) <= MOST_ON_A_HOST:
             return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} ranks were asked for; allowed are 1 to {MOST_RANKS}")
+    raise argparse.ArgumentTypeError(f"{text!r} ranks were asked for; allowed are 1 to {MOST_ON_A_HOST}")
 
 
 def _seconds(text: str) -> float:

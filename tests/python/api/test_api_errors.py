@@ -277,8 +277,8 @@ def test_bad_input(call: Callable[[Communicator], Any], kind: type[Exception], w
         ({"timeout": "soon"}, ["timeout is 'soon'", "seconds"]),
         ({"timeout": math.inf}, ["is inf", "10 years"]),
         ({"timeout": math.nan}, ["is nan", "10 years"]),
-        ({"size": 0}, ["of 0 ranks", "1 to 4096"]),
-        ({"size": 2.0}, ["of 2.0 ranks", "1 to 4096"]),
+        ({"size": 0}, ["of 0 ranks", "1 to 1024"]),
+        ({"size": 2.0}, ["of 2.0 ranks", "1 to 1024"]),
     ],
     ids=str,
 )

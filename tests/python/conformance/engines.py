@@ -242,6 +242,8 @@ def run_rank(world: Communicator, cases: Sequence[Case], placement: str) -> list
 class Threads:
     """The native engine, ranks as threads, which reach all memory. The settings force its ways and protocols."""
 
+    _placement = "mixed"
+
     def __init__(self, name: str, **settings: Any) -> None:
         self.name = name
         self._settings = settings
@@ -254,8 +256,18 @@ class Threads:
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """One thread job for all cases."""
         job: unisono.ThreadJob[list[Outcome]] = unisono.ThreadJob(ranks, timeout=TIMEOUT, **self._settings)
-        by_rank = job.run(lambda world: run_rank(world, cases, "mixed"))
+        by_rank = job.run(lambda world: run_rank(world, cases, self._placement))
         return [[by_rank[r][k] for r in range(ranks)] for k in range(len(cases))]
+
+
+class Loop(Threads):
+    """The native engine on the loop network: each thread is a host of its own, and none reaches another's memory."""
+
+    _placement = "ordinary"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, network="loop")
+        self._direct = False
 
 
 class Functional(Threads):
@@ -449,6 +461,7 @@ ENGINES: dict[str, Engine] = {
         Threads("threads"),
         Threads("threads-messages", lanes=False),
         Threads("threads-rendezvous", lanes=False, eager_limit=1, segment_bytes=256, rx_buffer_count=1),
+        Loop("threads-loop"),
         Functional("functional"),
         Processes("processes", "ordinary"),
         Processes("processes-allocated", "allocated"),
