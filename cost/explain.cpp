@@ -75,7 +75,7 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
   agreed.direct = call.size > 1;
   const Choice direct = choose(agreed, tuning);
   // As the engine does it: a direct call is tried only where the rules have a direct algorithm for it.
-  const bool asks = agreed.direct && direct.position >= 0 && at(direct.position).direct;
+  const bool asks = agreed.direct && !tuning.hosts && direct.position >= 0 && at(direct.position).direct;
   result.choice = asks && reachable ? direct : plain;
   if (asks && !reachable && call.count != 0) {
     result.asked_in_vain = machine.sync * (call.size - 1) + machine.line;

@@ -29,9 +29,9 @@ struct Explanation {
   double asked_in_vain = 0;
 };
 
-/// `reachable`: all buffers are memory that every rank reaches. `call.direct` does not matter. With `named` that
-/// algorithm is taken for the choice, as if the call named it; then `choice.rule` is null. Throws Error(kUnsupported)
-/// if it does not admit the call.
+/// `reachable`: all buffers are memory that every rank reaches; never with `tuning.hosts`. `call.direct` does not
+/// matter. With `named` that algorithm is taken for the choice, as if the call named it; then `choice.rule` is null.
+/// Throws Error(kUnsupported) if it does not admit the call.
 Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine,
                     const NamedAlgorithm* named = nullptr);
 

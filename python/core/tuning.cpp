@@ -1,8 +1,14 @@
 // Tuning: measuring the machine, the rules in force, and why a call is served as it is.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "core/group_table.hpp"
 #include "cost/explain.hpp"
 #include "cost/in_force.hpp"
 #include "cost/tune.hpp"
@@ -84,6 +90,30 @@ nb::dict dict_of(const cclo::CopyClass& found) {
   return entry;
 }
 
+nb::object dict_of(const std::optional<cost::MeasuredNetwork>& network) {
+  if (!network) return nb::none();
+  nb::dict entry;
+  entry["transport"] = network->transport;
+  entry["latency"] = network->prices.latency;
+  entry["message"] = network->prices.message;
+  entry["byte"] = network->prices.byte;
+  entry["near_latency"] = network->prices.near_latency;
+  entry["near_message"] = network->prices.near_message;
+  return entry;
+}
+
+/// The text of a tuning file with what was measured of a network, and with the rules that follow from it in place of
+/// those that it has for several hosts.
+std::string with_network(const std::string& text, const std::string& transport, const cost::Network& prices,
+                         std::uint32_t most_ranks) {
+  cost::TuningFile file = cost::parse_tuning(text);
+  file.network = cost::MeasuredNetwork{transport, prices};
+  std::erase_if(file.rules, [](const Rule& rule) { return rule.hosts == Which::kWith; });
+  const std::vector<Rule> rules = cost::tune_hosts(file.machine, prices, most_ranks);
+  file.rules.insert(file.rules.end(), rules.begin(), rules.end());
+  return cost::write_tuning(file);
+}
+
 nb::dict dict_of(const cost::Prediction& prediction) {
   nb::dict entry;
   entry["total"] = prediction.time.total;
@@ -115,11 +145,32 @@ nb::dict in_force() {
   result["rules"] = list_of(found.rules);
   result["machine"] = dict_of(found.machine);
   result["calibrated"] = found.file.has_value();
+  result["network"] = dict_of(found.file ? found.file->network : std::nullopt);
   return result;
 }
 
+/// Numbers of hosts from 0 on, in order of their first ranks; nothing if all ranks are on one.
+std::vector<std::uint32_t> numbered(const std::vector<std::uint64_t>& host_of) {
+  std::map<std::uint64_t, std::uint32_t> numbers;
+  std::vector<std::uint32_t> hosts;
+  hosts.reserve(host_of.size());
+  for (const std::uint64_t host : host_of) {
+    hosts.push_back(numbers.emplace(host, static_cast<std::uint32_t>(numbers.size())).first->second);
+  }
+  if (numbers.size() < 2) hosts.clear();
+  return hosts;
+}
+
+std::uint32_t most_on_one(const std::vector<std::uint32_t>& hosts) {
+  std::map<std::uint32_t, std::uint32_t> ranks;
+  std::uint32_t most = 0;
+  for (const std::uint32_t host : hosts) most = std::max(most, ++ranks[host]);
+  return most;
+}
+
 nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int datatype, int op, std::uint32_t root,
-                   bool in_place, bool reachable, std::uint32_t cores, const std::string& algorithm_name) {
+                   bool in_place, bool reachable, std::uint32_t cores, const std::string& algorithm_name,
+                   const std::vector<std::uint64_t>& host_of) {
   Call call;
   call.collective = static_cast<Collective>(collective);
   call.size = size;
@@ -136,14 +187,28 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   const Result result = without_gil([&] {
     Result made;
     made.rules = cost::rules_in_force();
-    made.crowded = size > cores;
     cost::Machine machine = made.rules.machine;
     machine.cores = cores;
-    machine = cost::for_ranks(machine, size, made.crowded);
+    const std::vector<std::uint32_t> hosts = numbered(host_of);
+    std::uint32_t most = size;
+    if (!hosts.empty()) {
+      const Grouping grouping = find_groups(host_of);
+      call.group_size = grouping.size;
+      call.groups = grouping.list;
+      most = most_on_one(hosts);
+    }
+    made.crowded = most > cores;
+    if (hosts.empty()) {
+      machine = cost::for_ranks(machine, size, made.crowded);
+    } else {
+      const bool known = made.rules.file && made.rules.file->network;
+      machine = cost::for_hosts(machine, known ? made.rules.file->network->prices : cost::Network(), hosts);
+    }
     std::optional<cost::NamedAlgorithm> named;
     if (!algorithm_name.empty()) named = cost::algorithm_named(call.collective, algorithm_name);
     made.explanation =
-        cost::explain(call, reachable, {made.rules.rules, made.crowded}, machine, named ? &*named : nullptr);
+        cost::explain(call, reachable && hosts.empty(), {made.rules.rules, made.crowded, true, !hosts.empty()}, machine,
+                      named ? &*named : nullptr);
     return made;
   });
   const cost::Explanation& found = result.explanation;
@@ -208,12 +273,22 @@ void bind_tuning(nb::module_& module) {
       },
       "most_ranks"_a, "Measures the machine; the text of a tuning file.");
   module.def(
+      "tune_network",
+      [](const std::string& text, const std::string& transport, double latency, double message, double byte,
+         double near_latency, double near_message, std::uint32_t most_ranks) {
+        const cost::Network prices{latency, message, byte, near_latency, near_message};
+        return without_gil([&] { return with_network(text, transport, prices, most_ranks); });
+      },
+      "text"_a, "transport"_a, "latency"_a, "message"_a, "byte"_a, "near_latency"_a, "near_message"_a, "most_ranks"_a,
+      "The text of a tuning file with what a network takes, and rules for several hosts.");
+  module.def(
       "check_tuning",
       [](const std::string& text) {
         const cost::TuningFile file = without_gil([&] { return cost::parse_tuning(text); });
         nb::dict result;
         result["processor"] = file.processor;
         result["machine"] = dict_of(file.machine);
+        result["network"] = dict_of(file.network);
         result["rules"] = list_of(file.rules);
         return result;
       },
@@ -244,7 +319,8 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
-             "reachable"_a, "cores"_a, "algorithm"_a = "", "Why a call is served as it is.");
+             "reachable"_a, "cores"_a, "algorithm"_a = "", "host_of"_a = std::vector<std::uint64_t>(),
+             "Why a call is served as it is; `host_of`: a number for the host of each rank, if there are several.");
 }
 
 }  // namespace unisono::python

@@ -121,17 +121,24 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     answer = _core.explain(
         int(Collective[operation.upper()]), options.ranks, count, int(datatype),
         int(Func.SUM if reduces else Func.NONE), 0, options.in_place, options.buffers == "allocated" or copied, cores,
-        options.algorithm,
+        options.algorithm, hosts_of(between),
     )  # fmt: skip
     answer["kernel_copy"] = {"from": from_bytes, "this_call": copied}
     rules = _core.tuning_in_force()
-    tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated")}
+    tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated", "network")}
     call = {
         "operation": operation, "bytes": count * element, "ranks": options.ranks, "dtype": options.dtype,
         "buffers": options.buffers, "cores": cores,
     }  # fmt: skip
     measured = _measured(options, count * element)
     return {"call": call} | answer | {"tuning": tuning, "measured": measured, "ways": between}
+
+
+def hosts_of(between: list[dict[str, Any]]) -> list[int]:
+    """By rank, the number of its host; nothing for jobs of one."""
+    hosts = [entry for entry in between if entry["host"] is not None]
+    numbers = {rank: number for number, entry in enumerate(hosts) for rank in entry["ranks"]}
+    return [numbers[rank] for rank in sorted(numbers)] if len(hosts) > 1 else []
 
 
 def kernel_copies_from(operation: str, ranks: int) -> int | None:
@@ -251,7 +258,7 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     buffers = "" if options.operation == "barrier" else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
-    for sentence in sentences(answer["ways"]) if answer["ways"] else ():
+    for sentence in sentences(answer["ways"], answer["tuning"]["network"]) if answer["ways"] else ():
         console.print(sentence, markup=False, soft_wrap=True)
     parts = _candidates(answer, wide=True)
     console.print(parts if tables.fits(console, parts) else _candidates(answer, wide=False))

@@ -31,8 +31,8 @@ def number_of_ranks(entries: list[dict[str, Any]]) -> int:
     return sum(len(entry["ranks"]) for entry in entries if entry["host"] is not None)
 
 
-def sentences(entries: list[dict[str, Any]]) -> list[str]:
-    """The same for people."""
+def sentences(entries: list[dict[str, Any]], measured: dict[str, Any] | None = None) -> list[str]:
+    """The same for people. `measured`: what `unisono calibrate --network` has found out."""
     hosts = [entry for entry in entries if entry["host"] is not None]
     texts = [
         f"{spans(host['ranks'])} on host {host['host']}{f': {SHARED}' if len(host['ranks']) > 1 else ''}"
@@ -42,7 +42,9 @@ def sentences(entries: list[dict[str, Any]]) -> list[str]:
     said = [f"What carries data: {'; '.join(texts)}{f'; {between} between hosts' if between else ''}."]
     if between:
         said.append(
-            "Predictions are those of one host that has all ranks: what a network takes is not in them. Measure with "
-            f"`unisono bench --transport {between}`."
+            f"Predictions take what was measured between hosts over {measured['transport']}, and a core for each rank."
+            if measured
+            else "Predictions take usual figures of a network, and a core for each rank; `unisono calibrate --network` "
+            "measures yours."
         )
     return said

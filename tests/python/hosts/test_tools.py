@@ -246,7 +246,7 @@ def test_what_would_carry_data() -> None:
         "What carries data: ranks 0-1, 4 on host a: shared memory; ranks 2-3 on host b: shared memory; rank 5 on host "
         "c; tcp between hosts."
     ) in done.stdout
-    assert "what a network takes is not in them" in done.stdout
+    assert "take usual figures of a network" in done.stdout
     told = json.loads(unisono("explain", "allreduce", "--hosts", "a:2", "--format", "json").stdout)
     assert told["ways"] == [{"host": "a", "ranks": [0, 1], "by": "shared memory"}]
     assert json.loads(unisono("explain", "allreduce", "--format", "json").stdout)["ways"] == []
