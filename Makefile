@@ -73,7 +73,7 @@ check: package ## prove every program of every algorithm
 model: packages-test ## check the models of wake-ups and of agreement: all interleavings
 	@tools/model
 
-soak: package ## random calls whose ranks are killed and stopped, ten minutes
+soak: package ## random calls whose ranks are killed and stopped, on one host and over each network by turns, ten minutes
 	@PYTHONPATH=python:tests/python .venv/bin/python -m conformance.soak
 
 peers: packages-peers environment-dev package environment-peers ## installs Open MPI, MPICH and mpi4py, and builds what `unisono bench` measures

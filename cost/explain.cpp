@@ -65,7 +65,7 @@ std::optional<std::uint64_t> crossover(const Call& call, NamedAlgorithm a, Named
 Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machine& machine,
                     const NamedAlgorithm* named) {
   Explanation result;
-  result.priced = !tuning.hosts;
+  result.priced = !tuning.hosts || !machine.host_of.empty();
   if (tuning.hosts) reachable = false;
   Call agreed = call;
   // An exchange of blocks that differ agrees on no count, unless it is in place.

@@ -21,8 +21,8 @@ struct Candidate {
 
 struct Explanation {
   Choice choice;
-  /// Whether times are predicted. Between hosts they are not: what carries data there has no price. Then times are 0,
-  /// candidates stand as in the table of algorithms, and there is no runner-up, no crossover.
+  /// Whether times are predicted. Between hosts they are if the machine has the prices of a network (`for_hosts`). If
+  /// not, times are 0, candidates stand as in the table of algorithms, and there is no runner-up, no crossover.
   bool priced = true;
   std::vector<Candidate> candidates;  ///< the quickest first, then those that do not admit the call
   int runner_up = -1;                 ///< the quickest that was not chosen, with its usual radix; -1: there is none

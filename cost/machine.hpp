@@ -1,14 +1,27 @@
-// What a machine takes for the pieces of which a collective call consists.
+// What a machine takes for the pieces of which a collective call consists, and what lies between several.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 namespace unisono::cost {
 
 /// Where the data that a rank works on lies, by how much there is of it.
 enum class Level : std::uint8_t { kNear, kShared, kMemory };
 inline constexpr std::size_t kLevels = 3;
+
+/// Messages in a communicator whose ranks are on several hosts: nanoseconds, and nanoseconds a byte. `unisono calibrate
+/// --network` measures them.
+struct Network {
+  double latency = 10'000;  ///< between hosts: from the end of the sender's work to the begin of the receiver's
+  double message = 2'000;   ///< at each end of a message between hosts, or of 256 KiB of a longer one
+  double byte = 0.1;        ///< on the way between two hosts; all ranks of a host share it, in each direction
+  double near_latency = 500;
+  double near_message = 500;  ///< the same between ranks of one host
+
+  friend bool operator==(const Network&, const Network&) = default;
+};
 
 /// Times in nanoseconds, byte costs in nanoseconds a byte. The defaults are those of a server core at about 3 GHz; what
 /// a machine really takes, `unisono calibrate` measures. Byte costs never fall from one level to the next, so that more
@@ -36,6 +49,10 @@ struct Machine {
   std::uint32_t segment_bytes = 64 * 1024;
   std::uint32_t lane_segments = 4;  ///< of these a lane holds at once
   std::uint32_t lane_lines = 32;
+
+  /// By rank, the number of its host, from 0 on without gaps; empty: all are on one. Then every rank has a core.
+  std::vector<std::uint32_t> host_of{};
+  Network network{};  ///< between them
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };

@@ -20,6 +20,8 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 /// A message of more segments is walked in this many equal pieces: beyond it pipelines hardly differ.
 constexpr std::uint64_t kMostPieces = 32;
+/// Between hosts so much of a message goes at once, by loans.
+constexpr std::uint64_t kFarSegment = std::uint64_t{256} << 10U;
 constexpr auto kInFlight = static_cast<std::uint32_t>(kWindow);
 
 const Time& later(const Time& a, const Time& b) { return a.total >= b.total ? a : b; }
@@ -64,7 +66,10 @@ struct Lane {
 class Walk {
  public:
   Walk(std::span<const RankWork> ranks, bool direct, const Machine& machine)
-      : machine_(machine), work_(ranks), size_(static_cast<std::uint32_t>(ranks.size())) {
+      : machine_(machine),
+        several_(!machine.host_of.empty()),
+        work_(ranks),
+        size_(static_cast<std::uint32_t>(ranks.size())) {
     ranks_.resize(size_);
     lanes_.resize(std::size_t{size_} * size_);
     std::uint64_t everything = 0;
@@ -79,7 +84,12 @@ class Walk {
       lane.free_pieces = machine.lane_segments;
       lane.free_lines = machine.lane_lines;
     }
-    const std::uint32_t cores = machine.cores == 0 ? size_ : std::min(machine.cores, size_);
+    if (several_) {
+      const std::uint32_t hosts = 1 + *std::max_element(machine.host_of.begin(), machine.host_of.end());
+      out_free_.resize(hosts);
+      in_free_.resize(hosts);
+    }
+    const std::uint32_t cores = several_ || machine.cores == 0 ? size_ : std::min(machine.cores, size_);
     cores_.resize(cores);
     for (std::uint32_t r = 0; r < size_; ++r) cores_[r % cores].ranks.push_back(r);
     if (direct && size_ > 1) enter();
@@ -141,6 +151,47 @@ class Walk {
     return cached + (costs[2] - cached) * memory;
   }
 
+  bool far(std::uint32_t one, std::uint32_t other) const {
+    return several_ && machine_.host_of[one] != machine_.host_of[other];
+  }
+  /// From a rank's store, or its last system call, until the other one can see it.
+  double latency(std::uint32_t from, std::uint32_t to) const {
+    return !several_ ? machine_.line : far(from, to) ? machine_.network.latency : machine_.network.near_latency;
+  }
+  /// Finding a move ready and handling a segment of each of its messages.
+  double handling(std::uint32_t r, const Step& step, bool cells) const {
+    if (!several_) {
+      // A message to or from each further peer is a line of its own.
+      const auto lines = static_cast<double>(std::max<std::size_t>(1, step.from.size() + step.to.size()));
+      return machine_.issue * lines + (cells ? machine_.segment * lines : 0);
+    }
+    double cost = machine_.issue;
+    for (const auto* peers : {&step.from, &step.to}) {
+      for (const std::uint32_t peer : *peers) {
+        cost += far(r, peer) ? machine_.network.message : machine_.network.near_message;
+      }
+    }
+    return cost;
+  }
+  /// How long the pieces of a move's messages are.
+  std::uint64_t segment(std::uint32_t r, const Step& step) const {
+    const auto is_far = [&](std::uint32_t peer) { return far(r, peer); };
+    const bool some =
+        std::any_of(step.from.begin(), step.from.end(), is_far) || std::any_of(step.to.begin(), step.to.end(), is_far);
+    return some ? kFarSegment : machine_.segment_bytes;
+  }
+  /// A piece goes from host to host, behind all that goes there before.
+  Time carried(const Time& end, std::uint32_t from, std::uint32_t to, double bytes) {
+    double& out = out_free_[machine_.host_of[from]];
+    double& in = in_free_[machine_.host_of[to]];
+    const double there = std::max({end.total, out, in}) + bytes * machine_.network.byte;
+    out = in = there;
+    Time arrival = end;
+    arrival.copy += there - end.total;
+    arrival.total = there;
+    return plus_latency(arrival, machine_.network.latency);
+  }
+
   Lane& lane(std::uint32_t from, std::uint32_t to) { return lanes_[std::size_t{from} * size_ + to]; }
 
   template <class Use>
@@ -175,7 +226,7 @@ class Walk {
         };
         const bool arrives = move.op1.kind == OperandKind::kArrival && speaks;
         const bool sends = move.remote.kind == RemoteKind::kMessage && speaks;
-        const bool in_line = step.bytes <= machine_.inline_bytes;
+        const bool in_line = !several_ && step.bytes <= machine_.inline_bytes;
         if (move.op0.kind == OperandKind::kMemory) read(stream);
         if (move.op1.kind == OperandKind::kMemory) read(stream);
         if (arrives) {
@@ -206,16 +257,13 @@ class Walk {
         const bool half = move.dtype == Datatype::kFp16 || move.dtype == Datatype::kBf16;
         const double reduce = operands > 1 ? (operands - 1) * (half ? machine_.reduce_half : machine_.reduce) : 0;
         const bool cells = !in_line && (!step.from.empty() || !step.to.empty());
-        const std::uint64_t segments =
-            step.bytes == 0 ? 1 : (step.bytes + machine_.segment_bytes - 1) / machine_.segment_bytes;
+        const std::uint64_t one = segment(r, step);
+        const std::uint64_t segments = step.bytes == 0 ? 1 : (step.bytes + one - 1) / one;
         step.pieces = static_cast<std::uint32_t>(std::min(segments, kMostPieces));
         const double piece = static_cast<double>(step.bytes) / step.pieces;
         const double segments_of_piece = static_cast<double>(segments) / step.pieces;
-        // A message to or from each further peer is a line of its own.
-        const auto lines = static_cast<double>(std::max<std::size_t>(1, step.from.size() + step.to.size()));
         const bool nothing = count == 0 && step.from.empty() && step.to.empty();  // the engine does not even look
-        step.piece_cost.latency =
-            nothing ? 0 : segments_of_piece * (machine_.issue * lines + (cells ? machine_.segment * lines : 0));
+        step.piece_cost.latency = nothing ? 0 : segments_of_piece * handling(r, step, cells);
         step.piece_cost.copy = piece * per_byte;
         step.piece_cost.reduce = piece * reduce;
         step.piece_cost.total = step.piece_cost.latency + step.piece_cost.copy + step.piece_cost.reduce;
@@ -383,7 +431,7 @@ class Walk {
   void take(std::uint32_t r, const Step& step, std::size_t i, std::uint32_t piece, const Time& end) {
     Lane& in = lane(step.from[i], r);
     Lane::Message& message = in.messages[step.from_ordinal[i]];
-    const Time free = plus_latency(end, machine_.line);
+    const Time free = plus_latency(end, latency(r, step.from[i]));
     // Pieces of the message that this piece of the move has used up.
     const std::size_t used = std::size_t{piece + 1} * message.pieces / step.pieces;
     while (message.released.size() < used) {
@@ -409,12 +457,17 @@ class Walk {
     if (!message.inline_payload) spend(out.free_pieces, out.space);
     // A message to a rank on the same core is there when that rank runs.
     const bool same_core = r % cores_.size() == step.to[i] % cores_.size();
-    message.arrived.push_back(same_core ? end : plus_latency(end, machine_.line));
+    message.arrived.push_back(far(r, step.to[i])
+                                  ? carried(end, r, step.to[i], static_cast<double>(step.bytes) / step.pieces)
+                              : same_core ? end
+                                          : plus_latency(end, latency(r, step.to[i])));
     if (step.complete) ++out.sent;
     touched_.push_back(step.to[i]);
   }
 
   const Machine& machine_;
+  bool several_;                            ///< hosts
+  std::vector<double> out_free_, in_free_;  ///< by host: when its way out, and its way in, is free
   std::span<const RankWork> work_;
   std::uint32_t size_;
   std::vector<double> copy_, cross_;  ///< by rank: the machine's, where the rank's data lies

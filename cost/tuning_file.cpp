@@ -76,6 +76,25 @@ Machine machine_of(const json::Value& value) {
   return machine;
 }
 
+struct NetworkField {
+  const char* name;
+  double Network::*member;
+};
+constexpr NetworkField kNetwork[] = {
+    {"latency", &Network::latency},           {"message", &Network::message},           {"byte", &Network::byte},
+    {"near_latency", &Network::near_latency}, {"near_message", &Network::near_message},
+};
+
+MeasuredNetwork network_of(const json::Value& value) {
+  value.only({"transport", "latency", "message", "byte", "near_latency", "near_message"});
+  MeasuredNetwork network;
+  network.transport = value.at("transport").text();
+  for (const NetworkField& field : kNetwork) {
+    network.prices.*field.member = value.at(field.name).number(0, kMostTime);
+  }
+  return network;
+}
+
 Which which_of(const json::Value& rule, const char* name) {
   const json::Value* found = rule.find(name);
   if (found == nullptr) return Which::kAll;
@@ -135,10 +154,11 @@ TuningFile parse_tuning(std::string_view text) {
     version.refuse(formatted("the file is of version {}; this library reads version {}. Run `unisono calibrate`",
                              version.whole(0, ~std::uint32_t{0}), kTuningVersion));
   }
-  document.only({"unisono_tuning", "processor", "hash", "machine", "rules"});
+  document.only({"unisono_tuning", "processor", "hash", "machine", "network", "rules"});
   TuningFile file;
   if (const json::Value* processor = document.find("processor")) file.processor = processor->text();
   file.machine = machine_of(document.at("machine"));
+  if (const json::Value* network = document.find("network")) file.network = network_of(*network);
   const json::Value& rules = document.at("rules");
   if (rules.array().size() > kMostRules) {
     rules.refuse(formatted("here are {} rules; allowed are {}", rules.array().size(), kMostRules));
@@ -170,7 +190,15 @@ std::string write_tuning(const TuningFile& file) {
   for (const ByteField& field : kBytes) {
     text += formatted("    \"{}\": {},\n", field.name, file.machine.*field.member);
   }
-  text += formatted("    \"cores\": {}\n  }},\n  \"rules\": [", file.machine.cores);
+  text += formatted("    \"cores\": {}\n  }},\n", file.machine.cores);
+  if (file.network) {
+    text += "  \"network\": {\n    \"transport\": " + json::quoted(file.network->transport);
+    for (const NetworkField& field : kNetwork) {
+      text += std::string(",\n    \"") + field.name + "\": " + json::number(file.network->prices.*field.member);
+    }
+    text += "\n  },\n";
+  }
+  text += "  \"rules\": [";
   bool first = true;
   for (const Rule& rule : file.rules) {
     const Algorithm& algorithm = algorithms()[rule.position];

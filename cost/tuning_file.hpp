@@ -1,6 +1,7 @@
 // The tuning file: what `unisono calibrate` found out about a machine, and the rules that follow (docs/tuning.md).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,17 @@ namespace unisono::cost {
 
 inline constexpr std::uint32_t kTuningVersion = 1;
 
+/// What `unisono calibrate --network` found out.
+struct MeasuredNetwork {
+  std::string transport;  ///< what carried data, for people
+  Network prices;
+  friend bool operator==(const MeasuredNetwork&, const MeasuredNetwork&) = default;
+};
+
 struct TuningFile {
   std::string processor;  ///< for people
   Machine machine;
+  std::optional<MeasuredNetwork> network{};  ///< between hosts
   std::vector<Rule> rules;
   friend bool operator==(const TuningFile&, const TuningFile&) = default;
 };

@@ -43,10 +43,15 @@ std::string lack(int error, const SystemAddress& address) {
 
 }  // namespace
 
-Attempt::Attempt(std::vector<Address> addresses, const std::vector<OwnAddress>& own) {
+Attempt::Attempt(std::vector<Address> addresses, const std::vector<OwnAddress>& own, std::chrono::milliseconds patience)
+    : patience_(patience) {
   for (Address& address : addresses) {
+    const bool ours = address.loopback() || std::any_of(own.begin(), own.end(), [&](const OwnAddress& one) {
+                        return one.address.six == address.six && one.address.bytes == address.bytes;
+                      });
     const unsigned scope = address.link_local() ? scope_for(address, own) : 0;
     tries_.push_back({std::move(address), scope});
+    tries_.back().ours = ours;
   }
 }
 
@@ -62,6 +67,27 @@ void Attempt::fail(Try& one, Watch& watch, std::string fault) {
   hang_up(one, watch);
   one.stage = Stage::kFailed;
   one.fault = std::move(fault);
+}
+
+void Attempt::fail_to_connect(Try& one, Watch& watch, int error) {
+  one.refused = error == ECONNREFUSED;
+  one.no_way = error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN || error == ETIMEDOUT;
+  fail(one, watch, text_of_error(error));
+}
+
+/// If all have failed: whether those to which there is no way are to be tried again. A host whose kernel has refused
+/// can be reached, so nothing is waited for.
+bool Attempt::await_ways(Clock::time_point now) {
+  if (now - begin_ >= patience_) return false;
+  if (std::any_of(tries_.begin(), tries_.end(), [](const Try& one) { return one.refused && !one.ours; })) return false;
+  bool some = false;
+  for (Try& one : tries_) {
+    if (!one.no_way) continue;
+    one.stage = Stage::kWaiting;
+    one.not_before = now + kBetweenTries;
+    some = true;
+  }
+  return some;
 }
 
 void Attempt::interrupted(Try& one, Watch& watch, Clock::time_point now) {
@@ -94,8 +120,7 @@ void Attempt::start(Try& one, const Surroundings& around, Clock::time_point now)
   one.since = now;
   if (connect(one.socket.get(), address.get(), address.bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
     const int error = errno;
-    one.refused = error == ECONNREFUSED;
-    if (!starved(one, error, around.watch, now)) fail(one, around.watch, text_of_error(error));
+    if (!starved(one, error, around.watch, now)) fail_to_connect(one, around.watch, error);
     return;
   }
   obstacle_.clear();
@@ -105,16 +130,15 @@ void Attempt::start(Try& one, const Surroundings& around, Clock::time_point now)
 void Attempt::connect_on(Try& one, const Surroundings& around, Clock::time_point now) {
   pollfd ask{one.socket.get(), POLLOUT, 0};
   if (::poll(&ask, 1, 0) != 1) {
-    if (now - one.since >= kPatience) {
-      fail(one, around.watch, formatted("no answer within {} s", std::chrono::seconds(kPatience).count()));
+    if (now - one.since >= std::max(kPatience, patience_)) {
+      fail(one, around.watch, formatted("no answer within {} ms", std::max(kPatience, patience_).count()));
     }
     return;
   }
   int fault = 0;
   socklen_t bytes = sizeof fault;
   getsockopt(one.socket.get(), SOL_SOCKET, SO_ERROR, &fault, &bytes);
-  one.refused = fault == ECONNREFUSED;
-  if (fault != 0) return fail(one, around.watch, text_of_error(fault));
+  if (fault != 0) return fail_to_connect(one, around.watch, fault);
   Nonce nonce;
   fill_random(nonce);
   one.connector.emplace(around.key, around.ends, nonce);
@@ -181,6 +205,7 @@ Attempt::Result Attempt::greet(std::size_t index, const Surroundings& around, Cl
 }
 
 Attempt::Result Attempt::advance(const Surroundings& around, Clock::time_point now) {
+  if (begin_ == Clock::time_point{}) begin_ = now;
   // An address that has just failed makes way for the next one.
   for (bool changed = true; changed;) {
     changed = false;
@@ -210,7 +235,7 @@ Attempt::Result Attempt::advance(const Surroundings& around, Clock::time_point n
   }
   const bool all_failed =
       std::all_of(tries_.begin(), tries_.end(), [](const Try& one) { return one.stage == Stage::kFailed; });
-  return all_failed ? Result::kFailed : Result::kUnderWay;
+  return all_failed && !await_ways(now) ? Result::kFailed : Result::kUnderWay;
 }
 
 Attempt::Clock::time_point Attempt::deadline() const {
@@ -220,7 +245,7 @@ Attempt::Clock::time_point Attempt::deadline() const {
   Clock::time_point next{};                              // until it may for the sake of those under way
   for (const Try& one : tries_) {
     if (one.stage == Stage::kConnecting) {
-      first = std::min(first, one.since + kPatience);
+      first = std::min(first, one.since + std::max(kPatience, patience_));
       next = std::max(next, one.since + kHeadStart);
     }
     if (one.stage == Stage::kGreeting) next = std::max(next, one.since + kLongHeadStart);

@@ -29,14 +29,17 @@ class Attempt {
     std::uint64_t tag;  ///< for `watch`
   };
 
-  /// An address that is not answered for so long is given up.
-  static constexpr std::chrono::seconds kPatience{2};
+  /// An address that is not answered for so long is given up, unless the peer may be silent for longer.
+  static constexpr std::chrono::milliseconds kPatience{2000};
+  /// An address to which there is no way is tried again, after so long.
+  static constexpr std::chrono::milliseconds kBetweenTries{100};
   /// The next address is tried meanwhile, after so long.
   static constexpr std::chrono::milliseconds kHeadStart{250};
   /// After so long, if the address has been connected to, and only its proof is missing: the peer may be busy.
   static constexpr std::chrono::seconds kLongHeadStart{2};
 
-  Attempt(std::vector<Address> addresses, const std::vector<OwnAddress>& own);
+  /// `patience`: a way that is missing may come back within that, as those of connections that there are.
+  Attempt(std::vector<Address> addresses, const std::vector<OwnAddress>& own, std::chrono::milliseconds patience);
 
   enum class Result : std::uint8_t {
     kUnderWay,
@@ -79,6 +82,8 @@ class Attempt {
     int interruptions = 0;
     std::string fault{};
     bool refused = false;
+    bool ours = false;    ///< an address that this host has, too: what it says need not be the peer's word
+    bool no_way = false;  ///< it has failed because the network led nowhere
   };
   void start(Try& one, const Surroundings& around, Clock::time_point now);
   /// Whether a call has failed for want of something in this process, or on its host; the try then waits.
@@ -86,10 +91,14 @@ class Attempt {
   void connect_on(Try& one, const Surroundings& around, Clock::time_point now);
   Result greet(std::size_t index, const Surroundings& around, Clock::time_point now);
   void fail(Try& one, Watch& watch, std::string fault);
+  void fail_to_connect(Try& one, Watch& watch, int error);
+  bool await_ways(Clock::time_point now);
   void interrupted(Try& one, Watch& watch, Clock::time_point now);
   void hang_up(Try& one, Watch& watch);
 
   std::vector<Try> tries_;
+  std::chrono::milliseconds patience_;
+  Clock::time_point begin_{};
   std::optional<std::size_t> chosen_;
   std::string final_fault_;
   std::string obstacle_;

@@ -113,7 +113,7 @@ TcpNetwork::Session& TcpNetwork::session(std::uint32_t peer) {
   if (peer < sessions_.size() && sessions_[peer] != nullptr) [[likely]]
     return *sessions_[peer];
   Session& made = make_session(peer);
-  made.attempt = std::make_unique<Attempt>(decode_card(members_.cards[peer]).addresses, own_);
+  made.attempt = std::make_unique<Attempt>(decode_card(members_.cards[peer]).addresses, own_, settings_.patience);
   connecting_.push_back(&made);
   advance(made, Clock::now());
   pass_deadlines(Clock::now());
@@ -444,19 +444,22 @@ Poe::Fate TcpNetwork::inquire(Session& session, Clock::time_point now) {
   if (session.listener.port == 0) return Poe::Fate::kVanished;
   if (!session.question.asked()) {
     if (session.asked == Clock::time_point{}) session.asked = now;
-    if (session.asked_again && now - session.asked < kOnceMore) return Poe::Fate::kUnknown;
+    if (now < session.ask_not_before) return Poe::Fate::kUnknown;
     session.question.ask(session.listener);
   }
   switch (session.question.answer()) {
     case Question::Answer::kRefused:
       return Poe::Fate::kEnded;
-    case Question::Answer::kNoWay:
-      return Poe::Fate::kVanished;
+    case Question::Answer::kNoWay:  // it may be back soon
+      session.ask_not_before = now + kOnceMore;
+      session.question.withdraw();
+      break;
     case Question::Answer::kWelcome:
       // A process that ends closes its connections and its listener one after the other.
       if (session.asked_again) return Poe::Fate::kVanished;
       session.asked_again = true;
       session.asked = now;
+      session.ask_not_before = now + kOnceMore;
       session.question.withdraw();
       return Poe::Fate::kUnknown;
     case Question::Answer::kNotAsked:

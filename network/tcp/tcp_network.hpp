@@ -88,6 +88,7 @@ class TcpNetwork final : public Network {
     Address listener{};         ///< where the peer listens, at the address that the connection had
     Question question{};        ///< whether it still does, once the connection has broken
     Clock::time_point asked{};  ///< when that was asked first
+    Clock::time_point ask_not_before{};
     bool asked_again = false;
     Poe::Fate fate = Poe::Fate::kUnknown;
     bool over = false;     ///< its end was told of

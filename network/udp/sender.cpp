@@ -12,8 +12,9 @@ namespace {
 constexpr double kBurst = 128.0 * 1024;
 constexpr double kBurstSeconds = 1e-3;
 constexpr std::uint64_t kMostThreshold = 256;
-/// So many long datagrams in a row are lost by a path that takes no long ones, not by chance.
-constexpr unsigned kMostLargeLosses = 6;
+/// So many long datagrams are lost, and none as long has come meanwhile: the path takes no long ones, it is not by
+/// chance.
+constexpr unsigned kMostLongLosses = 6;
 /// Pieces for packets of 9000 and of 1500 bytes, and for the shortest that a path may demand.
 constexpr std::array<std::size_t, 3> kPieces{8832, 1344, Sender::kLeastPiece};
 /// New data take half of the table of what is in flight, for pieces that are sent again may be cut; then what is sent
@@ -41,7 +42,7 @@ void Sender::begin(std::size_t most_piece) {
 void Sender::shrink(std::size_t most_piece) {
   most_piece_ = std::min(most_piece_, std::max(most_piece, kLeastPiece));
   congestion_.set_datagram(most_piece_ + kHeadBytes);
-  large_losses_ = 0;
+  forget_long_losses();
 }
 
 void Sender::put(Time now, Plan& plan) {
@@ -170,7 +171,7 @@ void Sender::take(std::uint64_t number) {
     congestion_.found();
   }
   one.state = State::kOver;
-  if (one.bytes + kHeadBytes > most_piece_ / 2) large_losses_ = 0;
+  if (one.bytes >= shortest_lost_) forget_long_losses();
   if (one.bytes > 0) room_ = streams_[one.lane].acknowledged(one.offset, one.bytes) || room_;
 }
 
@@ -236,13 +237,21 @@ void Sender::lose(Record& one, Time now, bool known) {
   ++lost_;
   if (!known) return;
   congestion_.lost(one.sent, now);
-  note_large_loss(one.bytes);
+  note_long_loss(one.bytes);
 }
 
-void Sender::note_large_loss(std::size_t bytes) {
-  if (bytes <= kLeastPiece || bytes + kHeadBytes <= most_piece_ / 2 || ++large_losses_ < kMostLargeLosses) return;
+void Sender::forget_long_losses() {
+  long_losses_ = 0;
+  shortest_lost_ = kNoPiece;
+}
+
+void Sender::note_long_loss(std::size_t bytes) {
+  if (bytes <= kLeastPiece) return;
+  // Pieces are as long as messages are, which may be far from what the way was thought to take.
+  shortest_lost_ = std::min(shortest_lost_, bytes);
+  if (++long_losses_ < kMostLongLosses) return;
   for (const std::size_t piece : kPieces) {
-    if (piece >= most_piece_) continue;
+    if (piece >= std::min(most_piece_, shortest_lost_)) continue;
     shrink(piece);
     return;
   }

@@ -91,7 +91,8 @@ class Sender {
   void find_losses(Time now);
   /// `known`: because others have come, not for want of its place.
   void lose(Record& one, Time now, bool known);
-  void note_large_loss(std::size_t bytes);
+  void note_long_loss(std::size_t bytes);
+  void forget_long_losses();
   bool pace(Time now);
   double rate() const;
   Time question_at() const;
@@ -113,7 +114,9 @@ class Sender {
   std::size_t in_flight_ = 0;
   std::uint64_t resent_ = 0;
   std::uint64_t threshold_ = 3;  ///< a datagram is lost if one sent so much later has come
-  unsigned large_losses_ = 0;
+  static constexpr std::size_t kNoPiece = ~std::size_t{0};
+  unsigned long_losses_ = 0;              ///< of pieces that are longer than every way takes
+  std::size_t shortest_lost_ = kNoPiece;  ///< of these; nothing as long has come since
   bool window_held_ = false;
 
   unsigned asked_ = 0;         ///< times without an answer

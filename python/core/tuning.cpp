@@ -2,7 +2,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,6 +92,30 @@ nb::dict dict_of(const cclo::CopyClass& found) {
   return entry;
 }
 
+nb::object dict_of(const std::optional<cost::MeasuredNetwork>& network) {
+  if (!network) return nb::none();
+  nb::dict entry;
+  entry["transport"] = network->transport;
+  entry["latency"] = network->prices.latency;
+  entry["message"] = network->prices.message;
+  entry["byte"] = network->prices.byte;
+  entry["near_latency"] = network->prices.near_latency;
+  entry["near_message"] = network->prices.near_message;
+  return entry;
+}
+
+/// The text of a tuning file with what was measured of a network, and with the rules that follow from it in place of
+/// those that it has for several hosts.
+std::string with_network(const std::string& text, const std::string& transport, const cost::Network& prices,
+                         std::uint32_t most_ranks) {
+  cost::TuningFile file = cost::parse_tuning(text);
+  file.network = cost::MeasuredNetwork{transport, prices};
+  std::erase_if(file.rules, [](const Rule& rule) { return rule.hosts == Which::kWith; });
+  const std::vector<Rule> rules = cost::tune_hosts(file.machine, prices, most_ranks);
+  file.rules.insert(file.rules.end(), rules.begin(), rules.end());
+  return cost::write_tuning(file);
+}
+
 /// `priced`: with times; else with what is sent between hosts.
 nb::dict dict_of(const cost::Prediction& prediction, bool priced) {
   nb::dict entry;
@@ -127,7 +153,20 @@ nb::dict in_force() {
   result["rules"] = list_of(found.rules);
   result["machine"] = dict_of(found.machine);
   result["calibrated"] = found.file.has_value();
+  result["network"] = dict_of(found.file ? found.file->network : std::nullopt);
   return result;
+}
+
+/// Numbers of hosts from 0 on, in order of their first ranks; nothing if all ranks are on one.
+std::vector<std::uint32_t> numbered(const std::vector<std::uint64_t>& host_of) {
+  std::map<std::uint64_t, std::uint32_t> numbers;
+  std::vector<std::uint32_t> hosts;
+  hosts.reserve(host_of.size());
+  for (const std::uint64_t host : host_of) {
+    hosts.push_back(numbers.emplace(host, static_cast<std::uint32_t>(numbers.size())).first->second);
+  }
+  if (numbers.size() < 2) hosts.clear();
+  return hosts;
 }
 
 /// `hosts`: by rank, equal numbers for ranks of one host; empty: all are on one. `cores`: of each host.
@@ -165,7 +204,11 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
     for (const auto& [host, ranks] : ranks_of) made.crowded = made.crowded || ranks > cores;
     cost::Machine machine = made.rules.machine;
     machine.cores = cores;
-    machine = cost::for_ranks(machine, size, made.crowded);
+    if (several && made.rules.file && made.rules.file->network) {
+      machine = cost::for_hosts(machine, made.rules.file->network->prices, numbered(hosts));
+    } else {
+      machine = cost::for_ranks(machine, size, made.crowded);
+    }
     std::optional<cost::NamedAlgorithm> named;
     if (!algorithm_name.empty()) named = cost::algorithm_named(call.collective, algorithm_name);
     const Tuning tuning{made.rules.rules, made.crowded, true, several};
@@ -236,12 +279,22 @@ void bind_tuning(nb::module_& module) {
       },
       "most_ranks"_a, "Measures the machine; the text of a tuning file.");
   module.def(
+      "tune_network",
+      [](const std::string& text, const std::string& transport, double latency, double message, double byte,
+         double near_latency, double near_message, std::uint32_t most_ranks) {
+        const cost::Network prices{latency, message, byte, near_latency, near_message};
+        return without_gil([&] { return with_network(text, transport, prices, most_ranks); });
+      },
+      "text"_a, "transport"_a, "latency"_a, "message"_a, "byte"_a, "near_latency"_a, "near_message"_a, "most_ranks"_a,
+      "The text of a tuning file with what a network takes, and rules for several hosts.");
+  module.def(
       "check_tuning",
       [](const std::string& text) {
         const cost::TuningFile file = without_gil([&] { return cost::parse_tuning(text); });
         nb::dict result;
         result["processor"] = file.processor;
         result["machine"] = dict_of(file.machine);
+        result["network"] = dict_of(file.network);
         result["rules"] = list_of(file.rules);
         return result;
       },

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .network import FLOOR, PLAIN, Network
+from .network import FLOORS, LOSSY, PLAIN, Network
 from .plan import BUFFERS, OWN, PEERS, PYTHON_PEERS
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -21,7 +21,7 @@ LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpi4py": "mpirun.openmpi", "mpich": "
 PYTHON = ".venv/bin/python"  #: of a checkout
 PEERS_PYTHON = ".venv-peers/bin/python"  #: of the environment that `make peers` makes
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,15}")
-RESERVED = ("unisono", "limit", FLOOR, PLAIN, *OWN, *PEERS, *PYTHON_PEERS)
+RESERVED = ("unisono", "limit", *FLOORS, PLAIN, LOSSY, *OWN, *PEERS, *PYTHON_PEERS)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _program(name: str, interface: str, build: Build | None) -> list[str]:
         ]
     if build is not None:
         return ["env", f"LD_LIBRARY_PATH={build.library}", str(programs() / "bench_unisono")]
-    return [str(programs() / f"bench_{'unisono' if name == PLAIN else name}")]
+    return [str(programs() / f"bench_{'unisono' if name in (PLAIN, LOSSY) else name}")]
 
 
 def command(
@@ -186,8 +186,8 @@ def _launch(name: str, placement: Placement, build: Build | None, network: Netwo
     run = [sys.executable if build is None else build.python, "-m", "unisono", "run"]
     if network is None:
         return [*run, "-n", ranks, "--"]
-    # Plain sockets meet where the launcher lets ranks meet.
-    return [*run, *network.run_options(transport=name != FLOOR), "--"]
+    # Plain sockets meet where the launcher lets ranks meet, and so do those of bare libfabric.
+    return [*run, *network.run_options(transport=name not in FLOORS), "--"]
 
 
 def environment(name: str, folder: Path, build: Build | None, network: Network | None = None) -> dict[str, str]:
@@ -203,6 +203,8 @@ def environment(name: str, folder: Path, build: Build | None, network: Network |
             ("UNISONO_RANK", "UNISONO_SIZE", "UNISONO_JOIN", "UNISONO_HOST", "UNISONO_SECRET", "PMI_")
         ):
             del variables[variable]
+    if network is not None and network.impairment:
+        variables["UNISONO_UDP_IMPAIR"] = network.impairment
     if name == "mpich" and network is not None:
         variables |= network.mpich()
     elif name == "mpich":

@@ -47,7 +47,7 @@ def hosts(transport: str, ranks: int, number: int, folder: Path) -> Iterator[Net
         done = subprocess.run([str(remote), names[0], "true"], capture_output=True, text=True, timeout=SECONDS)
         if done.returncode != 0:
             raise NamespacesError(f"a program cannot be started in a namespace: {done.stderr.strip()}")
-        yield Network(transport, layout, CABLES, str(remote))
+        yield Network(transport, layout, CABLES, remote=str(remote))
     except subprocess.TimeoutExpired as failure:
         raise NamespacesError(f"{failure.cmd} does not come to an end") from failure
     finally:

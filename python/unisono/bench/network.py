@@ -10,9 +10,15 @@ from dataclasses import dataclass, replace
 from ..errors import InvalidArgumentError
 
 TRANSPORTS = ("tcp", "udp", "ofi")  #: what the benchmark could measure; `unisono run --transport` says which are there
-FLOOR = "sockets"  #: the program that does with plain sockets what the systems do; what figures are compared with
-FLOOR_OPS = ("pingpong", "stream", "allreduce", "inflight", "barrier")
+SOCKETS = "sockets"  #: the program that does with plain sockets what the systems do
+FABRIC = "fabric"  #: likewise with bare libfabric
+#: What figures between hosts are compared with, and the operations that it has.
+FLOORS = {
+    SOCKETS: ("pingpong", "stream", "allreduce", "inflight", "barrier"),
+    FABRIC: ("pingpong", "stream", "barrier"),
+}
 PLAIN = "tcp"  #: the name under which Unisono itself over TCP is compared with its other networks
+LOSSY = "lossy"  #: the name of Unisono over UDP where one datagram in a hundred is lost
 FLAT = "flat"  #: the name of Unisono with an algorithm that knows no hosts
 LOOPBACK, CABLES = "loopback", "veth"
 
@@ -24,6 +30,7 @@ class Network:
     transport: str
     hosts: tuple[tuple[str, int], ...]  #: their names, and how many ranks each has
     link: str = LOOPBACK  #: of one machine; or veth, cables between network namespaces
+    impairment: str = ""  #: of datagrams: UNISONO_UDP_IMPAIR
     remote: str | None = None  #: a program that starts a command on a host, as ssh does; None: hosts are only names
 
     @property
@@ -35,6 +42,11 @@ class Network:
     def mixed(self) -> bool:
         """Whether some ranks share memory."""
         return any(ranks > 1 for _, ranks in self.hosts)
+
+    @property
+    def floor(self) -> str:
+        """Of `FLOORS`: what stands below Unisono on this network."""
+        return FABRIC if self.transport == "ofi" else SOCKETS
 
     @property
     def text(self) -> str:
@@ -100,9 +112,11 @@ def besides(network: Network | None, interface: str) -> tuple[dict[str, Network]
     """What is measured beside Unisono and its peers, and the peers that cannot be, with the reason."""
     if network is None:
         return {}, {}
-    beside = {FLOOR: network} if interface == "c" else {}
+    beside = {network.floor: network} if interface == "c" else {}
     if network.transport != PLAIN:
         beside[PLAIN] = network.over(PLAIN)
+    if network.transport == "udp":
+        beside[LOSSY] = replace(network, impairment="loss=0.01")
     unfit = {}
     if network.remote is None and network.mixed:
         why = "between hosts that are only names it would share memory among all ranks"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from .machine import Facts, Placement
-from .network import FLAT, FLOOR, PLAIN
+from .network import FABRIC, FLAT, LOSSY, PLAIN, SOCKETS
 from .plan import OWN, UNIFORM, WAITED, size_text
 from .session import Measured, Row
 from .statistics import Ratio
@@ -19,7 +19,11 @@ from .targets import Target, find
 #: The transport of each system; all others are states of Unisono.
 NETWORKS = {"openmpi": "vader", "mpi4py": "vader", "mpich": "ucx-shm", "limit": None}
 #: The same between hosts; that of all others is the network that was asked for.
-BETWEEN_HOSTS = {"openmpi": "tcp", "mpi4py": "tcp", "mpich": "ucx-tcp", "limit": None, FLOOR: "tcp", PLAIN: "tcp"}
+BETWEEN_HOSTS = {"openmpi": "tcp", "mpi4py": "tcp", "mpich": "ucx-tcp", "limit": None, PLAIN: "tcp"}
+BETWEEN_HOSTS |= {SOCKETS: "tcp", FABRIC: "ofi"}
+
+#: How the ratio to what stands below is called.
+BELOW = {SOCKETS: "x raw", FABRIC: "x bare"}
 
 #: Of the JSON lines. 2: buffers are malloc, registered or allocated; what lines without a schema call registered is
 #: allocated. interface, counts, processor, cache_line_ns and kernel_copies are there.
@@ -192,7 +196,7 @@ class TablePrinter:
     def _head(self, op: str, dtype: str, buffers: str, limit: str) -> None:
         what = "" if op == "barrier" else f", {dtype}, {buffers}"
         ratios = [f"to {name}" for name in self._peers]
-        names = ["bytes", limit, *self._peers, "unisono", *ratios, "x limit" if limit == "limit" else "x raw"]
+        names = ["bytes", limit, *self._peers, "unisono", *ratios, BELOW.get(limit, "x limit")]
         widths = self._widths(time=self._time, ratio=self._ratio)
         columns = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
         self._console.print()
@@ -217,7 +221,9 @@ def _goal(target: Target) -> str:
     if target.peer is not None:
         parts.append(f"≤ {target.peer:g} × peer")
     if target.limit is not None:
-        parts.append(f"≤ {target.limit:g} × {FLOOR if target.network else 'limit'}")
+        parts.append(
+            f"≤ {target.limit:g} × {FABRIC if target.network == 'ofi' else SOCKETS if target.network else 'limit'}"
+        )
     if target.uniform is not None:
         parts.append(f"≤ {target.uniform:g} × {UNIFORM}")
     if target.waited is not None:
@@ -226,4 +232,6 @@ def _goal(target: Target) -> str:
         parts.append(f"≤ {target.flat:g} × {FLAT}")
     if target.plain is not None:
         parts.append(f"≤ {target.plain:g} × {PLAIN}")
+    if target.lossy is not None:
+        parts.append(f"≥ {target.lossy:g} × {LOSSY}")
     return (" or " if target.either else ", ").join(parts)

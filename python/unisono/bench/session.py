@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .machine import Facts, Processor
-from .network import FLAT, FLOOR
+from .network import FLAT
 from .plan import OWN, SMALL, UNIFORM, WAITED, Cell, Effort
 from .statistics import Ratio, Round, paired_ratio, quiet_rounds, quietest_rounds
 from .systems import Outcome, System, SystemFailedError
@@ -235,8 +235,10 @@ class Session:
                 self._sample(system, measured)
         results = list(systems.values())
         if cell.network is not None:
-            # What the machine does by itself has told which rounds were quiet. Figures are compared with plain sockets.
-            limit = systems.pop(FLOOR, Measured(FLOOR, cell))
+            # What the machine does by itself has told which rounds were quiet. Figures are compared with what stands
+            # below Unisono.
+            floor = cell.network.floor
+            limit = systems.pop(floor, Measured(floor, cell))
             results = list(systems.values())
             if limit.times:
                 limit.limit_ratio = 1.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .network import FLAT, PLAIN, TRANSPORTS, Network
+from .network import FLAT, LOSSY, PLAIN, TRANSPORTS, Network
 from .plan import BUFFERS, COUNTS, INTERFACES, OPS, PEERS, PYTHON_PEERS, UNIFORM, WAITED, parse_size
 from .session import Measured
 
@@ -40,6 +40,7 @@ class Target:
     hosts: int | None = None  #: with a network: so many hosts; None: each rank is one
     flat: float | None = None  #: bound on the ratio to an algorithm that knows no hosts
     plain: float | None = None  #: bound on the ratio of another network to TCP
+    lossy: float | None = None  #: UDP: what is left of it where one datagram in a hundred is lost, at the least
 
     def applies(self, measured: Measured, placement: Placement) -> bool:
         """Whether the target is about this figure."""
@@ -77,7 +78,10 @@ class Target:
         for name, bound in own:
             if bound is not None and name in measured.ratios:
                 verdicts.append(measured.ratios[name].value <= bound)
-        wanted = sum(bound is not None for bound in (self.peer, self.limit, *(bound for _, bound in own)))
+        if self.lossy is not None and LOSSY in measured.ratios:
+            verdicts.append(measured.ratios[LOSSY].value >= self.lossy)
+        bounds = (self.peer, self.limit, self.lossy, *(bound for _, bound in own))
+        wanted = sum(bound is not None for bound in bounds)
         if self.either and any(verdicts):
             return True
         if len(verdicts) < wanted:
@@ -98,7 +102,7 @@ def load(path: Path = FILE) -> list[Target]:
 
 def _target(entry: dict[str, Any], path: Path) -> Target:
     known = {"case", "ops", "bytes", "peer", "limit", "either", "ranks", "crowded", "buffers", "counts", "interface"}
-    known |= {"peers", "uniform", "waited", "network", "hosts", "flat", "plain"}
+    known |= {"peers", "uniform", "waited", "network", "hosts", "flat", "plain", "lossy"}
     ops = tuple(entry.get("ops", ()))
     if not set(entry) <= known or not ops or not set(ops) <= set(OPS):
         raise InvalidArgumentError(
@@ -135,6 +139,7 @@ def _target(entry: dict[str, Any], path: Path) -> Target:
         hosts=entry.get("hosts"),
         flat=entry.get("flat"),
         plain=entry.get("plain"),
+        lossy=entry.get("lossy"),
     )
 
 

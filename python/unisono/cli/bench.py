@@ -26,7 +26,7 @@ from ..bench.launch import (
 )
 from ..bench.machine import placement, processor
 from ..bench.namespaces import chosen
-from ..bench.network import FLOOR, Network, besides, known
+from ..bench.network import FLOORS, Network, besides, known
 from ..bench.plan import Cell, Effort
 from ..bench.session import Row, Session
 from ..bench.systems import System, SystemFailedError
@@ -217,7 +217,7 @@ def _job(
         systems += [System(name, where, folder, network=over) for name, over in beside.items()]
         limit = System("limit", where, folder, options=["--refuse-copies"] if options.refuse_copies else [])
         session = stack.enter_context(Session(systems, limit, effort, crowded=where.crowded))
-        shown = [*peers, *(name for name in beside if name != FLOOR), "unisono"]
+        shown = [*peers, *(name for name in beside if name not in FLOORS), "unisono"]
         printer = report.TablePrinter(console, shown, where, targets.load(), mean=where.crowded)
         try:
             rows = measure(session, cells, printer, console, sink, processor())

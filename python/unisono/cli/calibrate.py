@@ -1,11 +1,14 @@
-"""`unisono calibrate`: measures the machine, and writes the rules by which algorithms are chosen on it."""
+"""`unisono calibrate`: measures the machine, or the network between hosts, and writes the rules that follow."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import _core
+from ..communicator import Communicator
+from ..context import init
 from ..errors import InvalidArgumentError
+from . import network_prices
 from . import table as tables
 
 LEVELS = ("near", "shared", "memory")
@@ -23,6 +29,21 @@ TIMES = {
     "segment": "cells of a segment",
     "sync": "entry into a direct call, per peer",
     "yield": "giving a core to another rank",
+}
+NETWORK = {
+    "latency": "way of a message",
+    "message": "a message, at each end",
+    "near_latency": "way of a message within a host",
+    "near_message": "a message within a host, at each end",
+}
+SECONDS = 120  #: for the other ranks, while one measures its machine
+START_OPTIONS = {
+    "hosts": "hosts and how many ranks each has, best two",
+    "hostfile": "the same in a file",
+    "agent": "what starts a program on a host",
+    "python": "the interpreter there",
+    "transport": "what carries data",
+    "interfaces": "which interfaces carry it",
 }
 BYTES = {
     "reduce": "combining (fp32)",
@@ -36,25 +57,36 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "calibrate",
         help="measure this machine, and choose algorithms accordingly",
         description="Measures for a few seconds, on the cores that this process may use, and writes a tuning file that "
-        "every job started afterwards follows. All ranks of a job must find the same file.",
+        "every job started afterwards follows. All ranks of a job must find the same file. With --network the ranks of "
+        "a job of several hosts measure what lies between these, and each host gets the file.",
     )
     parser.add_argument("--ranks", type=int, metavar="P", help="most ranks of a job to make rules for (by cores)")
     parser.add_argument(
         "--file", type=Path, metavar="FILE", help="where to write ($UNISONO_TUNING, or ~/.config/unisono/tuning.json)"
     )
     parser.add_argument("--json", action="store_true", help="print the file instead of a table")
+    parser.add_argument(
+        "--network",
+        action="store_true",
+        help="measure between hosts: those of --hosts, or those of the job that this command is a rank of",
+    )
+    for name, text in START_OPTIONS.items():
+        parser.add_argument(f"--{name}", metavar="TEXT", help=f"with --network: {text} (see `unisono run --help`)")
     parser.set_defaults(execute=execute)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.network:
+        return _network(options)
+    for name in START_OPTIONS:
+        if getattr(options, name) is not None:
+            raise InvalidArgumentError(f"--{name} goes with --network")
     path = options.file or place()
-    ranks = options.ranks if options.ranks is not None else max(8, min(64, 2 * _core.cores_for_ranks()))
-    if ranks < 2 or ranks > 64:
-        raise InvalidArgumentError(f"{ranks} ranks were given; allowed are 2 to 64")
+    ranks = _ranks(options, 2 * _core.cores_for_ranks())
     console = Console(highlight=False)
     with Console(stderr=True).status("measuring"):
-        text = _core.calibrate(ranks)
+        text = _with_known_network(path, _core.calibrate(ranks), ranks)
         _core.measure_copy_class()
     _write(path, text)
     if options.json:
@@ -71,6 +103,96 @@ def execute(options: argparse.Namespace) -> int:
     if options.file is not None and str(path) not in (_core.usual_tuning_path(), os.environ.get("UNISONO_TUNING")):
         console.print(f"Set UNISONO_TUNING={path} to follow it.", markup=False, soft_wrap=True)
     return 0
+
+
+def _ranks(options: argparse.Namespace, usual: int) -> int:
+    ranks: int = options.ranks if options.ranks is not None else max(8, min(64, usual))
+    if ranks < 2 or ranks > 64:
+        raise InvalidArgumentError(f"{ranks} ranks were given; allowed are 2 to 64")
+    return ranks
+
+
+def _network(options: argparse.Namespace) -> int:
+    """Starts ranks on the hosts that were named, or is one of them."""
+    if options.hosts is not None or options.hostfile is not None:
+        command = [sys.executable, "-m", "unisono.cli", "run"]
+        for name in START_OPTIONS:
+            if getattr(options, name) is not None:
+                command += [f"--{name}", getattr(options, name)]
+        command += ["-m", "unisono.cli", "calibrate", "--network", *(["--json"] if options.json else [])]
+        command += ["--ranks", str(options.ranks)] if options.ranks is not None else []
+        command += ["--file", str(options.file)] if options.file is not None else []
+        return subprocess.call(command)
+    path = options.file or place()
+    os.environ["UNISONO_TUNING"] = "off"  # hosts that have different files by now must not refuse each other
+    with init(timeout=SECONDS) as context:
+        return _as_a_rank(context.world, options, path)
+
+
+def _as_a_rank(world: Communicator, options: argparse.Namespace, path: Path) -> int:
+    where = network_prices.layout_of(world)
+    ranks = _ranks(options, max(2 * _core.cores_for_ranks(), world.size))
+    prices = network_prices.measure(world, where)
+    transport = network_prices.transport()
+    text = ""
+    if world.rank == 0:
+        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, ranks)
+    text = world.bcast_object(text)
+    # Every host gets the file, for a job whose ranks find different ones does not start.
+    fault = ""
+    try:
+        if where.leads(world.rank):
+            _write(path, text)
+    except InvalidArgumentError as failure:
+        fault = f"on the host of rank {world.rank}: {failure}"
+    faults = [told for told in world.allgather_object(fault) if told]
+    if faults:
+        raise InvalidArgumentError("; ".join(faults))
+    if world.rank == 0:
+        _say_network(options, path, text, where, ranks)
+    return 0
+
+
+def _with_known_network(path: Path, text: str, ranks: int) -> str:
+    """The text with what the file that is there says of a network."""
+    try:
+        network = _core.check_tuning(path.read_text(encoding="utf-8"))["network"]
+    except (OSError, UnicodeDecodeError, InvalidArgumentError):
+        return text
+    return text if network is None else _core.tune_network(text, **network, most_ranks=ranks)
+
+
+def _of_one_host(path: Path, ranks: int) -> str:
+    """The text of the file that is there, so that what it says of the machine stays; else the machine is measured."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        _core.check_tuning(text)
+    except (OSError, UnicodeDecodeError, InvalidArgumentError):
+        return _core.calibrate(ranks)
+    return text
+
+
+def _say_network(options: argparse.Namespace, path: Path, text: str, where: network_prices.Layout, ranks: int) -> None:
+    if options.json:
+        print(json.dumps({"file": str(path)} | json.loads(text), indent=2))
+        return
+    console = Console(highlight=False)
+    found = _core.check_tuning(text)
+    network = found["network"]
+    table = tables.plain()
+    table.add_column(f"measured between hosts ({network['transport']})")
+    table.add_column("", justify="right")
+    rows = NETWORK if where.near else dict(itertools.islice(NETWORK.items(), 2))
+    for name, words in rows.items():
+        table.add_row(words, f"{network[name] / 1000:.3g} µs")
+    table.add_row("bytes on the way", _rate(network["byte"]))
+    console.print(table)
+    count = sum(rule["hosts"] is True for rule in found["rules"])
+    differ = f"{count} rules differ from the built-in choice" if count else "the built-in choice is best everywhere"
+    console.print(f"{where.hosts} hosts; communicators over hosts, up to {ranks} ranks: {differ}.", markup=False)
+    if not where.near:
+        console.print("No host has two ranks, so messages within a host were not measured.", markup=False)
+    console.print(f"Written to {path} on each host", markup=False, soft_wrap=True)
 
 
 def place() -> Path:

@@ -131,7 +131,7 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     )  # fmt: skip
     answer["kernel_copy"] = {"from": from_bytes, "this_call": copied}
     rules = _core.tuning_in_force()
-    tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated")}
+    tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated", "network")}
     call = {
         "operation": operation, "bytes": count * element, "ranks": options.ranks, "dtype": options.dtype,
         "buffers": options.buffers, "cores": cores,
@@ -264,18 +264,18 @@ def _why(answer: dict[str, Any]) -> str:
 def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]) -> None:
     call = answer["call"]
     data = Collective[options.operation.upper()].data
-    several = not answer["priced"]
     of = "" if not data else f" of {length(call['bytes'])} {call['dtype']}"
     cores = f"{call['cores']} core{'s' * (call['cores'] != 1)}"
     hosts = sum(entry["host"] is not None for entry in answer["ways"])
+    several = hosts > 1
     where = f"{hosts} hosts with {cores} each" if several else cores
     ranks = f"{call['ranks']} rank{'s' * (call['ranks'] != 1)} on {where}"
     buffers = "" if not data else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
-    for sentence in sentences(answer["ways"]) if answer["ways"] else ():
+    for sentence in sentences(answer["ways"], answer["tuning"]["network"]) if answer["ways"] else ():
         console.print(sentence, markup=False, soft_wrap=True)
-    if several:
+    if not answer["priced"]:
         console.print(_programs(answer))
     else:
         parts = _candidates(answer, wide=True)

@@ -61,8 +61,8 @@ def number_of_ranks(entries: list[dict[str, Any]]) -> int:
     return sum(len(entry["ranks"]) for entry in entries if entry["host"] is not None)
 
 
-def sentences(entries: list[dict[str, Any]]) -> list[str]:
-    """The same for people."""
+def sentences(entries: list[dict[str, Any]], measured: dict[str, Any] | None = None) -> list[str]:
+    """The same for people. `measured`: what `unisono calibrate --network` has found out."""
     hosts = [entry for entry in entries if entry["host"] is not None]
     texts = [
         f"{spans(host['ranks'])} on host {host['host']}{f': {SHARED}' if len(host['ranks']) > 1 else ''}"
@@ -73,8 +73,15 @@ def sentences(entries: list[dict[str, Any]]) -> list[str]:
         return [f"What carries data: {'; '.join(texts)}."]
     first, *others = between.split(",")
     network = "".join([f"{first} between hosts", *(f", {other} where that does not reach" for other in others)])
-    return [
-        f"What carries data: {'; '.join(texts)}; {network}.",
-        "No times are predicted: what a network takes is not known here. Below stands what each algorithm sends, all "
-        f"ranks together. `unisono bench --transport {first.removesuffix(ENCRYPTED)}` measures.",
-    ]
+    said = [f"What carries data: {'; '.join(texts)}; {network}."]
+    if measured:
+        said.append(
+            f"Predictions take what was measured between hosts over {measured['transport']}, and a core for each rank."
+        )
+    else:
+        said.append(
+            "No times are predicted: what a network takes is not known here. Below stands what each algorithm sends, "
+            "all ranks together. `unisono calibrate --network` measures the network, and `unisono bench --transport "
+            f"{first.removesuffix(ENCRYPTED)}` the calls."
+        )
+    return said

@@ -135,7 +135,7 @@ def _io_uring(root: Root) -> Finding:
     value = "offered" if offered else f"refused ({os.strerror(failure)})"
     if not offered and setting:
         value += f": kernel.io_uring_disabled is {setting}"
-    value += "; not used today" if offered else ", and not used today"
+    value += "; Unisono does not use it" if offered else "; Unisono does not use it, so nothing is missing"
     return Finding(AREA, "io_uring", State.OK, value, data={"offered": offered, "disabled": setting})
 
 

@@ -173,6 +173,61 @@ TEST(Tune, TheRulesChooseWhatIsPredictedToBeBest) {
   EXPECT_EQ(parse_tuning(write_tuning(file)), file);
 }
 
+std::vector<std::uint32_t> hosts_of(std::uint32_t ranks, std::uint32_t of_each) {
+  std::vector<std::uint32_t> host_of;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) host_of.push_back(rank / of_each);
+  return host_of;
+}
+
+TEST(Tune, TheRulesOfANetworkChooseWhatIsPredictedToBeBestOnIt) {
+  const Machine machine;
+  int better = 0;
+  // Far away and broad; near and narrow.
+  for (const Network& network : {Network{1e6, 1'000, 0.01, 300, 300}, Network{5'000, 500, 5, 300, 300}}) {
+    const std::vector<Rule> rules = tune_hosts(machine, network, 8);
+    EXPECT_LT(rules.size(), 400U);
+    for (const Rule& rule : rules) {
+      EXPECT_EQ(rule.hosts, Which::kWith);
+      EXPECT_EQ(rule.crowded, Which::kWithout);
+      EXPECT_FALSE(at(rule.position).direct);
+      EXPECT_LE(rule.max_ranks, 8U);
+      EXPECT_LE(rule.min_bytes, rule.max_bytes);
+    }
+    for (const Collective collective : {Collective::kBcast, Collective::kAllreduce, Collective::kReduceScatter}) {
+      for (const std::uint32_t of_each : {1U, 2U, 4U}) {
+        const Machine own = for_hosts(machine, network, hosts_of(8, of_each));
+        for (std::uint64_t bytes = 16; bytes <= (1U << 20U); bytes *= 4) {
+          Call call = call_of(collective, 8, bytes);
+          call.group_size = of_each > 1 ? of_each : 0;
+          const auto price = [&](int position) { return predict(call, at(position), own).time.total; };
+          const double tuned = price(choose_algorithm(call, {rules, false, true, true}));
+          const double usual = price(choose_algorithm(call, {{}, false, true, true}));
+          EXPECT_LE(tuned, usual * 1.0001) << name_of(collective) << " " << of_each << " of each " << bytes;
+          better += tuned < usual * 0.9;
+        }
+      }
+    }
+    TuningFile file;
+    file.network = MeasuredNetwork{"udp", network};
+    file.rules = rules;
+    EXPECT_EQ(parse_tuning(write_tuning(file)), file);
+  }
+  EXPECT_GT(better, 0) << "on these networks, the built-in table must not be the best";
+}
+
+TEST(Tune, TwoLevelsPayWhereTheNetworkIsNarrow) {
+  Call call = call_of(Collective::kAllreduce, 8, 1 << 20U);
+  call.group_size = 4;
+  const Machine narrow = for_hosts({}, {5'000, 500, 5, 300, 300}, hosts_of(8, 4));
+  const auto price = [&](const char* name, const Machine& machine) {
+    return predict(call, at(find_algorithm(call.collective, name)), machine).time.total;
+  };
+  EXPECT_LT(price("two_level", narrow), 0.8 * price("recursive_doubling", narrow));
+  // Where the network is as good as memory, a ring is better than to add up at one rank.
+  const Machine broad = for_hosts({}, {300, 300, 0.001, 300, 300}, hosts_of(8, 4));
+  EXPECT_LT(price("ring", broad), price("two_level", broad));
+}
+
 TEST(Tune, RulesAreForTheirOwnCallsOnly) {
   Machine machine;
   machine.cores = 2;

@@ -97,6 +97,43 @@ TEST(Predict, AnExchange) {
   expect_parts_add_up(sum.time);
 }
 
+/// Hosts by rank.
+Machine odd_machine_on(std::vector<std::uint32_t> host_of) {
+  return for_hosts(odd_machine(), {11'003, 2'011, 0.25, 503, 307}, std::move(host_of));
+}
+
+TEST(Predict, APingToAnotherHost) {
+  for (const bool far : {true, false}) {
+    const Machine m = odd_machine_on({0, far ? 1U : 0U});
+    const double cell = m.cross[0] - m.copy[0] / 2;
+    const Prediction ping = predict(call_of(Collective::kBcast, 2, 2), algorithm(Collective::kBcast, "linear"), m);
+    const double ends = 2 * (m.issue + (far ? m.network.message : m.network.near_message));
+    const double way = far ? m.network.latency : m.network.near_latency;
+    EXPECT_NEAR(ping.time.latency, ends + way, 1e-9);
+    EXPECT_NEAR(ping.time.copy, 8 * (m.copy[0] + 2 * cell) + (far ? 8 * m.network.byte : 0), 1e-9);
+    expect_parts_add_up(ping.time);
+  }
+}
+
+TEST(Predict, TheRanksOfAHostShareItsWayOutAndItsWayIn) {
+  constexpr std::uint64_t kElements = 20'000;  // less than a segment
+  const Call call = call_of(Collective::kBcast, 4, kElements);
+  std::vector<RankWork> work(4);
+  for (const std::uint8_t sender : {0, 1}) {
+    work[sender].program.moves.push_back(Build(call).take(build::src()).count(kElements).send(sender + 2U, 0));
+    work[sender + 2U].program.moves.push_back(Build(call).arrive(sender, 0).keep(build::dst()).count(kElements));
+  }
+  const auto time = [&](std::vector<std::uint32_t> host_of) {
+    return predict(work, false, odd_machine_on(std::move(host_of))).time.total;
+  };
+  const double alone = time({0, 1, 2, 3});
+  const double more = 4 * kElements * odd_machine_on({0, 1}).network.byte;
+  EXPECT_NEAR(time({0, 0, 1, 2}), alone + more, 1e-6) << "out of one host";
+  EXPECT_NEAR(time({0, 1, 2, 2}), alone + more, 1e-6) << "into one host";
+  EXPECT_NEAR(time({0, 0, 1, 1}), alone + more, 1e-6);
+  EXPECT_LT(time({0, 1, 0, 1}), alone) << "each to a rank of its own host";
+}
+
 TEST(Predict, ADirectCallEntersFirst) {
   const Machine m = odd_machine();
   Call call = call_of(Collective::kBcast, 2, 1024);

@@ -19,12 +19,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Variables = std::map<std::string, std::string>;
 
-const char* const kNames[] = {
-    "UNISONO_RANK",        "UNISONO_SIZE",           "UNISONO_RENDEZVOUS",     "UNISONO_SECRET",
-    "UNISONO_SECRET_FILE", "UNISONO_JOIN_TIMEOUT_S", "UNISONO_OBSERVER",       "UNISONO_STDOUT",
-    "UNISONO_JOIN",        "UNISONO_JOIN_FD",        "UNISONO_HOST",           "UNISONO_TRANSPORT",
-    "UNISONO_INTERFACES",  "UNISONO_START",          "UNISONO_HOST_TIMEOUT_S", "UNISONO_TLS",
-    "UNISONO_JOIN_HOSTS"};
+const char* const kNames[] = {"UNISONO_RANK",       "UNISONO_SIZE",        "UNISONO_RENDEZVOUS",
+                              "UNISONO_SECRET",     "UNISONO_SECRET_FILE", "UNISONO_JOIN_TIMEOUT_S",
+                              "UNISONO_OBSERVER",   "UNISONO_STDOUT",      "UNISONO_JOIN",
+                              "UNISONO_JOIN_FD",    "UNISONO_HOST",        "UNISONO_TRANSPORT",
+                              "UNISONO_INTERFACES", "UNISONO_START",       "UNISONO_HOST_TIMEOUT_S",
+                              "UNISONO_TLS",        "UNISONO_JOIN_HOSTS"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
                          {"UNISONO_JOIN", "unix://job-7"},

@@ -365,6 +365,27 @@ TEST(UdpSession, AWayThatSwallowsLongDatagramsIsFoundOut) {
   EXPECT_LE(world.sender.most_piece() + sizeof(DataFrame), 1400U + 8);
 }
 
+TEST(UdpSession, ThatIsFoundOutWithMessagesWhoseDatagramsAreFarFromTheLongestToo) {
+  for (const std::uint32_t bytes : {2000U, 4096U, 20'000U}) {
+    World world(0);
+    world.sender.begin(65408);
+    world.largest = 1400;
+    for (std::uint32_t number = 0; number < 10; ++number) {
+      ASSERT_TRUE(world.exchange(number, 1, bytes, seconds(4))) << bytes << " bytes, message " << number;
+    }
+    EXPECT_LE(world.sender.most_piece() + sizeof(DataFrame), 1400U + 8);
+  }
+}
+
+TEST(UdpSession, ALossInTenIsNotTakenForAWayThatSwallowsLongDatagrams) {
+  World world(0.1);
+  world.sender.begin(65408);
+  for (std::uint32_t number = 0; number < 300; ++number) {
+    ASSERT_TRUE(world.exchange(number, 1, number % 2 == 0 ? 4096 : 12'000, seconds(4))) << number;
+  }
+  EXPECT_EQ(world.sender.most_piece(), 65408U);
+}
+
 TEST(UdpSession, AcknowledgementsOfWhatWasNotSentAndOldOnesDoNothing) {
   World world(0);
   AckFrame frame;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unisono.bench.launch import peer_is_there
+from unisono.bench.launch import peer_is_there, programs
 from unisono.bench.machine import placement
 from unisono.bench.systems import Outcome, System
 
@@ -52,6 +53,15 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
 def need_peer(name: str) -> None:
     if not peer_is_there(name):
         pytest.skip(f"{name} is not installed; `make peers` installs it")
+
+
+def need_fabric() -> None:
+    if not (programs() / "bench_fabric").is_file():
+        pytest.skip("there is no bench_fabric: the headers of libfabric were missing when it was to be built")
+    try:
+        ctypes.CDLL("libfabric.so.1")
+    except OSError:
+        pytest.skip("there is no libfabric here; apt-get install libfabric1")
 
 
 @contextmanager

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench_support import FIELDS, bench, block, lines_of, need_peer
+from bench_support import FIELDS, bench, block, lines_of, need_fabric, need_peer
 from unisono.bench import network as networks
 from unisono.bench import plan, targets
 from unisono.bench.machine import placement
 from unisono.bench.namespaces import NamespacesError, hosts
-from unisono.bench.network import FLOOR, FLOOR_OPS, Network, divide
+from unisono.bench.network import FABRIC, FLOORS, SOCKETS, Network, divide
+from unisono.bench.session import Measured
+from unisono.bench.statistics import Ratio
 from unisono.bench.systems import System
+from unisono.bench.targets import Target
 from unisono.errors import InvalidArgumentError
 
 BYTES = 1 << 20
@@ -51,20 +55,51 @@ def test_ranks_are_divided_among_hosts() -> None:
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_plain_sockets_are_verified(ranks: int, tmp_path: Path) -> None:
     for damage in (False, True):
-        with running(FLOOR, loopback(ranks), tmp_path, damage=damage) as system:
-            for op in FLOOR_OPS[:-1]:
+        with running(SOCKETS, loopback(ranks), tmp_path, damage=damage) as system:
+            for op in FLOORS[SOCKETS][:-1]:
                 for count, dtype in ((1, "int32"), (5000, "fp32"), (100_003, "fp64"), (6, "int64")):
                     assert block(system, op, count=count, dtype=dtype).verified is not damage, (op, count, dtype)
             assert block(system, "barrier", count=0).verified
 
 
+def test_bare_libfabric_is_verified(tmp_path: Path) -> None:
+    need_fabric()
+    for damage in (False, True):
+        with running(FABRIC, replace(loopback(3), transport="ofi"), tmp_path, damage=damage) as system:
+            for op in FLOORS[FABRIC][:-1]:
+                for count, dtype in ((1, "int32"), (5000, "fp32"), (100_003, "fp64")):
+                    got = block(system, op, count=count, dtype=dtype, buffers="malloc")
+                    assert got.verified is not damage, (op, count, dtype)
+            assert block(system, "barrier", count=0).verified
+
+
+@pytest.mark.parametrize(("transport", "besides"), [("udp", {SOCKETS, "tcp", "lossy"}), ("ofi", {FABRIC, "tcp"})])
+def test_other_networks_end_to_end(transport: str, besides: set[str], tmp_path: Path) -> None:
+    if transport == "ofi":
+        need_fabric()
+    file = tmp_path / "figures"
+    options = ["--transport", transport, "--op", "stream,bcast", "--sizes", "64K", "--peers", "none", "--quick"]
+    done = bench(*options, "--json", file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = {(line["op"], line["system"]): line for line in lines_of(file) if line["op"] != "cache_line"}
+    assert {system for op, system in lines if op == "stream"} == besides | {"unisono"}
+    assert all(set(line) == FIELDS and line["verified"] for line in lines.values())
+    ours = lines["stream", "unisono"]
+    assert (ours["network"], ours["hosts"], ours["link"]) == (transport, 2, "loopback")
+    assert ours["limit_ratio"] > 0
+    assert set(ours["ratio"]) == besides - {SOCKETS, FABRIC}
+    assert lines["stream", "tcp"]["network"] == "tcp"
+    assert lines["bcast", "unisono"]["limit_ratio"] is None
+    assert ("x bare" if transport == "ofi" else "x raw") in done.stdout
+
+
 def test_what_plain_sockets_do_not_have(tmp_path: Path) -> None:
-    system = System(FLOOR, placement(2), tmp_path, network=loopback(2))
+    system = System(SOCKETS, placement(2), tmp_path, network=loopback(2))
     assert system.offers("stream")
     assert not system.offers("bcast")
 
 
-@pytest.mark.parametrize("name", ["unisono", FLOOR, "openmpi", "mpich"])
+@pytest.mark.parametrize("name", ["unisono", SOCKETS, "openmpi", "mpich"])
 def test_every_byte_goes_over_the_network(name: str, tmp_path: Path) -> None:
     if name in plan.PEERS:
         need_peer(name)
@@ -89,7 +124,7 @@ def test_end_to_end(tmp_path: Path) -> None:
     for (op, ranks), line in ours.items():
         assert (line["network"], line["hosts"], line["link"]) == ("tcp", ranks, "loopback")
         assert (line["limit_ratio"] is None) == (op == "bcast")
-    assert [line["op"] for line in lines if line["system"] == FLOOR] == 2 * ["stream", "allreduce", "inflight"]
+    assert [line["op"] for line in lines if line["system"] == SOCKETS] == 2 * ["stream", "allreduce", "inflight"]
     assert "tcp over the loopback of this machine; 3 hosts (host0:1, host1:1, host2:1)" in done.stdout
     assert "x raw" in done.stdout
 
@@ -105,7 +140,7 @@ def test_two_hosts_with_a_cable(tmp_path: Path) -> None:
     done = bench(*options, "--json", file)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = {line["system"]: line for line in lines_of(file) if line["op"] == "allreduce"}
-    assert {"unisono", "flat", FLOOR} <= set(lines)
+    assert {"unisono", "flat", SOCKETS} <= set(lines)
     assert all((line["hosts"], line["link"], line["verified"]) == (2, "veth", True) for line in lines.values())
     assert lines["unisono"]["ratio"]["flat"] > 0
     assert "mpich" not in lines
@@ -116,9 +151,11 @@ def test_two_hosts_with_a_cable(tmp_path: Path) -> None:
 def test_hosts_that_are_only_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = Network("tcp", divide(4, 2))
     beside, unfit = networks.besides(network, "c")
-    assert list(beside) == [FLOOR]
+    assert list(beside) == [SOCKETS]
     assert set(unfit) == {"openmpi", "mpi4py", "mpich"}
-    assert networks.besides(Network("udp", divide(2, None)), "c")[0].keys() == {FLOOR, "tcp"}
+    assert networks.besides(Network("udp", divide(2, None)), "c")[0].keys() == {SOCKETS, "tcp", "lossy"}
+    assert networks.besides(Network("ofi", divide(2, None)), "c")[0].keys() == {FABRIC, "tcp"}
+    assert networks.besides(Network("ofi", divide(2, None)), "python")[0].keys() == {"tcp"}
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NamespacesError, match="there is no program ip"), hosts("tcp", 2, 2, tmp_path):
         pass
@@ -150,9 +187,23 @@ def test_targets_of_networks() -> None:
     assert ("inflight", 4) in wanted[2]
     assert ("pingpong", 4) not in wanted[4]
     assert set(targets.wanted(goals, "tcp", divided=True)) == {8}
+    assert set(targets.wanted(goals, "udp", divided=False)[2]) == {("pingpong", 1 << 20), ("stream", 1 << 20)}
+    assert ("stream", 4 << 20) in targets.wanted(goals, "ofi", divided=False)[2]
 
     own = [goal for goal in goals if goal.network == "tcp" and "allreduce" in goal.ops and goal.hosts is None]
     assert own[0].is_over(loopback(2))
     assert not own[0].is_over(None)
     assert not own[0].is_over(Network("udp", divide(2, None)))
     assert not own[0].is_over(Network("tcp", divide(4, 2)))
+
+
+def test_what_is_left_of_udp_with_losses_is_at_least_so_much() -> None:
+    cell = plan.Cell("stream", BYTES, "fp32", "malloc", 2, network=Network("udp", divide(2, None)))
+    measured = Measured("unisono", cell)
+    target = Target("udp", ("stream",), BYTES, BYTES, network="udp", ranks=(2,), plain=1.667, lossy=0.5)
+    assert target.applies(measured, placement(2))
+    for plain, lossy, met in ((1.5, 0.6, True), (1.5, 0.4, False), (1.8, 0.6, False)):
+        measured.ratios = {"tcp": Ratio(plain, plain, plain), "lossy": Ratio(lossy, lossy, lossy)}
+        assert target.is_met(measured) is met
+    measured.ratios.pop("lossy")
+    assert target.is_met(measured) is False, "one bound is missed, whatever the other one is"

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from unisono.bench.machine import Facts, Processor
-from unisono.bench.network import FLOOR_OPS, Network, divide
+from unisono.bench.network import FLOORS, Network, divide
 from unisono.bench.plan import Cell, Effort
 from unisono.bench.report import record
 from unisono.bench.session import Session
@@ -38,7 +38,7 @@ class Fake:
         pass
 
     def offers(self, op: str) -> bool:
-        return self.name != "sockets" or op in FLOOR_OPS
+        return self.name not in FLOORS or op in FLOORS[self.name]
 
     def stop(self) -> None:
         self.ended = "stopped"

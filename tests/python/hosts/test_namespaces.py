@@ -134,6 +134,32 @@ def test_a_cable_that_is_cut(pair: Pair, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", ["IPv4"], indirect=True)
+def test_a_short_cut_before_the_first_message_between_two_ranks(pair: Pair, tmp_path: Path) -> None:
+    """A way that is missing when a connection is begun may come back, as that of a connection that there is."""
+    script = tmp_path / "short.py"
+    script.write_text(
+        "import numpy as np, subprocess, sys, time, unisono\n"
+        "link = lambda to: subprocess.run(['ip', 'link', 'set', sys.argv[1], to], check=True)\n"
+        "with unisono.init() as context:\n"
+        "    world = context.world\n"
+        "    if world.rank == 0:\n"
+        "        link('down')\n"
+        "        request = world.send_async(np.arange(5.0), 2)\n"
+        "        begin = time.monotonic()\n"
+        "        while time.monotonic() < begin + 1: request.test()\n"
+        "        link('up')\n"
+        "        request.wait()\n"
+        "    elif world.rank == 2:\n"
+        "        assert np.array_equal(world.recv(np.empty(5), 0), np.arange(5.0))\n"
+        "    world.barrier()\n"
+        "    print('right')\n"
+    )
+    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, script, LINK)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == 4
+
+
+@pytest.mark.parametrize("pair", ["IPv4"], indirect=True)
 def test_how_long_a_host_may_be_silent_can_be_said(pair: Pair, tmp_path: Path) -> None:
     """A cut that is mended before that is no death; one that lasts is."""
     script = tmp_path / "silence.py"

@@ -286,7 +286,7 @@ def test_what_would_carry_data() -> None:
     assert "what a network takes is not known here" in done.stdout
     encrypted = unisono("explain", "allreduce", "--hosts", "a:2,b:2", "--tls")
     assert "ranks 2-3 on host b: shared memory; tcp+TLS between hosts." in encrypted.stdout
-    assert "`unisono bench --transport tcp` measures" in " ".join(encrypted.stdout.split())
+    assert "`unisono bench --transport tcp` the calls" in " ".join(encrypted.stdout.split())
     refused = unisono("explain", "allreduce", "--hosts", "a:2,b:2", "--tls", "--transport", "udp")
     assert (refused.returncode, "udp encrypts nothing" in refused.stderr) == (2, True)
     told = json.loads(unisono("explain", "allreduce", "--hosts", "a:2", "--format", "json").stdout)
