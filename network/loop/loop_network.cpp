@@ -87,13 +87,13 @@ LoopNetwork::Session* LoopNetwork::known(std::uint32_t peer) {
 }
 
 void LoopNetwork::drop_reserved(std::uint32_t peer, Session& of, Lane lane) {
-  Letter* const letter = std::exchange(of.reserved[index_of(lane)], nullptr);
-  if (letter == nullptr) return;
+  Message* const message = std::exchange(of.reserved[index_of(lane)], nullptr);
+  if (message == nullptr) return;
   Mailbox& to = job_->mailbox(peer);
-  if (to.give_room(lane, letter->bytes())) {
+  if (to.give_room(lane, message->bytes())) {
     for (const std::uint32_t sender : to.take_senders()) job_->mailbox(sender).poke();
   }
-  Letter::free(letter);
+  Message::free(message);
 }
 
 std::byte* LoopNetwork::reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) {
@@ -105,27 +105,27 @@ std::byte* LoopNetwork::reserve(std::uint32_t peer, Lane lane, std::uint32_t byt
   drop_reserved(peer, to, lane);
   if (to.cut) return nullptr;
   const std::uint64_t most = lane == Lane::kData ? kMostData : kMostControl;
-  if (!job_->mailbox(peer).take_room(self_, lane, sizeof(Letter) + bytes, most)) return nullptr;
-  Letter* const letter = Letter::make(bytes);
-  letter->from = self_;
-  letter->lane = lane;
-  to.reserved[index_of(lane)] = letter;
-  return letter->payload();
+  if (!job_->mailbox(peer).take_room(self_, lane, sizeof(Message) + bytes, most)) return nullptr;
+  Message* const message = Message::make(bytes);
+  message->from = self_;
+  message->lane = lane;
+  to.reserved[index_of(lane)] = message;
+  return message->payload();
 }
 
 void LoopNetwork::commit(std::uint32_t peer, Lane lane, const Header& header) {
   Session& to = session(peer);
-  Letter* const letter = to.reserved[index_of(lane)];
-  if (letter == nullptr || header.segment_bytes > letter->room) {
+  Message* const message = to.reserved[index_of(lane)];
+  if (message == nullptr || header.segment_bytes > message->room) {
     throw Error(ErrorCode::kInternal, formatted("a message of {} bytes was committed; reserved were {}",
-                                                header.segment_bytes, letter == nullptr ? 0 : letter->room));
+                                                header.segment_bytes, message == nullptr ? 0 : message->room));
   }
-  letter->header = header;
-  letter->header.magic = static_cast<std::uint16_t>(kMagic);
-  letter->header.version = static_cast<std::uint8_t>(kWireVersion);
-  letter->header.session_sequence = to.sequence[index_of(lane)];
-  letter->header.checksum = 0;  // memory of this process needs none
-  if (!fits(letter->header)) {
+  message->header = header;
+  message->header.magic = static_cast<std::uint16_t>(kMagic);
+  message->header.version = static_cast<std::uint8_t>(kWireVersion);
+  message->header.session_sequence = to.sequence[index_of(lane)];
+  message->header.checksum = 0;  // memory of this process needs none
+  if (!fits(message->header)) {
     throw Error(ErrorCode::kInternal, "a header to be sent has a field that its width cannot hold");
   }
   const bool says = lane == Lane::kData || job_->may_say(self_);
@@ -135,7 +135,7 @@ void LoopNetwork::commit(std::uint32_t peer, Lane lane, const Header& header) {
   }
   ++to.sequence[index_of(lane)];
   to.reserved[index_of(lane)] = nullptr;
-  job_->mailbox(peer).put(letter);
+  job_->mailbox(peer).put(message);
 }
 
 bool LoopNetwork::send(std::uint32_t peer, Lane lane, const Header& header, std::span<const std::byte> payload) {
@@ -147,13 +147,13 @@ bool LoopNetwork::send(std::uint32_t peer, Lane lane, const Header& header, std:
 }
 
 bool LoopNetwork::sort() {
-  LetterQueue came = box_.take();
+  MessageQueue came = box_.take();
   if (came.empty()) return false;
   while (!came.empty()) {
-    Letter* const letter = came.pop();
-    Session& of = session(letter->from);
-    of.came[index_of(letter->lane)].push(letter);
-    if (!std::exchange(of.talking, true)) talking_.push_back(letter->from);
+    Message* const message = came.pop();
+    Session& of = session(message->from);
+    of.came[index_of(message->lane)].push(message);
+    if (!std::exchange(of.talking, true)) talking_.push_back(message->from);
   }
   return true;
 }
@@ -161,9 +161,9 @@ bool LoopNetwork::sort() {
 bool LoopNetwork::peek(std::uint32_t peer, Lane lane, Incoming& incoming) {
   Session* const from = known(peer);
   if (from == nullptr || from->came[index_of(lane)].empty()) return false;
-  Letter& letter = *from->came[index_of(lane)].front();
-  incoming.header = letter.header;
-  incoming.payload = {letter.payload(), letter.header.segment_bytes};
+  Message& message = *from->came[index_of(lane)].front();
+  incoming.header = message.header;
+  incoming.payload = {message.payload(), message.header.segment_bytes};
   return true;
 }
 
@@ -172,9 +172,9 @@ void LoopNetwork::release(std::uint32_t peer, Lane lane) {
   if (from == nullptr || from->came[index_of(lane)].empty()) {
     throw Error(ErrorCode::kInternal, "a message was released that had not been looked at");
   }
-  Letter* const letter = from->came[index_of(lane)].pop();
-  const std::uint64_t bytes = letter->bytes();
-  Letter::free(letter);
+  Message* const message = from->came[index_of(lane)].pop();
+  const std::uint64_t bytes = message->bytes();
+  Message::free(message);
   if (!box_.give_room(lane, bytes)) return;
   for (const std::uint32_t sender : box_.take_senders()) job_->mailbox(sender).poke();
 }

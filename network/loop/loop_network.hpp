@@ -67,8 +67,8 @@ class LoopNetwork final : public Network {
 
  private:
   struct Session {
-    std::array<LetterQueue, 2> came;          ///< by lane
-    std::array<Letter*, 2> reserved{};        ///< by lane
+    std::array<MessageQueue, 2> came;         ///< by lane
+    std::array<Message*, 2> reserved{};       ///< by lane
     std::array<std::uint32_t, 2> sequence{};  ///< by lane, of what is sent
     bool talking = false;
     bool cut = false;  ///< see Network::end

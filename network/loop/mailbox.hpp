@@ -20,56 +20,56 @@
 namespace unisono::loop {
 
 /// A message on its way. One piece of memory: the payload stands behind it.
-struct alignas(64) Letter {
-  Letter* next = nullptr;
+struct alignas(64) Message {
+  Message* next = nullptr;
   std::uint32_t from = 0;
   Lane lane = Lane::kData;
   std::uint32_t room = 0;  ///< bytes behind it
   Header header;
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
-  std::size_t bytes() const { return sizeof(Letter) + room; }
+  std::size_t bytes() const { return sizeof(Message) + room; }
 
   /// Throws std::bad_alloc.
-  static Letter* make(std::uint32_t room) {
-    void* const memory = ::operator new (sizeof(Letter) + room, std::align_val_t{alignof(Letter)});
-    auto* const letter = new (memory) Letter;
-    letter->room = room;
-    return letter;
+  static Message* make(std::uint32_t room) {
+    void* const memory = ::operator new (sizeof(Message) + room, std::align_val_t{alignof(Message)});
+    auto* const message = new (memory) Message;
+    message->room = room;
+    return message;
   }
-  static void free(Letter* letter) { ::operator delete (letter, std::align_val_t{alignof(Letter)}); }
+  static void free(Message* message) { ::operator delete (message, std::align_val_t{alignof(Message)}); }
 };
 
-/// Letters, oldest first. It owns them.
-class LetterQueue {
+/// Messages, oldest first. It owns them.
+class MessageQueue {
  public:
-  LetterQueue() = default;
-  ~LetterQueue() {
-    while (!empty()) Letter::free(pop());
+  MessageQueue() = default;
+  ~MessageQueue() {
+    while (!empty()) Message::free(pop());
   }
-  LetterQueue(LetterQueue&& other) noexcept : first_(other.first_), last_(other.last_) {
+  MessageQueue(MessageQueue&& other) noexcept : first_(other.first_), last_(other.last_) {
     other.first_ = other.last_ = nullptr;
   }
-  LetterQueue& operator=(LetterQueue&&) = delete;
-  LetterQueue(const LetterQueue&) = delete;
-  LetterQueue& operator=(const LetterQueue&) = delete;
+  MessageQueue& operator=(MessageQueue&&) = delete;
+  MessageQueue(const MessageQueue&) = delete;
+  MessageQueue& operator=(const MessageQueue&) = delete;
 
   bool empty() const { return first_ == nullptr; }
-  Letter* front() const { return first_; }
-  void push(Letter* letter) {
-    letter->next = nullptr;
-    (first_ == nullptr ? first_ : last_->next) = letter;
-    last_ = letter;
+  Message* front() const { return first_; }
+  void push(Message* message) {
+    message->next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = message;
+    last_ = message;
   }
-  Letter* pop() {
-    Letter* const letter = first_;
-    first_ = letter->next;
-    return letter;
+  Message* pop() {
+    Message* const message = first_;
+    first_ = message->next;
+    return message;
   }
 
  private:
-  Letter* first_ = nullptr;
-  Letter* last_ = nullptr;
+  Message* first_ = nullptr;
+  Message* last_ = nullptr;
 };
 
 /// Thread-safe.
@@ -87,10 +87,10 @@ class Mailbox {
     return state_.compare_exchange_strong(absent, State::kJoined, std::memory_order_acq_rel);
   }
 
-  /// Bytes of letters that its endpoint has not used up.
+  /// Bytes of messages that its endpoint has not used up.
   std::uint64_t waiting(Lane lane) const { return waiting_[index(lane)].load(std::memory_order_seq_cst); }
 
-  /// Takes room for a letter. False if letters of other senders fill it: then `sender` is woken when there is room.
+  /// Takes room for a message. False if messages of other senders fill it: then `sender` is woken when there is room.
   bool take_room(std::uint32_t sender, Lane lane, std::uint64_t bytes, std::uint64_t most) {
     std::atomic<std::uint64_t>& waiting = waiting_[index(lane)];
     const auto fits = [&] {
@@ -129,14 +129,14 @@ class Mailbox {
     return known_by_;
   }
 
-  void put(Letter* letter) {
+  void put(Message* message) {
     const std::lock_guard lock(mutex_);
-    came_.push(letter);
+    came_.push(message);
     any_.store(true, std::memory_order_release);
     stir();
   }
   /// All that has come since.
-  LetterQueue take() {
+  MessageQueue take() {
     if (!any_.load(std::memory_order_acquire)) return {};
     const std::lock_guard lock(mutex_);
     any_.store(false, std::memory_order_relaxed);
@@ -201,7 +201,7 @@ class Mailbox {
   std::atomic<std::uint64_t> waiting_[2]{};
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
-  LetterQueue came_;
+  MessageQueue came_;
   std::vector<std::uint32_t> senders_;   ///< that want room
   std::vector<std::uint32_t> known_by_;  ///< endpoints that have a session with this one
   std::uint32_t sleepers_ = 0;

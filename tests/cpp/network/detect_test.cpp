@@ -296,7 +296,7 @@ TEST(Launchers, BrokenVariablesAreNamed) {
     EXPECT_THAT(refusal(kPmi + Variables{{"PMI_RANK", wrong}}),
                 HasSubstr("PMI_RANK is \"" + std::string(wrong) + "\", but should be this process's rank, 0 to 3"));
   }
-  EXPECT_THAT(refusal(kPmi + Variables{{"PMI_SIZE", "1025"}}), HasSubstr("PMI_SIZE is \"1025\", but should be the "));
+  EXPECT_THAT(refusal(kPmi + Variables{{"PMI_SIZE", "2049"}}), HasSubstr("PMI_SIZE is \"2049\", but should be the "));
   EXPECT_THAT(refusal(kPmi + Variables{{"PMI_FD", "-3"}}), HasSubstr("PMI_FD is \"-3\""));
   EXPECT_THAT(refusal(kPmi + Variables{{"MPI_LOCALRANKID", "x"}}), HasSubstr("MPI_LOCALRANKID is \"x\""));
   EXPECT_THAT(refusal({{"PMI_FD", "3"}}), HasSubstr("PMI_SIZE is not set"));
