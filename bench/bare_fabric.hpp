@@ -8,6 +8,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 
 #include <array>
 #include <cstddef>
@@ -34,6 +35,7 @@ inline void check_fabric(long result, const char* what) {
 class BareFabric {
  public:
   static constexpr std::size_t kMost = 32;  ///< messages in flight, each way
+  static constexpr std::size_t kMostWrites = 8;
   using Name = std::array<char, 256>;
 
   /// `exchange` gives this end's name to the other one, and puts the other's in its place.
@@ -77,14 +79,42 @@ class BareFabric {
   void know(std::span<std::byte> memory) {
     if ((static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_LOCAL) == 0) return;
     fid_mr* known = nullptr;
-    check_fabric(
-        fi_mr_reg(domain_.get(), memory.data(), memory.size(), FI_SEND | FI_RECV, 0, key_++, 0, &known, nullptr),
-        "memory");
+    check_fabric(fi_mr_reg(domain_.get(), memory.data(), memory.size(), FI_SEND | FI_RECV | FI_WRITE, 0, key_++, 0,
+                           &known, nullptr),
+                 "memory");
     memory_.push_back({memory, ofi::Opened<fid_mr>(known)});
   }
 
   void forget(const std::byte* memory) {
     std::erase_if(memory_, [&](const Known& one) { return one.bytes.data() == memory; });
+  }
+
+  /// Where the other end may write.
+  struct Window {
+    std::uint64_t address = 0;
+    std::uint64_t key = 0;
+  };
+  /// Lets the other end write there for as long as this lives.
+  Window show(std::span<std::byte> memory) {
+    fid_mr* shown = nullptr;
+    check_fabric(fi_mr_reg(domain_.get(), memory.data(), memory.size(), FI_REMOTE_WRITE, 0, key_++, 0, &shown, nullptr),
+                 "memory");
+    memory_.push_back({{}, ofi::Opened<fid_mr>(shown)});
+    const auto mode = static_cast<std::uint64_t>(info_->domain_attr->mr_mode);
+    if ((mode & FI_MR_ENDPOINT) != 0) {
+      check_fabric(fi_mr_bind(shown, &endpoint_->fid, 0), "bind");
+      check_fabric(fi_mr_enable(shown), "enable");
+    }
+    return {(mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory.data()) : 0, fi_mr_key(shown)};
+  }
+  /// Writes to the other end, which does not hear of it: a message that is sent afterwards comes behind it. At most
+  /// kMostWrites are under way. The memory must stay as it is until `flush`.
+  void write(std::span<const std::byte> bytes, const Window& window, std::uint64_t offset) {
+    while (kMost - free_[0].size() >= kMostWrites) poll();
+    post(0, [&](fi_context2* context) {
+      return fi_write(endpoint_.get(), bytes.data(), bytes.size(), descriptor(bytes.data()), peer_,
+                      window.address + offset, window.key, context);
+    });
   }
 
   /// The memory must stay as it is until `flush`.

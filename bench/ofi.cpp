@@ -2,11 +2,6 @@
 // network of Unisono, over one provider. Rounds of both alternate; medians and the median of their ratios are printed.
 //
 //   bench_ofi [provider [rounds]]
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,13 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "network/ofi/fabric/fabric_endpoint.hpp"
-#include "network/ofi/fabric/provider.hpp"
+#include "bench/bare_fabric.hpp"
 #include "network/ofi/make.hpp"
 
 namespace {
@@ -32,15 +27,9 @@ using unisono::Incoming;
 using unisono::Lane;
 using unisono::Network;
 using unisono::NetworkMembers;
-using unisono::ofi::Info;
-using unisono::ofi::Library;
+using unisono::bench::BareFabric;
 using unisono::ofi::OfiSettings;
-using unisono::ofi::Opened;
 using Clock = std::chrono::steady_clock;
-
-void check(long result, const char* what) {
-  if (result < 0) throw std::runtime_error(std::string(what) + ": " + Library::instance().text_of(result));
-}
 
 /// The other process.
 struct Pipes {
@@ -62,147 +51,49 @@ struct Pipes {
 class Bare {
  public:
   static constexpr std::size_t kLargest = std::size_t{1} << 20U;
-  static constexpr std::size_t kMost = 32;
-  static constexpr std::size_t kMostWrites = 8;
+  static constexpr std::size_t kMost = BareFabric::kMost;
 
-  Bare(const OfiSettings& settings, const Pipes& pipes) : info_(unisono::ofi::choose(settings)) {
-    fid_fabric* fabric = nullptr;
-    check(Library::instance().open_fabric(info_->fabric_attr, &fabric, nullptr), "fabric");
-    fabric_.reset(fabric);
-    fid_domain* domain = nullptr;
-    check(fi_domain(fabric, info_.get(), &domain, nullptr), "domain");
-    domain_.reset(domain);
-    fi_av_attr table{};
-    table.type = FI_AV_TABLE;
-    fid_av* addresses = nullptr;
-    check(fi_av_open(domain, &table, &addresses, nullptr), "addresses");
-    addresses_.reset(addresses);
-    fi_cq_attr kind{};
-    kind.format = FI_CQ_FORMAT_MSG;
-    kind.size = 1024;
-    fid_cq* queue = nullptr;
-    check(fi_cq_open(domain, &kind, &queue, nullptr), "queue");
-    queue_.reset(queue);
-    fid_ep* endpoint = nullptr;
-    check(fi_endpoint(domain, info_.get(), &endpoint, nullptr), "endpoint");
-    endpoint_.reset(endpoint);
-    check(fi_ep_bind(endpoint, &addresses->fid, 0), "bind");
-    check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV), "bind");
-    check(fi_enable(endpoint), "enable");
-    std::array<char, 256> name{};
-    std::size_t bytes = name.size();
-    check(fi_getname(&endpoint->fid, name.data(), &bytes), "name");
-    pipes.tell(name.data(), name.size());
-    pipes.hear(name.data(), name.size());
-    if (fi_av_insert(addresses, name.data(), 1, &peer_, 0, nullptr) != 1) throw std::runtime_error("address");
-    if ((static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_LOCAL) != 0) {
-      fid_mr* memory = nullptr;
-      check(fi_mr_reg(domain, in_.data(), in_.size(), FI_RECV, 0, 1, 0, &memory, nullptr), "memory");
-      memory_[0].reset(memory);
-      check(fi_mr_reg(domain, out_.data(), out_.size(), FI_SEND, 0, 2, 0, &memory, nullptr), "memory");
-      memory_[1].reset(memory);
-    }
-    fid_mr* memory = nullptr;
-    check(fi_mr_reg(domain, in_.data(), in_.size(), FI_REMOTE_WRITE, 0, 3, 0, &memory, nullptr), "memory");
-    memory_[2].reset(memory);
-    if ((static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_ENDPOINT) != 0) {
-      check(fi_mr_bind(memory, &endpoint->fid, 0), "bind");
-      check(fi_mr_enable(memory), "enable");
-    }
-    const bool by_address = (static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & FI_MR_VIRT_ADDR) != 0;
-    const std::uint64_t address = by_address ? reinterpret_cast<std::uintptr_t>(in_.data()) : 0;
-    reach_ = {address, fi_mr_key(memory)};
-    pipes.tell(reach_.data(), sizeof reach_);
-    pipes.hear(reach_.data(), sizeof reach_);
+  Bare(const OfiSettings& settings, const Pipes& pipes)
+      : fabric_(settings, [&](BareFabric::Name& name) {
+          pipes.tell(name.data(), name.size());
+          pipes.hear(name.data(), name.size());
+        }) {
+    fabric_.know(in_);
+    fabric_.know(out_);
+    window_ = fabric_.show(in_);
+    pipes.tell(&window_, sizeof window_);
+    pipes.hear(&window_, sizeof window_);
+    for (std::size_t i = 0; i < kMost; ++i) fabric_.receive(slot(in_, i));
   }
-
-  /// All receives take the largest message, so that they serve every round.
-  void begin() {
-    for (std::size_t i = 0; i < kMost; ++i) receive(i);
-    for (std::size_t i = 0; i < kMost; ++i) free_.push_back(i);
-  }
-  void send(std::size_t bytes) {
-    while (free_.empty()) poll();
-    const std::size_t i = free_.back();
-    free_.pop_back();
-    long result = 0;
-    while ((result = fi_send(endpoint_.get(), out_.data() + i * kLargest, bytes, descriptor(1), peer_, &sends_[i])) ==
-           -FI_EAGAIN) {
-      poll();
+  void send(std::size_t bytes) { fabric_.send(slot(out_, next_out_++).first(bytes)); }
+  void await(std::uint64_t messages) {
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      fabric_.await(1);
+      fabric_.receive(slot(in_, next_in_++));
     }
-    check(result, "send");
   }
+  void flush() { fabric_.flush(); }
   /// Writes to the other end, one place after the other; nobody hears of it.
   void write(std::size_t bytes) {
-    while (kMost - free_.size() >= kMostWrites) poll();
-    const std::size_t i = free_.back();
-    free_.pop_back();
-    at_ = (at_ + bytes) % (in_.size() - bytes);
-    long result = 0;
-    while ((result = fi_write(endpoint_.get(), out_.data() + at_, bytes, descriptor(1), peer_, reach_[0] + at_,
-                              reach_[1], &sends_[i])) == -FI_EAGAIN) {
-      poll();
-    }
-    check(result, "write");
+    at_ = (at_ + bytes) % (out_.size() - bytes);
+    fabric_.write(std::span(out_).subspan(at_, bytes), window_, at_);
   }
   /// Says that all is written, by a message behind it.
   void end_writes() { send(8); }
   void await_writes(std::uint64_t /*messages*/) { await(1); }
 
-  void await(std::uint64_t messages) {
-    while (came_ < messages) poll();
-    came_ -= messages;
-  }
-  void flush() {
-    while (free_.size() != kMost) poll();
-  }
-
  private:
-  void* descriptor(std::size_t which) const {
-    return memory_[which] == nullptr ? nullptr : fi_mr_desc(memory_[which].get());
-  }
-  void receive(std::size_t i) {
-    long result = 0;
-    while ((result = fi_recv(endpoint_.get(), in_.data() + i * kLargest, kLargest, descriptor(0), FI_ADDR_UNSPEC,
-                             &receives_[i])) == -FI_EAGAIN) {
-    }
-    check(result, "receive");
-  }
-  void poll() {
-    std::array<fi_cq_msg_entry, 16> entries;
-    const ssize_t count = fi_cq_read(queue_.get(), entries.data(), entries.size());
-    if (count == -FI_EAGAIN) {
-      std::this_thread::yield();
-      return;
-    }
-    check(count, "queue");
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      auto* const context = static_cast<fi_context2*>(entries[i].op_context);
-      if ((entries[i].flags & FI_RECV) != 0) {
-        ++came_;
-        receive(static_cast<std::size_t>(context - receives_.data()));
-      } else {
-        free_.push_back(static_cast<std::size_t>(context - sends_.data()));
-      }
-    }
+  static std::span<std::byte> slot(std::vector<std::byte>& memory, std::uint64_t number) {
+    return std::span(memory).subspan(number % kMost * kLargest, kLargest);
   }
 
-  std::uint64_t came_ = 0;
-  std::vector<std::size_t> free_;
-  std::array<fi_context2, kMost> sends_{};
-  std::array<fi_context2, kMost> receives_{};
-  fi_addr_t peer_ = FI_ADDR_UNSPEC;
-  Info info_;
-  std::vector<char> in_ = std::vector<char>(kLargest * kMost);
-  std::vector<char> out_ = std::vector<char>(kLargest * kMost);
-  Opened<fid_fabric> fabric_;
-  Opened<fid_domain> domain_;
-  Opened<fid_av> addresses_;
-  Opened<fid_cq> queue_;
-  std::array<Opened<fid_mr>, 3> memory_;
-  std::array<std::uint64_t, 2> reach_{};  ///< of the other end's memory: address and key
+  std::uint64_t next_out_ = 0;
+  std::uint64_t next_in_ = 0;  ///< receives are used in the order in which they were begun
   std::size_t at_ = 0;
-  Opened<fid_ep> endpoint_;
+  std::vector<std::byte> in_ = std::vector<std::byte>(kLargest * kMost);
+  std::vector<std::byte> out_ = std::vector<std::byte>(kLargest * kMost);
+  BareFabric::Window window_;  ///< of the other end
+  BareFabric fabric_;
 };
 
 /// The network of Unisono: messages longer than its own are sent in pieces, and copied out as a receiver would.
@@ -299,7 +190,7 @@ class Ours {
   std::vector<std::byte> in_;
   std::uint64_t came_ = 0;
   unisono::Reach reach_;  ///< of the other end's memory
-  std::array<unisono::Ticket, Bare::kMostWrites> tickets_{};
+  std::array<unisono::Ticket, BareFabric::kMostWrites> tickets_{};
   std::size_t at_ = 0;
 };
 
@@ -380,7 +271,6 @@ void compare(const char* name, bool first, int rounds, std::size_t bytes, bool b
 
 void run(bool first, const Pipes& pipes, const OfiSettings& settings, int rounds) {
   Bare bare(settings, pipes);
-  bare.begin();
   Ours ours(settings, pipes, first ? 0 : 1);
   // Writes first: they are what bulk data take.
   ping_pong(ours, first, 8, 1);
