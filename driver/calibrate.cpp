@@ -21,7 +21,7 @@
 #include "cost/predict.hpp"
 #include "cost/tune.hpp"
 #include "driver/objects.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/kernels.hpp"
 #include "network/shm/parking.hpp"
 
@@ -265,7 +265,7 @@ class TwoRanks {
           job.join(rank, pack_capabilities(NativeEngine::capabilities_of(settings)), kPatience, all_capabilities);
       Context context(std::move(poe), settings, all_capabilities);
       const std::shared_ptr<Endpoint> endpoint = context.endpoint();
-      const std::shared_ptr<cclo::Express> express = endpoint->engine->express(0);
+      const std::shared_ptr<cclo::FastPath> fast_path = endpoint->engine->fast_path(0);
       std::vector<float> src(elements, static_cast<float>(rank + 1));
       std::vector<float> dst(elements);
       CallRequest request;
@@ -281,7 +281,7 @@ class TwoRanks {
       }
       const auto run = [&] {
         std::uint64_t received = 0;
-        if (!express || !express->try_run(request, received)) endpoint->engine->run(request);
+        if (!fast_path || !fast_path->try_run(request, received)) endpoint->engine->run(request);
       };
       constexpr int kWarm = 200;
       constexpr int kRounds = 100;

@@ -9,7 +9,7 @@
 #include "driver/callbacks.hpp"
 #include "driver/objects.hpp"
 #include "engine/engine.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::driver {
@@ -48,15 +48,15 @@ inline bool translate(const unisono_call& given, unisono::Request& request) {
 
 /// A call with counts by rank, read where they stand: a negative one is a number that no count can be. By itself, so
 /// that the way of all others is short.
-[[gnu::noinline]] inline bool run_counted(cclo::Express& express, const unisono_call& given,
+[[gnu::noinline]] inline bool run_counted(cclo::FastPath& fast_path, const unisono_call& given,
                                           const unisono::Request& request) {
   const auto words = [](const std::int64_t* numbers) { return reinterpret_cast<const std::uint64_t*>(numbers); };
   const VectorArguments counts{words(given.send_counts), words(given.send_displacements), words(given.recv_counts),
                                words(given.recv_displacements), static_cast<std::uint64_t>(given.count)};
-  return express.try_vectors(request, counts);
+  return fast_path.try_vectors(request, counts);
 }
 
-/// Hands a blocking call to its communicator's way into the engine; see Express::try_run. False, having done nothing,
+/// Hands a blocking call to its communicator's way into the engine; see FastPath::try_run. False, having done nothing,
 /// if it must be checked first: whatever is wrong with it, or with the handle, is found there.
 inline bool run_at_once(const unisono_communicator* handle, const unisono_call* given, std::uint64_t& received) {
   unisono::Request request;
@@ -64,12 +64,12 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   if (Callbacks::running()) return false;  // which is refused, in words
   const Communicator& communicator = Communicators::instance().get_again(reinterpret_cast<std::uintptr_t>(handle),
                                                                          "communicator", ErrorCode::kFreedCommunicator);
-  if (communicator.express == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
+  if (communicator.fast_path == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
   if (given->send_counts != nullptr || given->recv_counts != nullptr) [[unlikely]]
-    return run_counted(*communicator.express, *given, request);
-  if (communicator.express->try_run(request, received)) [[likely]]
+    return run_counted(*communicator.fast_path, *given, request);
+  if (communicator.fast_path->try_run(request, received)) [[likely]]
     return true;
-  return counts_at_root(request.call.collective) && run_counted(*communicator.express, *given, request);
+  return counts_at_root(request.call.collective) && run_counted(*communicator.fast_path, *given, request);
 }
 
 /// Starts a call in the same manner; see Engine::submit_at_once. Null, having done nothing, if it must be checked
@@ -77,7 +77,7 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
 inline std::shared_ptr<Request> start_at_once(const std::shared_ptr<Communicator>& communicator,
                                               const unisono_call& given) {
   unisono::Request request;
-  if (communicator->express == nullptr || given.send_counts != nullptr || given.recv_counts != nullptr ||
+  if (communicator->fast_path == nullptr || given.send_counts != nullptr || given.recv_counts != nullptr ||
       communicator->open_groups.load(std::memory_order_relaxed) != 0 || !translate(given, request)) {
     return nullptr;
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/arithmetic.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/lower.hpp"
 #include "engine/model.hpp"
 #include "network/shm/lanes.hpp"

@@ -158,9 +158,9 @@ struct Communicator {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   Grouping grouping{};
-  std::vector<std::uint32_t> endpoints;      ///< by rank
-  std::shared_ptr<cclo::Express> express;    ///< null if calls go through the engine only
-  std::atomic<std::uint64_t> timeout_us{0};  ///< default deadline that was agreed or set; 0: the context's
+  std::vector<std::uint32_t> endpoints;       ///< by rank
+  std::shared_ptr<cclo::FastPath> fast_path;  ///< null if calls go through the engine only
+  std::atomic<std::uint64_t> timeout_us{0};   ///< default deadline that was agreed or set; 0: the context's
 
   mutable std::mutex shrinking_mutex;
   std::optional<Shrinking> shrinking;  ///< of a shrink that was cut off; the next one goes on with it

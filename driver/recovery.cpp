@@ -82,7 +82,7 @@ Shrinking make_of_those_left(const Communicator& parent, Engine& engine, std::ch
   try {
     made.grouping = hosts_of(*parent.context->endpoint()->poe, made.endpoints);
     engine.create_communicator(made.number, 0, made.endpoints, engine.state(parent.number).agreed, made.grouping);
-    made.express = engine.express(made.number);
+    made.fast_path = engine.fast_path(made.number);
     own.created = true;
   } catch (const Error& error) {
     parent.context->release_number(made.number);

@@ -248,7 +248,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
             if (timeout_us != 0) {
               endpoint->engine->set_timeout(made->number, std::chrono::microseconds(timeout_us));
             }
-            made->express = endpoint->engine->express(made->number);
+            made->fast_path = endpoint->engine->fast_path(made->number);
             if (!hints.name.empty()) set_name(*made, hints.name);
           } catch (const Error& error) {
             parent->context->release_number(made->number);

@@ -107,7 +107,7 @@ unisono_context* publish(const std::shared_ptr<Context>& context, const Beginnin
   world->context = context;
   world->rank = endpoint->engine->rank(0);
   world->size = endpoint->engine->size(0);
-  world->express = endpoint->engine->express(0);
+  world->fast_path = endpoint->engine->fast_path(0);
   for (std::uint32_t rank = 0; rank < world->size; ++rank) world->endpoints.push_back(rank);
   world->grouping = hosts_of(*endpoint->poe, world->endpoints);
   context->world_handle = Communicators::instance().add(world, true);

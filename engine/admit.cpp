@@ -8,7 +8,7 @@
 #include "core/operators.hpp"
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/plan.hpp"
 #include "engine/state.hpp"
 
@@ -267,7 +267,7 @@ class Admission {
 
   PlanTerms terms() const {
     return {communicator_.capability, communicator_.tuning, communicator_.agreed.eager_limit,
-            communicator_.express ? &communicator_.express->copy_from() : nullptr, communicator_.hardware_peers};
+            communicator_.fast_path ? &communicator_.fast_path->copy_from() : nullptr, communicator_.hardware_peers};
   }
 
   /// Finds the plan of the call, or makes it.
@@ -286,8 +286,8 @@ class Admission {
     if (state_.plan == nullptr) {
       state_.plan = call_.collective == Collective::kProgram ? plan_of_program() : plan_of_algorithm(named);
       communicator_.plans->insert(key, state_.plan);
-      if (communicator_.express) {
-        communicator_.express->trim_plans();
+      if (communicator_.fast_path) {
+        communicator_.fast_path->trim_plans();
       } else {
         communicator_.plans->trim();
       }
@@ -343,7 +343,7 @@ class Admission {
   /// `named`: the algorithm that the user chose; null: none.
   std::shared_ptr<const Plan> plan_of_algorithm(const Algorithm* named) {
     const Algorithm& chosen = named != nullptr ? *named : automatic();
-    if (chosen.direct && !communicator_.express) {
+    if (chosen.direct && !communicator_.fast_path) {
       refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
                                           " reaches the memory of other ranks; the members of this communicator "
                                           "share none");

@@ -10,7 +10,7 @@
 #include "engine/communicators.hpp"
 #include "engine/counters.hpp"
 #include "engine/dmp.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/flight_report.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
@@ -106,7 +106,7 @@ void CallQueue::submit(CallState& call) {
   }
   std::uint32_t digest = 0;
   if (call.lane) {
-    communicator.express->enqueue(*call.lane);
+    communicator.fast_path->enqueue(*call.lane);
     call.sequence = call.lane->sequence;
   } else {
     const CallOrder::Place place = communicator.order->enter(call.signature);
@@ -131,7 +131,7 @@ void CallQueue::submit_at_once(CallState& call) {
   Communicator& communicator = *call.communicator;
   blocks_.counters->count(NativeCounter::kCallsQueued);
   call.started = true;
-  communicator.express->enqueue(*call.lane);
+  communicator.fast_path->enqueue(*call.lane);
   call.sequence = call.lane->sequence;
   call.mark = communicator.recorder->begin(call.plan->record, call.sequence);
   communicator.recorder->set_algorithm(call.mark, call.plan->plain.number);
@@ -140,7 +140,7 @@ void CallQueue::submit_at_once(CallState& call) {
     guard(call, [&] { blocks_.rbm->adopt(call); });
   };
   try {
-    communicator.express->step(*call.lane);
+    communicator.fast_path->step(*call.lane);
   } catch (const LaneFault& fault) {
     goes_on();
     guard(call, [&] { lane_fault(call, fault); });
@@ -322,9 +322,9 @@ bool CallQueue::start(CallState& call) {
   if (!starts) return call.finished;
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
-  if (call.transfer) call.communicator->express->post_transfer(*call.transfer);
+  if (call.transfer) call.communicator->fast_path->post_transfer(*call.transfer);
   call.reaches_window =
-      call.communicator->express != nullptr && is_one_sided(call) && call.call.count != 0 &&
+      call.communicator->fast_path != nullptr && is_one_sided(call) && call.call.count != 0 &&
       blocks_.poe->liveness(call.communicator->peers[call.call.root].endpoint) == Poe::Liveness::kAlive;
   call.started = true;
   if (call.call.collective == Collective::kSend) {
@@ -363,7 +363,7 @@ bool CallQueue::advance(CallState& call) {
   if (call.lane) {
     guard(call, [&] {
       try {
-        any = call.communicator->express->step(*call.lane);
+        any = call.communicator->fast_path->step(*call.lane);
         complete = call.lane->phase == LaneCall::Phase::kDone;
       } catch (const LaneFault& fault) {
         lane_fault(call, fault);
@@ -372,7 +372,7 @@ bool CallQueue::advance(CallState& call) {
         return;  // another rank has failed; its word ends this call
       } catch (const Unreachable&) {
         // Every rank finds this, so nobody waits for anybody, and the communicator stays as it is.
-        const Error error = Express::unreachable(*call.lane->plan);
+        const Error error = FastPath::unreachable(*call.lane->plan);
         finish(call, error.code(), error.what());
         any = true;
       }
@@ -388,7 +388,7 @@ bool CallQueue::advance(CallState& call) {
   } else if (call.transfer) {
     guard(call, [&] {
       try {
-        any = call.communicator->express->step_transfer(*call.transfer, round_);
+        any = call.communicator->fast_path->step_transfer(*call.transfer, round_);
       } catch (const AccessBanned&) {
         return;  // another rank has failed; its word ends this call
       }
@@ -400,7 +400,7 @@ bool CallQueue::advance(CallState& call) {
     });
   } else if (call.reaches_window) {
     const WindowAccess access = access_of(call);
-    const std::uint64_t piece = call.communicator->express->windows().reach_piece(access, call.window_done);
+    const std::uint64_t piece = call.communicator->fast_path->windows().reach_piece(access, call.window_done);
     call.window_done += piece;
     call.reaches_window = piece != 0;
     complete = call.window_done == access.bytes;
@@ -426,9 +426,9 @@ bool CallQueue::advance(CallState& call) {
 }
 
 std::optional<MessageStatus> CallQueue::look_for(Communicator& communicator, const Wanted& wanted) {
-  if (communicator.express) {
+  if (communicator.fast_path) {
     try {
-      return communicator.express->probe(wanted);
+      return communicator.fast_path->probe(wanted);
     } catch (const AccessBanned&) {
       return std::nullopt;  // another rank has failed; its word ends this call
     }
@@ -443,11 +443,11 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   Communicator& communicator = *call.communicator;
   std::string note;
   if (call.lane) {
-    note = communicator.express->dequeue(*call.lane);
+    note = communicator.fast_path->dequeue(*call.lane);
     constexpr std::size_t kKeptScratch = 65536;
     if (call.lane->scratch.size() > kKeptScratch) call.lane->scratch = {};
   }
-  if (call.transfer && call.started) note += communicator.express->withdraw_transfer(*call.transfer);
+  if (call.transfer && call.started) note += communicator.fast_path->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   // What the network still takes from the call's memory it must take now.
   if (code != ErrorCode::kOk) note += settle(communicator);
@@ -876,7 +876,7 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
   if (listed > 4) text += "; and " + std::to_string(listed - 4) + " more";
   if (call.call.collective == Collective::kRecv) {
     const Communicator& of = *call.communicator;
-    const std::string kept = of.express ? of.express->unexpected_text() : of.matcher.unexpected_text();
+    const std::string kept = of.fast_path ? of.fast_path->unexpected_text() : of.matcher.unexpected_text();
     if (!kept.empty()) text += ". Messages that no receive has asked for: " + kept;
   }
   if (call.space == CallState::Space::kCollective) {

@@ -120,8 +120,9 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   made->recorder =
       std::make_shared<CallRecorder>(blocks_.poe->records(blocks_.poe->self()), number, epoch, made->rank, made->size);
   if (const auto seats = seats_in_memory(endpoints); capability.lanes && !seats.empty()) {
-    made->express = std::make_shared<Express>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, seats,
-                                              agreed.eager_limit, made->order, made->last, made->recorder, made->plans);
+    made->fast_path =
+        std::make_shared<FastPath>(*blocks_.poe->shared_memory(), watch_, number, epoch, made->rank, seats,
+                                   agreed.eager_limit, made->order, made->last, made->recorder, made->plans);
   }
   Communicator& communicator = *made;
   all_[number] = std::move(made);
@@ -152,9 +153,9 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
 
 void Communicators::free(std::uint32_t number) {
   Communicator& communicator = get(number);
-  if (communicator.express) {
-    communicator.express->close();
-    communicator.express->end_window();
+  if (communicator.fast_path) {
+    communicator.fast_path->close();
+    communicator.fast_path->end_window();
   }
   blocks_.calls->fail_all(communicator, ErrorCode::kFreedCommunicator,
                           communicator.title() + " was freed by this rank");
@@ -215,9 +216,9 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
   communicator.reason = reason;
   communicator.recorder->revoked();
   blocks_.counters->count(NativeCounter::kRevocations);
-  if (communicator.express) {
-    communicator.express->close();
-    communicator.express->end_window();
+  if (communicator.fast_path) {
+    communicator.fast_path->close();
+    communicator.fast_path->end_window();
   }
   blocks_.calls->fail_all(communicator, code, reason);
   communicator.gets.clear();

@@ -13,7 +13,7 @@
 
 #include "engine/blocks.hpp"
 #include "engine/call_comparison.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/known_tuning.hpp"
 #include "engine/state.hpp"
 #include "network/poe.hpp"
@@ -23,7 +23,7 @@ namespace unisono::cclo {
 class Communicators {
  public:
   /// `settings` may change; what is made later is made with what they are then.
-  Communicators(const Blocks& blocks, const EngineSettings& settings, Express::Watch& watch)
+  Communicators(const Blocks& blocks, const EngineSettings& settings, FastPath::Watch& watch)
       : blocks_(blocks), settings_(settings), watch_(watch) {}
   /// Rules of which members may have agreed on the hash.
   void know(const KnownTuning::Rules& rules) { rules_.add(rules); }
@@ -100,7 +100,7 @@ class Communicators {
   const Blocks& blocks_;
   const EngineSettings& settings_;
   KnownTuning rules_;
-  Express::Watch& watch_;
+  FastPath::Watch& watch_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Communicator>> all_;
   std::unordered_map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last
   std::vector<Held> held_;

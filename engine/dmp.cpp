@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/kernels.hpp"
 #include "engine/plugins.hpp"
 #include "engine/rbm.hpp"
@@ -526,7 +526,7 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     return;
   }
   if (call.lane) {
-    call.communicator->express->for_each_awaited(*call.lane, [&](std::uint32_t rank) {
+    call.communicator->fast_path->for_each_awaited(*call.lane, [&](std::uint32_t rank) {
       report(rank, "waits for a message of rank " + std::to_string(rank) + ", or for it to take one");
     });
     return;

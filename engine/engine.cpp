@@ -18,7 +18,7 @@
 #include "engine/consensus.hpp"
 #include "engine/counters.hpp"
 #include "engine/dmp.hpp"
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "engine/flight_report.hpp"
 #include "engine/interrupt.hpp"
 #include "engine/rbm.hpp"
@@ -165,7 +165,7 @@ class Turn {
 
 }  // namespace
 
-class NativeEngine::Impl final : public Express::Watch {
+class NativeEngine::Impl final : public FastPath::Watch {
  public:
   Impl(Poe& poe, const EngineSettings& given)
       : settings(given),
@@ -279,7 +279,7 @@ class NativeEngine::Impl final : public Express::Watch {
   }
 
   static bool is_transfer(const CallState& call) {
-    return call.communicator->express != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
+    return call.communicator->fast_path != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
   }
   static void fill(Transfer& op, const CallState& call) {
     op.sends = call.call.collective == Collective::kSend;
@@ -339,16 +339,16 @@ class NativeEngine::Impl final : public Express::Watch {
   // The watch over blocking calls on the lanes. Their threads hold no lock when they come here.
 
   /// The call as the queue knows it; enters it if need be.
-  CallState* watched(Express& express, Express::Blocking& blocking) {
+  CallState* watched(FastPath& fast_path, FastPath::Blocking& blocking) {
     const auto gone = [&] {
       const Collective collective =
           blocking.plan == nullptr ? blocking.transfer.collective : blocking.plan->call.collective;
       return Error(ErrorCode::kFreedCommunicator, std::string(name_of(collective)) + " (communicator " +
-                                                      std::to_string(express.number()) +
+                                                      std::to_string(fast_path.number()) +
                                                       "): the communicator was freed by this rank meanwhile");
     };
-    Communicator* communicator = communicators.find(express.number());
-    if (communicator == nullptr || communicator->express.get() != &express) {
+    Communicator* communicator = communicators.find(fast_path.number());
+    if (communicator == nullptr || communicator->fast_path.get() != &fast_path) {
       if (blocking.registered != 0) raise_if_ended(blocking);
       throw gone();
     }
@@ -395,7 +395,7 @@ class NativeEngine::Impl final : public Express::Watch {
   }
 
   /// Throws the result of a watched call that has ended.
-  void raise_if_ended(Express::Blocking& blocking) {
+  void raise_if_ended(FastPath::Blocking& blocking) {
     const CallResult result = calls.result(blocking.registered);
     if (!result.complete) return;
     calls.forget(blocking.registered);
@@ -403,10 +403,10 @@ class NativeEngine::Impl final : public Express::Watch {
     throw Error(result.code, result.message, result.still_written);
   }
 
-  Clock::time_point look(Express& express, Express::Blocking& blocking) override {
+  Clock::time_point look(FastPath& fast_path, FastPath::Blocking& blocking) override {
     if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
     const Turn turn(*this);
-    if (CallState* call = watched(express, blocking)) {
+    if (CallState* call = watched(fast_path, blocking)) {
       call->lane_phase = blocking.phase;
       call->lane_awaited.assign(blocking.awaited.begin(), blocking.awaited.end());
       call->lane_anybody = blocking.anybody;
@@ -422,11 +422,11 @@ class NativeEngine::Impl final : public Express::Watch {
     return std::max(calls.next_event(blocking.registered), blocks.poe->now() + kLookInterval);
   }
 
-  void fault(Express& express, Express::Blocking& blocking, const LaneFault& fault) override {
+  void fault(FastPath& fast_path, FastPath::Blocking& blocking, const LaneFault& fault) override {
     for (bool first = true;; first = false) {
       {
         const Turn turn(*this);
-        CallState* call = watched(express, blocking);
+        CallState* call = watched(fast_path, blocking);
         if (first && call != nullptr) calls.lane_fault(*call, fault);
         progress();
         raise_if_ended(blocking);
@@ -435,19 +435,19 @@ class NativeEngine::Impl final : public Express::Watch {
     }
   }
 
-  void failed(Express& express, const Error& error) override {
+  void failed(FastPath& fast_path, const Error& error) override {
     const Turn turn(*this);
-    Communicator* communicator = communicators.find(express.number());
-    if (communicator == nullptr || communicator->express.get() != &express) return;
+    Communicator* communicator = communicators.find(fast_path.number());
+    if (communicator == nullptr || communicator->fast_path.get() != &fast_path) return;
     communicators.revoke(*communicator, ErrorCode::kRevoked, error.what(), true);
     // A function of the user, whose error it is, knows nothing of the call.
     if (error.code() == ErrorCode::kInvalidOp) {
-      throw Error(error.code(), described(*communicator, express.blocking()) + ": " + error.what());
+      throw Error(error.code(), described(*communicator, fast_path.blocking()) + ": " + error.what());
     }
   }
 
   /// A collective call on the lanes, as the queue describes it.
-  static std::string described(const Communicator& communicator, const Express::Blocking& blocking) {
+  static std::string described(const Communicator& communicator, const FastPath::Blocking& blocking) {
     const Plan& plan = *blocking.plan;
     const Algorithm* algorithm = plan.must_be_direct ? plan.direct.algorithm : plan.plain.algorithm;
     return formatted("{} ({}, rank {}, sequence {}{})", name_of(plan.call.collective), communicator.title(),
@@ -455,13 +455,13 @@ class NativeEngine::Impl final : public Express::Watch {
                      algorithm == nullptr ? "" : std::string(", algorithm ") + algorithm->name);
   }
 
-  void completed(Express&, Express::Blocking& blocking) override {
+  void completed(FastPath&, FastPath::Blocking& blocking) override {
     const Turn turn(*this);
     calls.complete(blocking.registered);
     raise_or_forget(blocking);
   }
 
-  void raise_or_forget(Express::Blocking& blocking) {
+  void raise_or_forget(FastPath::Blocking& blocking) {
     const CallResult result = calls.result(blocking.registered);
     calls.forget(blocking.registered);
     blocking.registered = 0;
@@ -641,7 +641,7 @@ std::optional<MessageStatus> Engine::look_for(const CallRequest& request) {
   throw Error(ErrorCode::kUnsupported, "recv: " + wildcard_in_hardware(request));
 }
 
-std::shared_ptr<Express> Engine::express(std::uint32_t /*communicator*/) const { return nullptr; }
+std::shared_ptr<FastPath> Engine::fast_path(std::uint32_t /*communicator*/) const { return nullptr; }
 
 NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
   check_settings(settings);
@@ -711,8 +711,8 @@ CommunicatorState NativeEngine::state(std::uint32_t number) const {
   state.agreed.segment_bytes = communicator.segment_bytes;
   state.timeout = communicator.timeout;
   state.calls = communicator.recorder->begun();
-  state.lanes = communicator.express != nullptr;
-  state.kept = communicator.express == nullptr ? 0 : communicator.express->kept();
+  state.lanes = communicator.fast_path != nullptr;
+  state.kept = communicator.fast_path == nullptr ? 0 : communicator.fast_path->kept();
   state.revoked = communicator.revoked;
   return state;
 }
@@ -769,17 +769,17 @@ std::uint32_t NativeEngine::size(std::uint32_t communicator) const {
 void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
   // Peers that are at the old window are waited for without the lock: this rank's other calls go on.
   std::chrono::milliseconds patience{0};
-  std::shared_ptr<Express> express;
+  std::shared_ptr<FastPath> fast_path;
   std::string title;
   {
     const std::lock_guard lock(impl_->mutex);
     const Communicator& of = impl_->communicators.get(communicator);
-    express = of.express;
+    fast_path = of.fast_path;
     patience = std::chrono::duration_cast<std::chrono::milliseconds>(of.timeout);
     title = of.title();
   }
-  if (express != nullptr) {
-    const std::string staying = express->windows().hide(patience, false);
+  if (fast_path != nullptr) {
+    const std::string staying = fast_path->windows().hide(patience, false);
     if (!staying.empty()) {
       throw Error(ErrorCode::kTimeout, "window on " + title + ": " + staying +
                                            " was stopped while at the window that was bound before; that memory must "
@@ -789,7 +789,7 @@ void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
   const std::lock_guard lock(impl_->mutex);
   Communicator& of = impl_->communicators.get(communicator);
   of.window = window.data == nullptr ? Binding{} : window;
-  if (express != nullptr) express->windows().show(of.window);
+  if (fast_path != nullptr) fast_path->windows().show(of.window);
 }
 
 CallId NativeEngine::submit(const CallRequest& request) { return submit(request, false); }
@@ -807,7 +807,7 @@ CallId NativeEngine::submit(const CallRequest& request, bool awaited) {
     } else if (call.plan->lanes) {
       CallQueue::take_lane(call, Impl::launch_of(call));
       if (request.plain() && request.call.collective != Collective::kProgram && !call.plan->varies) {
-        call.communicator->express->remember(call.plan);
+        call.communicator->fast_path->remember(call.plan);
       }
     } else if (call.space == CallState::Space::kCollective) {
       call.communicator->last->number.store(LastNumber::of(call.algorithm, request.algorithm == -1),
@@ -847,8 +847,8 @@ CallId NativeEngine::submit_at_once(const Request& request) {
   Impl& engine = *impl_;
   const Turn turn(engine);
   Communicator* const communicator = engine.communicators.find(request.communicator);
-  if (communicator == nullptr || communicator->revoked || communicator->express == nullptr) return 0;
-  std::shared_ptr<const Plan> plan = communicator->express->plan_at_hand(request);
+  if (communicator == nullptr || communicator->revoked || communicator->fast_path == nullptr) return 0;
+  std::shared_ptr<const Plan> plan = communicator->fast_path->plan_at_hand(request);
   if (plan == nullptr) return 0;
   CallState& call = engine.calls.create();
   const CallId id = call.id;
@@ -889,11 +889,11 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   const bool one_sided = collective == Collective::kPut || collective == Collective::kGet;
   const bool may_be_short = request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
                             (transfers || one_sided || request.lanes_carry || carried_by_lanes(collective));
-  std::shared_ptr<Express> express = may_be_short ? this->express(request.communicator) : nullptr;
-  if (express != nullptr) {
+  std::shared_ptr<FastPath> fast_path = may_be_short ? this->fast_path(request.communicator) : nullptr;
+  if (fast_path != nullptr) {
     if (std::uint64_t received = 0; request.plain()) {
       const bool counted = request.vectors != nullptr;
-      if (counted ? express->try_vectors(request, *request.vectors) : express->try_run(request, received))
+      if (counted ? fast_path->try_vectors(request, *request.vectors) : fast_path->try_run(request, received))
         return received;
     }
     std::shared_ptr<const Plan> plan;
@@ -919,14 +919,14 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
       engine.calls.abandon(call);
     }
     if (transfers) {
-      const std::uint64_t received = express->run_transfer(op, request.call.count);
+      const std::uint64_t received = fast_path->run_transfer(op, request.call.count);
       if (request.status != nullptr) *request.status = op.status();
       return received;
     }
-    if (reaches && express->windows().reach_after_look(access)) return 0;
+    if (reaches && fast_path->windows().reach_after_look(access)) return 0;
     // Of programs the words of the call do not say which one it is.
     const bool remember = request.algorithm == -1 && collective != Collective::kProgram;
-    if (plan->lanes && express->run(plan, launch, remember)) return 0;
+    if (plan->lanes && fast_path->run(plan, launch, remember)) return 0;
   }
   return Engine::run(request);
 }
@@ -944,9 +944,9 @@ std::optional<MessageStatus> NativeEngine::look_for(const CallRequest& request) 
   return CallQueue::look_for(communicator, wanted);
 }
 
-std::shared_ptr<Express> NativeEngine::express(std::uint32_t communicator) const {
+std::shared_ptr<FastPath> NativeEngine::fast_path(std::uint32_t communicator) const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->communicators.get(communicator).express;
+  return impl_->communicators.get(communicator).fast_path;
 }
 
 LastAlgorithm NativeEngine::last_algorithm(std::uint32_t communicator) const {

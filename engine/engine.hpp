@@ -162,7 +162,7 @@ struct Agreed {
 };
 
 namespace cclo {
-class Express;
+class FastPath;
 }
 
 /// How one who serves many engines sleeps for all of them at once: for each, until a word of it changes.
@@ -228,8 +228,8 @@ class Engine {
   virtual std::optional<MessageStatus> look_for(const CallRequest& request);
   /// What carries out the blocking calls of a communicator in the caller's thread, or null if there is no such way;
   /// remains usable for as long as the caller keeps it. A front door that has it hands its requests to that first
-  /// (Express::try_run), which needs no look for the communicator; `run` does the same for those that have not.
-  virtual std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const;
+  /// (FastPath::try_run), which needs no look for the communicator; `run` does the same for those that have not.
+  virtual std::shared_ptr<cclo::FastPath> fast_path(std::uint32_t communicator) const;
   /// The algorithm of the last collective call that has begun on a communicator.
   virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;
   /// What a communicator's members have agreed on, and how it is.
@@ -316,7 +316,7 @@ class NativeEngine final : public Engine {
   std::optional<CallResult> take(CallId id) override;
   std::uint64_t run(const CallRequest& request) override;
   std::optional<MessageStatus> look_for(const CallRequest& request) override;
-  std::shared_ptr<cclo::Express> express(std::uint32_t communicator) const override;
+  std::shared_ptr<cclo::FastPath> fast_path(std::uint32_t communicator) const override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
   CommunicatorState state(std::uint32_t communicator) const override;
   void configure(const EngineSettings& settings) override;

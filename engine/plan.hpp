@@ -78,7 +78,7 @@ struct alignas(64) Plan {
   bool must_be_direct = false;   ///< the user named an algorithm with direct access
   bool may_copy = false;         ///< kernel copy is worth its while; the same on all ranks
   bool lends = false;            ///< long messages of `plain` may be lent (loans.hpp): no rank combines what comes
-  /// The set of lanes (Express) that call n takes is `first_set | (n & set_mask)`; the same on all ranks. Calls that
+  /// The set of lanes (FastPath) that call n takes is `first_set | (n & set_mask)`; the same on all ranks. Calls that
   /// take sets in turn write nothing that two launches would share.
   std::uint8_t first_set = kLargeSet;
   std::uint8_t set_mask = 0;

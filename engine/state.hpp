@@ -32,7 +32,7 @@ namespace unisono::cclo {
 using Clock = std::chrono::steady_clock;
 
 class Consensus;
-class Express;
+class FastPath;
 struct Communicator;
 struct CallState;
 struct LaneCall;
@@ -329,7 +329,7 @@ struct Communicator {
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
   std::shared_ptr<PlanCache> plans = std::make_shared<PlanCache>();
-  std::shared_ptr<Express> express;                ///< null: the members share no memory, or were told not to use it
+  std::shared_ptr<FastPath> fast_path;             ///< null: the members share no memory, or were told not to use it
   std::array<PastCall, 16> history{};              ///< by sequence
   std::shared_ptr<const std::vector<Rule>> rules;  ///< what `tuning` looks at; may be null
   Tuning tuning;

@@ -739,7 +739,7 @@ TEST(DeviceEngine, WhatNoDeviceDoesIsRefusedInWords) {
                 HasSubstr("4097 moves and 0 words of peer lists; a device holds 4096 and 64"));
     program.program = copies(1, Region::kParams);
     EXPECT_THAT(refusal(ErrorCode::kUnsupported, [&] { rank.engine.submit(program); }), HasSubstr("its own params"));
-    EXPECT_EQ(rank.engine.express(0), nullptr);
+    EXPECT_EQ(rank.engine.fast_path(0), nullptr);
     // A receive must be as long as its message, for the registers have no place for a length.
     CallRequest message =
         request(rank.rank == 0 ? Collective::kSend : Collective::kRecv, rank.rank == 0 ? 3 : 4, 1 - rank.rank);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "network/shm/shm_poe.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 #include "tests/cpp/network/processes.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 
 namespace unisono::test {
@@ -27,17 +27,17 @@ struct Vectors {
 
 TEST(Front, TakesCallsWhosePlanIsThereAndNoOthers) {
   run_ranks(1, quick_settings(), [](Rank& self) {
-    const auto express = self.engine.express(0);
+    const auto fast_path = self.engine.fast_path(0);
     Vectors vectors;
     const CallRequest known = vectors.sum(3);
     std::uint64_t received = 0;
-    EXPECT_FALSE(express->try_run(known, received)) << "no such call was made";
+    EXPECT_FALSE(fast_path->try_run(known, received)) << "no such call was made";
     self.engine.run(known);
     const auto takes = [&](auto&& alter) {
       CallRequest altered = known;
       alter(altered);
       vectors.dst.assign(8, 0);
-      const bool taken = express->try_run(altered, received);
+      const bool taken = fast_path->try_run(altered, received);
       EXPECT_EQ(vectors.dst[2], taken ? 3 : 0);
       return taken;
     };
@@ -97,7 +97,7 @@ TEST(Front, CallsThatAskForMoreGoThroughTheEngine) {
 TEST(Front, TakesShortMessages) {
   std::atomic<bool> sent{false}, ready{false};
   run_ranks(2, quick_settings(), [&](Rank& self) {
-    const auto express = self.engine.express(0);
+    const auto fast_path = self.engine.fast_path(0);
     Vectors vectors;
     const bool sends = self.rank == 0;
     CallRequest message = request<std::int32_t>(sends ? Collective::kSend : Collective::kRecv, 2, 1 - self.rank);
@@ -111,7 +111,7 @@ TEST(Front, TakesShortMessages) {
     const auto takes = [&](auto&& alter) {
       CallRequest altered = message;
       alter(altered);
-      return express->try_run(altered, received);
+      return fast_path->try_run(altered, received);
     };
     EXPECT_FALSE(takes([](CallRequest& r) { r.call.root = 2; }));
     EXPECT_FALSE(takes([](CallRequest& r) { r.tag = 1U << 31U; }));

@@ -57,7 +57,7 @@ TEST(KernelCopy, OrdinaryBuffersMakeCallsDirectWhereverTheyStand) {
         } else {
           self.engine.run(memory.sum(kCount, round == 2 ? "direct" : nullptr));
         }
-        require(self.engine.express(0)->last_algorithm()->direct, "every buffer can be reached");
+        require(self.engine.fast_path(0)->last_algorithm()->direct, "every buffer can be reached");
         memory.check(3, kCount);
       }
     }
@@ -70,7 +70,7 @@ TEST(KernelCopy, ShortCallsStayOnTheLanes) {
     for (const std::uint64_t count : {9'999U, 10'000U}) {
       const Memory memory(self, false, count);
       self.engine.run(memory.sum(count));
-      require(self.engine.express(0)->last_algorithm()->direct == (4 * count >= 40'000), "from there on it copies");
+      require(self.engine.fast_path(0)->last_algorithm()->direct == (4 * count >= 40'000), "from there on it copies");
       memory.check(2, count);
     }
   });
@@ -113,7 +113,7 @@ TEST_P(KernelCopyRefused, FromTheStartEverythingGoesOtherWays) {
       const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
       pass(self, memory, kCount);
       self.engine.run(memory.sum(kCount));
-      require(self.engine.express(0)->last_algorithm()->direct == (who == 3), "direct if all is allocated");
+      require(self.engine.fast_path(0)->last_algorithm()->direct == (who == 3), "direct if all is allocated");
       memory.check(2, kCount);
     }
   });
@@ -203,7 +203,7 @@ TEST(KernelCopy, ARankThatIsOffMakesAllUseCells) {
     const Memory memory(self, false, kCount);
     pass(self, memory, kCount);
     self.engine.run(memory.sum(kCount));
-    require(!self.engine.express(0)->last_algorithm()->direct, "not all can be reached");
+    require(!self.engine.fast_path(0)->last_algorithm()->direct, "not all can be reached");
     memory.check(2, kCount);
   });
   expect_success(children);
@@ -221,7 +221,7 @@ TEST(KernelCopy, WhatIsNamedDoesNotDependOnAMeasurement) {
     const Memory allocated(self, true, kCount);
     const Memory ordinary(self, false, kCount);
     self.engine.run(ordinary.sum(kCount));
-    require(!self.engine.express(0)->last_algorithm()->direct, "cells are faster");
+    require(!self.engine.fast_path(0)->last_algorithm()->direct, "cells are faster");
     self.engine.run(allocated.sum(kCount, "direct"));
     self.run(allocated.sum(kCount, "direct"));
     meet(self);
@@ -242,14 +242,14 @@ TEST(KernelCopy, WhatIsNamedDoesNotDependOnAMeasurement) {
           } else {
             self.engine.run(sum);
           }
-          require(self.engine.express(number)->last_algorithm()->direct, "it was named");
+          require(self.engine.fast_path(number)->last_algorithm()->direct, "it was named");
           memory.check(3, kCount);
         }
       }
     }
     require(permits(self), "some buffers were ordinary");
     self.engine.run(ordinary.sum(kCount));
-    require(!self.engine.express(0)->last_algorithm()->direct, "cells are still faster");
+    require(!self.engine.fast_path(0)->last_algorithm()->direct, "cells are still faster");
   });
   expect_success(children);
 }
@@ -382,7 +382,7 @@ TEST(KernelCopy, MemoryThatTheKernelCopiesForNobodyGoesOtherWays) {
         pass(self, memory, kCount);
         std::fill_n(memory.dst, kCount, 0);
         self.engine.run(memory.sum(kCount));
-        require(!self.engine.express(0)->last_algorithm()->direct, "it cannot be reached");
+        require(!self.engine.fast_path(0)->last_algorithm()->direct, "it cannot be reached");
         memory.check(2, kCount);
       }
     });

@@ -383,7 +383,7 @@ TEST(Windows, AloneHaveTheKernelCopyWhereCellsWin) {
     const auto cells_win = [&] {
       const Memory memory(self, false, kCount);
       self.engine.run(memory.sum(kCount));
-      require(!self.engine.express(0)->last_algorithm()->direct, "cells are faster");
+      require(!self.engine.fast_path(0)->last_algorithm()->direct, "cells are faster");
       memory.check(2, kCount);
     };
     const Pair allocated(self, true), ordinary(self, false);

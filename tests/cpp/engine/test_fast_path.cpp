@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 #include "network/shm/shm_poe.hpp"
 #include "reference/expectation.hpp"
 #include "reference/job.hpp"
@@ -79,9 +79,9 @@ struct Expectation {
   reference::NumberExpectation want;
 };
 
-class ExpressRanks : public testing::TestWithParam<std::uint32_t> {};
+class FastPathRanks : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(ExpressRanks, EveryCollectiveDelivers) {
+TEST_P(FastPathRanks, EveryCollectiveDelivers) {
   const std::uint32_t size = GetParam();
   std::vector<Expectation> cases;
   for (const Collective collective : kCarried) {
@@ -105,7 +105,7 @@ TEST_P(ExpressRanks, EveryCollectiveDelivers) {
         if (!c.call.in_place || c.call.collective == Collective::kScatter) {
           EXPECT_EQ(src, c.inputs[self.rank].src) << reference::describe(c.job);
         }
-        const Algorithm* algorithm = self.engine.express(0)->last_algorithm();
+        const Algorithm* algorithm = self.engine.fast_path(0)->last_algorithm();
         ASSERT_NE(algorithm, nullptr) << "the call went another way";
         if (algorithm->direct) ++direct;
       }
@@ -114,9 +114,9 @@ TEST_P(ExpressRanks, EveryCollectiveDelivers) {
   EXPECT_EQ(direct > 0, size > 1 && size <= 16) << "large calls of threads are direct";
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, ExpressRanks, testing::Values(1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 17U));
+INSTANTIATE_TEST_SUITE_P(Sizes, FastPathRanks, testing::Values(1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 17U));
 
-TEST(Express, BlockingAndOtherCallsMix) {
+TEST(FastPath, BlockingAndOtherCallsMix) {
   for (const std::uint32_t size : {2U, 3U, 5U}) {
     std::vector<Expectation> cases;
     for (std::uint32_t i = 0; i < 60; ++i) {
@@ -148,7 +148,7 @@ TEST(Express, BlockingAndOtherCallsMix) {
   }
 }
 
-TEST(Express, TwoThreadsOnTwoCommunicators) {
+TEST(FastPath, TwoThreadsOnTwoCommunicators) {
   std::vector<Expectation> cases;
   for (std::uint32_t i = 0; i < 40; ++i) {
     const std::uint64_t counts[] = {1, 60, 5000};
@@ -216,7 +216,7 @@ void expect_words(const CallResult& result, std::initializer_list<std::string> w
 /// Lengths of lines, cells, many segments, and direct calls.
 constexpr std::uint64_t kCounts[] = {3, 900, 90'000};
 
-TEST(ExpressErrors, MismatchedCallsAreNamedOnBothRanks) {
+TEST(FastPathErrors, MismatchedCallsAreNamedOnBothRanks) {
   for (const std::uint64_t count : kCounts) {
     for (const bool known : {false, true}) {
       run_ranks(2, quick_settings(), [&](Rank& self) {
@@ -236,7 +236,7 @@ TEST(ExpressErrors, MismatchedCallsAreNamedOnBothRanks) {
   }
 }
 
-TEST(ExpressErrors, AnotherCollectiveIsNamedToo) {
+TEST(FastPathErrors, AnotherCollectiveIsNamedToo) {
   run_ranks(3, quick_settings(), [](Rank& self) {
     Buffers buffers;
     const CallResult result =
@@ -247,7 +247,7 @@ TEST(ExpressErrors, AnotherCollectiveIsNamedToo) {
   });
 }
 
-TEST(ExpressErrors, TimeoutNamesWhoHasNotArrived) {
+TEST(FastPathErrors, TimeoutNamesWhoHasNotArrived) {
   // Deadlines shorter and longer than what a waiting rank sleeps at a time.
   for (const int timeout : {100, 300}) {
     for (const std::uint64_t count : kCounts) {
@@ -271,7 +271,7 @@ TEST(ExpressErrors, TimeoutNamesWhoHasNotArrived) {
   }
 }
 
-TEST(ExpressErrors, RevocationEndsAWait) {
+TEST(FastPathErrors, RevocationEndsAWait) {
   for (const std::uint64_t count : kCounts) {
     run_ranks(3, quick_settings(), [&](Rank& self) {
       Buffers buffers;
@@ -288,7 +288,7 @@ TEST(ExpressErrors, RevocationEndsAWait) {
   }
 }
 
-TEST(ExpressErrors, AnotherThreadFreesTheCommunicator) {
+TEST(FastPathErrors, AnotherThreadFreesTheCommunicator) {
   for (const std::uint64_t count : kCounts) {
     run_ranks(2, quick_settings(), [&](Rank& self) {
       const std::vector<std::uint32_t> both{0, 1};
@@ -324,7 +324,7 @@ TEST(ExpressErrors, AnotherThreadFreesTheCommunicator) {
 
 // --------------------------------------------------------------------------------------------- processes
 
-TEST(ExpressProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
+TEST(FastPathProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
   constexpr std::uint64_t kCount = 50'000;
   auto children = start(3, kNoKernelCopy, [](Rank& self) {
     for (std::uint32_t who = 0; who < 8; ++who) {
@@ -335,7 +335,7 @@ TEST(ExpressProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
           self.run(memory.sum(kCount));
         } else {
           self.engine.run(memory.sum(kCount));
-          const bool direct = self.engine.express(0)->last_algorithm()->direct;
+          const bool direct = self.engine.fast_path(0)->last_algorithm()->direct;
           require(direct == (who == 7), "only if all buffers can be reached is the call direct");
         }
         memory.check(3, kCount);
@@ -345,7 +345,7 @@ TEST(ExpressProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
   for (Child& child : children) EXPECT_EQ(child.wait(seconds(30)), 0);
 }
 
-TEST(ExpressProcesses, NamedDirectAlgorithmNeedsAllocatedBuffers) {
+TEST(FastPathProcesses, NamedDirectAlgorithmNeedsAllocatedBuffers) {
   constexpr std::uint64_t kCount = 5'000;
   auto children = start(3, kNoKernelCopy, [](Rank& self) {
     for (std::uint32_t who = 0; who < 8; ++who) {
@@ -400,9 +400,9 @@ struct Victim {
   std::uint64_t copy_from = kNoKernelCopy;
 };
 
-class ExpressVictims : public testing::TestWithParam<Victim> {};
+class FastPathVictims : public testing::TestWithParam<Victim> {};
 
-TEST_P(ExpressVictims, AKilledRankIsNamedSoon) {
+TEST_P(FastPathVictims, AKilledRankIsNamedSoon) {
   std::array<int, 2> ready{};
   ASSERT_EQ(pipe(ready.data()), 0);
   auto children = start(3, GetParam().copy_from, [&](Rank& self) {
@@ -424,7 +424,7 @@ TEST_P(ExpressVictims, AKilledRankIsNamedSoon) {
   close(ready[1]);
 }
 
-TEST_P(ExpressVictims, AStoppedRankIsNamedWhenTimeIsUp) {
+TEST_P(FastPathVictims, AStoppedRankIsNamedWhenTimeIsUp) {
   std::array<int, 2> ready{};
   ASSERT_EQ(pipe(ready.data()), 0);
   auto children = start(3, GetParam().copy_from, [&](Rank& self) {
@@ -443,7 +443,7 @@ TEST_P(ExpressVictims, AStoppedRankIsNamedWhenTimeIsUp) {
   close(ready[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, ExpressVictims,
+INSTANTIATE_TEST_SUITE_P(Ways, FastPathVictims,
                          testing::Values(Victim{"Lines", 8, false}, Victim{"Cells", 900, false},
                                          Victim{"Windowed", 120'000, false}, Victim{"Direct", 120'000, true},
                                          Victim{"Copied", 120'000, false, 1}),

@@ -1,4 +1,4 @@
-// The express way of a communicator whose members share memory: collective calls as lowered programs over lanes.
+// The fast path of a communicator whose members share memory: collective calls as lowered programs over lanes.
 //
 // A blocking call that has been made before needs no lock, clock, allocation, hash or virtual call here: its plan is
 // found by comparing a few words, and its steps run in the caller's thread. Everything slow (deadlines, revocation,
@@ -89,7 +89,7 @@ struct LaneCall {
   LaneCall* next = nullptr;  ///< in the queue of its set
 };
 
-class Express {
+class FastPath {
  public:
   /// A blocking call in progress.
   struct Blocking {
@@ -116,18 +116,18 @@ class Express {
     Watch& operator=(const Watch&) = delete;
     /// Called once in a while as long as a blocking call waits. Throws Error to end the call. Returns when it wants to
     /// be called again at the latest.
-    virtual std::chrono::steady_clock::time_point look(Express& express, Blocking& call) = 0;
+    virtual std::chrono::steady_clock::time_point look(FastPath& fast_path, Blocking& call) = 0;
     /// A lane brought something that is not of this call. Does not return.
-    [[noreturn]] virtual void fault(Express& express, Blocking& call, const LaneFault& fault) = 0;
+    [[noreturn]] virtual void fault(FastPath& fast_path, Blocking& call, const LaneFault& fault) = 0;
     /// A call has ended in an error of this rank's own: the other ranks are told.
-    virtual void failed(Express& express, const Error& error) = 0;
+    virtual void failed(FastPath& fast_path, const Error& error) = 0;
     /// A call that was registered has completed.
-    virtual void completed(Express& express, Blocking& call) = 0;
+    virtual void completed(FastPath& fast_path, Blocking& call) = 0;
   };
 
-  Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-          std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
-          std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder, std::shared_ptr<PlanCache> plans);
+  FastPath(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
+           std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
+           std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder, std::shared_ptr<PlanCache> plans);
 
   std::uint32_t number() const { return number_; }
   /// The collective call that the thread which asks is in.

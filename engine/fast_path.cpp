@@ -1,4 +1,4 @@
-#include "engine/express.hpp"
+#include "engine/fast_path.hpp"
 
 #include <sys/single_threaded.h>
 
@@ -32,10 +32,10 @@ std::uint64_t address_head() {
 
 }  // namespace
 
-Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
-                 std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit, std::shared_ptr<CallOrder> order,
-                 std::shared_ptr<LastNumber> last, std::shared_ptr<CallRecorder> recorder,
-                 std::shared_ptr<PlanCache> plans)
+FastPath::FastPath(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::uint16_t epoch, std::uint32_t rank,
+                   std::span<const std::uint32_t> endpoints, std::uint32_t eager_limit,
+                   std::shared_ptr<CallOrder> order, std::shared_ptr<LastNumber> last,
+                   std::shared_ptr<CallRecorder> recorder, std::shared_ptr<PlanCache> plans)
     : network_(network),
       watch_(watch),
       number_(number),
@@ -53,7 +53,7 @@ Express::Express(shm::ShmPoe& network, Watch& watch, std::uint32_t number, std::
       endpoints_(endpoints.begin(), endpoints.end()),
       reachable_(size_) {}
 
-Error Express::unreachable(const Plan& plan) {
+Error FastPath::unreachable(const Plan& plan) {
   return {
       ErrorCode::kUnsupported,
       std::string(name_of(plan.call.collective)) + ": algorithm " + plan.direct.algorithm->name +
@@ -62,7 +62,7 @@ Error Express::unreachable(const Plan& plan) {
           "leave the choice of the algorithm to Unisono"};
 }
 
-void Express::trim_plans() {
+void FastPath::trim_plans() {
   if (!plans_->full() || !claim()) return;
   plans_->trim();
   release();
@@ -72,7 +72,7 @@ void Express::trim_plans() {
 
 // A thread that finds the lanes claimed goes through the engine; nobody waits here. While the process has one thread,
 // no locked instruction is needed.
-bool Express::claim() {
+bool FastPath::claim() {
   if (__libc_single_threaded) {
     if (busy_.load(std::memory_order_relaxed)) return false;
     busy_.store(true, std::memory_order_relaxed);
@@ -81,21 +81,21 @@ bool Express::claim() {
   return !busy_.exchange(true, std::memory_order_acquire);
 }
 
-void Express::release() { busy_.store(false, std::memory_order_release); }
+void FastPath::release() { busy_.store(false, std::memory_order_release); }
 
 /// `kVaries`: the plan does.
 template <bool kVaries>
-[[gnu::always_inline]] inline void Express::run_claimed(const Plan& plan, const LaneLaunch& launch) {
+[[gnu::always_inline]] inline void FastPath::run_claimed(const Plan& plan, const LaneLaunch& launch) {
   // However the call ends, that is recorded, and the lanes are given back; after an error nobody takes them again.
   struct Claim {
-    explicit Claim(Express& of) : express(of) {}
+    explicit Claim(FastPath& of) : fast_path(of) {}
     ~Claim() {
-      express.recorder_->end(express.blocking_.mark, outcome);
-      express.release();
+      fast_path.recorder_->end(fast_path.blocking_.mark, outcome);
+      fast_path.release();
     }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    Express& express;
+    FastPath& fast_path;
     RecordedState outcome = RecordedState::kFailed;
   };
   Claim claim(*this);
@@ -159,7 +159,7 @@ template <bool kVaries>
   claim.outcome = RecordedState::kEnded;
 }
 
-bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember) {
+bool FastPath::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& launch, bool remember) {
   if (!claim()) return false;
   if (unavailable()) {
     release();
@@ -174,14 +174,14 @@ bool Express::run(const std::shared_ptr<const Plan>& plan, const LaneLaunch& lau
   return true;
 }
 
-bool Express::try_as_member(const Request& request, std::uint64_t& received) {
+bool FastPath::try_as_member(const Request& request, std::uint64_t& received) {
   if (!request.call.in_place || request.call.root == rank_ || !in_place_at_root(request.call.collective)) return false;
   Request plain = request;
   plain.call.in_place = false;
   return try_run(plain, received);
 }
 
-bool Express::try_vectors(const Request& request, const VectorArguments& counts) {
+bool FastPath::try_vectors(const Request& request, const VectorArguments& counts) {
   Call call = request.call;
   call.rank = rank_;
   call.size = size_;
@@ -210,12 +210,12 @@ bool Express::try_vectors(const Request& request, const VectorArguments& counts)
   return true;
 }
 
-void Express::run_known(const Plan& plan, std::byte* src, std::byte* dst) {
+void FastPath::run_known(const Plan& plan, std::byte* src, std::byte* dst) {
   run_claimed<false>(plan, {{src, plan.src_bytes}, {dst, plan.dst_bytes}});
 }
 
 /// Another rank has failed and forbidden access; its reason is on its way.
-void Express::await_verdict(Blocking& blocking) {
+void FastPath::await_verdict(Blocking& blocking) {
   blocking.phase = "waits to hear why another rank has ended the call";
   constexpr int kLooks = 10'000;
   for (int i = 0; i < kLooks; ++i) {
@@ -225,14 +225,14 @@ void Express::await_verdict(Blocking& blocking) {
   throw Error(ErrorCode::kRevoked, recorder_->title() + ": another rank has ended the call and has not said why");
 }
 
-const Algorithm* Express::last_algorithm() const {
+const Algorithm* FastPath::last_algorithm() const {
   const std::uint32_t position = last_->number.load(std::memory_order_relaxed) & ~LastNumber::kAutomatic;
   return position == 0 ? nullptr : &algorithms()[position - 1];
 }
 
 /// Shields a buffer, then ends the call by `end`, which throws Error.
 template <class End>
-void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
+void FastPath::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
   const std::string note = shield(dst, bytes);
   try {
     end();
@@ -242,7 +242,7 @@ void Express::fail_shielded(std::byte* dst, std::uint64_t bytes, End&& end) {
   }
 }
 
-std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
+std::string FastPath::shield(std::byte* dst, std::uint64_t bytes) {
   close();
   end_window();
   if (!opened_.load(std::memory_order_acquire)) return {};
@@ -271,7 +271,7 @@ std::string Express::shield(std::byte* dst, std::uint64_t bytes) {
 }
 
 /// Takes the lanes into use if rank 0 has made them. The caller has claimed them.
-bool Express::try_open() {
+bool FastPath::try_open() {
   if (opened_.load(std::memory_order_relaxed)) return true;
   if (!lanes_.open()) return false;
   one_process_ = network_.one_process();
@@ -288,7 +288,7 @@ bool Express::try_open() {
 }
 
 /// The same, and a set of them.
-bool Express::try_open(std::uint32_t set) {
+bool FastPath::try_open(std::uint32_t set) {
   if (!try_open()) return false;
   if (sets_[set]) return true;
   auto live = std::make_unique<LiveRank>();
@@ -301,27 +301,27 @@ bool Express::try_open(std::uint32_t set) {
 }
 
 /// The same for a caller that has not claimed them; false also while another thread has.
-bool Express::claim_and_open() {
+bool FastPath::claim_and_open() {
   if (!claim()) return opened_.load(std::memory_order_acquire);
   const bool open = try_open();
   release();
   return open;
 }
 
-LiveRank& Express::open(Blocking& blocking, std::uint32_t set) {
+LiveRank& FastPath::open(Blocking& blocking, std::uint32_t set) {
   blocking.phase = "waits for the communicator's lanes, which rank 0 makes";
   await_naming([&] { return try_open(set); }, [](auto&& use) { use(0U); }, blocking);
   return *sets_[set];
 }
 
 /// Writes what a launch brings into a program that varies.
-void Express::bind(const LaneProgram& program, const LaneLaunch& launch) {
+void FastPath::bind(const LaneProgram& program, const LaneLaunch& launch) {
   launcher_.bind(program.lowered, launch.params,
                  {launch.src.bytes, launch.dst.bytes, program.lowered.scratch_bytes, 0, 0});
 }
 
 /// Whether messages of a launch whose plan lends are long enough for that, which the straight form does not.
-bool Express::lends(const Plan& plan, const LaneLaunch& launch, const LoweredProgram& program) const {
+bool FastPath::lends(const Plan& plan, const LaneLaunch& launch, const LoweredProgram& program) const {
   if (program.remote_memory || program.longest_message < Loans::kWorthIt) return false;
   if (one_process_ || program.longest_message >= plan.least_lent) return true;
   const Binding& own = launch.src.bytes != 0 ? launch.src : launch.dst;
@@ -329,7 +329,7 @@ bool Express::lends(const Plan& plan, const LaneLaunch& launch, const LoweredPro
 }
 
 /// The rest of a straight form that could not go on.
-void Express::await_straight(LiveRank& live) {
+void FastPath::await_straight(LiveRank& live) {
   Live& executor = *live.executor;
   const auto name = [&](auto&& use) {
     executor.awaited_straight(flight_, [&](std::uint32_t rank, Need need) {
@@ -345,7 +345,7 @@ void Express::await_straight(LiveRank& live) {
   }
 }
 
-void Express::run_windowed(const LoweredProgram& program, LiveRank& live) {
+void FastPath::run_windowed(const LoweredProgram& program, LiveRank& live) {
   Live& executor = *live.executor;
   live.channels.loans.begin(program, blocking_.plan->lends && !program.remote_memory, blocking_.plan->least_lent);
   flight_.start_windowed(program, size_);
@@ -359,7 +359,7 @@ void Express::run_windowed(const LoweredProgram& program, LiveRank& live) {
 }
 
 template <class Ready>
-void Express::await(Ready&& ready, std::uint32_t peer) {
+void FastPath::await(Ready&& ready, std::uint32_t peer) {
   await_naming(
       ready, [peer](auto&& use) { use(peer); }, blocking_);
 }
@@ -367,7 +367,7 @@ void Express::await(Ready&& ready, std::uint32_t peer) {
 /// Waits until `ready`, looking now and then at everything else. `name` names the ranks that are waited for then: one
 /// that has done its part may have left the job meanwhile.
 template <class Ready, class Name>
-void Express::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
+void FastPath::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
   Clock::time_point until = Clock::time_point::max();
   const auto look = [&] {
     blocking.awaited.clear();
@@ -381,14 +381,14 @@ void Express::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
   }
 }
 
-void Express::await_line(shm::LaneSender& lane, std::uint32_t peer) {
+void FastPath::await_line(shm::LaneSender& lane, std::uint32_t peer) {
   blocking_.phase = "waits for the receiver to take earlier messages";
   await([&] { return lane.has_line(); }, peer);
 }
 
 // ------------------------------------------------------------------------------------------------ point to point
 
-bool Express::try_transfer(const Request& request, std::uint64_t& received) {
+bool FastPath::try_transfer(const Request& request, std::uint64_t& received) {
   if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
   const Call& call = request.call;
   const bool sends = call.collective == Collective::kSend;
@@ -410,7 +410,7 @@ bool Express::try_transfer(const Request& request, std::uint64_t& received) {
   return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
 }
 
-bool Express::try_window(const Request& request) {
+bool FastPath::try_window(const Request& request) {
   const Call& call = request.call;
   const bool stores = call.collective == Collective::kPut;
   const Binding& data = stores ? request.src : request.dst;
@@ -422,7 +422,7 @@ bool Express::try_window(const Request& request) {
   return windows_.try_reach({stores, call.root, request.window_offset, data.data, bytes});
 }
 
-std::uint64_t Express::run_transfer(Transfer& op, std::uint64_t count) {
+std::uint64_t FastPath::run_transfer(Transfer& op, std::uint64_t count) {
   Blocking blocking;
   blocking.transfer.collective = op.sends ? Collective::kSend : Collective::kRecv;
   blocking.transfer.dtype = op.dtype;
@@ -484,7 +484,7 @@ std::uint64_t Express::run_transfer(Transfer& op, std::uint64_t count) {
   return op.received;
 }
 
-void Express::post_transfer(Transfer& op) {
+void FastPath::post_transfer(Transfer& op) {
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
     if (!opened_.load(std::memory_order_relaxed)) {
@@ -497,21 +497,21 @@ void Express::post_transfer(Transfer& op) {
 
 /// Does what can be done for the messages of all peers. While this endpoint polls, for so many of them at a time; who
 /// is about to sleep has said so in its word, and looks at all once more.
-bool Express::progress_all() {
+bool FastPath::progress_all() {
   constexpr std::uint32_t kPolled = 64;
   const bool about_to_sleep =
       (segment_->endpoint(network_.self()).parked.load(std::memory_order_relaxed) & shm::kParked) != 0;
   return point_to_point_->progress_all(about_to_sleep ? size_ : kPolled);
 }
 
-bool Express::step_transfer(const Transfer& op, std::uint32_t round) {
+bool FastPath::step_transfer(const Transfer& op, std::uint32_t round) {
   if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return false;
   if (!op.of_anybody()) return point_to_point_->progress(op.peer);
   if (std::exchange(polled_in_, round) == round) return false;
   return progress_all();
 }
 
-std::optional<MessageStatus> Express::probe(const Wanted& wanted) {
+std::optional<MessageStatus> FastPath::probe(const Wanted& wanted) {
   if (!opened_.load(std::memory_order_acquire) && !claim_and_open()) return std::nullopt;
   if (auto found = point_to_point_->look_for(wanted)) return found;
   if (wanted.any_source) {
@@ -522,13 +522,13 @@ std::optional<MessageStatus> Express::probe(const Wanted& wanted) {
   return point_to_point_->look_for(wanted);
 }
 
-std::uint64_t Express::kept() const { return opened_.load(std::memory_order_acquire) ? point_to_point_->kept() : 0; }
+std::uint64_t FastPath::kept() const { return opened_.load(std::memory_order_acquire) ? point_to_point_->kept() : 0; }
 
-std::string Express::unexpected_text() const {
+std::string FastPath::unexpected_text() const {
   return opened_.load(std::memory_order_acquire) ? point_to_point_->unexpected_text() : std::string();
 }
 
-std::string Express::withdraw_transfer(Transfer& op) {
+std::string FastPath::withdraw_transfer(Transfer& op) {
   if (op.ended.load(std::memory_order_acquire)) return {};
   if (!opened_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(early_mutex_);
@@ -545,7 +545,7 @@ std::string Express::withdraw_transfer(Transfer& op) {
 
 /// Whether this rank copies from and to ordinary memory of every other member. Tried by the first call that asks; where
 /// cells are faster at all lengths, not before all have permitted it.
-bool Express::copies_all() {
+bool FastPath::copies_all() {
   if (copies_) return *copies_;
   if (!copy_from().ever() && !permitted_) return false;
   bool all = true;
@@ -557,7 +557,7 @@ bool Express::copies_all() {
 }
 
 /// Where this rank's regions are, for its peers.
-Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
+Shown FastPath::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
   Shown own;
   own.copies = !one_process_ && plan.may_copy && copies_all();
   const auto word = [&](const std::byte* region, std::uint64_t bytes) {
@@ -576,7 +576,7 @@ Shown Express::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
 }
 
 /// Tells one peer where this rank's regions are; false if there is no room for it now.
-bool Express::show_address(std::uint32_t peer, const Shown& own) {
+bool FastPath::show_address(std::uint32_t peer, const Shown& own) {
   shm::LaneSender& lane = large().channels.send[peer];
   if (!lane.has_line()) return false;
   const AddressWords words{own.src, own.dst, (own.copies ? kShownCopies : 0U) | (own.in_place ? kShownInPlace : 0U)};
@@ -587,7 +587,7 @@ bool Express::show_address(std::uint32_t peer, const Shown& own) {
 }
 
 /// Learns where a peer's regions are; false if it has not said so yet. Adds what it says to what is known of `all`.
-bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
+bool FastPath::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
   shm::LaneReceiver& lane = large().channels.receive[peer];
   const shm::LaneLine& line = lane.next();
   const std::uint64_t flag = line.flag.load(std::memory_order_acquire);
@@ -627,13 +627,13 @@ bool Express::see_address(std::uint32_t peer, const Plan& plan, Shown& all) {
 /// nobody has by himself, and what reaches nothing else goes by them; but a direct algorithm that the user has named is
 /// refused where ordinary memory cannot be reached, not where a measurement says that something else is faster. All
 /// ranks find this alike.
-bool Express::must_permit(const Plan& plan, const Shown& all) const {
+bool FastPath::must_permit(const Plan& plan, const Shown& all) const {
   return plan.must_be_direct && !all.reachable() && !copies_ && !one_process_;
 }
 
 /// Every rank tells every other where its regions are. Returns what runs if all of them can be reached, else null,
 /// which all ranks find alike, for each has what all have shown.
-const LaneProgram* Express::exchange_addresses(const Plan& plan, const LaneLaunch& launch) {
+const LaneProgram* FastPath::exchange_addresses(const Plan& plan, const LaneLaunch& launch) {
   Shown all = exchange(plan, own_addresses(plan, launch.src.data, launch.dst.data));
   if (must_permit(plan, all)) [[unlikely]] {
     network_.kernel_copy().show();
@@ -648,7 +648,7 @@ const LaneProgram* Express::exchange_addresses(const Plan& plan, const LaneLaunc
 }
 
 /// One round of it: what all have shown.
-Shown Express::exchange(const Plan& plan, const Shown& own) {
+Shown FastPath::exchange(const Plan& plan, const Shown& own) {
   Shown all = own;
   for (std::uint32_t distance = 1; distance < size_; ++distance) {
     const std::uint32_t peer = (rank_ + distance) % size_;
@@ -669,7 +669,7 @@ Shown Express::exchange(const Plan& plan, const Shown& own) {
 
 // ------------------------------------------------------------------------------------ calls in the queue
 
-std::shared_ptr<const Plan> Express::plan_at_hand(const Request& request) {
+std::shared_ptr<const Plan> FastPath::plan_at_hand(const Request& request) {
   if (closed() || !claim()) return nullptr;
   std::shared_ptr<const Plan> plan = plans_->front_to_keep(request.call);
   release();
@@ -678,13 +678,13 @@ std::shared_ptr<const Plan> Express::plan_at_hand(const Request& request) {
   return fit ? plan : nullptr;
 }
 
-void Express::remember(const std::shared_ptr<const Plan>& plan) {
+void FastPath::remember(const std::shared_ptr<const Plan>& plan) {
   if (is_user(plan->call.func) || !claim()) return;
   plans_->remember(plan);
   release();
 }
 
-void Express::enqueue(LaneCall& call) {
+void FastPath::enqueue(LaneCall& call) {
   queued_.fetch_add(1, std::memory_order_relaxed);
   const CallOrder::Place place = order_->enter(call.plan->signature_for(call.launch.count));
   call.sequence = place.sequence;
@@ -705,7 +705,7 @@ void Express::enqueue(LaneCall& call) {
 }
 
 /// Takes a call out of the queue of its set; false if it is not there.
-bool Express::unlink(LaneCall& call) {
+bool FastPath::unlink(LaneCall& call) {
   Queue& queue = queues_[call.set];
   LaneCall* before = nullptr;
   LaneCall* found = queue.first;
@@ -717,7 +717,7 @@ bool Express::unlink(LaneCall& call) {
   return true;
 }
 
-std::string Express::dequeue(LaneCall& call) {
+std::string FastPath::dequeue(LaneCall& call) {
   if (call.phase == LaneCall::Phase::kDone || !unlink(call)) return {};
   // One that has ended half-way leaves the lanes in disorder, and peers perhaps at its buffers.
   if (call.phase == LaneCall::Phase::kWaiting) return {};
@@ -726,7 +726,7 @@ std::string Express::dequeue(LaneCall& call) {
 
 /// Says where the regions of a call are, and learns it of the peers, as far as that can be done now; notes whether it
 /// learned anything. Returns whether all is said and known.
-bool Express::tell_addresses(LaneCall& call, bool& any) {
+bool FastPath::tell_addresses(LaneCall& call, bool& any) {
   const Plan& plan = *call.plan;
   bool complete = true;
   reachable_[rank_] = {{call.launch.src.data, 0}, {call.launch.dst.data, 0}};
@@ -745,14 +745,14 @@ bool Express::tell_addresses(LaneCall& call, bool& any) {
 }
 
 /// Begins a round of the exchange of addresses.
-void Express::show(LaneCall& call, const Shown& own) {
+void FastPath::show(LaneCall& call, const Shown& own) {
   call.shown.assign(size_, false);
   call.seen.assign(size_, false);
   call.own = call.all = own;
 }
 
 /// Whether another round follows the one that has ended, as in `exchange_addresses`; begins it.
-bool Express::exchanges_again(LaneCall& call) {
+bool FastPath::exchanges_again(LaneCall& call) {
   const bool permits = !call.permits && must_permit(*call.plan, call.all);
   if (permits) {
     network_.kernel_copy().show();
@@ -765,7 +765,7 @@ bool Express::exchanges_again(LaneCall& call) {
 }
 
 /// A queued call whose turn it is, and whose peers' addresses are known, takes off.
-void Express::begin(LaneCall& call) {
+void FastPath::begin(LaneCall& call) {
   const Plan& plan = *call.plan;
   LiveRank& live = *sets_[call.set];
   const bool reachable = plan.shows_addresses && call.all.reachable();
@@ -793,15 +793,15 @@ void Express::begin(LaneCall& call) {
   call.phase = LaneCall::Phase::kRunning;
 }
 
-bool Express::step(LaneCall& call) {
+bool FastPath::step(LaneCall& call) {
   if (queues_[call.set].first != &call || call.phase == LaneCall::Phase::kDone) return false;
   if (!claim()) return false;
   struct Claim {
-    explicit Claim(Express& of) : express(of) {}
-    ~Claim() { express.release(); }
+    explicit Claim(FastPath& of) : fast_path(of) {}
+    ~Claim() { fast_path.release(); }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    Express& express;
+    FastPath& fast_path;
   };
   const Claim claimed(*this);
   const Plan& plan = *call.plan;
@@ -839,7 +839,7 @@ bool Express::step(LaneCall& call) {
   return true;
 }
 
-void Express::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) {
+void FastPath::for_each_awaited(const LaneCall& call, const std::function<void(std::uint32_t)>& use) {
   const auto name = [&](std::uint32_t rank, Need) { use(rank); };
   if (call.phase == LaneCall::Phase::kRunning) {
     Live& executor = *sets_[call.set]->executor;
