@@ -405,9 +405,10 @@ TEST_P(OfiWritesOver, AllIsThereBeforeItsWord) {
 struct Written {
   explicit Written(const char* provider) : table(2), memory(8U << 20U) {
     child.emplace([this, provider] {
+      // The network goes first: until then it may read what it writes from.
+      const auto sent = source(1, 0, memory.size());
       const auto theirs = ofi::make_network(test::ofi_settings(provider));
       table.meet(*theirs, 1);
-      const auto sent = source(1, 0, memory.size());
       std::array<Ticket, 4> tickets{};
       poll_until(*theirs, [&] { return board->shown.load() == 1 && theirs->takes_writes(0); });
       poll_until(*theirs, [&] {

@@ -205,7 +205,7 @@ TEST(TcpTls, AConnectionThatIsCutIsADeadPeer) {
         [at](std::vector<std::byte>& fresh, std::size_t begin) {
           if (begin + fresh.size() > at) fresh.clear();
         },
-        "it closed the connection");
+        "closed the connection");
   }
 }
 
