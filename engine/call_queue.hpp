@@ -144,8 +144,8 @@ class CallQueue {
   static bool in_turn(const CallState& call);
   bool start(CallState& call);
   void finish(CallState& call, ErrorCode code, std::string message);
-  /// Has the network give back what it has of the call's memory. What is to be said of a peer that may still write
-  /// there.
+  /// Has the network give back what it has of the call's memory. If a peer may still write there, the words that the
+  /// call's error says of it; else empty.
   std::string settle(const Communicator& communicator);
   void sweep();
   void probe(CallState& call, Clock::time_point now);

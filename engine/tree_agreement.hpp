@@ -13,19 +13,19 @@
 // lowest rank that is left leads, and proposes what it had taken over itself, if it had; its ballots come after all of
 // the leader before. A rank takes no part in a ballot once it has heard of a later one.
 //
-// Why all get the same, also those that end afterwards. Who ends is known from the system, which is right: so every
-// rank that lives is in every tree. An answer is given only after all in the tree have taken it over. So whoever leads
-// later has taken it over, and proposes no other. Nothing that a rank had sent before it ended need arrive. (This is
-// Paxos with "all that live" for a majority: then the new leader is one of every majority, and need not ask.)
+// Why all get the same, also those that end afterwards. The system's word on which ranks have ended is right: so every
+// rank that lives is in every tree. An answer is given only after all in the tree have taken it over. So a rank that
+// leads later has taken it over, and proposes no other. Nothing that a rank had sent before it ended need arrive. (This
+// is Paxos with "all that live" for a majority: then the new leader is one of every majority, and need not ask.)
 //
 // Why nobody waits for ever. A rank looks whether those ended that it waits for: those below it, and the one above it.
 // If that one has ended it turns to the next above that lives, or if there is none to the lowest rank that lives, which
-// is itself or finds that it has to lead (`kOrphan`). Who has an answer gives it at once to all that may wait for it:
-// those that were ever below it, or have turned to it, the one above it, and whoever says anything else. So of those
-// that have no answer the lowest one leads, and all below it go along with it or tell it the answer.
+// is itself or finds that it has to lead (`kOrphan`). A rank with an answer gives it at once to all that may wait for
+// it: those that were ever below it, or have turned to it, the one above it, and every rank that says anything else. So
+// of those that have no answer the lowest one leads, and all below it go along with it or tell it the answer.
 //
-// Whoever has its answer need say nothing more, unless a rank ends before all have theirs: then those that turn to it,
-// or whom it is to lead, wait until it is in the library again, or ends.
+// A rank that has its answer need say nothing more, unless a rank ends before all have theirs: then those that turn to
+// it, or whom it is to lead, wait until it is in the library again, or ends.
 //
 // The paper "Practical scalable consensus for pseudo-synchronous distributed systems" (Herault et al., SC'15) has two
 // ways along the tree instead of four, and returns after the second one: then ranks that end with an answer may have

@@ -10,8 +10,8 @@
 namespace unisono::ofi {
 
 /// A provider's descriptor tells of what comes only after it was asked whether one may sleep, which takes long. So that
-/// is asked only after some quiet; until then the descriptor here is readable, and whoever would sleep looks again.
-/// Where the provider has no descriptor, a timer ends every sleep; the longer nothing comes, the later.
+/// is asked only after some quiet; until then the descriptor here is readable, and a thread that would sleep looks
+/// again. Where the provider has no descriptor, a timer ends every sleep; the longer nothing comes, the later.
 class Alarm {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,7 +26,7 @@ class Alarm {
   bool quiet(bool at_once);
   /// `until`: when somebody must look again in any case.
   void settle(bool may_sleep, Clock::time_point until);
-  /// Whether whoever sleeps now is woken by what comes.
+  /// Whether what comes wakes a thread that sleeps now.
   bool settled() const { return settled_; }
   /// When the sleep ends in any case.
   Clock::time_point until() const { return until_; }

@@ -4,9 +4,9 @@
 //   Hello   who it is, whom it wants, a nonce. Repeated until it is answered.
 //   Proof   the same, the nonce of the other end, and a digest over all of it.
 //
-// Either end begins, or both do. Whoever gets a hello answers with a proof; whoever gets the first right proof answers
-// with one that says so (`verified`). An end may send messages once the other end has said so, for then what it sends
-// will be taken. Answers go to the address on the peer's card, never to where a question came from.
+// Either end begins, or both do. An end that gets a hello answers with a proof; the end that gets the first right proof
+// answers with one that says so (`verified`). An end may send messages once the other end has said so, for then what it
+// sends will be taken. Answers go to the address on the peer's card, never to where a question came from.
 //
 // A proof is of use in this one handshake only: it covers both nonces, who speaks, and to whom. All frames of a session
 // carry a token of their direction, a digest over the same; it is not in the handshake, so that only the two ends know

@@ -8,8 +8,8 @@
 
 namespace unisono::ofi {
 
-/// The last keys of a peer's memory that it has hidden while writes might come: whoever still has one in a grant must
-/// not use it. As many as calls in flight between two ends, many times over.
+/// The last keys of a peer's memory that it has hidden while writes might come: a sender that still has one in a grant
+/// must not use it. As many as calls in flight between two ends, many times over.
 class HiddenKeys {
  public:
   static constexpr std::size_t kMost = 256;

@@ -13,7 +13,7 @@ namespace unisono::ofi {
 namespace {
 
 constexpr std::size_t kAtOnce = 32;
-/// Completions in one poll: whoever polls has other things to do.
+/// Completions in one poll: the thread that polls has other things to do.
 constexpr std::size_t kMostInOnePoll = 256;
 
 }  // namespace

@@ -22,7 +22,7 @@ void OfiNetwork::make_busy(Session& session) {
   if (session.busy) return;
   session.busy = true;
   busy_.push_back(&session);
-  // Whoever sleeps does not know of it.
+  // A thread that sleeps does not know of it.
   if (alarm_.settled()) alarm_.rouse();
 }
 

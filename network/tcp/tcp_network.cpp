@@ -77,7 +77,7 @@ void TcpNetwork::meet(NetworkMembers members) {
   members_ = std::move(members);
   sessions_.resize(members_.cards.size());
   const auto size = static_cast<std::uint32_t>(members_.cards.size());
-  // Whoever chose interfaces expects nobody at others.
+  // A user who chose interfaces expects no connections at others.
   listener_.admit(members_.key, {members_.self, 0, size, settings_.tls},
                   settings_.interfaces.empty() ? std::vector<Address>{} : own_chosen_);
   listener_.listen_with(watch_, kOfListener);

@@ -110,7 +110,7 @@ class TcpNetwork final : public Network {
   void sent(Session& to);
   bool poll_sessions();
   bool poll_watch();
-  /// There is room again for what a session holds beyond the kernel: whoever sleeps now, or is about to, is woken.
+  /// There is room again for what a session holds beyond the kernel: a thread that sleeps, or is about to, is woken.
   void tell_unread(Session& session);
   bool poll_unread();
   bool serve(Session& session);

@@ -120,7 +120,7 @@ struct Common {
                                                           : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256") == 1;
     whole = whole && lib().ctx_set_num_tickets(context, 0) == 1;
     lib().ctx_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-    // Without ephemeral keys whoever learns the job's secret later could read what he has recorded.
+    // Without ephemeral keys, someone who learns the job's secret later could read data recorded before.
     lib().ctx_clear_options(context, SSL_OP_ALLOW_NO_DHE_KEX | SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
     lib().ctx_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, nullptr);
     lib().ctx_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 1, nullptr);

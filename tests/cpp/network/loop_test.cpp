@@ -11,7 +11,7 @@
 #include "network/loop/loop_poe.hpp"
 #include "network/mixed_poe.hpp"
 #include "network/shm/shm_poe.hpp"
-#include "tests/cpp/network/tcp_job.hpp"
+#include "tests/cpp/network/network_job.hpp"
 
 namespace unisono::test {
 namespace {

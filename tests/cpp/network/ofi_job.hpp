@@ -16,8 +16,8 @@
 #include "core/error.hpp"
 #include "network/ofi/make.hpp"
 #include "network/ofi/ofi_network.hpp"
+#include "tests/cpp/network/network_job.hpp"
 #include "tests/cpp/network/processes.hpp"
-#include "tests/cpp/network/tcp_job.hpp"
 
 namespace unisono::test {
 
@@ -36,41 +36,12 @@ inline std::string missing_provider(const std::string& provider) {
 
 /// Networks of this process that know each other's cards. Not over the provider shm: there, endpoints of one process
 /// use each other's memory, also after one of them is gone.
-struct OfiJob {
+struct OfiJob : NetworkJob<Network> {
   OfiJob(std::uint32_t size, const std::string& provider)
       : OfiJob(size, [&](std::uint32_t) { return ofi::make_network(ofi_settings(provider)); }) {}
-  OfiJob(std::uint32_t size, const std::function<std::unique_ptr<Network>(std::uint32_t)>& make) {
-    for (std::uint32_t i = 0; i < size; ++i) networks.push_back(make(i));
-    for (const auto& network : networks) cards.push_back(network->card());
-    for (std::uint32_t i = 0; i < size; ++i) networks[i]->meet(members(i));
-  }
-  NetworkMembers members(std::uint32_t self) const {
-    NetworkMembers members;
-    members.self = self;
-    members.key = key_of(7);
-    members.cards = cards;
-    for (std::size_t i = 0; i < cards.size(); ++i) members.hosts.push_back("host" + std::to_string(i));
-    return members;
-  }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(cards.size()); }
-  NetworkPoe poe(std::uint32_t self) { return {*networks[self], self, size()}; }
-  Network& operator[](std::uint32_t endpoint) { return *networks[endpoint]; }
-
-  std::vector<std::vector<std::byte>> cards;
-  std::vector<std::unique_ptr<Network>> networks;
+  OfiJob(std::uint32_t size, const std::function<std::unique_ptr<Network>(std::uint32_t)>& make)
+      : NetworkJob(size, make) {}
 };
-
-/// Polls all networks of the job in turn until `ready`, or throws after `patience`.
-inline void drive(OfiJob& job, const std::function<bool()>& ready,
-                  std::chrono::milliseconds patience = std::chrono::seconds(20)) {
-  const auto deadline = Clock::now() + patience;
-  while (!ready()) {
-    bool news = false;
-    for (const auto& network : job.networks) news |= network != nullptr && network->poll();
-    if (Clock::now() > deadline) throw std::runtime_error("what was to come by libfabric has not come");
-    if (!news) std::this_thread::yield();
-  }
-}
 
 /// The cards of processes that are about to talk, in memory that they share.
 class CardTable {

@@ -10,7 +10,7 @@
 #include "network/ofi/handshake.hpp"
 #include "network/ofi/ofi_network.hpp"
 #include "tests/cpp/network/memory_endpoint.hpp"
-#include "tests/cpp/network/tcp_job.hpp"
+#include "tests/cpp/network/network_job.hpp"
 
 namespace unisono {
 namespace {

@@ -1,71 +1,13 @@
-// Jobs whose endpoints talk by TCP on the loopback, and a Poe that is one endpoint's network.
+// Jobs whose endpoints talk by TCP on the loopback.
 #pragma once
-
-#include <poll.h>
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "network/tcp/tcp_network.hpp"
-#include "tests/cpp/network/traffic.hpp"
+#include "tests/cpp/network/network_job.hpp"
 
 namespace unisono::test {
-
-/// A network as a Poe, as the engine will see it: `activity` polls, `wait` sleeps on the descriptor.
-class NetworkPoe final : public Poe {
- public:
-  NetworkPoe(Network& network, std::uint32_t self, std::uint32_t size) : network_(network), self_(self), size_(size) {}
-  std::uint32_t self() const override { return self_; }
-  std::uint32_t size() const override { return size_; }
-  std::uint32_t max_payload(Lane lane) const override { return network_.max_payload(lane); }
-  std::byte* reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) override {
-    return network_.reserve(peer, lane, bytes);
-  }
-  void commit(std::uint32_t peer, Lane lane, const Header& header) override { network_.commit(peer, lane, header); }
-  bool peek(std::uint32_t peer, Lane lane, Incoming& incoming) override { return network_.peek(peer, lane, incoming); }
-  void release(std::uint32_t peer, Lane lane) override { network_.release(peer, lane); }
-  std::optional<std::uint32_t> settle() override { return network_.settle(); }
-  bool takes_writes(std::uint32_t peer) const override { return network_.takes_writes(peer); }
-  std::optional<Reach> show(std::uint32_t peer, std::span<std::byte> memory) override {
-    return network_.show(peer, memory);
-  }
-  void hide(std::uint32_t peer, const Reach& reach, bool written) override { network_.hide(peer, reach, written); }
-  bool write(std::uint32_t peer, const Reach& reach, std::uint64_t offset, const Header& done,
-             std::span<const std::byte> payload, Ticket& ticket) override {
-    return network_.write(peer, reach, offset, done, payload, ticket);
-  }
-  bool done(std::uint32_t peer, Ticket ticket) const override { return network_.done(peer, ticket); }
-  void withdraw(std::uint32_t peer, Ticket ticket) override { network_.withdraw(peer, ticket); }
-  std::uint32_t activity() const override {
-    while (network_.poll()) ++activity_;
-    return activity_;
-  }
-  void wait(std::uint32_t seen, std::chrono::microseconds at_most) override {
-    if (activity() != seen) return;
-    pollfd sleep{network_.descriptor(), POLLIN, 0};
-    ::poll(&sleep, 1, static_cast<int>(at_most / std::chrono::milliseconds(1)));
-    activity();
-  }
-  Liveness liveness(std::uint32_t peer) override { return network_.liveness(peer); }
-  Fate fate(std::uint32_t peer) override { return network_.fate(peer); }
-  std::string describe(std::uint32_t peer) const override { return "endpoint " + std::to_string(peer); }
-  std::string condition(std::uint32_t peer) const override { return network_.condition(peer); }
-
- private:
-  Network& network_;
-  std::uint32_t self_;
-  std::uint32_t size_;
-  mutable std::uint32_t activity_ = 0;
-};
-
-inline JobKey key_of(std::uint8_t seed) {
-  JobKey key;
-  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(seed + 3 * i);
-  return key;
-}
 
 /// The loopback alone: other interfaces of the machine that tests run on are none of their business.
 inline tcp::TcpSettings loopback() {
@@ -81,64 +23,19 @@ inline tcp::TcpSettings encrypted() {
   return settings;
 }
 
-/// Networks that know each other's cards; the endpoints may then go to threads, or to children of fork.
-struct TcpJob {
-  explicit TcpJob(std::uint32_t size, tcp::TcpSettings settings = loopback()) {
-    for (std::uint32_t i = 0; i < size; ++i) networks.push_back(std::make_unique<tcp::TcpNetwork>(settings));
-    for (const auto& network : networks) cards.push_back(network->card());
-    for (std::uint32_t i = 0; i < size; ++i) networks[i]->meet(members(i));
-  }
-  NetworkMembers members(std::uint32_t self) const {
-    NetworkMembers members;
-    members.self = self;
-    members.key = key_of(7);
-    members.cards = cards;
-    for (std::size_t i = 0; i < cards.size(); ++i) members.hosts.push_back("host" + std::to_string(i));
-    return members;
-  }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(cards.size()); }
-  NetworkPoe poe(std::uint32_t self) { return {*networks[self], self, size()}; }
-  tcp::TcpNetwork& operator[](std::uint32_t endpoint) { return *networks[endpoint]; }
-
-  std::vector<std::vector<std::byte>> cards;
-  std::vector<std::unique_ptr<tcp::TcpNetwork>> networks;
+struct TcpJob : NetworkJob<tcp::TcpNetwork> {
+  explicit TcpJob(std::uint32_t size, const tcp::TcpSettings& settings = loopback())
+      : NetworkJob(size, [&](std::uint32_t) { return std::make_unique<tcp::TcpNetwork>(settings); }) {}
 };
 
-/// Polls all networks of the job in turn until `ready`, or throws after `patience`.
-inline void drive(TcpJob& job, const std::function<bool()>& ready,
-                  std::chrono::milliseconds patience = std::chrono::seconds(20)) {
-  const auto deadline = Clock::now() + patience;
-  while (!ready()) {
-    bool news = false;
-    for (const auto& network : job.networks) news |= network != nullptr && network->poll();
-    if (Clock::now() > deadline) throw std::runtime_error("what was to come over TCP has not come");
-    if (!news) std::this_thread::yield();
-  }
-}
-
-/// Runs `body(poe)` in a thread for each endpoint, which leaves when its body has ended; rethrows what any throws.
+/// Runs `body(poe)` in a thread for each endpoint, as NetworkJob::on_all.
 inline void on_all_by_tcp(std::uint32_t size, const std::function<void(Poe&)>& body,
                           const std::function<void(TcpJob&)>& meanwhile = {},
                           const tcp::TcpSettings& settings = loopback()) {
   TcpJob job(size, settings);
-  std::vector<std::exception_ptr> failures(size);
-  std::vector<std::thread> threads;
-  for (std::uint32_t rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        NetworkPoe poe = job.poe(rank);
-        body(poe);
-        job.networks[rank].reset();
-      } catch (...) {
-        failures[rank] = std::current_exception();
-      }
-    });
-  }
-  if (meanwhile) meanwhile(job);
-  for (auto& thread : threads) thread.join();
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  job.on_all(body, [&] {
+    if (meanwhile) meanwhile(job);
+  });
 }
 
 }  // namespace unisono::test

@@ -13,6 +13,8 @@ namespace {
 using test::drive;
 using test::NetworkPoe;
 
+using test::exchange_with_all;
+using test::size_of_message;
 using test::TcpJob;
 using test::try_receive;
 using test::try_send;
@@ -28,37 +30,6 @@ class TcpTraffic : public testing::TestWithParam<bool> {
 };
 INSTANTIATE_TEST_SUITE_P(By, TcpTraffic, testing::Bool(),
                          [](const auto& by) { return std::string(by.param ? "Tls" : "Tcp"); });
-
-std::uint32_t size_of_message(std::uint32_t number, std::uint32_t largest) {
-  const std::uint32_t sizes[] = {0, 1, 63, 64, 65, 4000, largest - 1, largest, number % (largest + 1)};
-  return std::min(sizes[number % std::size(sizes)], largest);
-}
-
-/// Every endpoint sends to every other one on both lanes, and takes what comes.
-void exchange_with_all(Poe& poe, std::uint32_t messages) {
-  constexpr Lane kLanes[] = {Lane::kData, Lane::kControl};
-  std::vector<std::uint32_t> sent(2 * poe.size());
-  std::vector<std::uint32_t> received(2 * poe.size());
-  until(poe, [&] {
-    bool done = true;
-    for (std::uint32_t peer = 0; peer < poe.size(); ++peer) {
-      if (peer == poe.self()) continue;
-      for (std::uint32_t i = 0; i < 2; ++i) {
-        const Lane lane = kLanes[i];
-        const auto bytes = [&](std::uint32_t n) { return size_of_message(n, poe.max_payload(lane)); };
-        std::uint32_t& out = sent[2 * peer + i];
-        std::uint32_t& in = received[2 * peer + i];
-        while (out < messages && try_send(poe, peer, lane, out, bytes(out))) ++out;
-        while (in < messages && try_receive(poe, peer, lane, in, bytes(in))) ++in;
-        done = done && out == messages && in == messages;
-        if (in != messages && poe.liveness(peer) == Poe::Liveness::kDead) {
-          throw std::runtime_error("endpoint " + std::to_string(peer) + " " + poe.condition(peer));
-        }
-      }
-    }
-    return done;
-  });
-}
 
 TEST_P(TcpTraffic, TwoEndpointsExchangeOnBothLanes) {
   run_on(2, [](Poe& poe) { exchange_with_all(poe, 700); });

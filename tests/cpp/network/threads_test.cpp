@@ -13,6 +13,7 @@
 namespace unisono {
 namespace {
 
+using test::size_of_message;
 using test::try_receive;
 using test::try_send;
 using test::until;
@@ -40,11 +41,6 @@ void on_all(std::uint32_t size, Body body) {
 }
 
 /// Sizes that go through everything: empty, one byte, line borders, the largest.
-std::uint32_t size_of_message(std::uint32_t number, std::uint32_t largest) {
-  const std::uint32_t sizes[] = {0, 1, 63, 64, 65, 4000, largest - 1, largest, number % (largest + 1)};
-  return std::min(sizes[number % std::size(sizes)], largest);
-}
-
 TEST(Threads, OneWayStreamKeepsOrderAndContentOnBothLanes) {
   constexpr std::uint32_t kMessages = 4000;
   on_all(2, [](Poe& poe) {

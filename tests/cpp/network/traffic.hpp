@@ -1,12 +1,16 @@
 // Messages with checkable contents, and sending and receiving them with a deadline.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "network/poe.hpp"
 
@@ -73,6 +77,41 @@ void until(Poe& poe, Attempt attempt, std::chrono::milliseconds patience = kPati
     if (Clock::now() > deadline) throw std::runtime_error("nothing came in time to " + poe.describe(poe.self()));
     poe.wait(seen, std::chrono::milliseconds(20'000));
   }
+}
+
+/// Of message `number`: all that lies at an edge, and anything.
+inline std::uint32_t size_of_message(std::uint32_t number, std::uint32_t largest) {
+  std::minstd_rand random(number + 1);
+  random();
+  const std::uint32_t any = static_cast<std::uint32_t>(random()) % (largest + 1);
+  const std::uint32_t sizes[] = {0, 1, 63, 64, 65, 1023, 1024, 1025, 4000, largest - 1, largest, any, any, any};
+  return std::min(sizes[number % std::size(sizes)], largest);
+}
+
+/// Every endpoint sends to every other one on both lanes, and takes what comes.
+inline void exchange_with_all(Poe& poe, std::uint32_t messages) {
+  constexpr Lane kLanes[] = {Lane::kData, Lane::kControl};
+  std::vector<std::uint32_t> sent(2 * poe.size());
+  std::vector<std::uint32_t> received(2 * poe.size());
+  until(poe, [&] {
+    bool done = true;
+    for (std::uint32_t peer = 0; peer < poe.size(); ++peer) {
+      if (peer == poe.self()) continue;
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        const Lane lane = kLanes[i];
+        const auto bytes = [&](std::uint32_t n) { return size_of_message(n, poe.max_payload(lane)); };
+        std::uint32_t& out = sent[2 * peer + i];
+        std::uint32_t& in = received[2 * peer + i];
+        while (out < messages && try_send(poe, peer, lane, out, bytes(out))) ++out;
+        while (in < messages && try_receive(poe, peer, lane, in, bytes(in))) ++in;
+        done = done && out == messages && in == messages;
+        if (in != messages && poe.liveness(peer) == Poe::Liveness::kDead) {
+          throw std::runtime_error("endpoint " + std::to_string(peer) + " " + poe.condition(peer));
+        }
+      }
+    }
+    return done;
+  });
 }
 
 }  // namespace unisono::test

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "tests/cpp/network/processes.hpp"
+#include "tests/cpp/network/tcp_job.hpp"
 #include "tests/cpp/network/udp_job.hpp"
 
 namespace unisono {
