@@ -94,7 +94,8 @@ class Network {
   /// newcomers, of which the descriptor tells.
   virtual bool in_use() const = 0;
 
-  /// Whether committed messages wait in this process, for room in the kernel or for their session.
+  /// Whether committed messages wait in this process, for room in the kernel or for their session, or for the peer's
+  /// word that they need not be sent again.
   virtual bool has_output() const = 0;
 
   virtual Poe::Liveness liveness(std::uint32_t peer) = 0;

@@ -139,7 +139,8 @@ class Poe {
   /// calls it in every round, under its lock.
   virtual bool poll() { return false; }
 
-  /// Whether committed messages wait here for a network to take them, so that somebody must go on to `poll`.
+  /// Whether committed messages wait here for a network to take them, or may have to be sent again, so that somebody
+  /// must go on to `poll`.
   virtual bool has_output() const { return false; }
 
   /// A number that changes whenever anything may have arrived, a peer has left, or space become free on a

@@ -49,10 +49,6 @@ class Sender {
   /// When `tick` has something to do, or `next` something to give.
   Time deadline(Time now) const;
   /// Whether the peer has all that was committed.
-  /// Whether something waits here to be sent.
-  bool unsent() const {
-    return lost_ > 0 || streams_[0].next() != streams_[0].end() || streams_[1].next() != streams_[1].end();
-  }
   bool delivered() const { return streams_[0].delivered() && streams_[1].delivered(); }
 
   /// The way takes pieces of so many bytes. Before anything was sent.

@@ -286,8 +286,9 @@ void UdpNetwork::say(Incomings& session) {
 }
 
 bool UdpNetwork::has_output() const {
+  // What was sent may have to be sent again.
   return std::any_of(calling_.begin(), calling_.end(),
-                     [](const Outgoing* session) { return !session->over && session->sender.unsent(); });
+                     [](const Outgoing* session) { return !session->over && !session->sender.delivered(); });
 }
 
 Poe::Liveness UdpNetwork::liveness(std::uint32_t peer) {

@@ -46,6 +46,32 @@ def test_what_a_call_has_sent_arrives_without_further_calls(tmp_path: Path) -> N
     assert (status, lines, errors) == (0, ["[0.0, 1.0, 2.0, 3.0]", "answered True"], "")
 
 
+def test_what_is_lost_is_sent_again_without_further_calls(tmp_path: Path) -> None:
+    """Over UDP: the sender stays out of the library until the receiver has the message."""
+    status, lines, errors = job(
+        tmp_path,
+        f"""
+        place = {str(tmp_path / "answer")!r}
+        for turn in range(15):
+            if comm.rank == 0:
+                comm.send(np.arange(40.0) + turn, 1)
+                deadline = time.monotonic() + 15
+                while not os.path.exists(place + str(turn)) and time.monotonic() < deadline:
+                    time.sleep(0.002)
+            else:
+                assert comm.recv(np.empty(40), 0)[0] == turn
+                open(place + str(turn), "w").close()
+        print("done")
+        """,
+        "a,b",
+        "--transport",
+        "udp",
+        "--env",
+        "UNISONO_UDP_IMPAIR=loss=0.2,seed=5",
+    )
+    assert (status, lines, errors) == (0, ["done"] * 2, "")
+
+
 def test_a_killed_rank_of_another_host_is_named_and_left_behind(tmp_path: Path) -> None:
     _, lines, errors = job(
         tmp_path,
