@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -31,10 +31,16 @@ test: build ## all C++ tests; Python tests of what the commit touches, and a dra
 
 test-all: export UNISONO_DRAW = 0
 test-all: build ## everything, nothing drawn: before a release; hours
-	$(STEP) -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
-	$(STEP) -t 5400 -k 1 pytest-all "Python tests" .venv/bin/python -m pytest -q tests/python
+	make -k whole-cpp whole-python whole-firmware check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl
+
+whole-cpp:
+	$(STEP) -t 3600 -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
+
+whole-python:
+	$(STEP) -t 7200 -k 1 pytest-all "Python tests" .venv/bin/python -m pytest -q tests/python
+
+whole-firmware:
 	$(STEP) firmware "collectives for RV32" .venv/bin/python firmware/build.py
-	make -k check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl
 
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl

@@ -9,7 +9,7 @@ UNISONO_DRAW is 1, as in `make test` and `.ci/run`; `make test-all` runs everyth
 
     draw.py seed            what is drawn, in one line
     draw.py names SHARE [KIND]  of the names on standard input (a line each) those drawn, and those that KIND (a table
-                            of touches.toml) runs whole
+                            of touches.toml) runs for what the commit touches
     draw.py files SHARE     the same of C++ files: touched ones and those beside a touched header come first
     draw.py ctest SHARE     of `ctest --show-only=json-v1` on standard input those drawn, as `ctest -I` takes them
     draw.py touches KIND    exit status 0 if the commit touches what KIND names
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: A commit that touches more files than this is large.
 LARGE = 150
 #: The part that runs of what a large commit touches.
-PART_OF_LARGE = 0.5
+PART_OF_LARGE = 0.4
 
 
 def enabled() -> bool:
@@ -102,6 +102,12 @@ class Draw:
         every = sorted(set(names), key=self._order)
         return {*every[: math.ceil(len(every) * share)], *(name for name in every if name in self.always)}
 
+    def named(self, names: Iterable[str], share: float, kind: str) -> set[str]:
+        """Of these names the share, and those that `kind` runs for what is touched."""
+        every = set(names)
+        mine = every & self.whole(kind)
+        return self.part(every - mine, share) | self.part(mine, self.of_touched(share))
+
     def files(self, paths: Iterable[str], share: float) -> set[str]:
         """Of C++ sources: what is touched, what stands in the folder of a touched header, and a share of the rest."""
         every = set(paths)
@@ -153,8 +159,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(",".join(map(str, [0, 0, 0, *draw.ctest(sys.stdin.read(), share)])))
             else:
                 names = sys.stdin.read().split()
-                drawn = draw.files(names, share) if what == "files" else draw.part(names, share)
-                drawn |= {name for each in kind for name in draw.whole(each)}
+                drawn = draw.files(names, share) if what == "files" else draw.named(names, share, "".join(kind))
                 print(*(name for name in names if name in drawn), sep="\n")
         case _:
             print(__doc__, file=sys.stderr)

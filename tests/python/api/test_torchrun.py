@@ -261,7 +261,7 @@ def test_what_is_no_store_is_refused(no_launcher: pytest.MonkeyPatch) -> None:
         unisono.init(store=Nothing())
     with pytest.raises(unisono.InvalidArgumentError, match="go with a store"):
         unisono.init(rank=0, size=1)
-    for rank, size, told in ((-1, 2, "rank is -1"), (0, True, "size is True"), (2, 2, "2 of 2"), (0, 1025, "is 1025")):
+    for rank, size, told in ((-1, 2, "rank is -1"), (0, True, "size is True"), (2, 2, "2 of 2"), (0, 2049, "is 2049")):
         with pytest.raises(unisono.InvalidArgumentError, match=told):
             unisono.init(store=Nothing(), rank=rank, size=size)
     # Of a job of one rank nobody needs to know anything.

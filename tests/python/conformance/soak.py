@@ -264,7 +264,7 @@ def soak_rank(folder: Path, order: Order) -> None:
                 if comm is not context.world:
                     comm.free()
                 comm = smaller
-            if number == order.sequences // 4 and descriptors is None:
+            if number >= max(1, order.sequences // 4) and descriptors is None:
                 descriptors, _, sockets = open_descriptors()
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         # Ranks that were lost free descriptors; nothing else may have changed, whatever was made and freed.

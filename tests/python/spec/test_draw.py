@@ -69,6 +69,11 @@ def test_of_a_large_commit_a_part_runs_of_what_it_touches() -> None:
     assert sum("a/test_a.py" in name for name in names) == 30 * draw.PART_OF_LARGE
     assert sum("b/test_b.py" in name for name in names) == 8
     assert len(draw.Draw("3", many).files([f"docs/{i}.md" for i in range(100)], 0.1)) == 100 * draw.PART_OF_LARGE
+    floors = ["engine", "core", "driver", "network", "reference"]
+    for size in (1, draw.LARGE + 1):
+        touching = draw.Draw("3", frozenset(sorted(many)[-size:]) | {"engine/rx.cpp"}, TABLE)
+        assert len(touching.named(floors, 0.25, "cpp")) == 2  # one of the others, and the touched one
+    assert len(draw.Draw("3", many, {"cpp": {"engine/": floors}}).named(floors, 0.1, "cpp")) == 2
 
 
 def test_a_failure_of_once_always_runs() -> None:
