@@ -185,11 +185,13 @@ TEST_F(OfiCalls, SeveralAtOnceDoNotMix) {
   });
 }
 
-/// A receive that ends at its deadline while its sender writes: what it was to get belongs to its owner.
+/// A receive that ends at its deadline while its sender writes: what it was to get belongs to its owner. On a loaded
+/// machine a receive may get its message first; then another has its turn.
 TEST_F(OfiCalls, MemoryOfACallThatEndedIsNotWrittenAnyMore) {
   constexpr std::size_t kCount = 2U << 20U;
-  for (int round = 0; round < 2; ++round) {
-    std::atomic<bool> ended{false};
+  constexpr int kWanted = 2;
+  int timed_out = 0;
+  for (int round = 0; round < 10 && timed_out < kWanted; ++round) {
     std::atomic<bool> looked{false};
     run_by_ofi(2, message_settings(), [&](Rank& self) {
       std::vector<std::int64_t> data(kCount, -1);
@@ -197,8 +199,8 @@ TEST_F(OfiCalls, MemoryOfACallThatEndedIsNotWrittenAnyMore) {
         CallRequest send = request<std::int64_t>(Collective::kSend, kCount, 0);
         send.src = bind(data);
         const CallId sending = self.engine.submit(send);
-        // Into the message, but not to its end: nobody goes on here until the receive has ended.
-        for (int i = 0; i < 40 + 60 * round; ++i) self.engine.progress();
+        // Into the message, but not to its end: nobody goes on here until the receive's deadline has passed.
+        for (int i = 0; i < 40 + 60 * (round % 2); ++i) self.engine.progress();
         std::this_thread::sleep_for(milliseconds(300));
         while (!looked) self.engine.progress();
         // It may have gone nowhere, which a sender need not know.
@@ -211,9 +213,14 @@ TEST_F(OfiCalls, MemoryOfACallThatEndedIsNotWrittenAnyMore) {
       receive.timeout = milliseconds(150);
       const CallId receiving = self.engine.submit(receive);
       const CallResult result = self.engine.wait(receiving);
-      EXPECT_EQ(result.code, ErrorCode::kTimeout) << result.message;
       EXPECT_FALSE(result.still_written) << result.message;
-      EXPECT_THAT(result.message, HasSubstr("rank 1"));
+      if (result.code == ErrorCode::kTimeout) {
+        ++timed_out;
+        EXPECT_THAT(result.message, HasSubstr("rank 1"));
+      } else {
+        EXPECT_EQ(result.code, ErrorCode::kOk) << result.message;
+        EXPECT_EQ(std::count(data.begin(), data.end(), -1), static_cast<std::ptrdiff_t>(kCount));
+      }
       std::fill(data.begin(), data.end(), 77);
       const auto deadline = Clock::now() + milliseconds(300);
       while (Clock::now() < deadline) self.engine.progress();
@@ -221,6 +228,7 @@ TEST_F(OfiCalls, MemoryOfACallThatEndedIsNotWrittenAnyMore) {
       looked = true;
     });
   }
+  EXPECT_EQ(timed_out, kWanted);
 }
 
 }  // namespace
