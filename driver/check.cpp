@@ -314,8 +314,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     call.root = static_cast<std::uint32_t>(given.root);
   }
   const bool is_root = rooted && call.root == rank;
-  if (!request.any_tag)
-    cclo::check_tag(given.tag, refuse, receives ? ", and any tag is " + std::to_string(UNISONO_ANY_TAG) : "");
+  if (!request.any_tag) cclo::check_tag(given.tag, refuse, receives ? kAnyTagToo : "");
   request.tag = request.any_tag ? 0 : static_cast<std::uint32_t>(given.tag);
   request.window_offset = given.window_offset;
 

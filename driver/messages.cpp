@@ -38,7 +38,7 @@ std::unique_ptr<CheckedCall> probe_of(const char* operation, const Communicator&
                                              std::to_string(UNISONO_ANY_SOURCE));
   }
   if (tag != UNISONO_ANY_TAG) {
-    cclo::check_tag(tag, cclo::Refusal{operation}, ", and any tag is " + std::to_string(UNISONO_ANY_TAG));
+    cclo::check_tag(tag, cclo::Refusal{operation}, kAnyTagToo);
   }
   unisono_call given{};
   given.struct_size = sizeof given;

@@ -401,6 +401,10 @@ auto as_part_of(const char* operation, Body&& body) {
 /// Elements in a message of so many bytes that came. Throws Error(kMismatchedCall) if they are not whole.
 std::int64_t whole_elements(std::uint64_t bytes, std::uint64_t element_bytes);
 
+/// What else a receive's tag may be, for refusals.
+inline constexpr const char* kAnyTagToo = ", and any tag is -2000";
+static_assert(UNISONO_ANY_TAG == -2000);
+
 /// Checks every argument before anything is sent; throws Error that says what was given and what is
 /// allowed. `checked` must stay where it is until the request has been submitted.
 void check_call(const Communicator& communicator, const unisono_call& call, CheckedCall& checked);

@@ -481,7 +481,7 @@ void check_root(Collective collective, std::int64_t root, std::uint32_t size, co
                                       " was given; the communicator has ranks 0 to " + std::to_string(size - 1));
 }
 
-void check_tag(std::int64_t tag, const Refusal& refuse, const std::string& besides) {
+void check_tag(std::int64_t tag, const Refusal& refuse, const char* besides) {
   if (tag >= 0 && tag <= static_cast<std::int64_t>(kMaxUserTag)) return;
   refuse(ErrorCode::kInvalidArgument,
          "tag " + std::to_string(tag) + " was given; allowed are 0 to " + std::to_string(kMaxUserTag) + besides);

@@ -68,7 +68,7 @@ void check_operands(const Call& call, const Refusal& refuse);
 /// Checks the root, or peer, of a collective that has one.
 void check_root(Collective collective, std::int64_t root, std::uint32_t size, const Refusal& refuse);
 /// Checks a tag. `besides`: what else is allowed, in words.
-void check_tag(std::int64_t tag, const Refusal& refuse, const std::string& besides = {});
+void check_tag(std::int64_t tag, const Refusal& refuse, const char* besides = "");
 /// Checks that the parts of src and dst that a call uses, `bytes` of each binding, do not overlap.
 void check_disjoint(Collective collective, const Binding& src, const Binding& dst, const Refusal& refuse);
 /// Checks that `chosen` admits the call, whose radix and direct access are set.

@@ -195,8 +195,10 @@ std::optional<std::uint64_t> Dmp::secure(CallState& call, MoveState& state, Part
   const bool asks = small || call.space == CallState::Space::kPointToPoint;
   if (granted(communicator, pair, part, asks)) return pair.grant.limit - std::min(pair.grant.limit, state.done);
   if (part.requested) return std::nullopt;
-  if (small && state.move->protocol != Protocol::kRendezvous && communicator.peers[part.peer].credits > 0) {
-    --communicator.peers[part.peer].credits;
+  if (state.bytes <= communicator.longest_eager(call.space == CallState::Space::kPointToPoint) &&
+      state.move->protocol != Protocol::kRendezvous &&
+      communicator.peers[part.peer].credits >= communicator.buffers_for(state.bytes)) {
+    communicator.peers[part.peer].credits -= communicator.buffers_for(state.bytes);
     part.eager = true;
     return state.bytes - state.done;
   }

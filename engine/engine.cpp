@@ -23,6 +23,7 @@
 #include "engine/interrupt.hpp"
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
+#include "engine/short_send.hpp"
 #include "engine/tx.hpp"
 #include "network/wait_hook.hpp"
 
@@ -497,6 +498,20 @@ class NativeEngine::Impl final : public FastPath::Watch {
   std::function<void()> background;  ///< see `set_background`
 
   bool idle() const { return calls.idle() && !blocks.poe->has_output(); }
+  /// Whether a short message has left by itself, without a call.
+  bool send_at_once(const CallRequest& request) {
+    if (!request.plain()) return false;
+    {
+      const Turn turn(*this);
+      rx.drain();  // a revocation may have come
+      Communicator* const communicator = communicators.find(request.communicator);
+      if (communicator == nullptr || !try_short_send(blocks, *communicator, request)) return false;
+      if (!blocks.poe->has_output()) return true;
+    }
+    leave_to_others();
+    return true;
+  }
+
   /// At the end of a wait, without the lock: the thread may not come back for long.
   void leave_to_others() {
     std::function<void()> begin;
@@ -928,6 +943,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
     const bool remember = request.algorithm == -1 && collective != Collective::kProgram;
     if (plan->lanes && fast_path->run(plan, launch, remember)) return 0;
   }
+  if (fast_path == nullptr && collective == Collective::kSend && may_be_short && engine.send_at_once(request)) return 0;
   return Engine::run(request);
 }
 

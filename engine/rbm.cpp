@@ -74,10 +74,11 @@ void Rbm::free_message(Message* message) {
   free_messages_.push_back(message);
 }
 
-void Rbm::return_credit(Communicator& communicator, std::uint32_t peer) {
+void Rbm::return_credits(Communicator& communicator, std::uint32_t peer, std::uint64_t bytes) {
+  const std::uint32_t buffers = communicator.buffers_for(bytes);
   Peer& state = communicator.peers[peer];
-  --state.held;
-  ++state.owed;
+  state.held -= buffers;
+  state.owed += buffers;
   blocks_.tx->return_credits(communicator, peer);
 }
 
@@ -267,7 +268,7 @@ void Rbm::finish(CallState& call, Port& port) {
       free_message(port.message);
     }
     port.message = nullptr;
-    return_credit(communicator, port.peer);
+    return_credits(communicator, port.peer, port.total);
   } else if (port.state == Port::State::kLanding || port.state == Port::State::kDirect) {
     close(call, port);
   }
@@ -300,7 +301,8 @@ void Rbm::keep(const Communicator& communicator, Message& message, std::uint64_t
                std::span<const std::byte> payload) {
   if (payload.empty()) return;
   if (message.buffer == nullptr) {
-    message.buffer_bytes = communicator.agreed.eager_limit;
+    message.buffer_bytes =
+        std::uint64_t{communicator.buffers_for(message.header.message_bytes)} * communicator.agreed.eager_limit;
     blocks_.counters->count(NativeCounter::kSegmentsBuffered);
     message.buffer = allocate(message.buffer_bytes);
   }
@@ -354,19 +356,21 @@ void Rbm::feed(CallState& call, MoveState& move, Port& port, std::span<const std
 void Rbm::on_eager(Communicator& communicator, std::uint32_t peer, const Incoming& incoming) {
   const Header& header = incoming.header;
   const std::uint64_t end = header.offset + incoming.payload.size();
-  if (header.message_bytes > communicator.agreed.eager_limit || end > header.message_bytes ||
-      header.first != (header.offset == 0) || header.last != (end == header.message_bytes)) {
+  const std::uint64_t longest = communicator.longest_eager(header.point_to_point);
+  if (header.message_bytes > longest || end > header.message_bytes || header.first != (header.offset == 0) ||
+      header.last != (end == header.message_bytes)) {
     throw Error(ErrorCode::kCorruptMessage, "an eager segment of rank " + std::to_string(peer) + " has bytes " +
                                                 std::to_string(header.offset) + " to " + std::to_string(end) + " of " +
                                                 std::to_string(header.message_bytes) + "; the eager limit is " +
-                                                std::to_string(communicator.agreed.eager_limit));
+                                                std::to_string(longest));
   }
   if (header.first) {
     Peer& state = communicator.peers[peer];
-    if (state.held >= communicator.agreed.rx_buffer_count) {
+    const std::uint32_t buffers = communicator.buffers_for(header.message_bytes);
+    if (state.held + buffers > communicator.agreed.rx_buffer_count) {
       throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent an eager message without credit");
     }
-    ++state.held;
+    state.held += buffers;
   }
   if (header.point_to_point) {
     eager_point_to_point(communicator, peer, incoming);
@@ -390,7 +394,7 @@ void Rbm::eager_collective(Communicator& communicator, std::uint32_t peer, const
   CallState* call = CallQueue::find(communicator, header.sequence);
   if (call == nullptr) {
     if (before(header.sequence, communicator.order->next())) {  // of a call that has ended here
-      if (header.last) return_credit(communicator, peer);
+      if (header.last) return_credits(communicator, peer, header.message_bytes);
       if (header.first) blocks_.calls->left_over(communicator, peer, header);
       return;
     }
@@ -456,6 +460,7 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
   if (header.first) {
     Message* message = new_message(header);
     if (!header.last) state.incoming.push_back(message);
+    if (take_at_once(communicator, peer, *message, incoming.payload)) return;
     keep(communicator, *message, 0, incoming.payload);
     message->received = incoming.payload.size();
     announce(communicator, peer, message);
@@ -469,7 +474,7 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
   if (message->discarded) {
     if (!header.last) return;
     free_message(message);
-    return_credit(communicator, peer);
+    return_credits(communicator, peer, header.message_bytes);
   } else if (message->port != nullptr) {
     blocks_.calls->guard(*message->call,
                          [&] { feed(*message->call, *message->move, *message->port, incoming.payload); });
@@ -477,6 +482,25 @@ void Rbm::eager_point_to_point(Communicator& communicator, std::uint32_t peer, c
     keep(communicator, *message, header.offset, incoming.payload);
     message->received += incoming.payload.size();
   }
+}
+
+/// A message whose turn it is, and for which a receive waits, goes there from where it lies.
+bool Rbm::take_at_once(Communicator& communicator, std::uint32_t peer, Message& message,
+                       std::span<const std::byte> payload) {
+  Peer& of = communicator.peers[peer];
+  const bool turn =
+      communicator.hardware_peers || (of.queues().announced.empty() && message.header.sequence == of.next_announced);
+  PostedReceive* const taker = turn ? communicator.matcher.arrive(peer, message.header.tag) : nullptr;
+  if (taker == nullptr) return false;
+  if (!communicator.hardware_peers) ++of.next_announced;
+  message.source = peer;
+  message.tag = message.header.tag;
+  const Posted& posted = *static_cast<Posted*>(taker);
+  blocks_.calls->guard(*posted.call, [&] {
+    bind(*posted.call, *posted.move, *posted.port, &message, payload.size());
+    feed(*posted.call, *posted.move, *posted.port, payload);
+  });
+  return true;
 }
 
 /// Announcements come on two lanes; the pair sequence puts them in the order in which the sends began.
@@ -516,8 +540,8 @@ void Rbm::deliver(Communicator& communicator, std::uint32_t peer, Message* messa
   });
 }
 
-/// A receive and its message have met.
-void Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
+/// A receive and its message have met, of which `more` bytes have come that are not kept.
+void Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message, std::uint64_t more) {
   Communicator& communicator = *call.communicator;
   const std::uint32_t peer = message->source;
   const std::uint64_t bytes = message->header.message_bytes;
@@ -542,9 +566,9 @@ void Rbm::bind(CallState& call, MoveState& move, Port& port, Message* message) {
       header.token_generation = static_cast<std::uint16_t>(code);
       blocks_.tx->control(communicator, peer, header, text);
       free_message(message);
-    } else if (message->received == bytes) {
+    } else if (message->received + more == bytes) {
       free_message(message);
-      return_credit(communicator, peer);
+      return_credits(communicator, peer, bytes);
     } else {
       message->discarded = true;
     }
@@ -788,7 +812,7 @@ void Rbm::release(CallState& call) {
         message->port = nullptr;
         if (port.received == port.total) {
           free_message(message);
-          return_credit(communicator, port.peer);
+          return_credits(communicator, port.peer, port.total);
         } else if (call.space == CallState::Space::kCollective) {
           free_message(message);  // its last segment finds the call ended, and returns the credit
         } else {
@@ -805,9 +829,10 @@ void Rbm::release(CallState& call) {
   }
   call.pairs.for_each([&](std::uint32_t peer, Pair& pair) {
     for (Message* message : pair.eager) {
-      const bool whole = message->received == message->header.message_bytes;
+      const std::uint64_t bytes = message->header.message_bytes;
+      const bool whole = message->received == bytes;
       free_message(message);
-      if (whole) return_credit(communicator, peer);
+      if (whole) return_credits(communicator, peer, bytes);
     }
     pair.eager.clear();
   });

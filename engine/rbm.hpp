@@ -79,14 +79,17 @@ class Rbm final : public Landings {
   void eager_collective(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void eager_point_to_point(Communicator& communicator, std::uint32_t peer, const Incoming& incoming);
   void announce(Communicator& communicator, std::uint32_t peer, Message* message);
+  bool take_at_once(Communicator& communicator, std::uint32_t peer, Message& message,
+                    std::span<const std::byte> payload);
   static bool is_requested(const Communicator& communicator, const Pair& pair, const Port& port);
   void deliver(Communicator& communicator, std::uint32_t peer, Message* message);
-  void bind(CallState& call, MoveState& move, Port& port, Message* message);
+  void bind(CallState& call, MoveState& move, Port& port, Message* message, std::uint64_t more = 0);
   void apply_grant(CallState& call, std::uint32_t peer, const Header& header, const Reach& reach);
   void apply_request(CallState& call, std::uint32_t peer, const Header& header);
   Message* new_message(const Header& header);
   void free_message(Message* message);
-  void return_credit(Communicator& communicator, std::uint32_t peer);
+  /// Those of a message of so many bytes.
+  void return_credits(Communicator& communicator, std::uint32_t peer, std::uint64_t bytes);
   std::byte* allocate(std::uint64_t bytes);
   void recycle(std::byte* buffer, std::uint64_t bytes);
 

@@ -5,8 +5,10 @@
 // engine's lock only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -337,6 +339,22 @@ struct Communicator {
   std::shared_ptr<CallRecorder> recorder;
   std::unique_ptr<Consensus> consensus;  ///< made when it is first needed
   std::string own_name;                  ///< what people call it, where there is no recorder to keep that
+
+  /// Bytes up to which a message goes without a grant. The receiver of a long one of a collective knows that it comes,
+  /// and grants it unasked. Point to point it would have to be asked for: a round trip, which costs more than a copy of
+  /// such messages. They take several receive buffers, at most a quarter of them.
+  std::uint64_t longest_eager(bool point_to_point) const {
+    constexpr std::uint64_t kLongest = std::uint64_t{64} * 1024;
+    const std::uint64_t limit = agreed.eager_limit;
+    if (!point_to_point || hardware_peers) return limit;
+    return std::max(limit, std::min(kLongest, limit * std::bit_floor(agreed.rx_buffer_count / 4)));
+  }
+  /// Receive buffers, and so credits, that an eager message takes: a power of two, so that few lengths of memory are in
+  /// use.
+  std::uint32_t buffers_for(std::uint64_t bytes) const {
+    if (bytes <= agreed.eager_limit) return 1;
+    return static_cast<std::uint32_t>(std::bit_ceil((bytes + agreed.eager_limit - 1) / agreed.eager_limit));
+  }
 
   /// What of a peer waits for calls that are not made yet; `adopt` will look there.
   PeerQueues& early_of(std::uint32_t peer) {

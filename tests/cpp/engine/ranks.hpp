@@ -36,7 +36,7 @@ struct Rank {
     return finish(id);
   }
   CallResult finish(CallId id) const {
-    const CallResult result = engine.wait(id);
+    CallResult result = engine.wait(id);
     engine.forget(id);
     if (result.code != ErrorCode::kOk) throw Error(result.code, result.message);
     return result;
