@@ -108,7 +108,7 @@ def look(context: unisono.Context) -> None:
             assert done.returncode == 0, (arguments, done.stdout, done.stderr)
             return done.stdout
 
-        (job,) = [job for job in json.loads(command("ps", "--json")) if os.getpid() in job["pids"]]
+        (job,) = [job for job in json.loads(command("ps", "--json")) if os.getpid() in job.get("pids", ())]
         assert len(job["ranks"]) == world.size, job
         report = command("dump", str(os.getpid()))
         assert all(f"rank {rank}, pid " in report for rank in range(1, world.size)), report
