@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,13 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 constexpr std::uint64_t kLandingSegments = 4;
 /// The same where a message takes longer, and several segments go at once, or a write of several.
 constexpr std::uint64_t kLandingSegmentsOfSockets = 16;
+
+/// Bytes of a buffer for so many: a power of two, at least a cache line, so that messages of about one length share
+/// buffers and a short one takes little.
+constexpr std::uint64_t buffer_for(std::uint64_t bytes) {
+  constexpr std::uint64_t kLeast = 64;
+  return std::bit_ceil(std::max(bytes, kLeast));
+}
 
 /// Shorter messages go in a frame or two, which takes less than a write and a word behind it.
 constexpr std::uint64_t kWorthShowing = std::uint64_t{64} * 1024;
@@ -155,7 +163,9 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
     port.state = Port::State::kLanding;
     const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
     const bool several = blocks_.poe->takes_loans(endpoint) || blocks_.poe->takes_writes(endpoint);
-    port.landing_bytes = (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
+    const std::uint64_t ring =
+        (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
+    port.landing_bytes = std::min(ring, buffer_for(port.total));
     port.landing = allocate(port.landing_bytes);
   }
   port.limit = std::min(port.total, port.landing_bytes);
@@ -300,7 +310,9 @@ void Rbm::keep(const Communicator& communicator, Message& message, std::uint64_t
                std::span<const std::byte> payload) {
   if (payload.empty()) return;
   if (message.buffer == nullptr) {
-    message.buffer_bytes = communicator.agreed.eager_limit;
+    // Whatever comes of the message is within these (`on_eager`, `check_order`).
+    message.buffer_bytes =
+        std::min<std::uint64_t>(communicator.agreed.eager_limit, buffer_for(message.header.message_bytes));
     blocks_.counters->count(NativeCounter::kSegmentsBuffered);
     message.buffer = allocate(message.buffer_bytes);
   }
