@@ -21,6 +21,7 @@
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/matcher.hpp"
+#include "engine/move_stream.hpp"
 #include "engine/pairs.hpp"
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
@@ -233,7 +234,8 @@ struct CallState {
   std::uint32_t entered = 0;                ///< moves that have entered the window
   std::uint32_t retired = 0;
   std::array<MoveState, kWindow> window;
-  Pairs<Pair> pairs;  ///< of the ranks with which it has messages
+  std::unique_ptr<MoveStream> stream;  ///< of a program whose moves are made again; kept for later calls
+  Pairs<Pair> pairs;                   ///< of the ranks with which it has messages
   std::uint64_t received_bytes = 0;
 
   /// Whether something of this call has come from a rank.

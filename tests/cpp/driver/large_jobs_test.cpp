@@ -43,19 +43,20 @@ TEST(LargeJob, TakesLittleMemoryAndFewSessions) {
     const std::uint32_t after_sum = self.sessions();
     exchange_sparsely(self, {1, 31, kRanks / 2 - 7});
     by_exchange.see(self.sessions() - after_sum);
-    meeting.come([&] {
-      std::printf("alltoallv with 3 peers: %.2f s, %lu bytes each\n", seconds_since(begin),
-                  static_cast<unsigned long>((allocated_bytes() - before) / kRanks));
-      begin = std::chrono::steady_clock::now();
-    });
+    meeting.come([&] { expect_little("alltoallv with 3 peers"); });
     unisono_communicator* part = nullptr;
     need(unisono_split(self.world, self.rank % 8, -std::int64_t{self.rank}, 0, &part), "split");
     std::uint32_t rank = 0;
     need(unisono_communicator_rank(part, &rank), "rank");
     EXPECT_EQ(rank, kRanks / 8 - 1 - self.rank / 8);
-    meeting.come([&] { std::printf("split: %.2f s\n", seconds_since(begin)); });
+    meeting.come([&] { expect_little("split into 8"); });
     sum_and_check(self, part, 5);
     need(unisono_communicator_free(part), "free");
+    unisono_communicator* again = nullptr;
+    need(unisono_shrink(self.world, &again), "shrink");
+    meeting.come([&] { expect_little("shrink"); });
+    sum_and_check(self, again, 5);
+    meeting.come([&] { expect_little("all-reduce of 40 bytes after it"); });
   });
   std::printf("sessions of a rank: %lu by all-reduces, %lu more by the alltoallv\n",
               static_cast<unsigned long>(opened.value()), static_cast<unsigned long>(by_exchange.value()));
