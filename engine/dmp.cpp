@@ -306,7 +306,7 @@ bool Dmp::send_as_is(CallState& call, MoveState& state, std::uint64_t bytes) {
 /// Whether the network can take several segments at once from where they stand, for as long as it needs.
 bool Dmp::can_lend(const CallState& call, const MoveState& state) const {
   return (state.op0 != nullptr || state.op1 != nullptr) && state.bytes >= kWorthLending &&
-         blocks_.poe->takes_loans(call.communicator->peers[state.parts.front().peer].endpoint);
+         blocks_.poe->takes_loans(call.communicator->peers.endpoint(state.parts.front().peer));
 }
 
 /// As `send_as_is`, in segments of at most so many bytes; false, too, if the network has not taken all yet.
@@ -356,7 +356,7 @@ std::uint64_t Dmp::write(CallState& call, MoveState& state, std::uint64_t bytes)
 
 std::optional<std::uint64_t> Dmp::returned(const CallState& call, MoveState& state) const {
   Part& part = state.parts.front();
-  const std::uint32_t endpoint = call.communicator->peers[part.peer].endpoint;
+  const std::uint32_t endpoint = call.communicator->peers.endpoint(part.peer);
   if (part.write != 0 ? !blocks_.poe->done(endpoint, part.write) : blocks_.poe->lends(endpoint)) return std::nullopt;
   part.write = 0;
   return std::exchange(part.lent, 0);

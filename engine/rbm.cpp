@@ -161,7 +161,7 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
     port.landing_bytes = port.total;
   } else {
     port.state = Port::State::kLanding;
-    const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
+    const std::uint32_t endpoint = call.communicator->peers.endpoint(port.peer);
     const bool several = blocks_.poe->takes_loans(endpoint) || blocks_.poe->takes_writes(endpoint);
     const std::uint64_t ring =
         (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
@@ -195,7 +195,7 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
 /// Lets the sender write to the landing area, where the network can do that.
 void Rbm::show(const CallState& call, Port& port) {
   port.reach = {};
-  const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
+  const std::uint32_t endpoint = call.communicator->peers.endpoint(port.peer);
   if (port.total < kWorthShowing || call.communicator->hardware_peers || !blocks_.poe->takes_writes(endpoint)) return;
   port.reach = blocks_.poe->show(endpoint, {port.landing, port.landing_bytes}).value_or(Reach{});
 }
@@ -203,7 +203,7 @@ void Rbm::show(const CallState& call, Port& port) {
 void Rbm::close(const CallState& call, Port& port) {
   const bool written = port.received == port.total;
   if (port.reach) {
-    blocks_.poe->hide(call.communicator->peers[port.peer].endpoint, port.reach, written);
+    blocks_.poe->hide(call.communicator->peers.endpoint(port.peer), port.reach, written);
     // The peer may still be at it: nobody else gets the buffer.
     if (!written && port.state == Port::State::kLanding) withheld_.push_back({port.landing, port.landing_bytes});
   }
@@ -624,7 +624,7 @@ std::byte* Rbm::landing(std::uint32_t endpoint, const Header& header) {
   const Port& port = *slot.port;
   if (communicator.number != header.communicator || communicator.epoch != header.epoch || communicator.revoked ||
       port.peer != header.source || communicator.rank != header.destination ||
-      communicator.peers[port.peer].endpoint != endpoint) {
+      communicator.peers.endpoint(port.peer) != endpoint) {
     return nullptr;
   }
   // Others than `on_write` takes would be refused there.
@@ -811,7 +811,7 @@ void Rbm::release(CallState& call) {
     }
     for (Part& part : move.parts) {
       if (part.lent != 0 && part.write != 0) {
-        blocks_.poe->withdraw(communicator.peers[part.peer].endpoint, std::exchange(part.write, 0));
+        blocks_.poe->withdraw(communicator.peers.endpoint(part.peer), std::exchange(part.write, 0));
       }
     }
   }
@@ -833,8 +833,8 @@ void Rbm::drop(Communicator& communicator) {
     free_message(message);
   }
   communicator.early_peers.clear();
-  for (const Peer& of : communicator.peers) {
-    if (of.queued == nullptr) continue;
+  communicator.peers.for_each([&](const Peer& of) {
+    if (of.queued == nullptr) return;
     PeerQueues& peer = *of.queued;
     peer.listed = false;
     for (Message* message : peer.early) free_message(message);
@@ -847,7 +847,7 @@ void Rbm::drop(Communicator& communicator) {
     peer.announced.clear();
     peer.incoming.clear();
     peer.early_control.clear();
-  }
+  });
 }
 
 }  // namespace unisono::cclo
