@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kMismatchPatience{1000};
 constexpr std::chrono::milliseconds kComparePatience{100};
 /// How long a rank that is asked whether it has entered a call has to answer.
 constexpr std::chrono::milliseconds kAnswerPatience{100};
+/// Words of params up to which their memory is kept for a later call. An alltoallv has four for each rank.
+constexpr std::size_t kMostKeptWords = 1024;
 /// Members of a communicator up to which all are asked.
 constexpr std::uint32_t kAllAsked = 64;
 
@@ -495,6 +497,9 @@ void CallQueue::sweep() {
                                [&](CallState* call) {
                                  if (call->finished) {
                                    call->plan.reset();
+                                   if (call->params.capacity() > kMostKeptWords) {
+                                     call->params = std::vector<std::uint64_t>();
+                                   }
                                    free_calls_.push_back(call);
                                  }
                                  return call->finished;
