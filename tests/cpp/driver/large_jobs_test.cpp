@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "network/counters.hpp"
 #include "tests/cpp/driver/large_job.hpp"
 
 namespace unisono::test {
@@ -46,7 +47,11 @@ TEST(LargeJob, TakesLittleMemoryAndFewSessions) {
     by_exchange.see(self.sessions() - after_sum);
     meeting.come([&] { expect_little("alltoallv with 3 peers", 124 * kKiB); });
     unisono_communicator* part = nullptr;
+    constexpr auto kReceived = static_cast<std::size_t>(NativeCounter::kBytesReceived);
+    const std::uint64_t received = self.engine().counter(kReceived);
     need(unisono_split(self.world, self.rank % 8, -std::int64_t{self.rank}, 0, &part), "split");
+    // What all tell all once, and then a word of each.
+    EXPECT_LE(self.engine().counter(kReceived) - received, kRanks * (driver::kCapabilitiesBytes + 80));
     std::uint32_t rank = 0;
     need(unisono_communicator_rank(part, &rank), "rank");
     EXPECT_EQ(rank, kRanks / 8 - 1 - self.rank / 8);
