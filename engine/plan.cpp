@@ -139,7 +139,9 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
   if (checked->move_count > kMostKeptMoves) {
     checked->made_by = &algorithm;
     checked->made_for = generated;
-    std::vector<Move>().swap(checked->program.moves);
+    checked->program.moves = std::vector<Move>();
+  } else {
+    checked->program.moves.shrink_to_fit();
   }
   // On lanes what was chosen may differ from what runs: all ranks find out together.
   sign(*made, {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func)},

@@ -118,7 +118,7 @@ TEST(Plan, KeepsNoMovesOfALongProgram) {
     const auto plan = make_plan(call, scattered, true, terms.messages());
     const bool kept = 2 * size - 1 <= kMostKeptMoves;
     EXPECT_EQ(plan->checked->move_count, 2 * size - 1);
-    EXPECT_EQ(plan->checked->program.moves.capacity() != 0, kept) << size;
+    EXPECT_EQ(plan->checked->program.moves.capacity(), kept ? 2 * size - 1 : 0) << size;
     EXPECT_EQ(plan->checked->made_by, kept ? nullptr : &scattered);
     EXPECT_EQ(plan->kept_moves(), kept ? 2 * size - 1 : 0);
     EXPECT_EQ(plan->checked->program.params_bytes, 32 * size);
