@@ -10,7 +10,7 @@ namespace unisono::driver {
 
 namespace {
 
-/// What every member tells every other.
+/// What every member tells every other in the first round.
 struct Member {
   std::int64_t colour;
   std::int64_t key;
@@ -19,11 +19,13 @@ struct Member {
   std::uint64_t proposal;    ///< communicator number from which on all are free here
   std::uint64_t alike;       ///< of what all who take part must have given alike
   std::uint64_t timeout_us;  ///< hint for the default deadline; 0: none
-  std::uint32_t endpoint;
-  std::uint32_t created;  ///< second round: whether this member has created its communicator
+  std::uint64_t endpoint;
   std::byte capabilities[kCapabilitiesBytes];
 };
 static_assert(sizeof(Member) == 64 + kCapabilitiesBytes);
+
+/// And in the second one: whether it has created its communicator.
+enum class Verdict : std::uint32_t { kRetry = 0, kCreated = 1, kFailed = 2 };
 
 /// Those who make communicators together: all of a parent, or some of its ranks.
 class Circle {
@@ -33,33 +35,42 @@ class Circle {
   Circle(const Circle&) = delete;
   Circle& operator=(const Circle&) = delete;
   /// Tells all, and hears from all. Throws Error.
-  virtual std::vector<Member> exchange(const Member& mine) = 0;
+  template <class Word>
+  std::vector<Word> exchange(Word mine) {
+    std::vector<Word> all(members());
+    exchange(std::as_writable_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+  virtual std::uint32_t members() const = 0;
   /// This rank's position among them.
   virtual std::uint32_t position() const = 0;
   /// The rank in the parent of a position.
   virtual std::uint32_t rank(std::uint32_t position) const = 0;
+
+ protected:
+  /// `all` has room for the words of all, by position.
+  virtual void exchange(std::span<std::byte> mine, std::span<std::byte> all) = 0;
 };
 
 class AllOf final : public Circle {
  public:
   explicit AllOf(const Communicator& parent) : parent_(parent) {}
-  std::vector<Member> exchange(const Member& mine) override {
-    std::vector<Member> members(parent_.size);
-    Member own = mine;
-    CallRequest request;
-    request.communicator = parent_.number;
-    request.call.collective = Collective::kAllgather;
-    request.call.dtype = Datatype::kByte;
-    request.call.count = sizeof(Member);
-    request.src = {reinterpret_cast<std::byte*>(&own), sizeof own};
-    request.dst = {reinterpret_cast<std::byte*>(members.data()), members.size() * sizeof(Member)};
-    run_to_end(parent_, request);
-    return members;
-  }
+  std::uint32_t members() const override { return parent_.size; }
   std::uint32_t position() const override { return parent_.rank; }
   std::uint32_t rank(std::uint32_t position) const override { return position; }
 
  private:
+  void exchange(std::span<std::byte> mine, std::span<std::byte> all) override {
+    CallRequest request;
+    request.communicator = parent_.number;
+    request.call.collective = Collective::kAllgather;
+    request.call.dtype = Datatype::kByte;
+    request.call.count = mine.size();
+    request.src = {mine.data(), mine.size()};
+    request.dst = {all.data(), all.size()};
+    run_to_end(parent_, request);
+  }
+
   const Communicator& parent_;
 };
 
@@ -71,26 +82,24 @@ class SomeOf final : public Circle {
         ranks_(ranks),
         position_(static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), parent.rank) - ranks.begin())),
         tag_(static_cast<std::uint32_t>(kMaxUserTag) + 1 + tag) {}
-  std::vector<Member> exchange(const Member& mine) override {
-    std::vector<Member> members(ranks_.size());
-    members[position_] = mine;
-    if (position_ == 0) {
-      for (std::size_t i = 1; i < ranks_.size(); ++i) message(Collective::kRecv, ranks_[i], &members[i], 1);
-      for (std::size_t i = 1; i < ranks_.size(); ++i) {
-        message(Collective::kSend, ranks_[i], members.data(), members.size());
-      }
-    } else {
-      message(Collective::kSend, ranks_[0], &members[position_], 1);
-      message(Collective::kRecv, ranks_[0], members.data(), members.size());
-    }
-    return members;
-  }
+  std::uint32_t members() const override { return static_cast<std::uint32_t>(ranks_.size()); }
   std::uint32_t position() const override { return position_; }
   std::uint32_t rank(std::uint32_t position) const override { return ranks_[position]; }
 
  private:
-  void message(Collective collective, std::uint32_t peer, Member* members, std::size_t count) {
-    const Binding memory{reinterpret_cast<std::byte*>(members), count * sizeof(Member)};
+  void exchange(std::span<std::byte> mine, std::span<std::byte> all) override {
+    const auto place_of = [&](std::size_t position) { return all.subspan(position * mine.size(), mine.size()); };
+    if (position_ != 0) {
+      message(Collective::kSend, ranks_[0], mine);
+      message(Collective::kRecv, ranks_[0], all);
+      return;
+    }
+    std::copy(mine.begin(), mine.end(), place_of(0).begin());
+    for (std::size_t i = 1; i < ranks_.size(); ++i) message(Collective::kRecv, ranks_[i], place_of(i));
+    for (std::size_t i = 1; i < ranks_.size(); ++i) message(Collective::kSend, ranks_[i], all);
+  }
+  void message(Collective collective, std::uint32_t peer, std::span<std::byte> words) {
+    const Binding memory{words.data(), words.size()};
     CallRequest request;
     request.communicator = parent_.number;
     request.call.collective = collective;
@@ -150,7 +159,7 @@ Grouping grouping_of(const Poe& poe, const std::vector<Member>& members, const s
   std::vector<std::uint32_t> endpoints;
   std::vector<std::uint64_t> groups;
   for (const std::uint32_t position : order) {
-    endpoints.push_back(members[position].endpoint);
+    endpoints.push_back(static_cast<std::uint32_t>(members[position].endpoint));
     groups.push_back(members[position].group);
   }
   return hints.group != 0 ? find_groups(groups) : hosts_of(poe, endpoints);
@@ -179,7 +188,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
   constexpr int kAttempts = 64;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     mine.proposal = parent->context->propose_number(parent->size);
-    const std::vector<Member> members = as_part_of(operation, [&] { return circle.exchange(mine); });
+    std::vector<Member> members = as_part_of(operation, [&] { return circle.exchange(mine); });
 
     std::vector<std::int64_t> colours;
     std::uint64_t base = 0;
@@ -220,7 +229,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       for (const std::uint32_t position : order) {
         const Member& member = members[position];
         if (position == circle.position()) made->rank = static_cast<std::uint32_t>(made->endpoints.size());
-        made->endpoints.push_back(member.endpoint);
+        made->endpoints.push_back(static_cast<std::uint32_t>(member.endpoint));
         all_capabilities.emplace_back(std::begin(member.capabilities), std::end(member.capabilities));
         if (member.timeout_us != 0 && (timeout_us == 0 || member.timeout_us < timeout_us)) {
           timeout_us = member.timeout_us;
@@ -259,11 +268,11 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       }
     }
     const bool created = claimed && failure.empty();
-    enum : std::uint32_t { kRetry = 0, kCreated = 1, kFailed = 2 };
-    mine.created = created ? kCreated : (failure.empty() ? kRetry : kFailed);
-    std::vector<Member> verdicts;
+    const Verdict own = created ? Verdict::kCreated : (failure.empty() ? Verdict::kRetry : Verdict::kFailed);
+    members = std::vector<Member>();  // much memory, where thousands wait at the same time
+    std::vector<Verdict> verdicts;
     try {
-      verdicts = as_part_of(operation, [&] { return circle.exchange(mine); });
+      verdicts = as_part_of(operation, [&] { return circle.exchange(own); });
     } catch (const Error& error) {
       // Others may have heard of all, and use it already: they shall not wait for this rank.
       if (made && created && parent->context->release_number(made->number)) {
@@ -275,8 +284,8 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
     std::optional<std::uint32_t> failed_rank;
     bool all = true;
     for (std::uint32_t position = 0; position < verdicts.size(); ++position) {
-      all = all && verdicts[position].created == kCreated;
-      if (verdicts[position].created == kFailed && !failed_rank) failed_rank = circle.rank(position);
+      all = all && verdicts[position] == Verdict::kCreated;
+      if (verdicts[position] == Verdict::kFailed && !failed_rank) failed_rank = circle.rank(position);
     }
     if (all) {
       if (made) log_made(*made, operation);

@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kMismatchPatience{1000};
 constexpr std::chrono::milliseconds kComparePatience{100};
 /// How long a rank that is asked whether it has entered a call has to answer.
 constexpr std::chrono::milliseconds kAnswerPatience{100};
+/// Words of params up to which their memory is kept for a later call. An alltoallv has four for each rank.
+constexpr std::size_t kMostKeptWords = 1024;
 /// Members of a communicator up to which all are asked.
 constexpr std::uint32_t kAllAsked = 64;
 
@@ -325,7 +327,7 @@ bool CallQueue::start(CallState& call) {
   if (call.transfer) call.communicator->fast_path->post_transfer(*call.transfer);
   call.reaches_window =
       call.communicator->fast_path != nullptr && is_one_sided(call) && call.call.count != 0 &&
-      blocks_.poe->liveness(call.communicator->peers[call.call.root].endpoint) == Poe::Liveness::kAlive;
+      blocks_.poe->liveness(call.communicator->peers.endpoint(call.call.root)) == Poe::Liveness::kAlive;
   call.started = true;
   if (call.call.collective == Collective::kSend) {
     call.sequence = call.communicator->peers[call.call.root].next_send++;
@@ -479,11 +481,10 @@ std::string CallQueue::settle(const Communicator& communicator) {
   const std::optional<std::uint32_t> writes = blocks_.poe->settle();
   blocks_.rbm->settled(!writes);
   if (!writes) return {};
-  for (const Peer& peer : communicator.peers) {
-    if (peer.endpoint != *writes) continue;
+  for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
+    if (communicator.peers.endpoint(rank) != *writes) continue;
     return formatted(
-        "; rank {} has not said that it has stopped: what it was writing may still come to the call's memory",
-        &peer - communicator.peers.data());
+        "; rank {} has not said that it has stopped: what it was writing may still come to the call's memory", rank);
   }
   return formatted("; {} has not said that it has stopped: what it was writing may still come to the call's memory",
                    blocks_.poe->describe(*writes));
@@ -496,6 +497,9 @@ void CallQueue::sweep() {
                                [&](CallState* call) {
                                  if (call->finished) {
                                    call->plan.reset();
+                                   if (call->params.capacity() > kMostKeptWords) {
+                                     call->params = std::vector<std::uint64_t>();
+                                   }
                                    free_calls_.push_back(call);
                                  }
                                  return call->finished;
@@ -820,19 +824,20 @@ void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
 
 /// Says of a rank that has died, left or is out of reach that it is so; empty of one that is there.
 std::string CallQueue::gone(CallState& call, std::uint32_t rank) {
-  Peer& peer = call.communicator->peers[rank];
-  const Poe::Liveness liveness = blocks_.poe->liveness(peer.endpoint);
+  const std::uint32_t endpoint = call.communicator->peers.endpoint(rank);
+  const Poe::Liveness liveness = blocks_.poe->liveness(endpoint);
   if (liveness == Poe::Liveness::kAlive) return {};
   // What it sent before it ended is still taken, and may have come since the network was last read: only
   // what has not come at a later look is missed.
+  Peer& peer = call.communicator->peers[rank];
   if (peer.gone == 0) peer.gone = look_;
   if (peer.gone == look_) return {};
-  const std::string who = "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(peer.endpoint);
+  const std::string who = "rank " + std::to_string(rank) + ", " + blocks_.poe->describe(endpoint);
   if (liveness != Poe::Liveness::kDead) return who + ", has left the job";
   // A network has words for it: what it has tried, or for how long nothing has come.
-  const bool far = !blocks_.poe->in_shared_memory(peer.endpoint);
-  const std::string why = far ? blocks_.poe->condition(peer.endpoint) : std::string();
-  const bool vanished = far && blocks_.poe->fate(peer.endpoint) == Poe::Fate::kVanished;
+  const bool far = !blocks_.poe->in_shared_memory(endpoint);
+  const std::string why = far ? blocks_.poe->condition(endpoint) : std::string();
+  const bool vanished = far && blocks_.poe->fate(endpoint) == Poe::Fate::kVanished;
   return who + (vanished ? ", is out of reach" : ", has died") + (why.empty() ? "" : " (" + why + ")");
 }
 
@@ -847,7 +852,7 @@ bool CallQueue::look_for_dead(CallState& call) {
     const std::string words = gone(call, rank);
     all = all && !words.empty();
     if (words.empty()) {
-      alive = blocks_.poe->liveness(call.communicator->peers[rank].endpoint) == Poe::Liveness::kAlive;
+      alive = blocks_.poe->liveness(call.communicator->peers.endpoint(rank)) == Poe::Liveness::kAlive;
     } else if (text.empty()) {
       text = anybody ? Dmp::awaited_message(call) + ", and no other rank is left to send one: " + words
                      : words + "; " + what;
@@ -902,7 +907,7 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
                             ? !call.heard(peer)
                             : anybody || (peer == call.call.root && peer < communicator.size);
     if (peer == communicator.rank || !absent) continue;
-    const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+    const std::uint32_t endpoint = communicator.peers.endpoint(peer);
     const std::string what = doings(*blocks_.poe, endpoint, communicator.number, communicator.epoch);
     if (what.empty()) continue;
     text += ". Rank " + std::to_string(peer) + ", " + blocks_.poe->describe(endpoint) + ": " + what;

@@ -98,6 +98,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     return endpoint < blocks_.poe->size() && blocks_.poe->host_of(endpoint) != blocks_.poe->host_of(endpoints[0]);
   });
   made->tuning.radices = made->capability.radices;
+  made->peers = Peers(endpoints, agreed.rx_buffer_count);
   std::vector<bool> seen(blocks_.poe->size(), false);
   for (std::uint32_t rank = 0; rank < made->size; ++rank) {
     const std::uint32_t endpoint = endpoints[rank];
@@ -109,9 +110,6 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     seen[endpoint] = true;
     if (broken(endpoint)) throw Error(ErrorCode::kCorruptMessage, broken_[endpoint]);
     if (endpoint == blocks_.poe->self()) made->rank = rank;
-    Peer& peer = made->peers.emplace_back();
-    peer.endpoint = endpoint;
-    peer.credits = agreed.rx_buffer_count;
   }
   if (made->rank == made->size) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -137,7 +135,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     }
     held_bytes_ -= message.bytes();
     const std::uint32_t source = message.header.source;
-    if (source >= communicator.size || communicator.peers[source].endpoint != message.endpoint ||
+    if (source >= communicator.size || communicator.peers.endpoint(source) != message.endpoint ||
         message.header.destination != communicator.rank) {
       continue;
     }
@@ -244,14 +242,14 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
 
 std::optional<CallDifference> Communicators::difference(const Communicator& communicator, std::uint32_t rank) const {
   const auto own = read(communicator.recorder->record());
-  const auto other = recorded(*blocks_.poe, communicator.peers[rank].endpoint, communicator.number, communicator.epoch);
+  const auto other = recorded(*blocks_.poe, communicator.peers.endpoint(rank), communicator.number, communicator.epoch);
   if (!own || !other) return std::nullopt;
   return first_difference(*own, *other);
 }
 
 std::optional<SeenCall> Communicators::seen(const Communicator& communicator, std::uint32_t rank,
                                             std::uint32_t sequence) const {
-  const auto other = recorded(*blocks_.poe, communicator.peers[rank].endpoint, communicator.number, communicator.epoch);
+  const auto other = recorded(*blocks_.poe, communicator.peers.endpoint(rank), communicator.number, communicator.epoch);
   if (!other) return std::nullopt;
   for (const SeenCall& call : other->calls) {
     if (call.collective_of_all() && call.sequence == sequence) return call;
@@ -296,8 +294,8 @@ bool Communicators::end_broken() {
   if (!broke_) return false;
   broke_ = false;
   for_each([&](Communicator& communicator) {
-    for (const Peer& peer : communicator.peers) {
-      if (broken(peer.endpoint)) revoke(communicator, ErrorCode::kCorruptMessage, broken_[peer.endpoint], true);
+    for (const std::uint32_t endpoint : communicator.peers.endpoints()) {
+      if (broken(endpoint)) revoke(communicator, ErrorCode::kCorruptMessage, broken_[endpoint], true);
     }
   });
   return true;

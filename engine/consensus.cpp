@@ -44,7 +44,7 @@ std::string text_of_ranks(const std::vector<bool>& those, const Communicator& co
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     if (!those[rank]) continue;
     ++count;
-    hosts.insert(poe.host_of(communicator.peers[rank].endpoint));
+    hosts.insert(poe.host_of(communicator.peers.endpoint(rank)));
     if (rank != 0 && those[rank - 1]) continue;
     std::uint32_t last = rank;
     while (last + 1 < size && those[last + 1]) ++last;
@@ -239,7 +239,7 @@ void Consensus::on_word(std::uint32_t peer, const Header& header, std::span<cons
   }
   if (word.cut) {
     for (std::uint32_t rank = 0; rank < communicator_.size; ++rank) {
-      if (word.said.vanished[rank]) blocks_.communicators->lose(communicator_.peers[rank].endpoint);
+      if (word.said.vanished[rank]) blocks_.communicators->lose(communicator_.peers.endpoint(rank));
     }
     catch_up();
   }
@@ -257,7 +257,7 @@ void Consensus::on_word(std::uint32_t peer, const Header& header, std::span<cons
 }
 
 void Consensus::lose(std::uint32_t peer) {
-  blocks_.communicators->lose(communicator_.peers[peer].endpoint);
+  blocks_.communicators->lose(communicator_.peers.endpoint(peer));
   catch_up();
 }
 
@@ -266,7 +266,7 @@ void Consensus::catch_up() {
   bool more = false;
   for (std::uint32_t rank = 0; rank < communicator_.size; ++rank) {
     if (rank == communicator_.rank || vanished_[rank]) continue;
-    if (!blocks_.communicators->lost(communicator_.peers[rank].endpoint)) continue;
+    if (!blocks_.communicators->lost(communicator_.peers.endpoint(rank))) continue;
     // What is heard later is no word for it that it has not gone on before.
     note_ended(rank);
     vanished_[rank] = true;
@@ -290,13 +290,13 @@ void Consensus::begin_anew() {
   own_.vanished = vanished_;
   note_ended();
   for (std::uint32_t rank = 0; rank < communicator_.size; ++rank) {
-    const std::uint32_t endpoint = communicator_.peers[rank].endpoint;
+    const std::uint32_t endpoint = communicator_.peers.endpoint(rank);
     if (vanished_[rank] && blocks_.communicators->parted_from(endpoint)) own_.apart = true;
   }
 }
 
 void Consensus::note_ended(std::uint32_t rank) {
-  const std::uint32_t endpoint = communicator_.peers[rank].endpoint;
+  const std::uint32_t endpoint = communicator_.peers.endpoint(rank);
   const Poe& poe = *blocks_.poe;
   const bool near = poe.host_of(endpoint) == poe.host_of(poe.self());
   if (rank == communicator_.rank || ended_[rank] || (vanished_[rank] && !near)) return;
@@ -352,13 +352,13 @@ void Consensus::tell(std::uint32_t round) {
     if (peer == communicator_.rank) continue;
     // Who has vanished for others only, or has come back, hears that it is out.
     const bool may_hear = vanished_[peer] && round == 0 &&
-                          blocks_.poe->liveness(communicator_.peers[peer].endpoint) == Poe::Liveness::kAlive;
+                          blocks_.poe->liveness(communicator_.peers.endpoint(peer)) == Poe::Liveness::kAlive;
     if (!own_.gone[peer] || may_hear) send(peer, number_, round, word);
   }
 }
 
 Consensus::Seen Consensus::look(std::uint32_t peer) {
-  const std::uint32_t endpoint = communicator_.peers[peer].endpoint;
+  const std::uint32_t endpoint = communicator_.peers.endpoint(peer);
   if (blocks_.communicators->broken(endpoint)) {
     throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + ", " + blocks_.poe->describe(endpoint) +
                                                 ", lives, but the memory shared with it is corrupt; nothing can be "
@@ -389,7 +389,7 @@ bool Consensus::join_words() {
     const auto said = [&] { return heard_[{number_, 0}].count(peer) != 0; };
     if (peer == communicator_.rank || own_.gone[peer] || said()) continue;
     // It takes seconds until somebody has vanished, but not for one after the other.
-    if (!all && blocks_.poe->in_shared_memory(communicator_.peers[peer].endpoint)) continue;
+    if (!all && blocks_.poe->in_shared_memory(communicator_.peers.endpoint(peer))) continue;
     const Seen seen = look(peer);
     if (beginnings_ != beginning) return false;
     if (seen == Seen::kThere) {
@@ -441,8 +441,8 @@ bool Consensus::step() {
         if (word() == nullptr) {
           const Seen seen = look(speaker);
           if (seen == Seen::kThere) {
-            for (const Peer& peer : communicator_.peers) {
-              if (!blocks_.poe->in_shared_memory(peer.endpoint)) blocks_.poe->liveness(peer.endpoint);
+            for (const std::uint32_t endpoint : communicator_.peers.endpoints()) {
+              if (!blocks_.poe->in_shared_memory(endpoint)) blocks_.poe->liveness(endpoint);
             }
             return false;
           }
@@ -489,7 +489,7 @@ void Consensus::judge(const Agreed& agreed) {
   if (!agreed.apart && (present > absent || (present == absent && here[lowest]))) return;
   std::string first;
   for (std::uint32_t rank = communicator_.size; rank-- > 0;) {
-    const std::uint32_t endpoint = communicator_.peers[rank].endpoint;
+    const std::uint32_t endpoint = communicator_.peers.endpoint(rank);
     if (!missing[rank]) continue;
     blocks_.communicators->part_from(endpoint);
     first = formatted("rank {}, {}", rank, blocks_.poe->describe(endpoint));

@@ -7,6 +7,7 @@
 
 #include "engine/fast_path.hpp"
 #include "engine/kernels.hpp"
+#include "engine/move_stream.hpp"
 #include "engine/plugins.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
@@ -30,6 +31,15 @@ std::span<const std::uint32_t> ranks_of(const Program& program, const std::uint3
 std::string move_name(const MoveState& move) { return "move " + std::to_string(move.index); }
 
 std::uint64_t param(const CallState& call, std::uint64_t offset) { return call.params[offset / 8]; }
+
+/// The move that enters the window as the call's n-th, n = 0, 1, 2, ...; it stays until it has left the window.
+const Move& move_of(CallState& call, std::uint32_t n) {
+  const CheckedProgram& checked = *call.program;
+  if (checked.made_by == nullptr) return checked.program.moves[n];
+  if (call.stream == nullptr) call.stream = std::make_unique<MoveStream>();
+  if (n == 0) call.stream->begin(checked);
+  return call.stream->next();
+}
 
 }  // namespace
 
@@ -75,7 +85,7 @@ void Dmp::resolve(const CallState& call, MoveState& state) {
 void Dmp::enter(CallState& call) {
   const Program& program = call.program->program;
   MoveState& state = call.move(call.entered);
-  const Move& m = program.moves[call.entered];
+  const Move& m = move_of(call, call.entered);
   state.state = MoveState::State::kEntered;
   state.put_pending = false;
   state.index = call.entered++;
@@ -298,7 +308,7 @@ bool Dmp::send_as_is(CallState& call, MoveState& state, std::uint64_t bytes) {
 /// Whether the network can take several segments at once from where they stand, for as long as it needs.
 bool Dmp::can_lend(const CallState& call, const MoveState& state) const {
   return (state.op0 != nullptr || state.op1 != nullptr) && state.bytes >= kWorthLending &&
-         blocks_.poe->takes_loans(call.communicator->peers[state.parts.front().peer].endpoint);
+         blocks_.poe->takes_loans(call.communicator->peers.endpoint(state.parts.front().peer));
 }
 
 /// As `send_as_is`, in segments of at most so many bytes; false, too, if the network has not taken all yet.
@@ -348,7 +358,7 @@ std::uint64_t Dmp::write(CallState& call, MoveState& state, std::uint64_t bytes)
 
 std::optional<std::uint64_t> Dmp::returned(const CallState& call, MoveState& state) const {
   Part& part = state.parts.front();
-  const std::uint32_t endpoint = call.communicator->peers[part.peer].endpoint;
+  const std::uint32_t endpoint = call.communicator->peers.endpoint(part.peer);
   if (part.write != 0 ? !blocks_.poe->done(endpoint, part.write) : blocks_.poe->lends(endpoint)) return std::nullopt;
   part.write = 0;
   return std::exchange(part.lent, 0);
@@ -467,7 +477,7 @@ void Dmp::complete(CallState& call, MoveState& state) {
 }
 
 bool Dmp::step(CallState& call) {
-  const std::size_t size = call.program->program.moves.size();
+  const std::uint32_t size = call.program->move_count;
   bool any = false;
   for (bool worked = true; worked;) {
     worked = false;
@@ -536,7 +546,7 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
   for (std::uint32_t index = call.retired; index < call.entered; ++index) {
     const MoveState& state = call.window[index % kWindow];
     if (state.state != MoveState::State::kStarted) continue;
-    const std::string move = move_name(state) + " of " + std::to_string(call.program->program.moves.size());
+    const std::string move = move_name(state) + " of " + std::to_string(call.program->move_count);
     for (const Port& port : state.ports) {
       if (port.state == Port::State::kTurn || port.state == Port::State::kDone) continue;
       if (port.arrived && port.received == port.total) continue;

@@ -22,7 +22,7 @@ class Dmp {
   /// Does everything of the call that can be done now. Returns whether anything was done. Throws Error
   /// if a move cannot be executed.
   bool step(CallState& call);
-  static bool finished(const CallState& call) { return call.retired == call.program->program.moves.size(); }
+  static bool finished(const CallState& call) { return call.retired == call.program->move_count; }
   /// Advances one move that has started, as far as inputs and outputs allow.
   bool advance(CallState& call, MoveState& move);
   /// Called for everything the call waits for: rank, and what of it.

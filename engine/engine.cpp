@@ -299,7 +299,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
 
   /// Whether the peer of a put or get is there.
   bool alive(const CallState& call) const {
-    return blocks.poe->liveness(call.communicator->peers[call.call.root].endpoint) == Poe::Liveness::kAlive;
+    return blocks.poe->liveness(call.communicator->peers.endpoint(call.call.root)) == Poe::Liveness::kAlive;
   }
 
   /// Refers to the params of the call.
@@ -1109,7 +1109,7 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
                            std::to_string(communicator.rank) + "): timed out after " +
                            std::to_string(limit.count() / 1000) + " ms";
         for (const std::uint32_t peer : consensus.awaited()) {
-          const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+          const std::uint32_t endpoint = communicator.peers.endpoint(peer);
           text += "; rank " + std::to_string(peer) + ", " + engine.blocks.poe->describe(endpoint) + ", has not come";
           const std::string what = doings(*engine.blocks.poe, endpoint, number, communicator.epoch);
           if (!what.empty()) text += ": " + what;
@@ -1140,8 +1140,8 @@ Agreed NativeEngine::agree(std::uint32_t number, std::uint32_t purpose, std::uin
 std::vector<bool> NativeEngine::gone(std::uint32_t communicator) {
   const std::lock_guard lock(impl_->mutex);
   std::vector<bool> result;
-  for (const Peer& peer : impl_->communicators.get(communicator).peers) {
-    result.push_back(impl_->blocks.poe->liveness(peer.endpoint) != Poe::Liveness::kAlive);
+  for (const std::uint32_t endpoint : impl_->communicators.get(communicator).peers.endpoints()) {
+    result.push_back(impl_->blocks.poe->liveness(endpoint) != Poe::Liveness::kAlive);
   }
   return result;
 }

@@ -13,6 +13,7 @@
 #include "core/user_op.hpp"
 #include "engine/copy_class.hpp"
 #include "engine/loans.hpp"
+#include "engine/move_stream.hpp"
 
 namespace unisono::cclo {
 
@@ -131,9 +132,17 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
     made->src_bytes = src;
     made->dst_bytes = dst;
   }
-  made->checked = check_program(record(algorithm, generated), call.size, terms.capability, call.direct);
+  const auto checked = check_program(record(algorithm, generated), call.size, terms.capability, call.direct);
+  made->checked = checked;
   const bool lanes = terms.copy_from != nullptr && carried_by_lanes(call.collective);
   if (lanes) lower_plan(*made, algorithm, named, terms);
+  if (checked->move_count > kMostKeptMoves) {
+    checked->made_by = &algorithm;
+    checked->made_for = generated;
+    checked->program.moves = std::vector<Move>();
+  } else {
+    checked->program.moves.shrink_to_fit();
+  }
   // On lanes what was chosen may differ from what runs: all ranks find out together.
   sign(*made, {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func)},
        terms.hardware_peers);
@@ -181,7 +190,7 @@ std::shared_ptr<const Plan> PlanCache::find(const Key& key) {
 }
 
 void PlanCache::insert(const Key& key, std::shared_ptr<const Plan> plan) {
-  moves_ += plan->checked->program.moves.size();
+  moves_ += plan->kept_moves();
   entries_.push_front({key, std::move(plan)});
   index_[key] = entries_.begin();
 }
@@ -195,7 +204,7 @@ void PlanCache::trim() {
         past.plan.store(nullptr, std::memory_order_relaxed);
       }
     }
-    moves_ -= entry->plan->checked->program.moves.size();
+    moves_ -= entry->plan->kept_moves();
     index_.erase(entry->key);
     entry = entries_.erase(entry);
   }

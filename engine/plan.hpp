@@ -110,6 +110,9 @@ struct alignas(64) Plan {
     return root_in_place && direct_in_place.algorithm != nullptr ? direct_in_place : direct;
   }
 
+  /// Moves that stand in memory for as long as the plan is kept.
+  std::size_t kept_moves() const { return lanes ? checked->move_count : checked->program.moves.size(); }
+
   /// What the ranks compare of a launch on the lanes: of so many elements, unless the root alone knows the counts.
   std::uint32_t signature_for(std::uint64_t count) const {
     if (!varies || call.count == kUnknownCount) return signature;
@@ -174,7 +177,7 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<co
 /// A plan that anybody else holds stays; of the others, those used last stay, within the bounds.
 class PlanCache {
  public:
-  /// Bounds of what is kept: plans, and moves of all their programs.
+  /// Bounds of what is kept: plans, and moves with them (Plan::kept_moves).
   static constexpr std::size_t kMostPlans = 1024;
   static constexpr std::size_t kMostMoves = std::size_t{1} << 15U;
 
@@ -271,7 +274,7 @@ class PlanCache {
   std::array<Past, kPast> past_{};  ///< by sequence
   std::list<Entry> entries_;        ///< used last comes first
   std::unordered_map<Key, std::list<Entry>::iterator, Hash> index_;
-  std::size_t moves_ = 0;  ///< of all programs in `entries_`
+  std::size_t moves_ = 0;  ///< kept with the plans in `entries_`
 };
 
 }  // namespace unisono::cclo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,13 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 constexpr std::uint64_t kLandingSegments = 4;
 /// The same where a message takes longer, and several segments go at once, or a write of several.
 constexpr std::uint64_t kLandingSegmentsOfSockets = 16;
+
+/// Bytes of a buffer for so many: a power of two, at least a cache line, so that messages of about one length share
+/// buffers and a short one takes little.
+constexpr std::uint64_t buffer_for(std::uint64_t bytes) {
+  constexpr std::uint64_t kLeast = 64;
+  return std::bit_ceil(std::max(bytes, kLeast));
+}
 
 /// Shorter messages go in a frame or two, which takes less than a write and a word behind it.
 constexpr std::uint64_t kWorthShowing = std::uint64_t{64} * 1024;
@@ -154,9 +162,11 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
     port.landing_bytes = port.total;
   } else {
     port.state = Port::State::kLanding;
-    const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
+    const std::uint32_t endpoint = call.communicator->peers.endpoint(port.peer);
     const bool several = blocks_.poe->takes_loans(endpoint) || blocks_.poe->takes_writes(endpoint);
-    port.landing_bytes = (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
+    const std::uint64_t ring =
+        (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
+    port.landing_bytes = std::min(ring, buffer_for(port.total));
     port.landing = allocate(port.landing_bytes);
   }
   port.limit = std::min(port.total, port.landing_bytes);
@@ -186,7 +196,7 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
 /// Lets the sender write to the landing area, where the network can do that.
 void Rbm::show(const CallState& call, Port& port) {
   port.reach = {};
-  const std::uint32_t endpoint = call.communicator->peers[port.peer].endpoint;
+  const std::uint32_t endpoint = call.communicator->peers.endpoint(port.peer);
   if (port.total < kWorthShowing || call.communicator->hardware_peers || !blocks_.poe->takes_writes(endpoint)) return;
   port.reach = blocks_.poe->show(endpoint, {port.landing, port.landing_bytes}).value_or(Reach{});
 }
@@ -194,7 +204,7 @@ void Rbm::show(const CallState& call, Port& port) {
 void Rbm::close(const CallState& call, Port& port) {
   const bool written = port.received == port.total;
   if (port.reach) {
-    blocks_.poe->hide(call.communicator->peers[port.peer].endpoint, port.reach, written);
+    blocks_.poe->hide(call.communicator->peers.endpoint(port.peer), port.reach, written);
     // The peer may still be at it: nobody else gets the buffer.
     if (!written && port.state == Port::State::kLanding) withheld_.push_back({port.landing, port.landing_bytes});
   }
@@ -301,8 +311,10 @@ void Rbm::keep(const Communicator& communicator, Message& message, std::uint64_t
                std::span<const std::byte> payload) {
   if (payload.empty()) return;
   if (message.buffer == nullptr) {
+    // All that comes of the message is within these (`on_eager`, `check_order`), and no more than its credits stand for.
     message.buffer_bytes =
-        std::uint64_t{communicator.buffers_for(message.header.message_bytes)} * communicator.agreed.eager_limit;
+        std::min(std::uint64_t{communicator.buffers_for(message.header.message_bytes)} * communicator.agreed.eager_limit,
+                 buffer_for(message.header.message_bytes));
     blocks_.counters->count(NativeCounter::kSegmentsBuffered);
     message.buffer = allocate(message.buffer_bytes);
   }
@@ -636,7 +648,7 @@ std::byte* Rbm::landing(std::uint32_t endpoint, const Header& header) {
   const Port& port = *slot.port;
   if (communicator.number != header.communicator || communicator.epoch != header.epoch || communicator.revoked ||
       port.peer != header.source || communicator.rank != header.destination ||
-      communicator.peers[port.peer].endpoint != endpoint) {
+      communicator.peers.endpoint(port.peer) != endpoint) {
     return nullptr;
   }
   // Others than `on_write` takes would be refused there.
@@ -823,7 +835,7 @@ void Rbm::release(CallState& call) {
     }
     for (Part& part : move.parts) {
       if (part.lent != 0 && part.write != 0) {
-        blocks_.poe->withdraw(communicator.peers[part.peer].endpoint, std::exchange(part.write, 0));
+        blocks_.poe->withdraw(communicator.peers.endpoint(part.peer), std::exchange(part.write, 0));
       }
     }
   }
@@ -846,8 +858,8 @@ void Rbm::drop(Communicator& communicator) {
     free_message(message);
   }
   communicator.early_peers.clear();
-  for (const Peer& of : communicator.peers) {
-    if (of.queued == nullptr) continue;
+  communicator.peers.for_each([&](const Peer& of) {
+    if (of.queued == nullptr) return;
     PeerQueues& peer = *of.queued;
     peer.listed = false;
     for (Message* message : peer.early) free_message(message);
@@ -860,7 +872,7 @@ void Rbm::drop(Communicator& communicator) {
     peer.announced.clear();
     peer.incoming.clear();
     peer.early_control.clear();
-  }
+  });
 }
 
 }  // namespace unisono::cclo

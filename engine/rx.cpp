@@ -97,7 +97,7 @@ void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {
     return;
   }
   const bool member = header.source < communicator->size && header.destination == communicator->rank &&
-                      communicator->peers[header.source].endpoint == endpoint;
+                      communicator->peers.endpoint(header.source) == endpoint;
   if (!member) {
     const std::string text = blocks_.poe->describe(endpoint) + " sent a message of rank " +
                              std::to_string(header.source) + " to rank " + std::to_string(header.destination) +

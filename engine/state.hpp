@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/matcher.hpp"
+#include "engine/move_stream.hpp"
 #include "engine/pairs.hpp"
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
@@ -235,7 +237,8 @@ struct CallState {
   std::uint32_t entered = 0;                ///< moves that have entered the window
   std::uint32_t retired = 0;
   std::array<MoveState, kWindow> window;
-  Pairs<Pair> pairs;  ///< of the ranks with which it has messages
+  std::unique_ptr<MoveStream> stream;  ///< of a program whose moves are made again; kept for later calls
+  Pairs<Pair> pairs;                   ///< of the ranks with which it has messages
   std::uint64_t received_bytes = 0;
 
   /// Whether something of this call has come from a rank.
@@ -259,9 +262,8 @@ struct PeerQueues {
   bool listed = false;                      ///< it is in Communicator::early_peers
 };
 
-/// What a communicator knows of one member: a few words, as there may be thousands of each on every rank.
+/// What a communicator knows of one member of which it has seen, or to which it has said, anything.
 struct Peer {
-  std::uint32_t endpoint = 0;
   std::uint32_t gone = 0;              ///< look at which it was first found dead or left; 0: never
   std::uint32_t credits = 0;           ///< receive buffers of the peer that this rank may still fill
   std::uint32_t owed = 0;              ///< credits to return to the peer
@@ -274,6 +276,49 @@ struct Peer {
     if (queued == nullptr) queued = std::make_unique<PeerQueues>();
     return *queued;
   }
+};
+
+/// The members of a communicator, by rank. There may be thousands on every rank, and messages to few of them: what is
+/// known of a member is made, with that of its neighbours, when it is first asked for, and stays where it is.
+class Peers {
+ public:
+  Peers() = default;
+  /// `credits`: of each member, at the beginning.
+  Peers(std::span<const std::uint32_t> endpoints, std::uint32_t credits)
+      : endpoints_(endpoints.begin(), endpoints.end()),
+        credits_(credits),
+        blocks_((endpoints.size() + kBlock - 1) / kBlock) {}
+
+  std::uint32_t endpoint(std::uint32_t rank) const { return endpoints_[rank]; }
+  const std::vector<std::uint32_t>& endpoints() const { return endpoints_; }
+
+  Peer& operator[](std::uint32_t rank) {
+    std::unique_ptr<Block>& block = blocks_[rank / kBlock];
+    if (block == nullptr) [[unlikely]]
+      make(block);
+    return (*block)[rank % kBlock];
+  }
+  /// Calls `use(peer)` for each that was made.
+  template <class Use>
+  void for_each(Use&& use) {
+    for (const std::unique_ptr<Block>& block : blocks_) {
+      if (block == nullptr) continue;
+      for (Peer& peer : *block) use(peer);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 8;
+  using Block = std::array<Peer, kBlock>;
+
+  void make(std::unique_ptr<Block>& block) const {
+    block = std::make_unique<Block>();
+    for (Peer& peer : *block) peer.credits = credits_;
+  }
+
+  std::vector<std::uint32_t> endpoints_;  ///< by rank
+  std::uint32_t credits_ = 0;
+  std::vector<std::unique_ptr<Block>> blocks_;  ///< null: nobody has asked for one of them
 };
 
 /// A put that waits for the word of its target.
@@ -324,7 +369,7 @@ struct Communicator {
   ErrorCode revoked_with = ErrorCode::kOk;  ///< what calls in flight ended with
   std::string reason;                       ///< of the revocation
   Binding window;
-  std::vector<Peer> peers;                   ///< by rank
+  Peers peers;
   std::vector<std::uint32_t> early_peers{};  ///< of which something has come for collective calls not yet made here
   Matcher matcher;                           ///< of messages that do not go over the lanes
   std::vector<CallState*> calls;             ///< in flight

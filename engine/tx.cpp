@@ -39,7 +39,7 @@ void Tx::take_credits(Communicator& communicator, std::uint32_t peer, Header& he
 }
 
 std::byte* Tx::reserve(const Communicator& communicator, std::uint32_t peer, std::uint64_t bytes) {
-  return reserve(communicator.peers[peer].endpoint, Lane::kData, bytes);
+  return reserve(communicator.peers.endpoint(peer), Lane::kData, bytes);
 }
 
 std::byte* Tx::reserve(std::uint32_t endpoint, Lane lane, std::uint64_t bytes) {
@@ -81,7 +81,7 @@ bool Tx::write(Communicator& communicator, std::uint32_t peer, Header& done, con
 
 template <class Hand>
 Sent Tx::handed_over(Communicator& communicator, std::uint32_t peer, std::span<Header> headers, Hand&& hand) {
-  const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+  const std::uint32_t endpoint = communicator.peers.endpoint(peer);
   if (blocks_.communicators->broken(endpoint)) return Sent::kNo;
   const std::uint32_t owed = communicator.peers[peer].owed;
   take_credits(communicator, peer, headers.front());
@@ -102,7 +102,7 @@ Sent Tx::handed_over(Communicator& communicator, std::uint32_t peer, std::span<H
 void Tx::commit(Communicator& communicator, std::uint32_t peer, Header& header) {
   take_credits(communicator, peer, header);
   count_segment(header);
-  blocks_.poe->commit(communicator.peers[peer].endpoint, Lane::kData, header);
+  blocks_.poe->commit(communicator.peers.endpoint(peer), Lane::kData, header);
 }
 
 void Tx::control(Communicator& communicator, std::uint32_t peer, Header header, std::string_view payload) {
@@ -112,7 +112,7 @@ void Tx::control(Communicator& communicator, std::uint32_t peer, Header header, 
   header.last = true;
   // An engine in hardware may drop a control message before it looks at the credits.
   if (header.type != MessageType::kControl || !communicator.hardware_peers) take_credits(communicator, peer, header);
-  const std::uint32_t endpoint = communicator.peers[peer].endpoint;
+  const std::uint32_t endpoint = communicator.peers.endpoint(peer);
   const bool first = waiting_.empty() || waiting_.count(endpoint) == 0;
   if (first && send_control(endpoint, header, payload)) return;
   waiting_[endpoint].push_back({header, {payload.begin(), payload.end()}});

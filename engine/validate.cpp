@@ -103,8 +103,8 @@ class Examiner {
 
 }  // namespace
 
-std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability,
-                                                    bool direct) {
+std::shared_ptr<CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability,
+                                              bool direct) {
   if (program.moves.size() > 0xffffffffULL) {
     throw Error(ErrorCode::kMalformedProgram, "it has more than 2^32-1 moves");
   }
@@ -113,6 +113,7 @@ std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32
                                                   std::to_string(program.moves.size()) + ": " + fault->text);
   }
   auto checked = std::make_shared<CheckedProgram>();
+  checked->move_count = static_cast<std::uint32_t>(program.moves.size());
   checked->program = std::move(program);
   Examiner(*checked, capability, direct).run();
   return checked;

@@ -5,14 +5,23 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/call.hpp"
 #include "core/error.hpp"
 #include "core/program.hpp"
+
+namespace unisono {
+struct Algorithm;
+}
 
 namespace unisono::cclo {
 
 /// A program that keeps the rules of docs/model.md, as far as they can be seen on one rank.
 struct CheckedProgram {
-  Program program;
+  Program program;               ///< without its moves if they are made again for each launch
+  std::uint32_t move_count = 0;  ///< of its moves, also if they are made again
+  /// What makes the moves of a long program (MoveStream), and of which call; null: they stand in `program`.
+  const Algorithm* made_by = nullptr;
+  Call made_for;
   std::array<std::uint64_t, 5> extents{};  ///< bytes it touches of each Region at fixed offsets
   bool writes_params = false;              ///< indirect values are known only when a move starts
   bool messages = false;                   ///< it exchanges messages
@@ -22,7 +31,7 @@ struct CheckedProgram {
 /// Examines `program` for a communicator of `size` ranks: the rules of core/program_check.hpp, its memory, and what
 /// it asks of the engine. Throws Error(kMalformedProgram) naming the move and the rule, or Error(kUnsupported) for
 /// what this engine or a member (`capability`, agreed) lacks. Only if `direct` may it reach src and dst of peers.
-std::shared_ptr<const CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability,
-                                                    bool direct = false);
+std::shared_ptr<CheckedProgram> check_program(Program program, std::uint32_t size, const Capability& capability,
+                                              bool direct = false);
 
 }  // namespace unisono::cclo

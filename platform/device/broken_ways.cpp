@@ -26,13 +26,13 @@ std::optional<std::uint32_t> BrokenWays::member_of(const cclo::CallState& call) 
   const cclo::Communicator& communicator = *call.communicator;
   for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
     if (rank == communicator.rank || (pair && rank != call.call.root)) continue;
-    if (ways_.count(communicator.peers[rank].endpoint) != 0) return rank;
+    if (ways_.count(communicator.peers.endpoint(rank)) != 0) return rank;
   }
   return std::nullopt;
 }
 
 std::string BrokenWays::words(const cclo::CallState& call, std::uint32_t rank, const std::string& peer) const {
-  const Way& way = ways_.at(call.communicator->peers[rank].endpoint);
+  const Way& way = ways_.at(call.communicator->peers.endpoint(rank));
   const std::string other = formatted("rank {}, {},", rank, peer);
   const std::string what = way.what.control ? "control messages (credits, grants)" : "data";
   std::string text = formatted("frames were lost: frame {} of the {} ", way.what.missing, what);

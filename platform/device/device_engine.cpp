@@ -364,7 +364,7 @@ class DeviceEngine::Impl {
     state.rules = rules.find(agreed.tuning_hash);
     if (state.rules) state.tuning.rules = *state.rules;
     state.tuning.radices = state.capability.radices;
-    for (const std::uint32_t endpoint : endpoints) state.peers.emplace_back().endpoint = endpoint;
+    state.peers = cclo::Peers(endpoints, 0);
 
     std::array<bool, DeviceLimits::kCommunicators> taken{};
     for (const auto& [other, present] : groups) taken[present->position] = true;
@@ -412,7 +412,7 @@ class DeviceEngine::Impl {
     if (!tell || !hosts || !lost_because.empty()) return;
     for (std::uint32_t rank = 0; rank < of.state.size; ++rank) {
       if (rank == of.state.rank) continue;
-      hosts->tell(of.state.peers[rank].endpoint, {0, of.state.number, of.state.epoch, code, reason});
+      hosts->tell(of.state.peers.endpoint(rank), {0, of.state.number, of.state.epoch, code, reason});
     }
   }
 
@@ -1134,7 +1134,7 @@ class DeviceEngine::Impl {
     }
     std::sort(stuck.begin(), stuck.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
     for (const auto& [work, rank] : stuck) {
-      const std::uint32_t endpoint = work->group->state.peers[rank].endpoint;
+      const std::uint32_t endpoint = work->group->state.peers.endpoint(rank);
       const std::string peer = hosts ? hosts->describe(endpoint) : formatted("endpoint {}", endpoint);
       fail(*work, ErrorCode::kFramesLost, broken_ways.words(*work->call, rank, peer));
     }
@@ -1153,7 +1153,7 @@ class DeviceEngine::Impl {
     const cclo::Communicator& state = work.group->state;
     for (std::uint32_t rank = 0; rank < state.size; ++rank) {
       if (rank == state.rank || ((work.point_to_point() || one_sided) && rank != work.call->call.root)) continue;
-      const std::uint32_t endpoint = state.peers[rank].endpoint;
+      const std::uint32_t endpoint = state.peers.endpoint(rank);
       const Poe::Liveness liveness = hosts->liveness(endpoint);
       if (liveness == Poe::Liveness::kAlive) continue;
       const nanoseconds since = std::max(gone.emplace(endpoint, now).first->second, work.submitted);

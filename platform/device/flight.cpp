@@ -44,7 +44,7 @@ std::vector<std::uint32_t> DeviceFlight::not_arrived(const cclo::CallState& call
   const cclo::Communicator& communicator = *call.communicator;
   for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
     if (rank == communicator.rank) continue;
-    if (!cclo::has_begun(*job_, communicator.peers[rank].endpoint, communicator.number, communicator.epoch,
+    if (!cclo::has_begun(*job_, communicator.peers.endpoint(rank), communicator.number, communicator.epoch,
                          call.sequence)) {
       ranks.push_back(rank);
     }
@@ -55,7 +55,7 @@ std::vector<std::uint32_t> DeviceFlight::not_arrived(const cclo::CallState& call
 std::vector<std::uint32_t> DeviceFlight::computing(const cclo::Communicator& communicator) const {
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
-    if (rank != communicator.rank && !cclo::is_in_call(*job_, communicator.peers[rank].endpoint)) ranks.push_back(rank);
+    if (rank != communicator.rank && !cclo::is_in_call(*job_, communicator.peers.endpoint(rank))) ranks.push_back(rank);
   }
   return ranks;
 }
@@ -68,7 +68,7 @@ std::string DeviceFlight::absent(const cclo::CallState& call) const {
   for (std::size_t i = 0; i < ranks.size(); ++i) text += formatted("{}{}", i == 0 ? "" : ", ", ranks[i]);
   const cclo::Communicator& communicator = *call.communicator;
   for (std::size_t i = 0; i < ranks.size() && i < kMost; ++i) {
-    const std::uint32_t endpoint = communicator.peers[ranks[i]].endpoint;
+    const std::uint32_t endpoint = communicator.peers.endpoint(ranks[i]);
     const std::string what = cclo::doings(*job_, endpoint, communicator.number, communicator.epoch);
     if (!what.empty()) text += formatted(". Rank {}, {}: {}", ranks[i], job_->describe(endpoint), what);
   }

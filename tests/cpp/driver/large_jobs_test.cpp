@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "network/counters.hpp"
 #include "tests/cpp/driver/large_job.hpp"
 
 namespace unisono::test {
@@ -16,7 +17,8 @@ constexpr bool kMeasuresMemory = false;
 constexpr std::uint32_t kRanks = 1024;
 constexpr bool kMeasuresMemory = true;
 #endif
-constexpr std::uint64_t kMostBytes = 256 * 1024;
+constexpr std::uint64_t kKiB = 1024;
+constexpr std::uint64_t kMostBytes = 170 * kKiB;
 
 TEST(LargeJob, TakesLittleMemoryAndFewSessions) {
   Meeting meeting(kRanks);
@@ -33,29 +35,34 @@ TEST(LargeJob, TakesLittleMemoryAndFewSessions) {
   };
   Most opened, by_exchange;
   on_large_job(kRanks, [&](LargeRank& self) {
-    meeting.come([&] { expect_little("join"); });
+    meeting.come([&] { expect_little("join", 40 * kKiB); });
     EXPECT_EQ(self.sessions(), 0U);
     sum_and_check(self, self.world, 1);
     meeting.come([&] { expect_little("all-reduce of 8 bytes"); });
     sum_and_check(self, self.world, 3000);
-    meeting.come([&] { expect_little("all-reduce of 24 KB", 2 * kMostBytes); });
+    meeting.come([&] { expect_little("all-reduce of 24 KB"); });
     opened.see(self.sessions());
     const std::uint32_t after_sum = self.sessions();
     exchange_sparsely(self, {1, 31, kRanks / 2 - 7});
     by_exchange.see(self.sessions() - after_sum);
-    meeting.come([&] {
-      std::printf("alltoallv with 3 peers: %.2f s, %lu bytes each\n", seconds_since(begin),
-                  static_cast<unsigned long>((allocated_bytes() - before) / kRanks));
-      begin = std::chrono::steady_clock::now();
-    });
+    meeting.come([&] { expect_little("alltoallv with 3 peers", 124 * kKiB); });
     unisono_communicator* part = nullptr;
+    constexpr auto kReceived = static_cast<std::size_t>(NativeCounter::kBytesReceived);
+    const std::uint64_t received = self.engine().counter(kReceived);
     need(unisono_split(self.world, self.rank % 8, -std::int64_t{self.rank}, 0, &part), "split");
+    // What all tell all once, and then a word of each.
+    EXPECT_LE(self.engine().counter(kReceived) - received, kRanks * (driver::kCapabilitiesBytes + 80));
     std::uint32_t rank = 0;
     need(unisono_communicator_rank(part, &rank), "rank");
     EXPECT_EQ(rank, kRanks / 8 - 1 - self.rank / 8);
-    meeting.come([&] { std::printf("split: %.2f s\n", seconds_since(begin)); });
+    meeting.come([&] { expect_little("split into 8"); });
     sum_and_check(self, part, 5);
     need(unisono_communicator_free(part), "free");
+    unisono_communicator* again = nullptr;
+    need(unisono_shrink(self.world, &again), "shrink");
+    meeting.come([&] { expect_little("shrink"); });
+    sum_and_check(self, again, 5);
+    meeting.come([&] { expect_little("all-reduce of 40 bytes after it"); });
   });
   std::printf("sessions of a rank: %lu by all-reduces, %lu more by the alltoallv\n",
               static_cast<unsigned long>(opened.value()), static_cast<unsigned long>(by_exchange.value()));

@@ -4,12 +4,14 @@
 #include <memory>
 #include <vector>
 
+#include "engine/move_stream.hpp"
 #include "engine/plan.hpp"
 #include "ranks.hpp"
 
 namespace unisono::test {
 namespace {
 
+using cclo::kMostKeptMoves;
 using cclo::make_plan;
 using cclo::Plan;
 using cclo::PlanCache;
@@ -104,6 +106,30 @@ TEST(Plan, AClassOfCountsHasOneLargest) {
   EXPECT_EQ(cclo::largest_of_class(kUnknownCount), kUnknownCount);
 }
 
+// Else what is kept of one call would grow with the number of ranks.
+TEST(Plan, KeepsNoMovesOfALongProgram) {
+  const Terms terms;
+  const Algorithm& scattered = algorithm(Collective::kAlltoallv, "scattered");
+  Call call;
+  call.collective = Collective::kAlltoallv;
+  call.dtype = Datatype::kInt32;
+  for (const std::uint32_t size : {16U, 64U, 65U, 1024U}) {
+    call.size = size;
+    const auto plan = make_plan(call, scattered, true, terms.messages());
+    const bool kept = 2 * size - 1 <= kMostKeptMoves;
+    EXPECT_EQ(plan->checked->move_count, 2 * size - 1);
+    EXPECT_EQ(plan->checked->program.moves.capacity(), kept ? 2 * size - 1 : 0) << size;
+    EXPECT_EQ(plan->checked->made_by, kept ? nullptr : &scattered);
+    EXPECT_EQ(plan->kept_moves(), kept ? 2 * size - 1 : 0);
+    EXPECT_EQ(plan->checked->program.params_bytes, 32 * size);
+  }
+  call.size = 70;
+  const auto lowered = make_plan(call, scattered, true, terms.lanes());
+  EXPECT_EQ(lowered->kept_moves(), 139U) << "the lowered ones";
+  EXPECT_EQ(lowered->plain.lowered.moves.size(), 139U);
+  EXPECT_EQ(lowered->checked->program.moves.capacity(), 0U);
+}
+
 class Cache : public testing::Test {
  protected:
   std::shared_ptr<const Plan> make(std::uint64_t count) {
@@ -169,10 +195,11 @@ TEST_F(Cache, WhatIsInUseStays) {
 
 TEST_F(Cache, LongProgramsAreFewer) {
   std::size_t moves = 0;
-  for (std::uint32_t size = 64; moves < 2 * PlanCache::kMostMoves; ++size) {
-    const Call call = allreduce(1000, size);
+  for (std::uint64_t count = 1000; moves < 2 * PlanCache::kMostMoves; ++count) {
+    const Call call = allreduce(count, 32);
     auto plan = make_plan(call, algorithm(Collective::kAllreduce, "ring"), true, terms_.messages());
-    moves += plan->checked->program.moves.size();
+    ASSERT_GT(plan->kept_moves(), 2 * PlanCache::kMostMoves / PlanCache::kMostPlans);
+    moves += plan->kept_moves();
     plans_.insert({call, nullptr, 0}, std::move(plan));
     plans_.trim();
     ASSERT_FALSE(plans_.full());
