@@ -446,6 +446,11 @@ const char* Ways::way_to(std::uint32_t peer) const {
   if (peers_[peer].out != nullptr) return peers_[peer].out->way_to(peer);
   // Not chosen yet: what will be tried first.
   for (const Network* const way : order_) {
+void Ways::show_refused(std::atomic<std::uint64_t>& word) {
+  lifeline_->show_refused(word);
+  for (const auto& other : others_) other->show_refused(word);
+}
+
     if (offers(peer, *way)) return way->way_to(peer);
   }
   return name();
