@@ -48,12 +48,17 @@ void OfiNetwork::take(const Completion& completion) {
   Session& session = *sessions_[block.peer];
   --session.posted;
   if (block.use == Block::Use::kMessage || block.use == Block::Use::kWrite) --messages_posted_;
-  if (block.use == Block::Use::kGreeting) session.greeting_posted = false;
+  const bool greeting = block.use == Block::Use::kGreeting;
+  if (greeting) session.greeting_posted = false;
+  if (greeting && completion.fault == 0) {
+    session.no_way_since = {};
+    session.obstacle.clear();
+  }
   if (block.use == Block::Use::kWord) session.word_posted = false;
   if (block.use == Block::Use::kWrite) take_written(session, block);
   give_back(&block);
   if (completion.fault != 0) {
-    fail(session, completion.fault);
+    if (!greeting || !awaits_way(session, completion.fault)) fail(session, completion.fault);
   } else if (session.handshake.owes_proof() || session.owes_credit() || session.owes_bye || session.owes_bye_seen ||
              !session.owes_stop.empty() || !session.owes_stopped.empty()) {
     make_busy(session);
@@ -87,13 +92,11 @@ void OfiNetwork::give_back(Block* block) {
 }
 
 void OfiNetwork::refuse(const std::string& fault) {
-  ++refused_;
-  const Clock::time_point now = Clock::now();
-  if (now < logged_ + std::chrono::seconds(1) || !logs(LogLevel::kWarn)) return;
-  logged_ = now;
+  refusals_.add();
+  if (!logs(LogLevel::kWarn) || !refusals_.may_log(RefusalCount::Clock::now())) return;
   log(LogLevel::kWarn, formatted("endpoint {} has refused a datagram of provider {}: it {}; {} so far. Strangers can "
                                  "reach this endpoint: keep them away, for instance by a firewall or a partition key",
-                                 members_.self, card_.provider, fault, refused_));
+                                 members_.self, card_.provider, fault, refusals_.count()));
 }
 
 void OfiNetwork::take_frame(Block& block, std::uint32_t bytes) {

@@ -75,11 +75,14 @@ def jobs() -> list[Job]:
     for pid in processes():
         for number in memories(pid):
             found.setdefault(number, Job(number)).pids.append(pid)
+    # A process whose ranks are threads may have many jobs, and tells of all of them: it is asked once.
+    told: dict[int, str] = {}
     for job in found.values():
         mine = False
         with contextlib.suppress(UnisonoError):
-            # A process whose ranks are threads may have several jobs, and tells of all of them.
-            for fields in (line.split("\t") for line in _core.dump_process(job.pids[0], TABLE).splitlines()):
+            if job.pids[0] not in told:
+                told[job.pids[0]] = _core.dump_process(job.pids[0], TABLE)
+            for fields in (line.split("\t") for line in told[job.pids[0]].splitlines()):
                 if fields[0] == "job":
                     mine = int(fields[1]) == job.number
                 elif mine:

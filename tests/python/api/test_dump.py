@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import unisono as unisono_package
+from unisono import _core
+from unisono.machine.jobs import jobs
 
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python")}
@@ -122,6 +125,22 @@ def test_a_job_whose_ranks_have_ended_is_none(tmp_path: Path) -> None:
         assert "leaves.py" not in unisono("ps").stdout
     finally:
         os.kill(child, signal.SIGKILL)
+
+
+def test_a_process_of_many_jobs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells of all its jobs: to ask it again for each of some hundred takes minutes."""
+    asked: list[int] = []
+
+    def dump(pid: int, what: int, real: Callable[[int, int], str] = _core.dump_process) -> str:
+        asked.append(pid)
+        return real(pid, what)
+
+    monkeypatch.setattr(_core, "dump_process", dump)
+    with unisono_package.init(), unisono_package.init(), unisono_package.init():
+        own = [job for job in jobs() if os.getpid() in job.pids]
+        assert len(own) == 3
+        assert all(len(job.ranks) == 1 for job in own)
+    assert asked.count(os.getpid()) == 1
 
 
 def test_sigquit_says_what_the_ranks_do(stuck: tuple[subprocess.Popen[str], int]) -> None:
