@@ -42,8 +42,10 @@ std::byte* Rbm::allocate(std::uint64_t bytes) {
     pool.free.pop_back();
     return buffer;
   }
-  memory_.push_back(std::make_unique<std::byte[]>(std::max<std::uint64_t>(bytes, 1)));
-  return memory_.back().get();
+  Memory& made = memory_.emplace_back();
+  made.bytes = std::make_unique<std::byte[]>(std::max<std::uint64_t>(bytes, 1));
+  if (bytes >= kWorthShowing) made.lasts.emplace(made.bytes.get(), bytes);
+  return made.bytes.get();
 }
 
 void Rbm::recycle(std::byte* buffer, std::uint64_t bytes) {
@@ -214,8 +216,8 @@ void Rbm::settled(bool by_all) {
       continue;
     }
     // Never used again, and never freed: also after this engine's end the peer may write there.
-    for (std::unique_ptr<std::byte[]>& memory : memory_) {
-      if (memory.get() == one.buffer) static_cast<void>(memory.release());
+    for (Memory& memory : memory_) {
+      if (memory.bytes.get() == one.buffer) static_cast<void>(memory.bytes.release());
     }
   }
   withheld_.clear();

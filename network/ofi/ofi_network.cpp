@@ -58,6 +58,7 @@ OfiNetwork::~OfiNetwork() {
     }
   }
   shown_.clear();
+  registrations_.clear();
 }
 
 void OfiNetwork::meet(NetworkMembers members) {

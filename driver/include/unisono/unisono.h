@@ -448,11 +448,12 @@ UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t b
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
 
 /* Registers memory of this process: finds out once what otherwise calls find out when they first meet a buffer, or
- * unisono_window each time. No call needs it, and calls take the memory, or parts of it, as before (docs/buffers.md).
- * The memory stays the caller's, who keeps it mapped as it is until he has deregistered it; what is freed before leaves
- * a wrong answer behind, so that a call may fail which would have gone another way. It may be read-only, of no bytes,
- * or registered before: registrations may overlap. Memory that the kernel does not copy is no error. `context`: an
- * allocation counts if it is within reach of the ranks of its job; null: of any context's. The registration is the
+ * unisono_window each time; over libfabric the card gets to know it with the first long message, not with each. No call
+ * needs it, and calls take the memory, or parts of it, as before (docs/buffers.md). The memory stays the caller's, who
+ * keeps it mapped as it is until he has deregistered it; what is freed before leaves a wrong answer behind, so that a
+ * call may fail which would have gone another way, or a card may write where nobody reads. It may be read-only, of no
+ * bytes, or registered before: registrations may overlap. Memory that the kernel does not copy is no error. `context`:
+ * an allocation counts if it is within reach of the ranks of its job; null: of any context's. The registration is the
  * process's, and outlives the context. Not collective; from any thread. */
 UNISONO_API unisono_result unisono_register(unisono_context* context, const void* memory, uint64_t bytes,
                                             unisono_registration** registration);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "network/lasting_memory.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 #include "tests/cpp/network/ofi_job.hpp"
 
@@ -29,8 +30,8 @@ class OfiCalls : public testing::Test {
 };
 
 /// Ranks that reach each other by libfabric alone, and have proven themselves.
-void run_by_ofi(std::uint32_t size, const EngineSettings& settings, const std::function<void(Rank&)>& body) {
-  OfiJob job(size, kTcp);
+void run_by_ofi(OfiJob& job, const EngineSettings& settings, const std::function<void(Rank&)>& body) {
+  const auto size = static_cast<std::uint32_t>(job.networks.size());
   drive(job, [&] {
     bool proven = true;
     for (std::uint32_t i = 0; i < size; ++i) {
@@ -62,6 +63,15 @@ void run_by_ofi(std::uint32_t size, const EngineSettings& settings, const std::f
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+void run_by_ofi(std::uint32_t size, const EngineSettings& settings, const std::function<void(Rank&)>& body) {
+  OfiJob job(size, kTcp);
+  run_by_ofi(job, settings, body);
+}
+
+const ofi::Registrations& registrations(OfiJob& job, std::uint32_t rank) {
+  return dynamic_cast<const ofi::OfiNetwork&>(job[rank]).registrations();
 }
 
 std::uint64_t counter(const Rank& self, NativeCounter which) {
@@ -183,6 +193,57 @@ TEST_F(OfiCalls, SeveralAtOnceDoNotMix) {
       }
     }
   });
+}
+
+TEST_F(OfiCalls, MemoryThatLastsIsRegisteredOnceAndSoAreRings) {
+  constexpr std::size_t kCount = 50'000;
+  constexpr int kCalls = 50;
+  OfiJob job(2, kTcp);
+  std::atomic<std::uint32_t> done{0};
+  run_by_ofi(job, message_settings(), [&](Rank& self) {
+    const auto own = mine(self.rank, kCount);
+    std::vector<std::int64_t> lasting(kCount);
+    std::vector<std::int64_t> other(kCount);
+    const LastingPiece piece(reinterpret_cast<const std::byte*>(lasting.data()), kCount * sizeof lasting[0]);
+    const auto move = [&](std::vector<std::int64_t>& into) {
+      for (int n = 0; n < kCalls; ++n) {
+        const Collective collective = self.rank == 0 ? Collective::kSend : Collective::kRecv;
+        CallRequest message = request<std::int64_t>(collective, kCount, 1 - self.rank);
+        auto data = own;
+        message.src = bind(data);
+        if (self.rank == 1) message.dst = bind(into);
+        self.run(message);
+        if (self.rank == 1) check(into == mine(0, kCount), "a message", kCount);
+      }
+    };
+    const std::uint64_t before = registrations(job, self.rank).made();
+    move(lasting);
+    EXPECT_EQ(registrations(job, self.rank).made() - before, self.rank == 1 ? 1U : 0U);
+    move(other);
+    // It may be freed unseen.
+    EXPECT_EQ(registrations(job, self.rank).made() - before, self.rank == 1 ? 1U + kCalls : 0U);
+    EXPECT_EQ(registrations(job, self.rank).kept(), self.rank == 1 ? 1U : 0U);
+
+    // What is combined passes through the engine's own rings.
+    const auto reduce = [&](int calls) {
+      for (int n = 0; n < calls; ++n) {
+        CallRequest sum = request<std::int64_t>(Collective::kReduce, kCount, 0, Func::kSum);
+        auto data = own;
+        sum.src = bind(data);
+        if (self.rank == 0) sum.dst = bind(other);
+        self.run(sum);
+        if (self.rank == 0) check(other[kCount - 1] == own[kCount - 1] + element(1, kCount - 1), "a sum", kCount);
+      }
+    };
+    const std::uint64_t then = registrations(job, self.rank).made();
+    reduce(kCalls);
+    EXPECT_LE(registrations(job, self.rank).made() - then, 8U);
+    // The memory lasts no longer than this; the other rank may still need this one.
+    for (++done; done != 2;) self.engine.progress();
+  });
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(registrations(job, rank).kept(), 0U) << "the engine's rings are gone, and so is what was registered";
+  }
 }
 
 /// A receive that ends at its deadline while its sender writes: what it was to get belongs to its owner.
