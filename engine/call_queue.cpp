@@ -450,7 +450,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   if (call.transfer && call.started) note += communicator.fast_path->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   // What the network still takes from the call's memory it must take now.
-  if (code != ErrorCode::kOk) note += settle(communicator);
+  if (code != ErrorCode::kOk) note += settle(communicator, "the call's memory");
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
   puts.erase(std::remove_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.call == &call; }),
@@ -475,18 +475,15 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   swept_ = false;
 }
 
-std::string CallQueue::settle(const Communicator& communicator) {
+std::string CallQueue::settle(const Communicator& communicator, const char* memory) {
   const std::optional<std::uint32_t> writes = blocks_.poe->settle();
   blocks_.rbm->settled(!writes);
   if (!writes) return {};
+  std::string who = blocks_.poe->describe(*writes);
   for (const Peer& peer : communicator.peers) {
-    if (peer.endpoint != *writes) continue;
-    return formatted(
-        "; rank {} has not said that it has stopped: what it was writing may still come to the call's memory",
-        &peer - communicator.peers.data());
+    if (peer.endpoint == *writes) who = formatted("rank {}", &peer - communicator.peers.data());
   }
-  return formatted("; {} has not said that it has stopped: what it was writing may still come to the call's memory",
-                   blocks_.poe->describe(*writes));
+  return formatted("; {} has not said that it has stopped: what it was writing may still come to {}", who, memory);
 }
 
 void CallQueue::sweep() {
