@@ -65,7 +65,8 @@ void Registrations::give_back(const Lease& lease) {
   std::size_t idle = 0;
   const auto [first, last] = pieces_.equal_range(reinterpret_cast<std::uintptr_t>(kept.memory.data()));
   for (auto other = first; other != last; ++other) {
-    idle += other->second.memory.size() == kept.memory.size() && !other->second.refused && other->second.uses == 0;
+    const Kept& one = other->second;
+    idle += one.memory.size() == kept.memory.size() && one.access == kept.access && !one.refused && one.uses == 0;
   }
   if (kept.closes || idle > kMostIdle) drop(place_of(kept));
 }
