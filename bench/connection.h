@@ -18,7 +18,7 @@ struct bench_options {
 };
 
 struct bench_options bench_options_of(int argc, char** argv);
-/* Ends with whoever started this process, even when that is killed. */
+/* Ends this process when the one that started it ends, even when that is killed. */
 void bench_die_with_parent(void);
 void bench_pin(const struct bench_options* options, uint32_t rank);
 void bench_connect(const struct bench_options* options, uint32_t rank, uint32_t size);

@@ -7,7 +7,7 @@
 //
 // What this leaves out: memory bandwidth is what one rank has while all ranks copy (calibration measures it so), a
 // receiver's report of what it has read is as fast as a message, and all ranks enter at the same time. Between hosts,
-// the way out of a host and the way into one carry one message after the other, whoever sends it.
+// the way out of a host and the way into one carry one message after the other, of all ranks.
 #pragma once
 
 #include <cstdint>

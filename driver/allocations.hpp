@@ -11,10 +11,15 @@ class Arena;
 
 namespace unisono::driver {
 
-/// A piece of an arena. The reference keeps it mapped.
+/// A piece of an arena. The reference keeps it mapped. Networks know it as lasting memory until it is given back.
 struct Allocation {
   std::shared_ptr<shm::Arena> arena;
   std::byte* memory = nullptr;
+  std::uint64_t bytes = 0;
+
+  /// Null memory if the arena has no such piece left.
+  static Allocation make(std::shared_ptr<shm::Arena> arena, std::uint64_t bytes);
+  void give_back() const;
 };
 
 /// The live allocations of this process. They outlive their contexts: a program may hold such memory for as long

@@ -297,14 +297,14 @@ Allocation Context::allocate(std::uint64_t bytes) const {
     throw Error(ErrorCode::kOutOfMemory, "allocate: " + std::to_string(bytes) + " bytes were asked for; this machine " +
                                              "has " + std::to_string(most) + " bytes of memory");
   }
-  std::byte* memory = shared->arena()->allocate(bytes);
-  if (memory == nullptr) {
+  Allocation made = Allocation::make(shared->arena(), bytes);
+  if (made.memory == nullptr) {
     throw Error(ErrorCode::kOutOfMemory,
                 "allocate: " + std::to_string(bytes) + " bytes in one piece are not left of the " +
                     std::to_string(shared->segment()->geometry().arena_bytes) + " bytes that this rank can hand out (" +
                     std::to_string(shared->arena()->allocated()) + " are in use)");
   }
-  return {shared->arena(), memory};
+  return made;
 }
 
 SharedJob::SharedJob(std::uint32_t size, Carrier carrier) : size_(size), all_capabilities_(size), taken_(size, false) {

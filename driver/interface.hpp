@@ -16,7 +16,7 @@
 
 namespace unisono::driver {
 
-/// The sentence of the calling thread's last error. Who asks for it may write it.
+/// The sentence of the calling thread's last error. The caller may write it.
 std::string& last_error();
 /// Notes a sentence, and returns the code as a result.
 unisono_result failed(ErrorCode code, const char* text, bool still_written = false) noexcept;

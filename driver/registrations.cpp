@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "driver/allocations.hpp"
 #include "driver/interface.hpp"
+#include "network/lasting_memory.hpp"
 #include "network/shm/kernel_copy.hpp"
 #include "network/shm/registered.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -32,10 +33,18 @@ Registration::Registration(const Context* context, const std::byte* memory, std:
   }
   kernel_copies_ = shm::KernelCopy::tries_own(memory, bytes);
   shm::RegisteredMemory::instance().add(memory, bytes, kernel_copies_);
+  try {
+    LastingMemory::instance().add(memory, bytes);
+  } catch (...) {
+    shm::RegisteredMemory::instance().remove(memory, bytes, kernel_copies_);
+    throw;
+  }
 }
 
 Registration::~Registration() {
-  if (bytes_ != 0) shm::RegisteredMemory::instance().remove(memory_, bytes_, kernel_copies_);
+  if (bytes_ == 0) return;
+  LastingMemory::instance().remove(memory_, bytes_);
+  shm::RegisteredMemory::instance().remove(memory_, bytes_, kernel_copies_);
 }
 
 void Registration::describe(unisono_registration_state* state) const {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "network/shm/arena.hpp"
 
 namespace unisono::driver {
 
@@ -83,7 +82,7 @@ void SpareMemory::give_back(std::uint64_t bytes, Allocation block) noexcept {
 
 void SpareMemory::release(Allocation& block) noexcept {
   if (block.arena) {
-    block.arena->deallocate(block.memory);
+    block.give_back();
   } else {
     ::operator delete(block.memory, kAlignment);
   }

@@ -477,7 +477,7 @@ unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void**
     try {
       Allocations::instance().add(number_of(context), made);
     } catch (...) {
-      made.arena->deallocate(begin);
+      made.give_back();
       throw;
     }
     result = begin;

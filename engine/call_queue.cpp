@@ -452,7 +452,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   if (call.transfer && call.started) note += communicator.fast_path->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
   // What the network still takes from the call's memory it must take now.
-  if (code != ErrorCode::kOk) note += settle(communicator);
+  if (code != ErrorCode::kOk) note += settle(communicator, "the call's memory");
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
   auto& puts = communicator.puts;
   puts.erase(std::remove_if(puts.begin(), puts.end(), [&](const PutOperation& p) { return p.call == &call; }),
@@ -477,17 +477,15 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   swept_ = false;
 }
 
-std::string CallQueue::settle(const Communicator& communicator) {
+std::string CallQueue::settle(const Communicator& communicator, const char* memory) {
   const std::optional<std::uint32_t> writes = blocks_.poe->settle();
   blocks_.rbm->settled(!writes);
   if (!writes) return {};
+  std::string who = blocks_.poe->describe(*writes);
   for (std::uint32_t rank = 0; rank < communicator.size; ++rank) {
-    if (communicator.peers.endpoint(rank) != *writes) continue;
-    return formatted(
-        "; rank {} has not said that it has stopped: what it was writing may still come to the call's memory", rank);
+    if (communicator.peers.endpoint(rank) == *writes) who = formatted("rank {}", rank);
   }
-  return formatted("; {} has not said that it has stopped: what it was writing may still come to the call's memory",
-                   blocks_.poe->describe(*writes));
+  return formatted("; {} has not said that it has stopped: what it was writing may still come to {}", who, memory);
 }
 
 void CallQueue::sweep() {
@@ -602,7 +600,7 @@ bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
 }
 
 /// Of a call whose counts the root alone knows, nothing tells that two ranks count differently where one of them has
-/// nothing to send: who waits for a rank that has ended this call waits in vain. What such a rank has sent before can
+/// nothing to send: a rank that waits for one that has ended this call waits in vain. What such a rank has sent before can
 /// be seen when its record says so, and has been looked at by the next time.
 bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited) {
   if (!counts_at_root(call.call.collective) || blocks_.poe->shared_memory() == nullptr) return false;

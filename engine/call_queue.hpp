@@ -34,6 +34,9 @@ class CallQueue {
   /// Submits a small collective call that goes over lanes (`call.lane`) and follows no other; does what can be done of
   /// it now.
   void submit_at_once(CallState& call);
+  /// Has the network give back what it has of memory of this rank's. If a peer may still write there, the words that an
+  /// error says of it; else empty. `memory`: what it is.
+  std::string settle(const Communicator& communicator, const char* memory);
   /// Gives a call what it needs to go over lanes.
   static void take_lane(CallState& call, const LaneLaunch& launch);
   /// Enters a call in its communicator's flight record; of a collective, sequence and signature are known.
@@ -144,9 +147,6 @@ class CallQueue {
   static bool in_turn(const CallState& call);
   bool start(CallState& call);
   void finish(CallState& call, ErrorCode code, std::string message);
-  /// Has the network give back what it has of the call's memory. If a peer may still write there, the words that the
-  /// call's error says of it; else empty.
-  std::string settle(const Communicator& communicator);
   void sweep();
   void probe(CallState& call, Clock::time_point now);
   static std::vector<std::uint32_t> asked_of(const CallState& call);

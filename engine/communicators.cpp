@@ -157,6 +157,7 @@ void Communicators::free(std::uint32_t number) {
   }
   blocks_.calls->fail_all(communicator, ErrorCode::kFreedCommunicator,
                           communicator.title() + " was freed by this rank");
+  close_window(communicator);
   blocks_.rbm->drop(communicator);
   freed_[number] = communicator.epoch;
   blocks_.counters->count(NativeCounter::kCalls, communicator.recorder->begun());
@@ -207,6 +208,12 @@ void Communicators::spill() {
   spilled_.insert(most->first);
 }
 
+void Communicators::close_window(Communicator& communicator) {
+  if (!blocks_.rx->close_window(communicator, false)) return;
+  // From here on the window is its owner's, who may free it.
+  communicator.reason += blocks_.calls->settle(communicator, "this rank's window");
+}
+
 void Communicators::revoke(Communicator& communicator, ErrorCode code, const std::string& reason, bool tell) {
   if (communicator.revoked) return;
   communicator.revoked = true;
@@ -219,7 +226,7 @@ void Communicators::revoke(Communicator& communicator, ErrorCode code, const std
     communicator.fast_path->end_window();
   }
   blocks_.calls->fail_all(communicator, code, reason);
-  communicator.gets.clear();
+  close_window(communicator);
   blocks_.rbm->drop(communicator);
   const bool passes_on = communicator.size > kMostTold && !communicator.hardware_peers;
   if (!tell && !passes_on) return;

@@ -94,6 +94,8 @@ class Communicators {
   /// The endpoints' numbers in shared memory; none if this endpoint does not share it with all of them.
   std::vector<std::uint32_t> seats_in_memory(std::span<const std::uint32_t> endpoints) const;
   static Identity identity(const Header& header) { return {header.communicator, header.epoch}; }
+  /// Before its window is its owner's: peers that write to it past this engine stop.
+  void close_window(Communicator& communicator);
   void spill();
   void note(std::vector<bool>& endpoints, std::uint32_t endpoint) const;
 

@@ -174,7 +174,7 @@ void Consensus::on_tree_word(std::uint32_t peer, const Header& header, std::span
   }
   catch_up();
   if (vanished_[peer]) tell_that_it_is_out(peer, header);
-  // Who has not heard of all that have vanished will, and then says its word anew.
+  // A rank that has not heard of all that have vanished will, and then says its word anew.
   if (cut_) return;
   const auto ahead = static_cast<std::int32_t>(header.sequence - number_);
   if (ahead == 0) {
@@ -233,7 +233,7 @@ void Consensus::on_word(std::uint32_t peer, const Header& header, std::span<cons
   const bool is_out = word.cut && word.said.vanished[communicator_.rank];
   if (is_out) lose(peer);
   if (vanished_[peer]) {
-    // It is of another part, or came back; who does not know that yet would wait for this rank.
+    // It is of another part, or came back; a rank that does not know that yet would wait for this one.
     if (!is_out) tell_that_it_is_out(peer, header);
     return;
   }
@@ -251,7 +251,7 @@ void Consensus::on_word(std::uint32_t peer, const Header& header, std::span<cons
     answers_[header.sequence][peer] = std::move(word);
     return;
   }
-  // Who has not heard of all that have vanished will, and then says its word anew.
+  // A rank that has not heard of all that have vanished will, and then says its word anew.
   if (word.cut ? word.said.vanished != vanished_ : cut_) return;
   heard_[{header.sequence, static_cast<std::uint32_t>(header.offset)}][peer] = std::move(word);
 }
@@ -350,7 +350,7 @@ void Consensus::tell(std::uint32_t round) {
   const Word word{purpose_, own_, cut_, false};
   for (std::uint32_t peer = 0; peer < communicator_.size; ++peer) {
     if (peer == communicator_.rank) continue;
-    // Who has vanished for others only, or has come back, hears that it is out.
+    // A rank that has vanished for others only, or has come back, hears that it is out.
     const bool may_hear = vanished_[peer] && round == 0 &&
                           blocks_.poe->liveness(communicator_.peers.endpoint(peer)) == Poe::Liveness::kAlive;
     if (!own_.gone[peer] || may_hear) send(peer, number_, round, word);

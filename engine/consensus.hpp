@@ -25,7 +25,7 @@
 // Who had its answer before the cut has heard the word of every rank in its turn, so all have the same word by then,
 // and come to the same value on either side. Those who begin anew are told the answer by who has it.
 //
-// Who goes over from the tree to that keeps the value that it has taken over there, if it has. If any rank has its
+// A rank that goes over from the tree to that keeps the value that it has taken over there, if it has. If any rank has its
 // answer already, then all that lived had taken it over, on either side of the cut, and come to the same value.
 //
 // Cost: P messages of each rank in the first round and P - 1 in its turn; P + 1 rounds; as much again for each time
@@ -114,7 +114,7 @@ class Consensus {
   void tell(std::uint32_t round);
   void send(std::uint32_t peer, std::uint32_t number, std::uint32_t round, const Word& word);
   Word decode(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) const;
-  /// Who is not there has ended, or vanished, and everything that it sent before has been taken.
+  /// A peer that is not there has ended, or vanished, and everything that it sent before has been taken.
   Seen look(std::uint32_t peer);
   /// Notes that a rank has vanished.
   void lose(std::uint32_t peer);

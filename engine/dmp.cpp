@@ -17,10 +17,6 @@ namespace {
 
 /// Shorter messages are copied: that takes less than going on with them another time.
 constexpr std::uint64_t kWorthLending = std::uint64_t{16} * 1024;
-/// Shorter pieces go by messages: a write takes a message behind it.
-constexpr std::uint64_t kWorthWriting = std::uint64_t{64} * 1024;
-/// Of longer messages a receiver that passes them on can use what has come.
-constexpr std::uint64_t kLongestWrite = std::uint64_t{1024} * 1024;
 
 /// The ranks of a peer field: one, or a list of the constant pool.
 std::span<const std::uint32_t> ranks_of(const Program& program, const std::uint32_t& peer, PeerMode mode) {
@@ -88,6 +84,8 @@ void Dmp::enter(CallState& call) {
   const Move& m = move_of(call, call.entered);
   state.state = MoveState::State::kEntered;
   state.put_pending = false;
+  state.way = MoveState::Way::kMessages;
+  state.lent = state.write = 0;
   state.index = call.entered++;
   state.move = &m;
   state.count = state.bytes = state.done = 0;
@@ -157,6 +155,12 @@ bool Dmp::try_start(CallState& call, MoveState& state) {
     state.put_pending = true;
     state.operation = communicator.next_operation++;
     communicator.puts.push_back({state.operation, &call, &state});
+    if (state.bytes >= kWorthWriting && puts_as_is(state) && !communicator.hardware_peers &&
+        blocks_.poe->takes_writes(communicator.peers.endpoint(m.remote.peer))) {
+      state.way = MoveState::Way::kAsked;
+      blocks_.tx->ask_for_window(communicator, m.remote.peer, state.operation,
+                                 call.window_offset + m.remote_address.offset, state.bytes);
+    }
   }
   return true;
 }
@@ -325,6 +329,36 @@ bool Dmp::lend(CallState& call, MoveState& state, std::uint64_t bytes, std::uint
   return sent == Sent::kWhole;
 }
 
+bool Dmp::puts_as_is(const MoveState& state) {
+  const Move& m = *state.move;
+  return (state.op0 != nullptr) != (state.op1 != nullptr) && state.ports.empty() && state.parts.empty() &&
+         state.local == nullptr && m.func != Func::kAvg;
+}
+
+/// A piece that is shorter than is worth it goes by messages, which the window's owner takes as well.
+bool Dmp::write_to_window(CallState& call, MoveState& state, std::uint64_t bytes) {
+  if (state.way != MoveState::Way::kWrites) return false;
+  const Move& m = *state.move;
+  bytes = std::min(bytes, kLongestWrite);
+  bytes -= bytes % bytes_of(m.dtype);
+  if (bytes < kWorthWriting) return false;
+  Communicator& communicator = *call.communicator;
+  Header done = blocks_.tx->header(communicator, m.remote.peer, MessageType::kDone);
+  done.dtype = m.dtype;
+  done.sequence = state.operation;
+  done.token_slot = static_cast<std::uint16_t>(kWindowSlot);
+  done.first = state.done == 0;
+  done.last = state.done + bytes == state.bytes;
+  done.message_bytes = state.bytes;
+  done.offset = state.done + bytes;
+  const std::byte* const from = operand_of(state);
+  if (!blocks_.tx->write(communicator, m.remote.peer, done, state.window, state.done, {from, bytes}, state.write)) {
+    return false;
+  }
+  state.lent = bytes;
+  return true;
+}
+
 const std::byte* Dmp::standing(const MoveState& state) {
   if (state.parts.size() != 1) return nullptr;
   if (sends_as_is(state)) return state.ports.empty() ? operand_of(state) : nullptr;
@@ -407,6 +441,13 @@ bool Dmp::advance(CallState& call, MoveState& state) {
       pass(*bytes);
       continue;
     }
+    if (state.lent != 0) {
+      if (!blocks_.poe->done(call.communicator->peers.endpoint(m.remote.peer), state.write)) return any;
+      state.write = 0;
+      pass(std::exchange(state.lent, 0));
+      continue;
+    }
+    if (state.way == MoveState::Way::kAsked) return any;
     std::uint64_t bytes = state.bytes - state.done;
     bool secured = true;
     for (Part& part : state.parts) {
@@ -422,6 +463,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     }
     for (const Port& port : state.ports) bytes = std::min<std::uint64_t>(bytes, Rbm::readable(port).size());
     if (state.parts.size() == 1 && write(call, state, bytes) != 0) continue;
+    if (write_to_window(call, state, bytes)) continue;
     std::uint64_t segment = call.communicator->segment_bytes;
     if (remote) {
       if (call.communicator->hardware_peers) {
@@ -577,7 +619,8 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
     }
     if (state.put_pending) {
       report(state.move->remote.peer,
-             move + " waits for rank " + std::to_string(state.move->remote.peer) + " to acknowledge a put");
+             move + " waits for rank " + std::to_string(state.move->remote.peer) +
+                 (state.way == MoveState::Way::kAsked ? " to show its window for a put" : " to acknowledge a put"));
     }
   }
 }

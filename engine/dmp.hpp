@@ -56,6 +56,10 @@ class Dmp {
   static const std::byte* standing(const MoveState& move);
   /// Writes to where the peer's grant lets it; the bytes that were taken. 0: messages are to go.
   std::uint64_t write(CallState& call, MoveState& move, std::uint64_t bytes);
+  /// Whether all that a move does is to put an operand that stands in memory.
+  static bool puts_as_is(const MoveState& move);
+  /// Writes a piece of a put to what the peer shows of its window; false: messages are to go.
+  bool write_to_window(CallState& call, MoveState& move, std::uint64_t bytes);
   /// Bytes that were lent to the network and are the call's again; nothing if it is still at them.
   std::optional<std::uint64_t> returned(const CallState& call, MoveState& move) const;
   void commit(CallState& call, MoveState& move, std::uint64_t bytes);

@@ -665,7 +665,13 @@ NativeEngine::NativeEngine(Poe& poe, const EngineSettings& settings) {
 }
 
 NativeEngine::~NativeEngine() {
-  static_cast<void>(impl_->blocks.poe->settle());
+  try {
+    impl_->communicators.for_each(
+        [&](Communicator& communicator) { static_cast<void>(impl_->rx.close_window(communicator, false)); });
+    static_cast<void>(impl_->blocks.poe->settle());
+  } catch (const Error&) {
+    // A child of fork: the network is the parent's, and so are those that write by it.
+  }
   impl_->blocks.poe->land_in(nullptr);
 }
 
@@ -803,6 +809,10 @@ void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
   }
   const std::lock_guard lock(impl_->mutex);
   Communicator& of = impl_->communicators.get(communicator);
+  if (impl_->rx.close_window(of, true)) {
+    const std::string written = impl_->calls.settle(of, "the window that was bound before");
+    if (!written.empty()) throw Error(ErrorCode::kTimeout, "window on " + of.title() + written, true);
+  }
   of.window = window.data == nullptr ? Binding{} : window;
   if (fast_path != nullptr) fast_path->windows().show(of.window);
 }

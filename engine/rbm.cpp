@@ -31,9 +31,6 @@ constexpr std::uint64_t buffer_for(std::uint64_t bytes) {
   return std::bit_ceil(std::max(bytes, kLeast));
 }
 
-/// Shorter messages go in a frame or two, which takes less than a write and a word behind it.
-constexpr std::uint64_t kWorthShowing = std::uint64_t{64} * 1024;
-
 template <class T>
 void erase(std::vector<T*>& list, T* item) {
   list.erase(std::remove(list.begin(), list.end(), item), list.end());
@@ -50,8 +47,10 @@ std::byte* Rbm::allocate(std::uint64_t bytes) {
     pool.free.pop_back();
     return buffer;
   }
-  memory_.push_back(std::make_unique<std::byte[]>(std::max<std::uint64_t>(bytes, 1)));
-  return memory_.back().get();
+  Memory& made = memory_.emplace_back();
+  made.bytes = std::make_unique<std::byte[]>(std::max<std::uint64_t>(bytes, 1));
+  if (bytes >= kWorthWriting) made.lasts.emplace(made.bytes.get(), bytes);
+  return made.bytes.get();
 }
 
 void Rbm::recycle(std::byte* buffer, std::uint64_t bytes) {
@@ -170,8 +169,8 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
     port.landing = allocate(port.landing_bytes);
   }
   port.limit = std::min(port.total, port.landing_bytes);
+  show(call, port);
   if (!port.remote_memory) {
-    show(call, port);
     blocks_.tx->grant(call, port, slot.generation);
     return true;
   }
@@ -182,14 +181,12 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
   header.message_bytes = port.total;
   header.token_slot = static_cast<std::uint16_t>(index);
   header.token_generation = slot.generation;
-  // The limit has a field of its own in no header; it is the payload, if not all may come.
-  if (port.limit == port.total) {
-    blocks_.tx->control(*call.communicator, port.peer, header);
-    return true;
-  }
-  std::array<char, 8> limit;
-  std::memcpy(limit.data(), &port.limit, sizeof port.limit);
-  blocks_.tx->control(*call.communicator, port.peer, header, {limit.data(), limit.size()});
+  // The limit has a field of its own in no header; it is in the payload, if not all may come, and before a reach.
+  std::array<char, sizeof port.limit + sizeof port.reach> payload;
+  std::memcpy(payload.data(), &port.limit, sizeof port.limit);
+  std::memcpy(payload.data() + sizeof port.limit, &port.reach, sizeof port.reach);
+  const std::size_t length = port.reach ? payload.size() : port.limit == port.total ? 0 : sizeof port.limit;
+  blocks_.tx->control(*call.communicator, port.peer, header, {payload.data(), length});
   return true;
 }
 
@@ -197,7 +194,7 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
 void Rbm::show(const CallState& call, Port& port) {
   port.reach = {};
   const std::uint32_t endpoint = call.communicator->peers.endpoint(port.peer);
-  if (port.total < kWorthShowing || call.communicator->hardware_peers || !blocks_.poe->takes_writes(endpoint)) return;
+  if (port.total < kWorthWriting || call.communicator->hardware_peers || !blocks_.poe->takes_writes(endpoint)) return;
   port.reach = blocks_.poe->show(endpoint, {port.landing, port.landing_bytes}).value_or(Reach{});
 }
 
@@ -225,8 +222,8 @@ void Rbm::settled(bool by_all) {
       continue;
     }
     // Never used again, and never freed: also after this engine's end the peer may write there.
-    for (std::unique_ptr<std::byte[]>& memory : memory_) {
-      if (memory.get() == one.buffer) static_cast<void>(memory.release());
+    for (Memory& memory : memory_) {
+      if (memory.bytes.get() == one.buffer) static_cast<void>(memory.bytes.release());
     }
   }
   withheld_.clear();
@@ -670,9 +667,11 @@ void Rbm::on_done(Communicator& communicator, std::uint32_t peer, const Header& 
   }
   blocks_.calls->guard(*slot.call, [&] {
     Port& port = *slot.port;
-    slot.call->pairs[peer].heard = true;
-    if (header.last) ++slot.call->pairs[peer].ended;
-    if (header.first) check(*slot.call, *slot.move, port, header);
+    if (!port.remote_memory) {
+      slot.call->pairs[peer].heard = true;
+      if (header.last) ++slot.call->pairs[peer].ended;
+      if (header.first) check(*slot.call, *slot.move, port, header);
+    }
     const std::uint64_t end = header.offset;
     const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(slot.move->move->dtype));
     if (!port.reach || end <= port.received || end > port.limit || (end - port.received) % element != 0) {
@@ -837,6 +836,9 @@ void Rbm::release(CallState& call) {
       if (part.lent != 0 && part.write != 0) {
         blocks_.poe->withdraw(communicator.peers.endpoint(part.peer), std::exchange(part.write, 0));
       }
+    }
+    if (move.write != 0) {
+      blocks_.poe->withdraw(communicator.peers.endpoint(move.move->remote.peer), std::exchange(move.write, 0));
     }
   }
   call.pairs.for_each([&](std::uint32_t peer, Pair& pair) {

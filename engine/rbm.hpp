@@ -8,12 +8,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/blocks.hpp"
 #include "engine/state.hpp"
+#include "network/lasting_memory.hpp"
 #include "network/poe.hpp"
 
 namespace unisono::cclo {
@@ -105,7 +108,11 @@ class Rbm final : public Landings {
     std::uint64_t bytes;
   };
   std::vector<Withheld> withheld_;  ///< landing buffers that peers may still write
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  struct Memory {
+    std::unique_ptr<std::byte[]> bytes;
+    std::optional<LastingPiece> lasts;  ///< of buffers that peers may be shown, which are used again and again
+  };
+  std::deque<Memory> memory_;
 };
 
 }  // namespace unisono::cclo

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "core/text.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/communicators.hpp"
 #include "engine/consensus.hpp"
@@ -137,14 +138,26 @@ void Rx::accept(Communicator& communicator, const Incoming& incoming) {
         }
         break;
       case MessageType::kRequest:
-        blocks_.rbm->on_request(communicator, peer, header);
+        if (header.token_slot == kWindowSlot) {
+          on_put_request(communicator, peer, header);
+        } else {
+          blocks_.rbm->on_request(communicator, peer, header);
+        }
         break;
       case MessageType::kGrant:
-        blocks_.rbm->on_grant(communicator, peer, header, reach_in(peer, incoming.payload));
+        if (header.token_slot == kWindowSlot) {
+          on_put_grant(communicator, peer, header, reach_in(peer, incoming.payload));
+        } else {
+          blocks_.rbm->on_grant(communicator, peer, header, reach_in(peer, incoming.payload));
+        }
         break;
       case MessageType::kDone:
         blocks_.counters->count(NativeCounter::kSegmentsReceived);
-        blocks_.rbm->on_done(communicator, peer, header);
+        if (header.token_slot == kWindowSlot) {
+          on_put_written(communicator, peer, header);
+        } else {
+          blocks_.rbm->on_done(communicator, peer, header);
+        }
         break;
       case MessageType::kCredit:
         break;
@@ -246,13 +259,96 @@ void Rx::on_put(Communicator& communicator, std::uint32_t peer, const Incoming& 
   const bool fits = header.message_bytes >= header.offset && bytes <= header.message_bytes - header.offset &&
                     inside(communicator.window, 0, header.message_bytes);
   if (fits && bytes != 0) std::memcpy(communicator.window.data + header.offset, incoming.payload.data(), bytes);
+  if (const auto shown = shown_for(communicator, peer, header.sequence); fits && shown != communicator.shown.end()) {
+    shown->written = shown->total - (header.message_bytes - header.offset - bytes);
+  }
   if (!header.last) return;
+  end_put(communicator, peer, header.sequence, fits ? ErrorCode::kOk : ErrorCode::kBufferTooSmall,
+          fits ? "" : outside(communicator, "bytes up to byte " + std::to_string(header.message_bytes)));
+}
+
+std::vector<ShownWindow>::iterator Rx::shown_for(Communicator& communicator, std::uint32_t peer,
+                                                 std::uint32_t operation) {
+  return std::find_if(communicator.shown.begin(), communicator.shown.end(),
+                      [&](const ShownWindow& window) { return window.peer == peer && window.operation == operation; });
+}
+
+/// The last byte of a put has come, in whatever way.
+void Rx::end_put(Communicator& communicator, std::uint32_t peer, std::uint32_t operation, ErrorCode code,
+                 std::string_view text) {
+  const auto found = shown_for(communicator, peer, operation);
+  if (found != communicator.shown.end()) {
+    // What the peer has sent by messages instead, it has sent after what it had written.
+    blocks_.poe->hide(communicator.peers.endpoint(peer), found->reach, true);
+    communicator.shown.erase(found);
+  }
   Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
   answer.tag = static_cast<std::uint32_t>(Control::kPutDone);
-  answer.sequence = header.sequence;
-  answer.token_generation = static_cast<std::uint16_t>(fits ? ErrorCode::kOk : ErrorCode::kBufferTooSmall);
-  blocks_.tx->control(communicator, peer, answer,
-                      fits ? "" : outside(communicator, "bytes up to byte " + std::to_string(header.message_bytes)));
+  answer.sequence = operation;
+  answer.token_generation = static_cast<std::uint16_t>(code);
+  blocks_.tx->control(communicator, peer, answer, text);
+}
+
+void Rx::on_put_request(Communicator& communicator, std::uint32_t peer, const Header& header) {
+  blocks_.counters->count(NativeCounter::kRequestsReceived);
+  if (shown_for(communicator, peer, header.sequence) != communicator.shown.end()) {
+    throw Error(ErrorCode::kCorruptMessage, formatted("rank {} asked for the window of a put twice", peer));
+  }
+  const std::uint32_t endpoint = communicator.peers.endpoint(peer);
+  std::optional<Reach> reach;
+  // Who asks for what is not in the window sends messages, and so gets to know what is wrong.
+  if (header.message_bytes != 0 && inside(communicator.window, header.offset, header.message_bytes) &&
+      blocks_.poe->takes_writes(endpoint)) {
+    reach = blocks_.poe->show(endpoint, {communicator.window.data + header.offset, header.message_bytes});
+  }
+  if (reach) communicator.shown.push_back({peer, header.sequence, header.message_bytes, 0, *reach});
+  blocks_.tx->show_window(communicator, peer, header.sequence, reach.value_or(Reach{}));
+}
+
+void Rx::on_put_grant(Communicator& communicator, std::uint32_t peer, const Header& header, const Reach& reach) {
+  for (const PutOperation& put : communicator.puts) {
+    if (put.operation != header.sequence || put.move->move->remote.peer != peer) continue;
+    if (put.move->way != MoveState::Way::kAsked) break;
+    put.move->window = reach;
+    put.move->way = reach.bytes == put.move->bytes ? MoveState::Way::kWrites : MoveState::Way::kMessages;
+  }
+}
+
+void Rx::on_put_written(Communicator& communicator, std::uint32_t peer, const Header& header) {
+  const auto window = shown_for(communicator, peer, header.sequence);
+  if (window == communicator.shown.end()) return;  // another one was bound meanwhile
+  if (header.offset <= window->written || header.offset > window->total) {
+    throw Error(ErrorCode::kCorruptMessage,
+                formatted("rank {} has written {} bytes of a put, of which {} of {} had come", peer, header.offset,
+                          window->written, window->total));
+  }
+  blocks_.counters->count(NativeCounter::kBytesReceived, header.offset - window->written);
+  window->written = header.offset;
+  if (window->written == window->total) end_put(communicator, peer, header.sequence, ErrorCode::kOk, "");
+}
+
+bool Rx::close_window(Communicator& communicator, bool tells) {
+  constexpr const char* kOther = "the window was bound anew";
+  bool settles = false;
+  std::erase_if(communicator.gets, [&](const GetJob& job) {
+    // What goes by messages is copied: it ends with the communicator, or finds itself in the window that is bound.
+    if (job.write == 0) return !tells;
+    blocks_.poe->withdraw(communicator.peers.endpoint(job.peer), job.write);
+    settles = true;
+    if (tells) {
+      Header header;
+      header.token_slot = job.token_slot;
+      header.token_generation = job.token_generation;
+      refuse_get(communicator, job.peer, header, kOther);
+    }
+    return true;
+  });
+  for (const ShownWindow& window : std::exchange(communicator.shown, {})) {
+    blocks_.poe->hide(communicator.peers.endpoint(window.peer), window.reach, false);
+    settles = true;
+    if (tells) end_put(communicator, window.peer, window.operation, ErrorCode::kBufferTooSmall, kOther);
+  }
+  return settles;
 }
 
 void Rx::on_put_done(Communicator& communicator, std::uint32_t peer, const Header& header, const std::string& text) {
@@ -285,12 +381,14 @@ void Rx::on_get(Communicator& communicator, std::uint32_t peer, const Incoming& 
   GetJob job;
   // Without a limit all of it may come at once.
   job.limit = header.message_bytes;
-  if (incoming.payload.size() == sizeof job.limit) {
-    std::memcpy(&job.limit, incoming.payload.data(), sizeof job.limit);
-  } else if (!incoming.payload.empty()) {
+  const std::size_t length = incoming.payload.size();
+  if (length != 0 && length != sizeof job.limit && length != sizeof job.limit + sizeof job.reach) {
     throw Error(ErrorCode::kCorruptMessage, "rank " + std::to_string(peer) + " sent a get of " +
-                                                std::to_string(incoming.payload.size()) +
-                                                " payload bytes; it has 8, or none");
+                                                std::to_string(length) + " payload bytes; it has 32, 8, or none");
+  }
+  if (length != 0) std::memcpy(&job.limit, incoming.payload.data(), sizeof job.limit);
+  if (length > sizeof job.limit) {
+    std::memcpy(&job.reach, incoming.payload.data() + sizeof job.limit, sizeof job.reach);
   }
   if (!inside(communicator.window, header.offset, header.message_bytes)) {
     refuse_get(communicator, peer, header, outside(communicator, header.offset, header.message_bytes));
@@ -306,6 +404,28 @@ void Rx::on_get(Communicator& communicator, std::uint32_t peer, const Incoming& 
   communicator.gets.push_back(job);
 }
 
+bool Rx::write_piece(Communicator& communicator, GetJob& job) {
+  if (!job.reach) return false;
+  // A ring is written by halves, as other messages are.
+  const std::uint64_t at = job.sent % job.reach.bytes;
+  std::uint64_t bytes = std::min({job.limit - job.sent, job.reach.bytes - at, kLongestWrite});
+  if (job.reach.bytes < job.total) bytes = std::min(bytes, std::max(kWorthWriting, job.reach.bytes / 2));
+  bytes -= bytes % std::max<std::uint64_t>(1, bytes_of(job.dtype));
+  if (bytes < kWorthWriting || !inside(communicator.window, job.offset + job.sent, bytes)) return false;
+  Header done = blocks_.tx->header(communicator, job.peer, MessageType::kDone);
+  done.token_slot = job.token_slot;
+  done.token_generation = job.token_generation;
+  done.dtype = job.dtype;
+  done.first = job.sent == 0;
+  done.last = job.sent + bytes == job.total;
+  done.message_bytes = job.total;
+  done.offset = job.sent + bytes;
+  const std::byte* const from = communicator.window.data + job.offset + job.sent;
+  if (!blocks_.tx->write(communicator, job.peer, done, job.reach, at, {from, bytes}, job.write)) return false;
+  job.lent = bytes;
+  return true;
+}
+
 bool Rx::serve(Communicator& communicator) {
   bool any = false;
   for (std::size_t i = 0; i < communicator.gets.size();) {
@@ -313,6 +433,17 @@ bool Rx::serve(Communicator& communicator) {
     const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
     bool refused = false;
     while (job.sent < job.limit) {
+      if (job.lent != 0) {
+        if (!blocks_.poe->done(communicator.peers.endpoint(job.peer), job.write)) break;
+        job.write = 0;
+        job.sent += std::exchange(job.lent, 0);
+        any = true;
+        continue;
+      }
+      if (write_piece(communicator, job)) {
+        any = true;
+        continue;
+      }
       std::uint64_t bytes = std::min<std::uint64_t>(job.limit - job.sent, communicator.segment_bytes);
       bytes -= bytes % element;
       if (bytes == 0) break;

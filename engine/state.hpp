@@ -44,6 +44,12 @@ struct Transfer;
 struct MoveState;
 struct Port;
 
+/// What a network writes to a peer's memory: shorter messages, and pieces of them, go in a frame or two, which takes
+/// less than a write and a word behind it.
+inline constexpr std::uint64_t kWorthWriting = std::uint64_t{64} * 1024;
+/// Of longer messages a receiver that passes them on can use what has come.
+inline constexpr std::uint64_t kLongestWrite = std::uint64_t{1024} * 1024;
+
 /// The error that a peer's message names; for numbers that name none, that the message is corrupt.
 inline ErrorCode error_code(std::uint64_t number) {
   const bool known = number != 0 && number <= static_cast<std::uint64_t>(ErrorCode::kInternal);
@@ -124,6 +130,16 @@ struct MoveState {
   bool put_pending = false;     ///< waits for the peer's word on a put
   std::uint32_t index = 0;      ///< in the program
   std::uint32_t operation = 0;  ///< number of a put
+  /// How a put goes on.
+  enum class Way : std::uint8_t {
+    kMessages,
+    kAsked,  ///< the peer was asked to show its window, and has not answered
+    kWrites
+  };
+  Way way = Way::kMessages;
+  Reach window;            ///< what the peer shows of its window for a put that is written
+  std::uint64_t lent = 0;  ///< bytes of the put that the network still takes from the operand, ...
+  Ticket write = 0;        ///< ... by this write
   const Move* move = nullptr;
   std::uint64_t count = 0;  ///< resolved
   std::uint64_t bytes = 0;  ///< count in bytes
@@ -328,6 +344,15 @@ struct PutOperation {
   MoveState* move = nullptr;
 };
 
+/// A put of a peer that it writes to the window here, past this engine.
+struct ShownWindow {
+  std::uint32_t peer = 0;
+  std::uint32_t operation = 0;
+  std::uint64_t total = 0;
+  std::uint64_t written = 0;  ///< of these, as the peer has said
+  Reach reach;
+};
+
 /// A get of a peer that this rank serves.
 struct GetJob {
   std::uint32_t peer = 0;
@@ -337,6 +362,9 @@ struct GetJob {
   std::uint64_t total = 0;
   std::uint64_t sent = 0;
   std::uint64_t limit = 0;
+  Reach reach;             ///< of the peer's landing area, if it may be written past the peer's engine
+  std::uint64_t lent = 0;  ///< bytes that the network still takes from the window, ...
+  Ticket write = 0;        ///< ... by this write
 };
 
 /// A collective call of the recent past, so that a mismatch can be explained after it has ended here.
@@ -375,6 +403,7 @@ struct Communicator {
   std::vector<CallState*> calls;             ///< in flight
   std::vector<PutOperation> puts;
   std::vector<GetJob> gets;
+  std::vector<ShownWindow> shown;  ///< parts of the window that peers write to
   std::shared_ptr<PlanCache> plans = std::make_shared<PlanCache>();
   std::shared_ptr<FastPath> fast_path;             ///< null: the members share no memory, or were told not to use it
   std::array<PastCall, 16> history{};              ///< by sequence

@@ -160,6 +160,28 @@ bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std
   return true;
 }
 
+void Tx::ask_for_window(Communicator& communicator, std::uint32_t peer, std::uint32_t operation, std::uint64_t offset,
+                        std::uint64_t bytes) {
+  Header message = header(communicator, peer, MessageType::kRequest);
+  message.token_slot = static_cast<std::uint16_t>(kWindowSlot);
+  message.sequence = operation;
+  message.offset = offset;
+  message.message_bytes = bytes;
+  blocks_.counters->count(NativeCounter::kRequestsSent);
+  control(communicator, peer, message);
+}
+
+void Tx::show_window(Communicator& communicator, std::uint32_t peer, std::uint32_t operation, const Reach& reach) {
+  Header message = header(communicator, peer, MessageType::kGrant);
+  message.token_slot = static_cast<std::uint16_t>(kWindowSlot);
+  message.sequence = operation;
+  message.message_bytes = reach.bytes;
+  blocks_.counters->count(NativeCounter::kGrantsSent);
+  std::array<char, sizeof(Reach)> payload;
+  std::memcpy(payload.data(), &reach, sizeof reach);
+  control(communicator, peer, message, reach ? std::string_view(payload.data(), payload.size()) : std::string_view());
+}
+
 void Tx::return_credits(Communicator& communicator, std::uint32_t peer) {
   const std::uint32_t worth_it = std::max<std::uint32_t>(1, communicator.agreed.rx_buffer_count / 2);
   if (communicator.peers[peer].owed < worth_it || communicator.revoked) return;

@@ -47,6 +47,11 @@ class Tx {
   void grant(CallState& call, const Port& port, std::uint16_t generation);
   /// Asks for a grant of the n-th message of a pair. False if there is no space for it now.
   bool request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype);
+  /// Asks the peer to show a part of its window, and the answer: a reach of nothing if it does not. `operation`: of a
+  /// put.
+  void ask_for_window(Communicator& communicator, std::uint32_t peer, std::uint32_t operation, std::uint64_t offset,
+                      std::uint64_t bytes);
+  void show_window(Communicator& communicator, std::uint32_t peer, std::uint32_t operation, const Reach& reach);
   /// Returns owed credits in a message of their own when it is worth one.
   void return_credits(Communicator& communicator, std::uint32_t peer);
 

@@ -153,7 +153,7 @@ class Poe {
   /// The time in which deadlines are counted. A simulated network has a time of its own.
   virtual std::chrono::steady_clock::time_point now() const { return std::chrono::steady_clock::now(); }
 
-  /// Whether the peer's process still takes part. Who has not joined yet counts as alive. What a peer sent
+  /// Whether the peer's process still takes part. A peer that has not joined yet counts as alive. What a peer sent
   /// before it left or died can still be received.
   enum class Liveness : std::uint8_t { kAlive, kLeft, kDead };
   virtual Liveness liveness(std::uint32_t peer) = 0;

@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Ends with whoever started this process, even when that is killed."""
+    """Ends this process when the one that started it ends, even when that is killed."""
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

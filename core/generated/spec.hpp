@@ -444,7 +444,7 @@ enum class ControlKind : std::uint8_t {
   kNone = 0,  ///< not sent
   kRevoke = 1,  ///< the communicator has failed; token_generation: error code; offset: 1 if it is passed on; payload: the reason
   kReject = 2,  ///< a send was refused by its receiver; token_generation: error code; payload: the sentence
-  kGet = 3,  ///< asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit, without one all may come
+  kGet = 3,  ///< asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit, without one all may come; then a reach, if the landing area may be written to
   kGetMore = 4,  ///< raises the limit of a get
   kGetFailed = 5,  ///< a get was refused; token of the landing area; offset: error code
   kPutDone = 6,  ///< a put stands in memory, or was refused; sequence: the put's; token_generation: error code
@@ -743,7 +743,7 @@ inline constexpr std::uint64_t kLoadedMoves = 32;  ///< moves of each that a dev
 inline constexpr std::uint64_t kProgramMoves = 4096;  ///< moves of each, on one rank
 inline constexpr std::uint64_t kLoadedWords = 64;  ///< words of its peer lists
 inline constexpr std::uint64_t kSelfSession = 64;  ///< session of a device's transport that leads back to itself; those of the network are below
-inline constexpr std::uint64_t kWindowSlot = 65535;  ///< token slot of a write that names no landing area but the communicator's window: data of a put
+inline constexpr std::uint64_t kWindowSlot = 65535;  ///< token slot of what names no landing area but the communicator's window: a put's data, request, grant, done
 inline constexpr std::uint64_t kMaxWindowOffset = 140737488355327;  ///< largest offset of a put or get in a window: 2^47 - 1
 
 /// One operand, or the local result, of a move.

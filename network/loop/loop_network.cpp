@@ -39,7 +39,7 @@ LoopNetwork::~LoopNetwork() {
     for (const Lane lane : {Lane::kData, Lane::kControl}) drop_reserved(peer, of, lane);
   }
   if (box_.state() == Mailbox::State::kJoined) box_.set_state(Mailbox::State::kLeft);
-  // Who waits for room, or for this endpoint, looks again.
+  // Senders that wait for room, or for this endpoint, look again.
   for (const std::uint32_t sender : box_.take_senders()) job_->mailbox(sender).poke();
   for (const std::uint32_t peer : box_.known_by()) {
     if (peer != self_) job_->mailbox(peer).poke();

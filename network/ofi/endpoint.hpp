@@ -47,6 +47,7 @@ struct RemoteWrite {
   std::uint64_t key = 0;
 };
 
+/// Used by one thread at a time, but memory is deregistered by any.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;

@@ -26,7 +26,7 @@
 namespace unisono::ofi {
 
 /// Of this handshake and these frames.
-inline constexpr std::uint32_t kProtocol = 2;
+inline constexpr std::uint32_t kProtocol = 3;
 
 /// What both frames of a handshake begin with.
 struct Greeting {

@@ -29,7 +29,7 @@ void OfiNetwork::make_busy(Session& session) {
 }
 
 void OfiNetwork::push_all(Clock::time_point now) {
-  // From the last one: who has no more to send is taken out.
+  // From the last one: a session that has no more to send is taken out.
   for (std::size_t i = busy_.size(); i > 0; --i) {
     Session& session = *busy_[i - 1];
     if (!push(session, now)) continue;
@@ -57,7 +57,7 @@ bool OfiNetwork::push_greetings(Session& session, Clock::time_point now) {
   Handshake& handshake = session.handshake;
   const bool asks = !handshake.confirmed() && session.hello_at <= now;
   if (!asks && !handshake.owes_proof()) return handshake.confirmed();
-  // One at a time: whoever makes up questions does not fill the provider with answers.
+  // One at a time: a stranger that makes up questions does not fill the provider with answers.
   if (session.greeting_posted) return false;
   Block* const block = small_out_.take();
   block->use = Block::Use::kGreeting;

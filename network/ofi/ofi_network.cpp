@@ -15,7 +15,7 @@ namespace unisono::ofi {
 
 namespace {
 
-/// Who has something to send that the provider had no room for looks again after so long, at the latest.
+/// A session that has something to send, for which the provider had no room, looks again after so long at the latest.
 constexpr std::chrono::microseconds kPause{500};
 constexpr std::size_t kSmallFrame = kFrameHead + kSmallPayload;
 static_assert(kMaxControlPayload <= kSmallPayload && sizeof(Proof) <= kSmallFrame);
@@ -59,6 +59,7 @@ OfiNetwork::~OfiNetwork() {
     }
   }
   shown_.clear();
+  registrations_.clear();
 }
 
 void OfiNetwork::meet(NetworkMembers members) {

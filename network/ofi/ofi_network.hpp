@@ -14,17 +14,18 @@
 #include "network/ofi/alarm.hpp"
 #include "network/ofi/block_pool.hpp"
 #include "network/ofi/endpoint.hpp"
+#include "network/ofi/registrations.hpp"
 #include "network/ofi/session.hpp"
 #include "network/ofi/shown_memory.hpp"
 #include "network/refusal_count.hpp"
 
 namespace unisono::ofi {
 
-/// Sessions over one endpoint. A peer is dead when an operation to it has failed, and alive otherwise: whoever must
-/// know more asks another network. Any method throws Error(kWrongProcess) in a child of fork, but those that only read;
+/// Sessions over one endpoint. A peer is dead when an operation to it has failed, and alive otherwise: a caller
+/// that must know more asks another network. Any method throws Error(kWrongProcess) in a child of fork, but those that only read;
 /// destruction there leaves all as it is.
 ///
-/// What comes is taken out of the provider's hands in every poll, whoever it is for and whether or not it is read, and
+/// What comes is taken out of the provider's hands in every poll, of all sessions and whether or not it is read, and
 /// each session's part of that is bounded by the window that its sender keeps: so nobody blocks another one.
 class OfiNetwork final : public Network {
  public:
@@ -75,6 +76,8 @@ class OfiNetwork final : public Network {
 
   /// The provider that carries it.
   const std::string& provider() const { return card_.provider; }
+  /// What of the user's memory is registered with it.
+  const Registrations& registrations() const { return registrations_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -160,7 +163,8 @@ class OfiNetwork final : public Network {
   std::size_t messages_posted_ = 0;  ///< that the provider has not done with: it goes on only while it is polled
   std::size_t receives_posted_ = 0;
   std::size_t receives_held_ = 0;  ///< by messages that were not released
-  ShownMemory shown_{*endpoint_};
+  Registrations registrations_{*endpoint_};
+  ShownMemory shown_{registrations_};
   std::uint64_t longest_piece_ = 0;  ///< of a write; 0: this end writes nothing
   std::size_t withdrawn_ = 0;        ///< writes whose owners wait for their memory
   bool news_ = false;

@@ -13,7 +13,7 @@ namespace {
 
 /// A question that was not answered is asked again after so long: a peer that has died may have taken the first one.
 constexpr std::chrono::milliseconds kBetweenQuestions{20};
-/// Who is dead, as somebody else knows, does not answer. What it had sent may still come, and end the connection.
+/// A peer that is dead, as another network knows, does not answer. What it had sent may still come, and end the connection.
 constexpr std::chrono::milliseconds kPatienceWithTheDead{100};
 
 }  // namespace
@@ -28,25 +28,23 @@ bool OfiNetwork::takes_writes(std::uint32_t peer) const {
 std::optional<Reach> OfiNetwork::show(std::uint32_t peer, std::span<std::byte> memory) {
   check_process();
   if (memory.empty() || !takes_writes(peer)) return std::nullopt;
-  const auto piece = endpoint_->register_piece(memory.data(), memory.size(), Access::kTarget);
-  if (!piece) return std::nullopt;
+  const auto lease = registrations_.take(memory.data(), memory.size(), Access::kTarget);
+  if (!lease) return std::nullopt;
   // A provider may give a key again while a peer may still be at memory that had it before.
-  if (shown_.has(piece->key)) {
-    endpoint_->deregister(*piece);
+  if (shown_.has(lease->piece.key)) {
+    registrations_.close(*lease);
     return std::nullopt;
   }
-  shown_.add(peer, *piece);
-  return Reach{piece->address, piece->key, memory.size()};
+  shown_.add(peer, *lease);
+  return Reach{lease->piece.address, lease->piece.key, memory.size()};
 }
 
 void OfiNetwork::hide(std::uint32_t peer, const Reach& reach, bool written) {
   check_process();
   if (!shown_.shows(peer, reach.key)) return;
   Session& session = *sessions_[peer];
-  if (written || session.broken) {
-    shown_.remove(reach.key);
-    return;
-  }
+  if (written) return shown_.written(reach.key);
+  if (session.broken) return shown_.remove(reach.key);
   shown_.stop(reach.key);
   session.owes_stop.push_back(reach.key);
   make_busy(session);
@@ -118,9 +116,9 @@ bool OfiNetwork::write(std::uint32_t peer, const Reach& reach, std::uint64_t off
   take_completions();
   if (to.state != Session::State::kOpen || to.writes.full() || to.hidden.has(reach.key)) return false;
   if (offset > reach.bytes || payload.size() > reach.bytes - offset) return false;
-  std::optional<RegisteredPiece> source;
+  std::optional<Registrations::Lease> source;
   if (endpoint_->registers_sources()) {
-    source = endpoint_->register_piece(const_cast<std::byte*>(payload.data()), payload.size(), Access::kSource);
+    source = registrations_.take(const_cast<std::byte*>(payload.data()), payload.size(), Access::kSource);
     if (!source) return false;
   }
   Write& write = to.writes.begin();
@@ -128,8 +126,7 @@ bool OfiNetwork::write(std::uint32_t peer, const Reach& reach, std::uint64_t off
   write.key = reach.key;
   write.from = payload.data();
   write.bytes = payload.size();
-  write.registered = source.has_value();
-  write.piece = source.value_or(RegisteredPiece{});
+  write.source = source;
   write.done = done;
   ticket = write.ticket;
   if (!push_writes(to)) make_busy(to);
@@ -185,9 +182,9 @@ bool OfiNetwork::post_piece(Session& session, Write& write) {
   block->large = false;
   block->peer = session.peer;
   block->number = write.ticket;
+  void* const descriptor = write.source ? write.source->piece.descriptor : nullptr;
   const Posted posted = endpoint_->post_write(
-      session.address, *block,
-      {write.from + write.posted, bytes, write.piece.descriptor, write.address + write.posted, write.key});
+      session.address, *block, {write.from + write.posted, bytes, descriptor, write.address + write.posted, write.key});
   if (!posted.done()) {
     small_out_.give_back(block);
     if (!posted.later) fail(session, posted.fault);
@@ -230,7 +227,7 @@ void OfiNetwork::drop(Write& write) {
 void OfiNetwork::end_if_over(Write& write) {
   if (write.over || write.pieces != 0 || !(write.dropped || (write.told && write.posted == write.bytes))) return;
   write.over = true;
-  if (write.registered) endpoint_->deregister(write.piece);
+  if (write.source) registrations_.give_back(*write.source);
   if (write.withdrawn && withdrawn_ != 0) --withdrawn_;
   news_ = true;  // its memory is free, and there may be room for another one
 }

@@ -6,20 +6,21 @@
 #include <optional>
 #include <unordered_map>
 
-#include "network/ofi/endpoint.hpp"
+#include "network/ofi/registrations.hpp"
 
 namespace unisono::ofi {
 
-/// Each piece is registered from when it is added until it is removed or given up. The endpoint outlives it.
+/// Each piece is leased from when it is added until it is removed or given up. The registrations outlive it.
 ///
 /// Memory that is hidden stays registered until the peer has stopped: a write that is on its way would find its key
-/// closed, and providers end the whole connection for that.
+/// closed, and providers end the whole connection for that. Then its key is closed, also where the memory lasts: only a
+/// key with which all was written that was to be may be shown again.
 class ShownMemory {
  public:
-  explicit ShownMemory(Endpoint& endpoint) : endpoint_(endpoint) {}
+  explicit ShownMemory(Registrations& registrations) : registrations_(registrations) {}
 
-  void add(std::uint32_t peer, const RegisteredPiece& registered) {
-    pieces_.emplace(registered.key, Piece{peer, registered, State::kShown});
+  void add(std::uint32_t peer, const Registrations::Lease& lease) {
+    pieces_.emplace(lease.piece.key, Piece{peer, lease, State::kShown});
   }
   bool has(std::uint64_t key) const { return pieces_.count(key) != 0; }
   /// Whether the peer may write with this key, and nobody has hidden it.
@@ -29,7 +30,13 @@ class ShownMemory {
     pieces_.find(key)->second.state = State::kStopping;
     ++stopping_;
   }
-  /// The peer is not at it any more. Only what there is.
+  /// The peer has written all that it will. Only what is shown.
+  void written(std::uint64_t key) {
+    const auto piece = pieces_.find(key);
+    registrations_.give_back(piece->second.lease);
+    pieces_.erase(piece);
+  }
+  /// The peer is not at it any more, and had not written all. Only what there is.
   void remove(std::uint64_t key) { erase(pieces_.find(key)); }
   /// The peer says that it has stopped. What it was not asked for it cannot answer.
   void stopped(std::uint32_t peer, std::uint64_t key) {
@@ -56,7 +63,7 @@ class ShownMemory {
     std::optional<std::uint32_t> peer;
     for (auto& [key, piece] : pieces_) {
       if (piece.state != State::kStopping) continue;
-      endpoint_.deregister(piece.registered);
+      registrations_.close(piece.lease);
       piece.state = State::kLost;
       peer = piece.peer;
     }
@@ -75,7 +82,7 @@ class ShownMemory {
   };
   struct Piece {
     std::uint32_t peer;
-    RegisteredPiece registered;
+    Registrations::Lease lease;
     State state;
   };
   using Pieces = std::unordered_map<std::uint64_t, Piece>;
@@ -86,11 +93,11 @@ class ShownMemory {
   }
   Pieces::iterator erase(Pieces::iterator piece) {
     if (piece->second.state == State::kStopping) --stopping_;
-    if (piece->second.state != State::kLost) endpoint_.deregister(piece->second.registered);
+    if (piece->second.state != State::kLost) registrations_.close(piece->second.lease);
     return pieces_.erase(piece);
   }
 
-  Endpoint& endpoint_;
+  Registrations& registrations_;
   Pieces pieces_;  ///< by key
   std::size_t stopping_ = 0;
 };

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/generated/spec.hpp"
-#include "network/ofi/endpoint.hpp"
+#include "network/ofi/registrations.hpp"
 #include "network/reach.hpp"
 
 namespace unisono::ofi {
@@ -30,8 +31,7 @@ struct Write {
   bool withdrawn = false;    ///< its owner wants its memory back
   bool told = false;         ///< the message that all was written is on its way
   bool over = true;
-  bool registered = false;  ///< `piece` is to be deregistered
-  RegisteredPiece piece;
+  std::optional<Registrations::Lease> source;  ///< where the provider wants one
   Header done;
 };
 

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <optional>
+
+#include "network/piece_table.hpp"
 
 namespace unisono::shm {
 
@@ -34,15 +35,10 @@ class RegisteredMemory {
   ~RegisteredMemory() = default;
   std::optional<bool> find(const std::byte* memory, std::uint64_t bytes) const;
 
-  struct Piece {
-    std::uint64_t bytes;
-    bool copied;
-  };
   const std::uint32_t generation_;
   std::atomic<std::uint64_t> count_{0};
   mutable std::mutex mutex_;
-  std::multimap<std::uintptr_t, Piece> pieces_;  ///< by where they begin
-  std::uint64_t longest_ = 0;                    ///< of all since there was none
+  PieceTable<bool> pieces_;  ///< and whether the kernel copies them
 };
 
 }  // namespace unisono::shm

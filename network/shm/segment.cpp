@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "network/lasting_memory.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -194,6 +195,8 @@ void Segment::detach(std::byte* address, std::uint64_t bytes) {
   std::memcpy(base_ + from, contents.data(), contents.size());
   detached_.emplace_back(from, until);
   any_detached_.store(true, std::memory_order_release);
+  // A card would go on to write to the pages that it was told of.
+  LastingMemory::instance().repaged(base_ + from, until - from);
 }
 
 EndpointBlock& Segment::endpoint(std::uint32_t endpoint) const {

@@ -153,7 +153,7 @@ void Listener::advance(std::uint64_t number, Watch& watch, Clock::time_point now
     const ssize_t got = recv(newcomer.socket.get(), wanted.data(), wanted.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    // Who goes by itself was not refused: a peer may have reached this endpoint at another address.
+    // A newcomer that goes by itself was not refused: a peer may have reached this endpoint at another address.
     if (got <= 0) return close(place, watch);
     acceptor.got(static_cast<std::size_t>(got));
     if (acceptor.state() == Acceptor::State::kRefused) return refuse(place, acceptor.fault(), watch, now);

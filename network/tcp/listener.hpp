@@ -21,7 +21,7 @@ namespace unisono::tcp {
 class Listener {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Who has not proven itself after so long is closed.
+  /// A newcomer that has not proven itself after so long is closed.
   static constexpr std::chrono::seconds kPatience{10};
 
   /// Listens at all addresses on a port from `first` to `last`, or any if both are 0. Throws Error(kBootstrap).

@@ -11,7 +11,7 @@ bool Pulse::answered() const {
 bool Pulse::gone(const Socket& connection, Clock::time_point now, std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds kBetween{250};
   if (now - looked_ < kBetween) return false;
-  // Who has not looked for long does not know what was unanswered meanwhile.
+  // After a long time without a look it is not known what was unanswered meanwhile.
   if (now - looked_ > 4 * kBetween) unanswered_ = false;
   looked_ = now;
   const Answering answering = ask_answering(connection);

@@ -26,7 +26,7 @@ class DeviceFlight {
   void waits(const cclo::CallState& call, bool with_device, bool stands_still,
              std::chrono::steady_clock::time_point since) const;
 
-  /// Who has not called a collective, and what they do instead, to follow another sentence; or "".
+  /// The ranks that have not called a collective, and what they do instead, to follow another sentence; or "".
   std::string absent(const cclo::CallState& call) const;
 
  private:

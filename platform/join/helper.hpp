@@ -21,7 +21,7 @@ template <class Result>
 class Helper {
  public:
   /// Runs `work` in a thread of its own, or here if the system has none to give. It must not throw, and owns all that
-  /// it looks at: who waits may have gone.
+  /// it looks at: the waiting thread may have gone.
   explicit Helper(const std::function<Result()>& work) {
     // The thread is not interrupted: signals are for those of the program.
     sigset_t all;

@@ -90,7 +90,7 @@ class StoreExchange final : public Rounds {
     return found;
   }
 
-  /// Who has not come. `known`: somebody of whom this is known already.
+  /// The ranks that have not come. `known`: somebody of whom this is known already.
   std::string late(std::optional<std::uint32_t> known) {
     const std::string within = seconds_text(environment().timeout);
     if (const auto said = store_->late()) return formatted("{} within {}", *said, within);

@@ -484,7 +484,7 @@ class ControlKind(IntEnum):
     #: a send was refused by its receiver; token_generation: error code; payload: the sentence
     REJECT = 2
     #: asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit, without one all may
-    #: come
+    #: come; then a reach, if the landing area may be written to
     GET = 3
     #: raises the limit of a get
     GET_MORE = 4
@@ -785,7 +785,7 @@ PROGRAM_MOVES: Final = 4096
 LOADED_WORDS: Final = 64
 #: Session of a device's transport that leads back to itself; those of the network are below.
 SELF_SESSION: Final = 64
-#: Token slot of a write that names no landing area but the communicator's window: data of a put.
+#: Token slot of what names no landing area but the communicator's window: a put's data, request, grant, done.
 WINDOW_SLOT: Final = 65535
 #: Largest offset of a put or get in a window: 2^47 - 1.
 MAX_WINDOW_OFFSET: Final = 140737488355327

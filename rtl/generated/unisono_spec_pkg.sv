@@ -409,7 +409,7 @@ package unisono_spec_pkg;
     // a send was refused by its receiver; token_generation: error code; payload: the sentence
     ControlKindReject = 4'd2,
     // asks for bytes of the window: offset, message_bytes and a landing token; payload: its limit,
-    // without one all may come
+    // without one all may come; then a reach, if the landing area may be written to
     ControlKindGet = 4'd3,
     // raises the limit of a get
     ControlKindGetMore = 4'd4,
@@ -657,7 +657,8 @@ package unisono_spec_pkg;
   localparam int unsigned LoadedWords = 32'd64;
   // session of a device's transport that leads back to itself; those of the network are below
   localparam int unsigned SelfSession = 32'd64;
-  // token slot of a write that names no landing area but the communicator's window: data of a put
+  // token slot of what names no landing area but the communicator's window: a put's data, request,
+  // grant, done
   localparam int unsigned WindowSlot = 32'd65535;
   // largest offset of a put or get in a window: 2^47 - 1
   localparam longint unsigned MaxWindowOffset = 64'd140737488355327;

@@ -198,7 +198,7 @@ int main(int count, char** arguments) {
     warn_of_faults(cluster.network());
     unisono::sim::Server server(cluster, options.platform, options.sockets);
     if (options.ready >= 0) {
-      // Who has started this waits for the byte, or for the end without one.
+      // The process that has started this waits for the byte, or for the end without one.
       [[maybe_unused]] const auto told = ::write(options.ready, "r", 1);
       ::close(options.ready);
     }

@@ -217,8 +217,8 @@ enum { UNISONO_JOIN_LATE = 1 /* get: nobody has put it within the time */ };
  *
  * Either all_gather is given, or put and get; the others are null. They are called by the thread that calls
  * unisono_join, one at a time, and must not call Unisono, nor throw. `seconds` is how long each may take: it should
- * return a failure rather than take longer, for nobody else ends it. Who reads or alters what they carry can join the
- * job, or read its messages: the job's secret is among it.
+ * return a failure rather than take longer, for nobody else ends it. What they carry includes the job's secret: a
+ * stranger that reads or alters it can join the job, or read its messages.
  *
  * all_gather: every rank gives `bytes` bytes, equally many on all; `all` gets those of all ranks, in the order of
  * ranks: bytes * size. All ranks call it equally often.
@@ -276,7 +276,7 @@ UNISONO_API unisono_result unisono_progress(unisono_context* context);
  * it sets *ready to 1; else the descriptor is not readable afterwards, and becomes so when a message comes, a call ends
  * in another thread, the engine wants to look after deadlines and peers (every 20 ms while calls are in flight), or
  * another thread waits for this context; it may also become so for nothing. Readable, it stays so until it is armed
- * again; who does not arm it hears of nothing. Nothing but unisono_arm reads it or writes it: so do not you.
+ * again; without that it tells of nothing more. Nothing but unisono_arm reads it or writes it: so do not you.
  * The process's helper thread (docs/offload.md) writes it, and is started for that. Fails with `capacity` where the
  * system has no thread or descriptor left, and with `unsupported` on devices. From any thread; one of them polls. */
 UNISONO_API unisono_result unisono_descriptor(unisono_context* context, int* descriptor);
@@ -362,7 +362,7 @@ UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* com
  * answer unsupported.
  *
  * unisono_shrink makes a communicator of the ranks that are left, in their order. unisono_agree leaves in *value the
- * bits that were set on all ranks that are left: all get the same, whoever dies. Both are collective over those ranks,
+ * bits that were set on all ranks that are left: all get the same, whichever ranks die. Both are collective over those ranks,
  * to be called in the same order by all, and end after the communicator's timeout with an error that says who has not
  * come. unisono_failed gives the ranks that this one sees to have died or left: their number in *count, and the first
  * `capacity` of them in `ranks`; not collective. */
@@ -448,11 +448,12 @@ UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t b
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
 
 /* Registers memory of this process: finds out once what otherwise calls find out when they first meet a buffer, or
- * unisono_window each time. No call needs it, and calls take the memory, or parts of it, as before (docs/buffers.md).
- * The memory stays the caller's, who keeps it mapped as it is until he has deregistered it; what is freed before leaves
- * a wrong answer behind, so that a call may fail which would have gone another way. It may be read-only, of no bytes,
- * or registered before: registrations may overlap. Memory that the kernel does not copy is no error. `context`: an
- * allocation counts if it is within reach of the ranks of its job; null: of any context's. The registration is the
+ * unisono_window each time; over libfabric the card gets to know it with the first long message, not with each. No call
+ * needs it, and calls take the memory, or parts of it, as before (docs/buffers.md). The memory stays the caller's, who
+ * keeps it mapped as it is until he has deregistered it; what is freed before leaves a wrong answer behind, so that a
+ * call may fail which would have gone another way, or a card may write where nobody reads. It may be read-only, of no
+ * bytes, or registered before: registrations may overlap. Memory that the kernel does not copy is no error. `context`:
+ * an allocation counts if it is within reach of the ranks of its job; null: of any context's. The registration is the
  * process's, and outlives the context. Not collective; from any thread. */
 UNISONO_API unisono_result unisono_register(unisono_context* context, const void* memory, uint64_t bytes,
                                             unisono_registration** registration);

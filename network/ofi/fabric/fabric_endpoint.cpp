@@ -102,6 +102,7 @@ void FabricEndpoint::tell_card() {
 }
 
 std::uint64_t FabricEndpoint::insert(std::span<const std::byte> address) {
+  const std::lock_guard lock(mutex_);
   // The provider reads as much as its addresses have, whatever a card says.
   std::array<std::byte, 256> padded{};
   std::memcpy(padded.data(), address.data(), std::min(address.size(), padded.size() - 1));
@@ -146,6 +147,7 @@ fid_mr* FabricEndpoint::open_memory(std::byte* memory, std::size_t bytes, std::u
 }
 
 std::optional<RegisteredPiece> FabricEndpoint::register_piece(std::byte* memory, std::size_t bytes, Access access) {
+  const std::lock_guard lock(mutex_);
   long result = 0;
   fid_mr* const registered = open_memory(memory, bytes, access == Access::kTarget ? FI_REMOTE_WRITE : FI_WRITE, result);
   if (registered == nullptr) return std::nullopt;
@@ -155,7 +157,10 @@ std::optional<RegisteredPiece> FabricEndpoint::register_piece(std::byte* memory,
                          fi_mr_key(registered)};
 }
 
-void FabricEndpoint::deregister(const RegisteredPiece& piece) { fi_close(&static_cast<fid_mr*>(piece.handle)->fid); }
+void FabricEndpoint::deregister(const RegisteredPiece& piece) {
+  const std::lock_guard lock(mutex_);
+  fi_close(&static_cast<fid_mr*>(piece.handle)->fid);
+}
 
 Posted FabricEndpoint::post_write(std::uint64_t to, Block& block, const RemoteWrite& write) {
   iovec from{const_cast<std::byte*>(write.from), write.bytes};  // which it only reads
@@ -170,11 +175,13 @@ Posted FabricEndpoint::post_write(std::uint64_t to, Block& block, const RemoteWr
   message.rma_iov_count = 1;
   message.context = &block.context;
   const std::uint64_t complete = orders_writes_ ? 0 : FI_DELIVERY_COMPLETE;
+  const std::lock_guard lock(mutex_);
   return posted(fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | complete));
 }
 
 void* FabricEndpoint::add_memory(std::byte* memory, std::size_t bytes) {
   if (!registers_sources()) return nullptr;
+  const std::lock_guard lock(mutex_);
   long result = 0;
   fid_mr* const registered = open_memory(memory, bytes, FI_SEND | FI_RECV, result);
   if (registered != nullptr) {
@@ -187,15 +194,18 @@ void* FabricEndpoint::add_memory(std::byte* memory, std::size_t bytes) {
 }
 
 Posted FabricEndpoint::post_receive(Block& block, std::size_t room) {
+  const std::lock_guard lock(mutex_);
   return posted(fi_recv(endpoint_.get(), block.frame(), room, block.descriptor, FI_ADDR_UNSPEC, &block.context));
 }
 
 Posted FabricEndpoint::post_send(std::uint64_t to, Block& block) {
+  const std::lock_guard lock(mutex_);
   return posted(fi_send(endpoint_.get(), block.frame(), block.bytes, block.descriptor, to, &block.context));
 }
 
 std::size_t FabricEndpoint::read(std::span<Completion> completions) {
   std::array<fi_cq_msg_entry, 32> entries;
+  const std::lock_guard lock(mutex_);
   const ssize_t count = fi_cq_read(queue_.get(), entries.data(), std::min(completions.size(), entries.size()));
   if (count == -FI_EAGAIN || count == -FI_EINTR) return 0;
   if (count == -FI_EAVAIL) {
@@ -224,6 +234,7 @@ std::string FabricEndpoint::text_of(int fault) const { return Library::instance(
 
 bool FabricEndpoint::may_sleep() {
   if (descriptor_ < 0) return true;
+  const std::lock_guard lock(mutex_);
   fid* queue = &queue_->fid;
   return fi_trywait(fabric_.get(), &queue, 1) == 0;
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ class FabricEndpoint final : public Endpoint {
   Completion read_failure();
 
   Info info_;
+  /// The provider leaves it to its user that one thread is at a domain at a time (FI_THREAD_DOMAIN), and memory may be
+  /// deregistered by any.
+  std::mutex mutex_;
   // Closed from the last one: each needs those before it.
   Opened<fid_fabric> fabric_;
   Opened<fid_domain> domain_;

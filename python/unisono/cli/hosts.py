@@ -205,7 +205,7 @@ class Host(Site):
         return rank
 
     def _take_counters(self, number: int, values: dict[str, int | None]) -> None:
-        """Of a rank that has met the others on that host, whoever has started it."""
+        """Of a rank that has met the others on that host, also if another launcher has started it."""
         add(self.counted, number, values)
         if len(self.counted[number]) > MOST_COUNTERS:
             raise ProtocolError(f"more counters of rank {number} than there are")

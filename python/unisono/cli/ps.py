@@ -98,7 +98,7 @@ def _entry(launch: Launch, answers: list[Answer]) -> dict[str, Any]:
 
 
 def _table_of_hosts(answers: list[Answer]) -> Table:
-    """The ranks of all hosts, in their order. Who has not answered has lines, too."""
+    """The ranks of all hosts, in their order. Those of a host that has not answered have lines, too."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
     table.add_column("rank", justify="right")
     table.add_column("host", no_wrap=True)

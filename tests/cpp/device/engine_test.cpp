@@ -975,7 +975,7 @@ TEST(DeviceEngine, BringUpSaysWhatIsWrong) {
 TEST(DeviceEngine, HostsLearnWhoHasGone) {
   Job job;
   job.way = Way::kSocket;
-  // Whoever learns of it first gives the communicator up, and the device may tell the other one of that before its host
+  // The rank that learns of it first gives the communicator up, and the device may tell the other one of that before its host
   // has heard who has gone.
   std::atomic<int> know_it{0};
   run_ranks_that_may_leave(3, job, [&](Rank& rank) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "network/lasting_memory.hpp"
 #include "unisono/unisono.hpp"
 
 namespace unisono::test {
@@ -58,6 +59,46 @@ TEST(Allocate, GivesAlignedZeroedMemoryAndTakesItBack) {
     ASSERT_EQ(unisono_deallocate(alone.context.handle(), second), 0);
   }
   EXPECT_EQ(unisono_deallocate(alone.context.handle(), nullptr), 0);
+}
+
+/// Hears that memory is to be forgotten, and looks at what stands there then.
+class Listener final : public LastingMemory::Keeper {
+ public:
+  Listener() { LastingMemory::instance().join(*this); }
+  ~Listener() { LastingMemory::instance().leave(*this); }
+  void forget(std::span<const std::byte> memory) override {
+    bytes = memory.size();
+    first = memory.front();
+  }
+  std::size_t bytes = 0;
+  std::byte first{0};
+};
+
+TEST(Allocate, LastsForNetworksAndIsForgottenBeforeItIsGone) {
+  constexpr std::uint64_t kBytes = 3 * kPage + 5;
+  void* memory = nullptr;
+  {
+    const Alone alone;
+    ASSERT_EQ(unisono_allocate(alone.context.handle(), kBytes, &memory), 0);
+    const auto* const begin = static_cast<std::byte*>(memory);
+    EXPECT_TRUE(LastingMemory::instance().around(begin, kBytes));
+    EXPECT_FALSE(LastingMemory::instance().around(begin, kBytes + 1));
+    std::memset(memory, 0x5a, kBytes);
+    Listener listener;
+    ASSERT_EQ(unisono_deallocate(alone.context.handle(), memory), 0);
+    EXPECT_EQ(listener.bytes, kBytes);
+    EXPECT_EQ(listener.first, std::byte{0x5a}) << "it was gone already";
+    EXPECT_FALSE(LastingMemory::instance().around(begin, 1));
+  }
+  unisono_context* context = nullptr;
+  {
+    const Alone alone;
+    context = alone.context.handle();
+    ASSERT_EQ(unisono_allocate(context, kBytes, &memory), 0);
+  }
+  EXPECT_TRUE(LastingMemory::instance().around(static_cast<std::byte*>(memory), kBytes)) << "it outlives its context";
+  ASSERT_EQ(unisono_deallocate(context, memory), 0);
+  EXPECT_FALSE(LastingMemory::instance().around(static_cast<std::byte*>(memory), 1));
 }
 
 TEST(Allocate, RefusesWhatCannotBe) {

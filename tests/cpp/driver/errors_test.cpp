@@ -58,7 +58,7 @@ TEST(Interrupts, AreSeenByAThreadThatSleeps) {
   }
 }
 
-// Whoever is asked holds no lock of the library, in agreements as in other calls.
+// A rank that is asked holds no lock of the library, in agreements as in other calls.
 TEST(Interrupts, MayUseTheLibrary) {
   struct Asked {
     unisono_communicator* world;

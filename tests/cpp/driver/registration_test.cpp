@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "network/lasting_memory.hpp"
 #include "unisono/unisono.hpp"
 
 namespace unisono::test {
@@ -132,6 +133,21 @@ TEST(Register, MayOverlapAndOutlivesItsContext) {
   EXPECT_EQ(unisono_deregister(whole), 0);
   EXPECT_EQ(state_of(part).bytes, 400U);
   EXPECT_EQ(unisono_deregister(part), 0);
+}
+
+TEST(Register, LastsForNetworksUntilItIsLetGo) {
+  const Alone alone;
+  std::vector<std::byte> memory(5000);
+  const auto lasts = [&] { return LastingMemory::instance().around(&memory[100], 4000).has_value(); };
+  EXPECT_FALSE(lasts());
+  unisono_registration *first = nullptr, *second = nullptr;
+  ASSERT_EQ(unisono_register(alone.context.handle(), memory.data(), 5000, &first), 0);
+  ASSERT_EQ(unisono_register(nullptr, memory.data(), 5000, &second), 0);
+  EXPECT_TRUE(lasts());
+  ASSERT_EQ(unisono_deregister(first), 0);
+  EXPECT_TRUE(lasts());
+  ASSERT_EQ(unisono_deregister(second), 0);
+  EXPECT_FALSE(lasts());
 }
 
 TEST(Register, IsNotForAChildOfFork) {

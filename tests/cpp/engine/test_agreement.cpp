@@ -25,7 +25,7 @@ constexpr int kForEver = 1 << 30;
 /// Ends the thread of a rank that is dead.
 struct Died {};
 
-/// Who is dead, for all.
+/// The ranks that are dead, for all.
 using Fates = std::vector<std::atomic<bool>>;
 
 /// A network on which an endpoint says so many words on the control lane, then does `then`, which may end it, and says
@@ -351,7 +351,7 @@ void kill_and_agree(std::uint64_t seed, bool lanes) {
       entry.answered = true;
     }
     while (dies[rank]) std::this_thread::sleep_for(seconds(1));
-    // Who has said its last word may go: nobody waits for it any more.
+    // A rank that has said its last word may go: nobody waits for it any more.
   };
   std::vector<Child> children;
   for (std::uint32_t rank = 0; rank < kProcesses; ++rank) children.emplace_back([&, rank] { run(rank); });

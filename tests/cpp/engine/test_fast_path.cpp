@@ -241,7 +241,7 @@ TEST(FastPathErrors, AnotherCollectiveIsNamedToo) {
     Buffers buffers;
     const CallResult result =
         error_of(self.engine, self.rank == 1 ? request<std::int32_t>(Collective::kBarrier, 0) : sum(100, buffers));
-    // Who is not concerned learns it from the others.
+    // A rank that is not concerned learns it from the others.
     EXPECT_TRUE(result.code == ErrorCode::kMismatchedCall || result.code == ErrorCode::kRevoked) << result.message;
     expect_words(result, {"barrier", "allreduce"});
   });

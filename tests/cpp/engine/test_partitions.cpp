@@ -201,7 +201,7 @@ void run_cut(std::uint32_t size, const Others& others, const std::function<void(
       } catch (const std::exception& error) {
         ADD_FAILURE() << "rank " << rank << ": " << error.what();
       }
-      // Who has its answer goes on with other things, and answers those that have not.
+      // A rank that has its answer goes on with other things, and answers those that have not.
       for (--left; left != 0;) {
         engines[rank]->progress();
         std::this_thread::sleep_for(microseconds(100));

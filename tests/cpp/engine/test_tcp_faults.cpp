@@ -256,7 +256,7 @@ TEST(TcpFaults, WhatIsHeldBackOnTheWayEndsAtTheDeadlineWithThePeersName) {
     EXPECT_LT(Clock::now() - begin, 4 * kTimeout) << endings[0].text << "; " << endings[1].text;
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       const Ending& ending = endings[rank];
-      // Who is late first revokes the communicator, if that gets through.
+      // The rank that is late first revokes the communicator, if that gets through.
       EXPECT_TRUE(ending.code == ErrorCode::kTimeout || ending.code == ErrorCode::kRevoked) << ending.text;
       EXPECT_THAT(ending.text, HasSubstr("rank " + std::to_string(1 - rank)));
     }

@@ -64,7 +64,7 @@ class World {
         as(rank, [&] { agreements_[rank]->begin(7, value_of(rank), rank); });
       } else if (what == 1) {
         const auto rank = static_cast<std::uint32_t>(random_() % size_);
-        // Who has its answer looks at nothing any more.
+        // A rank that has its answer looks at nothing any more.
         if (agreements_[rank]->begun() && agreements_[rank]->answer() == nullptr)
           as(rank, [&] { agreements_[rank]->look(); });
         if (finished()) return true;

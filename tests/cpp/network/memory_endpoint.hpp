@@ -71,6 +71,7 @@ class MemoryEndpoint final : public ofi::Endpoint {
   bool registers_sources() const override { return manners_.registers_sources; }
   std::optional<ofi::RegisteredPiece> register_piece(std::byte* memory, std::size_t bytes,
                                                      ofi::Access access) override {
+    if (pieces_.size() >= most_registered_ || bytes > longest_registered_) return std::nullopt;
     const std::uint64_t key = (std::uint64_t{random_()} << 32U) + ++registered_;
     pieces_[key] = {memory, bytes, access};
     return ofi::RegisteredPiece{memory, memory, 0, key};
@@ -160,6 +161,11 @@ class MemoryEndpoint final : public ofi::Endpoint {
   bool has_begun_writes() const { return begun_ != 0; }
   /// Writes with a key that nobody has.
   std::size_t refused_writes() const { return refused_writes_; }
+  /// Refuses to register more, or longer pieces.
+  void limit_registrations(std::size_t count, std::size_t bytes) {
+    most_registered_ = count;
+    longest_registered_ = bytes;
+  }
   std::size_t registered_ever() const { return registered_; }
   std::size_t registered_now() const { return pieces_.size(); }
 
@@ -211,6 +217,8 @@ class MemoryEndpoint final : public ofi::Endpoint {
   std::deque<ofi::Completion> told_;
   std::map<std::uint64_t, Piece> pieces_;
   std::size_t registered_ = 0;
+  std::size_t most_registered_ = ~std::size_t{0};
+  std::size_t longest_registered_ = ~std::size_t{0};
   std::size_t refused_writes_ = 0;
   std::size_t begun_ = 0;
   bool holds_ = false;

@@ -16,7 +16,7 @@
 namespace unisono::test {
 
 /// A network as a Poe, as the engine will see it: `activity` polls, `wait` sleeps on the descriptor.
-class NetworkPoe final : public Poe {
+class NetworkPoe : public Poe {
  public:
   NetworkPoe(Network& network, std::uint32_t self, std::uint32_t size) : network_(network), self_(self), size_(size) {}
   std::uint32_t self() const override { return self_; }

@@ -286,6 +286,167 @@ TEST_P(OfiWrites, NobodyWritesBeyondWhatWasShown) {
   pair.drive([&] { return word_came(*pair.networks[1], 0, 0); });
 }
 
+// --------------------------------------------------------------------------------- registrations that are kept
+
+/// Endpoint 0 writes `sent` to memory of endpoint 1, which looks at it and hides it.
+void write_once(Pair& pair, std::span<const std::byte> sent, std::span<std::byte> memory, std::uint32_t number) {
+  const auto reach = pair.networks[1]->show(0, memory);
+  require(reach.has_value(), "the memory is shown");
+  Ticket ticket = 0;
+  require(pair.networks[0]->write(1, *reach, 0, word(0, number), sent, ticket), "there is room for a write");
+  pair.drive([&] { return word_came(*pair.networks[1], 0, number); });
+  pair.drive([&] { return pair.networks[0]->done(1, ticket); });
+  require(std::equal(sent.begin(), sent.end(), memory.begin()), "all that was written is there");
+  pair.networks[1]->hide(0, *reach, true);
+}
+
+TEST_P(OfiWrites, MemoryThatLastsIsRegisteredOnce) {
+  Pair pair(GetParam());
+  constexpr std::size_t kBuffers = 5;
+  constexpr std::size_t kBytes = 70'000;
+  std::vector<std::byte> sent = source(0, 0, kBuffers * kBytes);
+  std::vector<std::byte> memory(kBuffers * kBytes);
+  std::vector<std::unique_ptr<LastingPiece>> lasting;
+  for (std::size_t i = 0; i < kBuffers; ++i) {
+    lasting.push_back(std::make_unique<LastingPiece>(&sent[i * kBytes], kBytes));
+    lasting.push_back(std::make_unique<LastingPiece>(&memory[i * kBytes], kBytes));
+  }
+  for (std::uint32_t number = 0; number < 100; ++number) {
+    const std::size_t buffer = number % kBuffers;
+    // Also parts of it.
+    const std::size_t begin = buffer * kBytes + number;
+    write_once(pair, std::span(sent).subspan(begin, 69'000), std::span(memory).subspan(begin, 69'500), number);
+  }
+  const std::size_t sources = GetParam().registers_sources ? kBuffers : 0;
+  EXPECT_EQ(pair.endpoints[0]->registered_ever(), sources);
+  EXPECT_EQ(pair.networks[0]->registrations().made(), sources);
+  EXPECT_EQ(pair.endpoints[1]->registered_ever(), kBuffers);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), kBuffers);
+  EXPECT_EQ(pair.endpoints[1]->refused_writes(), 0U);
+  // What is freed is not registered any more, and others stay.
+  lasting.resize(4);
+  EXPECT_EQ(pair.endpoints[0]->registered_now(), std::min<std::size_t>(sources, 2));
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 2U);
+  lasting.clear();
+  EXPECT_EQ(pair.endpoints[0]->registered_now(), 0U);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 0U);
+  write_once(pair, std::span(sent).first(kBytes), std::span(memory).first(kBytes), 100);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 0U) << "it may be freed unseen, and is registered for one message";
+}
+
+TEST_P(OfiWrites, MessagesAtOnceInOnePieceHaveAKeyEach) {
+  Pair pair(GetParam());
+  constexpr std::size_t kBytes = 66'000;
+  constexpr std::size_t kAtOnce = ofi::Registrations::kMostIdle + 3;
+  std::vector<std::byte> memory(kAtOnce * kBytes);
+  const LastingPiece lasting(memory.data(), memory.size());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Reach> reaches;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      const auto reach = pair.networks[1]->show(0, std::span(memory).subspan(i * kBytes, kBytes));
+      ASSERT_TRUE(reach);
+      for (const Reach& other : reaches) EXPECT_NE(other.key, reach->key);
+      reaches.push_back(*reach);
+    }
+    for (const Reach& reach : reaches) pair.networks[1]->hide(0, reach, true);
+    EXPECT_EQ(pair.endpoints[1]->registered_now(), ofi::Registrations::kMostIdle);
+    EXPECT_EQ(pair.endpoints[1]->registered_ever(), kAtOnce + round * (kAtOnce - ofi::Registrations::kMostIdle));
+  }
+}
+
+TEST_P(OfiWrites, AKeyOfAMessageThatWasCutOffIsClosedAlsoWhereMemoryLasts) {
+  Pair pair(GetParam());
+  std::vector<std::byte> memory(1'000'000, std::byte{0x11});
+  const LastingPiece lasting(memory.data(), memory.size());
+  const auto sent = source(0, 0, memory.size());
+  const auto reach = pair.networks[1]->show(0, memory);
+  ASSERT_TRUE(reach);
+  pair.endpoints[1]->hold_writes(true);
+  Ticket ticket = 0;
+  ASSERT_TRUE(pair.networks[0]->write(1, *reach, 0, word(0, 0), sent, ticket));
+  pair.drive([&] { return pair.endpoints[1]->has_begun_writes(); });
+  pair.networks[1]->hide(0, *reach, false);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 1U) << "the write would find its key closed";
+  // Another message of the same memory does not wait for that, and has another key.
+  std::span<std::byte> other = std::span(memory).subspan(500'000, 70'000);
+  const auto second = pair.networks[1]->show(0, other);
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->key, reach->key);
+  EXPECT_EQ(pair.networks[1]->settle(), std::optional<std::uint32_t>(0));
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 1U) << "who did not answer in time has no key any more";
+  pair.endpoints[1]->hold_writes(false);
+  pair.rest();
+  static_cast<void>(word_came(*pair.networks[1], 0, 0));
+  const auto more = source(0, 1, other.size());
+  ASSERT_TRUE(pair.networks[0]->write(1, *second, 0, word(0, 1), more, ticket));
+  pair.drive([&] { return word_came(*pair.networks[1], 0, 1); });
+  EXPECT_TRUE(std::equal(more.begin(), more.end(), other.begin()));
+  pair.networks[1]->hide(0, *second, true);
+  // And so are keys of whom has answered.
+  const auto third = pair.networks[1]->show(0, memory);
+  EXPECT_EQ(third->key, second->key);
+  pair.networks[1]->hide(0, *third, false);
+  pair.rest();
+  EXPECT_EQ(pair.networks[1]->settle(), std::nullopt);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 0U);
+  EXPECT_FALSE(pair.networks[0]->write(1, *third, 0, word(0, 2), more, ticket));
+}
+
+TEST_P(OfiWrites, MemoryThatIsFreedInUseIsDeregisteredWithItsMessage) {
+  Pair pair(GetParam());
+  std::vector<std::byte> memory(100'000);
+  auto lasting = std::make_unique<LastingPiece>(memory.data(), memory.size());
+  const auto reach = pair.networks[1]->show(0, memory);
+  lasting.reset();
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 1U) << "a closed key would end the connection for all";
+  const LastingPiece again(memory.data(), memory.size());
+  const auto other = pair.networks[1]->show(0, memory);
+  EXPECT_NE(other->key, reach->key) << "what was registered before is of the memory that was";
+  pair.networks[1]->hide(0, *reach, true);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 1U);
+  pair.networks[1]->hide(0, *other, true);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 1U);
+}
+
+TEST_P(OfiWrites, WhatTheProviderDoesNotTakeAsAWholeGoesByMessage) {
+  Pair pair(GetParam());
+  std::vector<std::byte> memory(10'000'000);
+  const auto sent = source(0, 0, 100'000);
+  const LastingPiece lasting(memory.data(), memory.size());
+  pair.endpoints[1]->limit_registrations(~std::size_t{0}, 200'000);
+  for (std::uint32_t number = 0; number < 10; ++number)
+    write_once(pair, sent, std::span(memory).first(100'000), number);
+  EXPECT_EQ(pair.endpoints[1]->registered_ever(), 10U);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 0U);
+}
+
+TEST_P(OfiWrites, WhatIsKeptMakesRoomForWhatIsNeeded) {
+  Pair pair(GetParam());
+  std::vector<std::byte> memory(1'000'000);
+  std::vector<std::byte> other(100'000);
+  const auto sent = source(0, 0, 100'000);
+  std::vector<std::unique_ptr<LastingPiece>> lasting;
+  for (std::size_t i = 0; i < 10; ++i) {
+    lasting.push_back(std::make_unique<LastingPiece>(&memory[i * 100'000], std::size_t{100'000}));
+  }
+  pair.endpoints[1]->limit_registrations(3, ~std::size_t{0});
+  for (std::uint32_t number = 0; number < 30; ++number) {
+    write_once(pair, sent, std::span(memory).subspan(number % 10 * 100'000, 100'000), number);
+    EXPECT_LE(pair.endpoints[1]->registered_now(), 3U);
+  }
+  write_once(pair, sent, other, 30);
+}
+
+TEST_P(OfiWrites, NothingIsRegisteredWithANetworkThatIsGone) {
+  std::vector<std::byte> memory(100'000);
+  const LastingPiece lasting(memory.data(), memory.size());
+  Pair pair(GetParam());
+  const auto sent = source(0, 0, memory.size());
+  write_once(pair, sent, memory, 0);
+  EXPECT_EQ(pair.endpoints[1]->registered_now(), 1U);
+  pair.networks[1].reset();  // throws if a piece was deregistered twice
+}
+
 TEST(OfiWritesParts, WhereOneEndDoesNotWriteMessagesGo) {
   Pair pair(writing(Manners::Writes::kOrdered), writing(Manners::Writes::kNone));
   std::vector<std::byte> memory(1000);
@@ -396,6 +557,105 @@ TEST_P(OfiWritesOver, AllIsThereBeforeItsWord) {
       const auto network = ofi::make_network(test::ofi_settings(GetParam()));
       table.meet(*network, self);
       write_to_each_other(*network, self, board);
+    });
+  }
+  for (Child& child : children) EXPECT_EQ(child.wait(), 0);
+}
+
+/// Messages from memory that lasts to such memory, of two buffers by turns.
+TEST_P(OfiWritesOver, MemoryThatLastsIsRegisteredOnce) {
+  constexpr std::uint32_t kMessages = 100;
+  constexpr std::size_t kBytes = 100'000;
+  test::CardTable table(2);
+  const Shared board;
+  std::vector<Child> children;
+  for (std::uint32_t self = 0; self < 2; ++self) {
+    children.emplace_back([&, self] {
+      const auto made = ofi::make_network(test::ofi_settings(GetParam()));
+      auto& network = dynamic_cast<ofi::OfiNetwork&>(*made);
+      table.meet(network, self);
+      const std::uint32_t peer = 1 - self;
+      poll_until(network, [&] { return network.trial(peer) == Trial::kProven && network.takes_writes(peer); });
+      std::vector<std::byte> memory(2 * kBytes);
+      std::optional<LastingPiece> first;
+      std::optional<LastingPiece> second;
+      first.emplace(memory.data(), kBytes);
+      second.emplace(&memory[kBytes], kBytes);
+      for (std::uint32_t number = 0; number < kMessages; ++number) {
+        const auto part = std::span(memory).subspan(number % 2 * kBytes, kBytes);
+        if (self == 0) {
+          const auto sent = source(0, number, kBytes);
+          std::copy(sent.begin(), sent.end(), part.begin());
+          poll_until(network, [&] { return board->shown.load() == number + 1; });
+          Ticket ticket = 0;
+          poll_until(network, [&] { return network.write(1, board->reaches[1], 0, word(0, number), part, ticket); });
+          poll_until(network, [&] { return network.done(1, ticket) && board->count.load() == number + 1; });
+        } else {
+          const Reach reach = network.show(0, part).value();
+          board->reaches[1] = reach;
+          board->shown.fetch_add(1);
+          poll_until(network, [&] { return word_came(network, 0, number); });
+          require(std::ranges::equal(part, source(0, number, kBytes)), "all that was written is there");
+          network.hide(0, reach, true);
+          board->count.fetch_add(1);
+        }
+      }
+      const std::size_t buffers = self == 1 ? 2 : network.registrations().made();
+      require(buffers <= 2, "a source is registered once, if it is");
+      require(network.registrations().made() == buffers, "once for each buffer");
+      require(network.registrations().kept() == buffers, "and kept");
+      first.reset();
+      require(network.registrations().kept() == buffers / 2, "what is freed is deregistered");
+      second.reset();
+      require(network.registrations().kept() == 0, "and the other one");
+      // The peer may still need this end to poll.
+      board->taken[self] = 1;
+      poll_until(network, [&] { return board->taken[peer].load() == 1; });
+    });
+  }
+  for (Child& child : children) EXPECT_EQ(child.wait(), 0);
+}
+
+/// Memory is freed by another thread while the network is at work.
+TEST_P(OfiWritesOver, AnyThreadMayFreeWhatLasts) {
+  constexpr std::uint32_t kMessages = 200;
+  constexpr std::size_t kBytes = 70'000;
+  test::CardTable table(2);
+  const Shared board;
+  std::vector<Child> children;
+  for (std::uint32_t self = 0; self < 2; ++self) {
+    children.emplace_back([&, self] {
+      const auto network = ofi::make_network(test::ofi_settings(GetParam()));
+      table.meet(*network, self);
+      const std::uint32_t peer = 1 - self;
+      poll_until(*network, [&] { return network->trial(peer) == Trial::kProven && network->takes_writes(peer); });
+      if (self == 0) {
+        const auto sent = source(0, 0, kBytes);
+        for (std::uint32_t number = 0; number < kMessages; ++number) {
+          poll_until(*network, [&] { return board->shown.load() == number + 1; });
+          Ticket ticket = 0;
+          poll_until(*network, [&] { return network->write(1, board->reaches[1], 0, word(0, number), sent, ticket); });
+          poll_until(*network, [&] { return network->done(1, ticket) && board->count.load() == number + 1; });
+        }
+      } else {
+        // Each message has new memory; the other thread frees that of the one before.
+        std::vector<std::byte> memory(2 * kBytes);
+        std::array<std::unique_ptr<LastingPiece>, 2> lasting;
+        for (std::uint32_t number = 0; number < kMessages; ++number) {
+          const auto part = std::span(memory).subspan(number % 2 * kBytes, kBytes);
+          lasting[number % 2] = std::make_unique<LastingPiece>(part.data(), kBytes);
+          std::thread frees([&] { lasting[(number + 1) % 2].reset(); });
+          const Reach reach = network->show(0, part).value();
+          board->reaches[1] = reach;
+          board->shown.fetch_add(1);
+          poll_until(*network, [&] { return word_came(*network, 0, number); });
+          frees.join();
+          network->hide(0, reach, true);
+          board->count.fetch_add(1);
+        }
+      }
+      board->taken[self] = 1;
+      poll_until(*network, [&] { return board->taken[peer].load() == 1; });
     });
   }
   for (Child& child : children) EXPECT_EQ(child.wait(), 0);

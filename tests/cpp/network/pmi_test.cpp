@@ -41,7 +41,7 @@ class Server {
         std::this_thread::sleep_for(milliseconds(1));
         send(own_.get(), answer.data() + half, answer.size() - half, MSG_NOSIGNAL);
       }
-      // Whoever waits for nothing is not hung up on.
+      // A client that waits for nothing is not hung up on.
       if (!script.empty() && script.back().second.empty()) std::this_thread::sleep_for(milliseconds(300));
       shutdown(own_.get(), SHUT_RDWR);
     });

@@ -291,7 +291,7 @@ TEST(TcpTls, APeerThatStallsInTheHandshakeHoldsUpNobodyElse) {
     EXPECT_EQ(job[1].liveness(2), nonsense ? Poe::Liveness::kDead : Poe::Liveness::kAlive);
     EXPECT_EQ(job[1].trial(2), nonsense ? Trial::kFailed : Trial::kAnswered);
     EXPECT_THAT(job[1].condition(2), HasSubstr(nonsense ? "TLS could not be agreed on with it: " : ""));
-    // Whoever sleeps is not woken by it again and again.
+    // A thread that sleeps is not woken by it again and again.
     while (job[1].poll()) {
     }
     pollfd sleep{job[1].descriptor(), POLLIN, 0};

@@ -50,7 +50,7 @@ def texts_of(errors: list[BaseException | None]) -> list[str]:
     """The texts of the errors, which must be of the right kind; at least one rank must have one."""
     raised = [error for error in errors if error is not None]
     assert any(isinstance(error, MismatchedCallError) for error in raised), errors
-    # Who has not begun another call yet finds the communicator revoked, for the same reason.
+    # A rank that has not begun another call yet finds the communicator revoked, for the same reason.
     assert all(isinstance(error, MismatchedCallError | unisono.RevokedError) for error in raised), raised
     return [str(error) for error in raised]
 

@@ -102,8 +102,8 @@ def disturb(rng: random.Random, hosts: bool) -> None:
 def exchange_of_anybody(comm: unisono.Communicator, seed: str) -> list[str]:
     """Every rank sends to random ranks, and takes what comes by receives of any source, with any tag, and by probes.
 
-    Returns what was wrong. Whoever waits for anybody is not told that somebody has died, for others may still send: it
-    looks.
+    Returns what was wrong. A rank that waits for anybody is not told that somebody has died, for others may still send:
+    it looks.
     """
     wrong: list[str] = []
     rng = random.Random(seed)

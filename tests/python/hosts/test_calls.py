@@ -213,6 +213,73 @@ def test_the_helper_thread_serves_calls_between_hosts(tmp_path: Path, transport:
     assert (status, lines, errors) == (0, ["done"] * 3, "")
 
 
+@pytest.mark.parametrize(("transport", "provider"), [("ofi,tcp", "tcp;ofi_rxm"), ("ofi", "shm"), ("tcp", "")])
+def test_windows_of_other_hosts(tmp_path: Path, transport: str, provider: str) -> None:
+    """Allocated and ordinary ones, short and long accesses, of which the long ones may be written by the network."""
+    status, lines, errors = job(
+        tmp_path,
+        """
+        n = 100_000
+        peer, origin = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        for window in (comm.empty(2 * n), np.empty(2 * n)):
+            for count in (1, 8192, n):
+                window[:] = comm.rank
+                comm.window(window)
+                for turn in range(5):
+                    comm.put(np.arange(count) + 10.0 * comm.rank + turn, peer, 8 * n)
+                    comm.barrier()
+                    assert (window[n : n + count] == np.arange(count) + 10.0 * origin + turn).all()
+                    assert (window[:n] == comm.rank).all() and (window[n + count :] == comm.rank).all()
+                    got = comm.get(np.empty(count + 5), peer, 8 * (n - 5))
+                    assert (got[:5] == peer).all() and (got[5:] == np.arange(count) + 10.0 * comm.rank + turn).all()
+                    comm.barrier()
+                comm.window(None)
+        print("right")
+        """,
+        "a:2,b:1",
+        "--transport",
+        transport,
+        *(("--env", f"UNISONO_OFI_PROVIDER={provider}") if provider else ()),
+    )
+    if "apt-get install" in errors:  # libfabric, or its headers for the build
+        pytest.skip(errors.strip())
+    assert (status, lines, errors) == (0, ["right"] * 3, "")
+
+
+@pytest.mark.parametrize("access", ["put", "get"])
+def test_who_dies_at_a_window_of_another_host_is_named(tmp_path: Path, access: str) -> None:
+    """The owner of the window hears of it, whether or not the network was writing."""
+    _, lines, errors = job(
+        tmp_path,
+        f"""
+        n = 4_000_000
+        window = comm.empty(n)
+        comm.window(window)
+        if comm.rank == 1:
+            data = np.empty(n)
+            comm.{access}(data, 0)
+            comm.{access}_async(data, 0).test()
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            while True:
+                comm.barrier()
+        except unisono.PeerDeadError:
+            window[:] = 7
+            time.sleep(0.1)
+            print("named", (window == 7).all())
+        """,
+        "a,b",
+        "--transport",
+        "ofi,tcp",
+        "--env",
+        "UNISONO_OFI_PROVIDER=tcp;ofi_rxm",
+        "--keep-going",
+    )
+    if "apt-get install" in errors:  # libfabric, or its headers for the build
+        pytest.skip(errors.strip())
+    assert lines == ["named True"], errors
+
+
 def test_an_event_loop_hears_of_messages_from_other_hosts(tmp_path: Path) -> None:
     """Without the helper thread: the descriptor rings for what comes over the network."""
     status, lines, errors = job(

@@ -273,7 +273,7 @@ TEST(Mixed, ACallThatNobodyAnswersEndsByItsDeadline) {
   }
 }
 
-/// A broadcast of another length than the root's: whoever receives it finds that, whichever engine it has.
+/// A broadcast of another length than the root's: each receiver finds that, whichever engine it has.
 TEST(Mixed, DifferentCallsAreAMismatch) {
   const auto all = CallCase::algorithms();
   const auto bcast = std::find_if(

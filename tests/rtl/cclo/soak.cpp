@@ -791,7 +791,7 @@ class Soak {
       for (std::uint32_t node = 0; node < communicator.size; ++node) {
         if (node != missing || late) item.descriptors[node] = call;
       }
-      // Whoever is in time may have all it needs.
+      // A rank that is in time may have all it needs.
       if (!late) item.code = ErrorCode::kTimeout;
       under_way_.push_back(std::move(item));
     }

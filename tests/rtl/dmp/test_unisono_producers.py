@@ -86,7 +86,7 @@ class Bench:
         return [d for d in self.calls[slot][number].distances if d]
 
     def check_waiting(self) -> None:
-        """Whoever could go on is kicked before long."""
+        """Every call that could go on is kicked before long."""
         self.waiting = {k: v for k, v in self.waiting.items() if k[1] >= self.head[k[0]]}
         for (slot, number), wanted in self.waiting.items():
             made = [self.calls[slot][number - d].made_by(self.cycle - 400) for d in self.distances(slot, number)]
