@@ -296,7 +296,7 @@ void Rx::on_put_request(Communicator& communicator, std::uint32_t peer, const He
   }
   const std::uint32_t endpoint = communicator.peers.endpoint(peer);
   std::optional<Reach> reach;
-  // Who asks for what is not in the window sends messages, and so gets to know what is wrong.
+  // A put that does not fit goes by messages: the answer to the first one says what is wrong.
   if (header.message_bytes != 0 && inside(communicator.window, header.offset, header.message_bytes) &&
       blocks_.poe->takes_writes(endpoint)) {
     reach = blocks_.poe->show(endpoint, {communicator.window.data + header.offset, header.message_bytes});

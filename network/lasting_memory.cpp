@@ -31,7 +31,7 @@ void LastingMemory::remove(const std::byte* memory, std::uint64_t bytes) {
     if (!pieces_.remove(memory, bytes, {})) return;
     count_.store(pieces_.size(), std::memory_order_release);
   }
-  // Who looks from here on does not find it. Who has found it before prepares for it under the lock that its `forget`
+  // From here on nobody finds it. A keeper that has found it before prepares for it under the lock that its `forget`
   // takes, and so is done by then.
   tell({memory, bytes});
 }

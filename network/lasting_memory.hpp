@@ -21,7 +21,7 @@ namespace unisono {
 /// prepared for it may outlive the message that it was prepared for.
 class LastingMemory {
  public:
-  /// Who prepares for such memory, and keeps what was prepared.
+  /// Prepares for such memory, and keeps what it has prepared.
   class Keeper {
    public:
     /// These bytes are about to be freed, or have other pages now: what was prepared for any of them is given up, at
