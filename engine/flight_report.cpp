@@ -174,7 +174,7 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
     }
   }
 
-  std::string text = ways_report(endpoints);
+  std::string text = ways_report(endpoints) + strangers_report(endpoints);
   const bool communicates = !communicators.empty();
   std::map<std::size_t, std::size_t> waits;  // endpoint to endpoint, one each
   std::map<std::size_t, std::string> who;    // endpoint to "rank r of communicator c"

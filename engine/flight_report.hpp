@@ -39,6 +39,10 @@ std::string flight_report(std::span<const ObservedEndpoint> endpoints, ReportDet
 /// share memory", "tcp carries data to and from ranks 2 and 3". Empty if there is one host.
 std::string ways_report(std::span<const ObservedEndpoint> endpoints);
 
+/// A line for each rank in sight that has refused connections or datagrams of strangers: "rank 1 has refused 12
+/// connections or datagrams that did not prove to be of the job". Empty if none has.
+std::string strangers_report(std::span<const ObservedEndpoint> endpoints);
+
 /// The endpoints of the job that `poe` belongs to.
 std::vector<ObservedEndpoint> endpoints_of(const Poe& poe);
 /// The report of that job.

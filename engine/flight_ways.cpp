@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "engine/flight_report.hpp"
 
 namespace unisono::cclo {
@@ -45,6 +46,19 @@ std::string ways_report(std::span<const ObservedEndpoint> endpoints) {
   text += here.size() == 1 ? " is on this host\n" : " are on this host and share memory\n";
   for (const auto& [name, ranks] : elsewhere) text += name + " carries data to and from " + spans(ranks) + "\n";
   if (elsewhere.empty()) text += network + " carries data to and from the other ranks\n";
+  return text;
+}
+
+std::string strangers_report(std::span<const ObservedEndpoint> endpoints) {
+  std::string text;
+  for (const ObservedEndpoint& endpoint : endpoints) {
+    if (endpoint.counters == nullptr) continue;
+    const auto position = static_cast<std::size_t>(NativeCounter::kStrangersRefused);
+    const std::uint64_t refused = endpoint.counters->words[position].load(std::memory_order_relaxed);
+    if (refused == 0) continue;
+    text += formatted("rank {} has refused {} {} that did not prove to be of the job\n", endpoint.rank, refused,
+                      refused == 1 ? "connection or datagram" : "connections or datagrams");
+  }
   return text;
 }
 

@@ -29,10 +29,11 @@ enum class NativeCounter : std::uint8_t {
   kLaneMessages,      ///< messages sent over lanes: of collectives' programs, and from send to recv
   kLaneBytes,         ///< their payload
   kDirectBytes,       ///< read and written in memory of ranks by direct access
+  kStrangersRefused,  ///< connections and datagrams that did not prove to be of the job; the networks count them
 };
 
 /// Their names, by position.
-inline constexpr std::array<const char*, 19> kNativeCounterNames{
+inline constexpr std::array<const char*, 20> kNativeCounterNames{
     "calls",
     "calls_failed",
     "calls_queued",
@@ -52,6 +53,7 @@ inline constexpr std::array<const char*, 19> kNativeCounterNames{
     "lane_messages_sent",
     "lane_bytes_sent",
     "direct_bytes",
+    "strangers_refused",
 };
 
 /// The counters of an endpoint, which alone writes them.

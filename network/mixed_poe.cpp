@@ -18,12 +18,19 @@ constexpr std::uint32_t kIdleRounds = 256;
 
 MixedPoe::MixedPoe(std::uint32_t self, std::vector<Seat> seats, std::unique_ptr<shm::ShmPoe> host,
                    std::unique_ptr<Network> network, bool crowded)
-    : self_(self), seats_(std::move(seats)), network_(std::move(network)), host_(std::move(host)), crowded_(crowded) {
+    : self_(self),
+      seats_(std::move(seats)),
+      memory_(host->segment()),
+      network_(std::move(network)),
+      host_(std::move(host)),
+      crowded_(crowded) {
   for (std::uint32_t endpoint = 0; endpoint < size(); ++endpoint) {
     if (is_here(endpoint)) talkers_.push_back(endpoint);
   }
   here_ = talkers_.size();
   host_->parking().listen(network_->descriptor());
+  NativeCounters& counted = memory_->counters(host_->self());
+  network_->show_refused(counted.words[static_cast<std::size_t>(NativeCounter::kStrangersRefused)]);
   if (crowded) host_->parking().make_way();
   shm::EndpointBlock& own = host_->segment()->endpoint(host_->self());
   std::uint64_t name = 0;

@@ -80,6 +80,7 @@ class MixedPoe final : public Poe {
 
   std::uint32_t self_;
   std::vector<Seat> seats_;
+  std::shared_ptr<shm::Segment> memory_;  ///< in which the network counts, to its last moment
   std::unique_ptr<Network> network_;
   std::unique_ptr<shm::ShmPoe> host_;  ///< goes first: it listens to the network's descriptor
   bool crowded_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -129,8 +130,10 @@ class Network {
   /// encrypted. Of the endpoint itself: which one would be tried first.
   virtual const char* way_to(std::uint32_t /*peer*/) const { return name(); }
 
-  /// What strangers did: connections that were refused because they did not prove to be of the job.
+  /// What strangers did: connections and datagrams that were refused because they did not prove to be of the job.
   virtual std::uint64_t refused() const = 0;
+  /// Adds that number, and what it grows by from now on, to a word that others can read. It lives longer than this.
+  virtual void show_refused(std::atomic<std::uint64_t>& word) = 0;
 };
 
 }  // namespace unisono

@@ -436,6 +436,11 @@ std::uint64_t Ways::refused() const {
   return sum;
 }
 
+void Ways::show_refused(std::atomic<std::uint64_t>& word) {
+  lifeline_->show_refused(word);
+  for (const auto& other : others_) other->show_refused(word);
+}
+
 bool Ways::delivered(std::uint32_t peer) const {
   return lifeline_->delivered(peer) &&
          std::all_of(others_.begin(), others_.end(), [&](const auto& other) { return other->delivered(peer); });

@@ -1,6 +1,7 @@
 // Several networks of one endpoint: one by which it knows who lives, others for its data.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -68,6 +69,7 @@ class Ways final : public Network {
   Poe::Fate fate(std::uint32_t peer) override;
   std::string condition(std::uint32_t peer) const override { return lifeline_->condition(peer); }
   std::uint64_t refused() const override;
+  void show_refused(std::atomic<std::uint64_t>& word) override;
 
   Trial trial(std::uint32_t peer) override { return lifeline_->trial(peer); }
   void end(std::uint32_t peer, const std::string& cause) override;

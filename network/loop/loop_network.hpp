@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,7 @@ class LoopNetwork final : public Network {
   bool delivered(std::uint32_t peer) const override;
   std::string places(std::uint32_t /*peer*/) const override { return "the mailbox"; }
   std::uint64_t refused() const override { return 0; }
+  void show_refused(std::atomic<std::uint64_t>& /*word*/) override {}
 
   std::uint32_t self() const { return self_; }
   Job& job() const { return *job_; }

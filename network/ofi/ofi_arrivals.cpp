@@ -87,13 +87,11 @@ void OfiNetwork::give_back(Block* block) {
 }
 
 void OfiNetwork::refuse(const std::string& fault) {
-  ++refused_;
-  const Clock::time_point now = Clock::now();
-  if (now < logged_ + std::chrono::seconds(1) || !logs(LogLevel::kWarn)) return;
-  logged_ = now;
+  refusals_.add();
+  if (!logs(LogLevel::kWarn) || !refusals_.may_log(RefusalCount::Clock::now())) return;
   log(LogLevel::kWarn, formatted("endpoint {} has refused a datagram of provider {}: it {}; {} so far. Strangers can "
                                  "reach this endpoint: keep them away, for instance by a firewall or a partition key",
-                                 members_.self, card_.provider, fault, refused_));
+                                 members_.self, card_.provider, fault, refusals_.count()));
 }
 
 void OfiNetwork::take_frame(Block& block, std::uint32_t bytes) {

@@ -1,6 +1,7 @@
 // The network of libfabric's reliable datagrams: RDMA cards, and whatever else has a provider.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "network/ofi/endpoint.hpp"
 #include "network/ofi/session.hpp"
 #include "network/ofi/shown_memory.hpp"
+#include "network/refusal_count.hpp"
 
 namespace unisono::ofi {
 
@@ -61,7 +63,8 @@ class OfiNetwork final : public Network {
 
   Poe::Liveness liveness(std::uint32_t peer) override;
   std::string condition(std::uint32_t peer) const override;
-  std::uint64_t refused() const override { return refused_; }
+  std::uint64_t refused() const override { return refusals_.count(); }
+  void show_refused(std::atomic<std::uint64_t>& word) override { refusals_.show(word); }
 
   Trial trial(std::uint32_t peer) override;
   void end(std::uint32_t peer, const std::string& cause) override;
@@ -155,8 +158,7 @@ class OfiNetwork final : public Network {
   std::uint64_t longest_piece_ = 0;  ///< of a write; 0: this end writes nothing
   std::size_t withdrawn_ = 0;        ///< writes whose owners wait for their memory
   bool news_ = false;
-  std::uint64_t refused_ = 0;
-  Clock::time_point logged_{};
+  RefusalCount refusals_;
 };
 
 }  // namespace unisono::ofi

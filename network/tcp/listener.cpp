@@ -116,12 +116,11 @@ void Listener::close(Place place, Watch& watch) {
 }
 
 void Listener::refuse(const Address& from, const std::string& fault, Clock::time_point now) {
-  ++refused_;
-  if (now < logged_ + std::chrono::seconds(1) || !logs(LogLevel::kWarn)) return;
-  logged_ = now;
+  refusals_.add();
+  if (!logs(LogLevel::kWarn) || !refusals_.may_log(now)) return;
   log(LogLevel::kWarn, formatted("endpoint {} has refused a connection from {}: it {}; {} so far. Strangers can reach "
                                  "port {} of this host: keep them away, for instance by a firewall",
-                                 ends_.self, text_of(from), fault, refused_, port_));
+                                 ends_.self, text_of(from), fault, refusals_.count(), port_));
 }
 
 void Listener::refuse(Place place, const std::string& fault, Watch& watch, Clock::time_point now) {

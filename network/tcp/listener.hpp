@@ -1,6 +1,7 @@
 // Where peers connect, and who has connected without having proven that it is one.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "network/refusal_count.hpp"
 #include "network/tcp/address.hpp"
 #include "network/tcp/handshake.hpp"
 #include "network/tcp/socket.hpp"
@@ -46,7 +48,8 @@ class Listener {
   Clock::time_point deadline() const;
   bool has_newcomers() const { return !newcomers_.empty(); }
 
-  std::uint64_t refused() const { return refused_; }
+  std::uint64_t refused() const { return refusals_.count(); }
+  void show_refused(std::atomic<std::uint64_t>& word) { refusals_.show(word); }
 
  private:
   struct Newcomer {
@@ -74,8 +77,7 @@ class Listener {
   std::uint64_t next_number_ = 1;
   std::map<std::uint64_t, Newcomer> newcomers_;  ///< by number, so the oldest is first
   Clock::time_point paused_until_ = Clock::time_point::min();
-  std::uint64_t refused_ = 0;
-  Clock::time_point logged_ = Clock::time_point::min();
+  RefusalCount refusals_;
 };
 
 }  // namespace unisono::tcp

@@ -1,6 +1,7 @@
 // The network that every host has: TCP.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -69,6 +70,7 @@ class TcpNetwork final : public Network {
   Poe::Fate fate(std::uint32_t peer) override;
   std::string condition(std::uint32_t peer) const override;
   std::uint64_t refused() const override { return listener_.refused(); }
+  void show_refused(std::atomic<std::uint64_t>& word) override { listener_.show_refused(word); }
   const char* way_to(std::uint32_t /*peer*/) const override { return settings_.tls ? "tcp+TLS" : "tcp"; }
 
   Trial trial(std::uint32_t peer) override;

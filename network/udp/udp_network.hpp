@@ -1,6 +1,7 @@
 // Messages over UDP: reliable and in order on our own terms.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,7 @@ class UdpNetwork final : public Network {
   Poe::Liveness liveness(std::uint32_t peer) override;
   std::string condition(std::uint32_t peer) const override;
   std::uint64_t refused() const override { return refusals_.count(); }
+  void show_refused(std::atomic<std::uint64_t>& word) override { refusals_.show(word); }
 
   Trial trial(std::uint32_t peer) override;
   void end(std::uint32_t peer, const std::string& cause) override;

@@ -55,5 +55,22 @@ TEST_F(FlightWays, WhatARankSees) {
       "rank 0 of 4 is on this host\ntcp carries data to and from ranks 1, 3\nudp carries data to and from rank 2\n");
 }
 
+TEST_F(FlightWays, WhoHasRefusedStrangers) {
+  std::vector<NativeCounters> counters(2);
+  std::vector<ObservedEndpoint> all{rank_of(0, 3, "tcp", records_.data()), rank_of(1, 3, "tcp", records_.data()),
+                                    rank_of(2, 3, "tcp", nullptr)};
+  all[0].counters = &counters[0];
+  all[1].counters = &counters[1];
+  EXPECT_EQ(cclo::strangers_report(all), "");
+  constexpr auto kPosition = static_cast<std::size_t>(NativeCounter::kStrangersRefused);
+  counters[1].words[kPosition] = 12;
+  const std::string text = "rank 1 has refused 12 connections or datagrams that did not prove to be of the job\n";
+  EXPECT_EQ(cclo::strangers_report(all), text);
+  EXPECT_NE(flight_report(all, cclo::ReportDetail::kNow, {}).find(text), std::string::npos);
+  counters[0].words[kPosition] = 1;
+  EXPECT_EQ(cclo::strangers_report(all),
+            "rank 0 has refused 1 connection or datagram that did not prove to be of the job\n" + text);
+}
+
 }  // namespace
 }  // namespace unisono::test
