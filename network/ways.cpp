@@ -211,12 +211,14 @@ bool Ways::choose(std::uint32_t peer, Clock::time_point now) {
       go_on(peer, cause.empty() ? "no session" : "it " + cause);
       continue;
     }
-    // A peer that answers will be there soon; one that has not answered the lifeline may just be busy.
-    if (reached != Trial::kProven || trial == Trial::kAnswered) {
+    // A peer that answers will be there soon; one that has not answered the lifeline may just be busy. If this process
+    // lacks what it takes to call it, only another network helps.
+    const bool last = one.at + 1 == order_.size();
+    if (reached != Trial::kProven || trial == Trial::kAnswered || (last && !way.condition(peer).empty())) {
       one.give_up_at = Clock::time_point::max();
       return false;
     }
-    const std::chrono::milliseconds patience = one.at + 1 < order_.size() ? kPatience : last_patience_;
+    const std::chrono::milliseconds patience = last ? last_patience_ : kPatience;
     if (one.give_up_at == Clock::time_point::max()) one.give_up_at = now + patience;
     if (now < one.give_up_at) return false;
     const std::string cause = formatted("{} did not answer within {} ms", way.places(peer), patience.count());
@@ -428,6 +430,14 @@ void Ways::end(std::uint32_t peer, const std::string& cause) {
   peer_of(peer);
   lifeline_->end(peer, cause);
   end_data(peer);
+}
+
+std::string Ways::condition(std::uint32_t peer) const {
+  std::string text = lifeline_->condition(peer);
+  if (!text.empty() || peer >= peers_.size()) return text;
+  // What is being tried.
+  const Peer& one = peers_[peer];
+  return one.choosing && one.at < order_.size() ? order_[one.at]->condition(peer) : text;
 }
 
 std::uint64_t Ways::refused() const {

@@ -67,7 +67,7 @@ class Ways final : public Network {
 
   Poe::Liveness liveness(std::uint32_t peer) override;
   Poe::Fate fate(std::uint32_t peer) override;
-  std::string condition(std::uint32_t peer) const override { return lifeline_->condition(peer); }
+  std::string condition(std::uint32_t peer) const override;
   std::uint64_t refused() const override;
   void show_refused(std::atomic<std::uint64_t>& word) override;
 

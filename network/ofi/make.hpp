@@ -1,6 +1,7 @@
 // Whether there is libfabric, and a network over it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct OfiSettings {
   std::string provider;
   /// Own address by which peers may reach this host, as text without a port; for providers that have such addresses.
   std::string source;
+  /// A peer that was never reached is called again for so long, if there is no way to it.
+  std::chrono::milliseconds patience = std::chrono::seconds(3);
 };
 
 /// A network whose endpoint can be reached from here on. Throws Error(kBootstrap) that says what is missing.

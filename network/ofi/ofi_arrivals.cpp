@@ -48,12 +48,17 @@ void OfiNetwork::take(const Completion& completion) {
   Session& session = *sessions_[block.peer];
   --session.posted;
   if (block.use == Block::Use::kMessage || block.use == Block::Use::kWrite) --messages_posted_;
-  if (block.use == Block::Use::kGreeting) session.greeting_posted = false;
+  const bool greeting = block.use == Block::Use::kGreeting;
+  if (greeting) session.greeting_posted = false;
+  if (greeting && completion.fault == 0) {
+    session.no_way_since = {};
+    session.obstacle.clear();
+  }
   if (block.use == Block::Use::kWord) session.word_posted = false;
   if (block.use == Block::Use::kWrite) take_written(session, block);
   give_back(&block);
   if (completion.fault != 0) {
-    fail(session, completion.fault);
+    if (!greeting || !awaits_way(session, completion.fault)) fail(session, completion.fault);
   } else if (session.handshake.owes_proof() || session.owes_credit() || session.owes_bye || session.owes_bye_seen ||
              !session.owes_stop.empty() || !session.owes_stopped.empty()) {
     make_busy(session);

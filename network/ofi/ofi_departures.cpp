@@ -1,11 +1,13 @@
 // What goes from an endpoint.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "network/ofi/ofi_network.hpp"
+#include "network/tcp/shortage.hpp"
 
 namespace unisono::ofi {
 
@@ -141,8 +143,25 @@ bool OfiNetwork::post(Session& session, Block* block) {
     ++session.posted;
     return true;
   }
-  if (!posted.later) fail(session, posted.fault);
+  if (posted.later) return false;
+  if (block->use != Block::Use::kGreeting || !awaits_way(session, posted.fault)) fail(session, posted.fault);
   return false;
+}
+
+bool OfiNetwork::awaits_way(Session& session, int fault) {
+  if (session.state != Session::State::kOpen) return false;
+  const Clock::time_point now = Clock::now();
+  // What this host lacks says nothing of the peer. Providers tell of missing ports as the call did that they made.
+  session.obstacle = tcp::shortage_of_ports(fault == EADDRNOTAVAIL ? EADDRINUSE : fault);
+  if (session.obstacle.empty()) {
+    if (fault != ENETUNREACH && fault != EHOSTUNREACH && fault != ENETDOWN && fault != ETIMEDOUT) return false;
+    if (session.no_way_since == Clock::time_point{}) session.no_way_since = now;
+    if (now - session.no_way_since >= patience_for_ways_) return false;
+  }
+  // Whatever was lost of the handshake, a new hello brings it.
+  session.hello_at = now + kBetweenHellos;
+  make_busy(session);
+  return true;
 }
 
 void OfiNetwork::fail(Session& session, int fault) {

@@ -23,9 +23,10 @@ static_assert(kMaxControlPayload <= kSmallPayload && sizeof(Proof) <= kSmallFram
 }  // namespace
 
 OfiNetwork::OfiNetwork(std::unique_ptr<Endpoint> endpoint, std::chrono::milliseconds patience_at_end,
-                       std::chrono::milliseconds patience_to_settle)
+                       std::chrono::milliseconds patience_to_settle, std::chrono::milliseconds patience_for_ways)
     : patience_at_end_(patience_at_end),
       patience_to_settle_(patience_to_settle),
+      patience_for_ways_(patience_for_ways),
       pid_(static_cast<std::uint32_t>(getpid())),
       fork_generation_(fork_generation()),
       small_out_(kSmallFrame, 64,
@@ -257,7 +258,9 @@ Poe::Liveness OfiNetwork::liveness(std::uint32_t peer) {
 
 std::string OfiNetwork::condition(std::uint32_t peer) const {
   if (peer >= sessions_.size() || sessions_[peer] == nullptr) return {};
-  return sessions_[peer]->state == Session::State::kDead ? sessions_[peer]->cause : std::string();
+  const Session& session = *sessions_[peer];
+  if (session.state == Session::State::kDead) return session.cause;
+  return session.obstacle.empty() ? std::string() : "cannot be connected to now: " + session.obstacle;
 }
 
 Trial OfiNetwork::trial(std::uint32_t peer) {

@@ -28,10 +28,12 @@ namespace unisono::ofi {
 /// each session's part of that is bounded by the window that its sender keeps: so nobody blocks another one.
 class OfiNetwork final : public Network {
  public:
-  /// `patience_to_settle`: how long `settle` waits for peers' words, at most.
+  /// `patience_to_settle`: how long `settle` waits for peers' words, at most. `patience_for_ways`: how long a peer that
+  /// was never reached is called again, if there is no way to it.
   explicit OfiNetwork(std::unique_ptr<Endpoint> endpoint,
                       std::chrono::milliseconds patience_at_end = std::chrono::seconds(1),
-                      std::chrono::milliseconds patience_to_settle = std::chrono::seconds(1));
+                      std::chrono::milliseconds patience_to_settle = std::chrono::seconds(1),
+                      std::chrono::milliseconds patience_for_ways = std::chrono::seconds(3));
   /// Sends what waits, and a farewell, until peers have it or patience ends: those that read it see kLeft.
   ~OfiNetwork() override;
 
@@ -111,6 +113,9 @@ class OfiNetwork final : public Network {
   bool post_word(Session& session, FrameKind kind, std::uint64_t key = 0);
   /// An operation has failed.
   void fail(Session& session, int fault);
+  /// Whether a greeting that has failed is only to be said again: the way to the peer may come back, and what this host
+  /// lacks may be there later. Of other frames nobody knows whether they came, so these are never sent again.
+  bool awaits_way(Session& session, int fault);
   void die(Session& session, std::string cause);
   /// Nobody will get those that wait.
   void drop_messages(Session& session);
@@ -136,6 +141,7 @@ class OfiNetwork final : public Network {
 
   std::chrono::milliseconds patience_at_end_;
   std::chrono::milliseconds patience_to_settle_;
+  std::chrono::milliseconds patience_for_ways_;
   std::uint32_t pid_;
   std::uint32_t fork_generation_;
   BlockPool small_out_;  ///< all memory of operations outlives the endpoint

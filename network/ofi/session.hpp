@@ -36,18 +36,20 @@ struct Session {
   std::array<std::uint32_t, kLanes> wanted{};  ///< payload for which `reserve` had no room, plus one; 0: none
 
   std::chrono::steady_clock::time_point hello_at{};  ///< when to ask for a proof (again), until this end is confirmed
-  std::uint32_t posted = 0;                          ///< operations that are not over
-  bool greeting_posted = false;                      ///< one of the handshake's among them
-  bool word_posted = false;                          ///< one without a message among them
+  std::chrono::steady_clock::time_point no_way_since{};  ///< when greetings began to find no way; 0: they find one
+  std::uint32_t posted = 0;                              ///< operations that are not over
+  bool greeting_posted = false;                          ///< one of the handshake's among them
+  bool word_posted = false;                              ///< one without a message among them
   bool owes_bye = false;
   bool bye_posted = false;
   bool bye_seen = false;  ///< the peer has all that was sent
   bool owes_bye_seen = false;
   bool bye_came = false;
-  bool busy = false;  ///< is in the list of those that have something to send
-  Totals totals{};    ///< what the peer said in its farewell
-  std::string cause;  ///< why it is dead, in words that follow the peer's name
-  std::string fault;  ///< what is wrong with what came after the last message that can be peeked
+  bool busy = false;     ///< is in the list of those that have something to send
+  Totals totals{};       ///< what the peer said in its farewell
+  std::string obstacle;  ///< what this host lacks, if that is why greetings fail
+  std::string cause;     ///< why it is dead, in words that follow the peer's name
+  std::string fault;     ///< what is wrong with what came after the last message that can be peeked
 
   bool writes_both = false;                 ///< both ends write to each other's memory
   WriteQueue writes;                        ///< to the peer's memory

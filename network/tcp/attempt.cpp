@@ -1,7 +1,6 @@
 #include "network/tcp/attempt.hpp"
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "network/tcp/shortage.hpp"
 
 namespace unisono::tcp {
 
@@ -18,28 +18,6 @@ namespace {
 /// again, so many times, and after so long.
 constexpr int kMostInterruptions = 50;
 constexpr std::chrono::milliseconds kBetweenInterruptions{100};
-
-/// Whether the kernel has an address of its own for what goes there: a datagram socket needs no free port for that.
-bool has_source(const SystemAddress& address) {
-  const Socket ask(socket(address.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return !ask.valid() || connect(ask.get(), address.get(), address.bytes) == 0;
-}
-
-/// What this process or its host lacks, if that is why a call for an address has failed; else empty.
-std::string lack(int error, const SystemAddress& address) {
-  if (error == EMFILE) {
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    return formatted("this process has all {} files open that it may: raise the limit (ulimit -n)", limit.rlim_cur);
-  }
-  if (error == ENFILE) return "this host has as many files open as it may: raise fs.file-max";
-  // The same number says that there is no way there.
-  if (error == EADDRNOTAVAIL && has_source(address)) {
-    return "no port of this host is free: widen net.ipv4.ip_local_port_range, or use fewer ranks on it";
-  }
-  if (error == ENOBUFS || error == ENOMEM) return "the kernel of this host has no memory for a connection";
-  return {};
-}
 
 }  // namespace
 
@@ -98,7 +76,8 @@ void Attempt::interrupted(Try& one, Watch& watch, Clock::time_point now) {
 }
 
 bool Attempt::starved(Try& one, int error, Watch& watch, Clock::time_point now) {
-  std::string lacks = lack(error, system_address(one.address, one.scope));
+  const SystemAddress address = system_address(one.address, one.scope);
+  std::string lacks = shortage(error, *address.get(), address.bytes);
   if (lacks.empty()) return false;
   hang_up(one, watch);
   one.stage = Stage::kWaiting;

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "network/tcp/shortage.hpp"
 
 namespace unisono::tcp {
 
@@ -57,6 +58,8 @@ void Listener::bind_to(std::uint16_t first, std::uint16_t last) {
   }
   for (unsigned port = first; fault == EADDRINUSE && port < last;) fault = try_bind(static_cast<std::uint16_t>(++port));
   if (fault == 0) return;
+  const std::string lacks = first == 0 ? shortage_of_ports(fault) : shortage(fault);
+  if (!lacks.empty()) throw Error(ErrorCode::kBootstrap, formatted("nothing can be listened on: {}", lacks));
   throw Error(ErrorCode::kBootstrap, first == last ? formatted("port {} cannot be had: {}", first, text_of_error(fault))
                                                    : formatted("none of the ports {} to {} can be had: {}", first, last,
                                                                text_of_error(fault)));

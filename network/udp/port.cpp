@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "network/tcp/shortage.hpp"
 
 namespace unisono::udp {
 
@@ -34,8 +35,10 @@ Port::Port(const ImpairmentSettings& impairment) : impairment_(impairment) {
   open(AF_INET6);
   if (!socket_.valid()) open(AF_INET);
   if (!socket_.valid()) {
-    throw Error(ErrorCode::kBootstrap,
-                formatted("the system gives no socket for datagrams: {}", tcp::text_of_error(errno)));
+    const int fault = errno;
+    const std::string lacks = tcp::shortage_of_ports(fault);
+    throw Error(ErrorCode::kBootstrap, formatted("the system gives no socket for datagrams: {}",
+                                                 lacks.empty() ? tcp::text_of_error(fault) : lacks));
   }
   const int fd = socket_.get();
   port_ = tcp::local_address(fd).port;
@@ -60,7 +63,10 @@ void Port::open(int family) {
   tcp::Address any;
   any.six = six_;
   const tcp::SystemAddress address = tcp::system_address(any, 0);
-  if (bind(socket_.get(), address.get(), address.bytes) != 0) socket_.reset();
+  if (bind(socket_.get(), address.get(), address.bytes) == 0) return;
+  const int fault = errno;
+  socket_.reset();
+  errno = fault;
 }
 
 void Port::tell_destinations() {

@@ -31,7 +31,8 @@ std::string first_address(const JobEnvironment& environment) {
 }  // namespace
 
 std::unique_ptr<Network> make_ofi(const JobEnvironment& environment) {
-  return ofi::make_network({variable("UNISONO_OFI_PROVIDER").value_or(""), first_address(environment)});
+  return ofi::make_network(
+      {variable("UNISONO_OFI_PROVIDER").value_or(""), first_address(environment), environment.host_timeout});
 }
 
 }  // namespace unisono::join

@@ -20,6 +20,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "network/tcp/shortage.hpp"
 #include "network/wait_hook.hpp"
 #include "platform/join/helper.hpp"
 
@@ -223,6 +224,12 @@ Descriptor listen_at(const sockaddr& address, socklen_t bytes) {
   return listener;
 }
 
+/// Why an address cannot be connected to: what is lacking here, or what the system says.
+std::string words_for(int fault, const sockaddr& address, socklen_t bytes) {
+  const std::string lacks = tcp::shortage(fault, address, bytes);
+  return lacks.empty() ? std::strerror(fault) : lacks;
+}
+
 Descriptor listen_everywhere(std::uint16_t port) {
   sockaddr_in6 both{};
   both.sin6_family = AF_INET6;
@@ -270,7 +277,10 @@ Descriptor listen_on(const HostPort& where, Deadline deadline) {
 Descriptor listen_anywhere() {
   Descriptor listener = listen_everywhere(0);
   if (listener.valid()) return listener;
-  throw Error(ErrorCode::kBootstrap, formatted("listening for the job's members failed: {}", std::strerror(errno)));
+  const int fault = errno;
+  const std::string lacks = tcp::shortage_of_ports(fault);
+  throw Error(ErrorCode::kBootstrap,
+              formatted("listening for the job's members failed: {}", lacks.empty() ? std::strerror(fault) : lacks));
 }
 
 std::uint16_t port_of(const Descriptor& listener) {
@@ -287,7 +297,7 @@ Descriptor try_connect(const HostPort& where, Deadline deadline, std::string& fa
   for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
     Descriptor connection = make_tcp_socket(address->ai_family);
     if (!connection.valid()) {
-      failure = std::strerror(errno);
+      failure = words_for(errno, *address->ai_addr, address->ai_addrlen);
       continue;
     }
     int fault = 0;
@@ -312,7 +322,7 @@ Descriptor try_connect(const HostPort& where, Deadline deadline, std::string& fa
       setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       return connection;
     }
-    failure = std::strerror(fault);
+    failure = words_for(fault, *address->ai_addr, address->ai_addrlen);
   }
   return Descriptor();
 }

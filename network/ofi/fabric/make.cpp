@@ -7,7 +7,10 @@
 namespace unisono::ofi {
 
 std::unique_ptr<Network> make_network(const OfiSettings& settings) {
-  return std::make_unique<OfiNetwork>(std::make_unique<FabricEndpoint>(choose(settings)));
+  constexpr std::chrono::seconds kAtEnd{1};
+  constexpr std::chrono::seconds kToSettle{1};
+  return std::make_unique<OfiNetwork>(std::make_unique<FabricEndpoint>(choose(settings)), kAtEnd, kToSettle,
+                                      settings.patience);
 }
 
 }  // namespace unisono::ofi

@@ -57,8 +57,8 @@ class MemoryEndpoint final : public ofi::Endpoint {
   ofi::Posted post_send(std::uint64_t to, ofi::Block& block) override {
     if (chance(manners_.no_room)) return {0, true};
     if (block.descriptor == nullptr) throw std::logic_error("memory that is not known to the provider");
-    if (wires_[to] == nullptr) {
-      done_.push_back({&block, 0, 111});
+    if (wires_[to] == nullptr || way_fault_ != 0) {
+      done_.push_back({&block, 0, way_fault_ != 0 ? way_fault_ : 111});
       return {};
     }
     wires_[to]->put({block.frame(), block.bytes});
@@ -152,6 +152,9 @@ class MemoryEndpoint final : public ofi::Endpoint {
     return first;
   }
 
+  /// From now on whatever is sent fails so; 0: no more.
+  void fail_sends(int fault) { way_fault_ = fault; }
+
   /// Writes that have come begin, and do not end: they know where they go, whatever is deregistered now.
   void hold_writes(bool holds) { holds_ = holds; }
   bool has_begun_writes() const { return begun_ != 0; }
@@ -211,6 +214,7 @@ class MemoryEndpoint final : public ofi::Endpoint {
   std::size_t refused_writes_ = 0;
   std::size_t begun_ = 0;
   bool holds_ = false;
+  int way_fault_ = 0;
 };
 
 }  // namespace unisono::test

@@ -2,10 +2,13 @@
 // pieces of memory: they tell of what came in another order, have no room, fail, and carry what strangers write.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <functional>
 #include <random>
+#include <thread>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "network/ofi/card.hpp"
 #include "network/ofi/handshake.hpp"
 #include "network/ofi/ofi_network.hpp"
@@ -26,10 +29,12 @@ using test::Wires;
 using Liveness = Poe::Liveness;
 
 struct Job {
-  explicit Job(std::uint32_t size, Manners manners = {}) {
+  explicit Job(std::uint32_t size, Manners manners = {},
+               std::chrono::milliseconds patience_for_ways = std::chrono::seconds(60)) {
     for (std::uint32_t i = 0; i < size; ++i) {
       networks.push_back(std::make_unique<ofi::OfiNetwork>(std::make_unique<MemoryEndpoint>(wires, manners),
-                                                           std::chrono::milliseconds(5)));
+                                                           std::chrono::milliseconds(5), std::chrono::seconds(1),
+                                                           patience_for_ways));
     }
     NetworkMembers members{0, test::key_of(7), {}, std::vector<std::string>(size, "here")};
     for (const auto& network : networks) members.cards.push_back(network->card());
@@ -141,6 +146,69 @@ TEST(OfiParts, AnOperationThatFailsIsTheEndOfItsPeer) {
   EXPECT_EQ(job.networks[0]->liveness(2), Liveness::kAlive);
   // What it had sent before can be read.
   EXPECT_TRUE(try_receive(zero, 1, Lane::kData, 0, 20'000));
+}
+
+/// Drives a job until `ready`, in time instead of turns: hellos are said again now and then.
+void wait_for(Job& job, const std::function<bool()>& ready) {
+  const auto deadline = test::Clock::now() + std::chrono::seconds(20);
+  while (!ready()) {
+    if (test::Clock::now() > deadline) throw std::runtime_error("what was to come has not come");
+    if (!job.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST(OfiParts, AWayThatIsMissingAtFirstMayComeBack) {
+  for (const int fault : {ENETUNREACH, EHOSTUNREACH, ENETDOWN, ETIMEDOUT}) {
+    Job job(2);
+    auto zero = job.poe(0);
+    auto one = job.poe(1);
+    job.wires[0]->fail_sends(fault);
+    ASSERT_TRUE(try_send(zero, 1, Lane::kData, 0, 10));
+    const auto later = test::Clock::now() + std::chrono::milliseconds(600);
+    wait_for(job, [&] { return test::Clock::now() > later; });
+    EXPECT_EQ(job.networks[0]->liveness(1), Liveness::kAlive) << fault;
+    EXPECT_EQ(job.networks[0]->trial(1), Trial::kUnanswered) << fault;
+    job.wires[0]->fail_sends(0);
+    wait_for(job, [&] { return try_receive(one, 0, Lane::kData, 0, 10); });
+  }
+}
+
+TEST(OfiParts, AWayThatStaysAwayIsTheEndOfItsPeer) {
+  Job job(2, {}, std::chrono::milliseconds(300));
+  job.wires[0]->fail_sends(ENETUNREACH);
+  EXPECT_EQ(job.networks[0]->trial(1), Trial::kUnanswered);
+  wait_for(job, [&] { return job.networks[0]->liveness(1) == Liveness::kDead; });
+  EXPECT_EQ(job.networks[0]->condition(1), formatted("cannot be reached by memory: fault {}", ENETUNREACH));
+}
+
+TEST(OfiParts, WhatThisHostLacksIsSaidAndIsNobodysEnd) {
+  for (const int fault : {EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENOMEM}) {
+    Job job(2, {}, std::chrono::milliseconds(1));
+    auto zero = job.poe(0);
+    auto one = job.poe(1);
+    job.wires[0]->fail_sends(fault);
+    ASSERT_TRUE(try_send(zero, 1, Lane::kData, 0, 10));
+    const auto later = test::Clock::now() + std::chrono::milliseconds(600);
+    wait_for(job, [&] { return test::Clock::now() > later; });
+    EXPECT_EQ(job.networks[0]->liveness(1), Liveness::kAlive) << fault;
+    const std::string says = job.networks[0]->condition(1);
+    EXPECT_EQ(says.find("cannot be connected to now: "), 0U) << says;
+    if (fault == EADDRNOTAVAIL) EXPECT_NE(says.find("no port of this host is free"), std::string::npos) << says;
+    job.wires[0]->fail_sends(0);
+    wait_for(job, [&] { return try_receive(one, 0, Lane::kData, 0, 10); });
+    EXPECT_EQ(job.networks[0]->condition(1), "");
+  }
+}
+
+TEST(OfiParts, AMessageThatHasFailedIsNeverSentAgain) {
+  Job job(2);
+  auto zero = job.poe(0);
+  auto one = job.poe(1);
+  ASSERT_TRUE(try_send(zero, 1, Lane::kData, 0, 10));
+  job.drive([&] { return try_receive(one, 0, Lane::kData, 0, 10); });
+  job.wires[0]->fail_sends(ENETUNREACH);
+  ASSERT_TRUE(try_send(zero, 1, Lane::kData, 1, 10));
+  job.drive([&] { return job.networks[0]->liveness(1) == Liveness::kDead; });
 }
 
 TEST(OfiParts, StrangersAreCountedAndDisturbNobody) {

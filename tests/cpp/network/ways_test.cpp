@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <csignal>
 #include <optional>
 
 #include "core/error.hpp"
+#include "network/ofi/ofi_network.hpp"
+#include "tests/cpp/network/memory_endpoint.hpp"
 #include "tests/cpp/network/processes.hpp"
 #include "tests/cpp/network/tcp_job.hpp"
 #include "tests/cpp/network/udp_job.hpp"
@@ -98,6 +101,33 @@ TEST(Ways, APeerThatHasNotGotUdpIsReachedByTcp) {
   members.cards[0] = unused.card();
   ASSERT_STREQ(networks[0]->way_to(1), "tcp");
   EXPECT_NE(networks[0]->reserve(1, Lane::kData, 10), nullptr);
+}
+
+TEST(Ways, WhatThisHostLacksIsNobodysEnd) {
+  test::Wires wires;
+  test::NetworkJob<Ways> job(2, [&](std::uint32_t) {
+    std::vector<std::unique_ptr<Network>> others;
+    others.push_back(std::make_unique<ofi::OfiNetwork>(std::make_unique<test::MemoryEndpoint>(wires, test::Manners{}),
+                                                       std::chrono::milliseconds(5)));
+    return std::make_unique<Ways>(std::make_unique<tcp::TcpNetwork>(test::loopback()), std::move(others),
+                                  std::vector<std::string>{"ofi"}, std::chrono::milliseconds(300));
+  });
+  auto sender = job.poe(0);
+  auto receiver = job.poe(1);
+  // The lifeline is there, and for longer than the last network has to be answered, this host has no port for it.
+  wires[0]->fail_sends(EADDRNOTAVAIL);
+  const auto later = test::Clock::now() + std::chrono::milliseconds(1500);
+  job.drive([&] { return test::Clock::now() > later && job[0].trial(1) == Trial::kProven; });
+  ASSERT_FALSE(try_send(sender, 1, Lane::kData, 0, 100));
+  const auto much_later = test::Clock::now() + std::chrono::milliseconds(1500);
+  job.drive([&] { return test::Clock::now() > much_later; });
+  EXPECT_EQ(job[0].liveness(1), Liveness::kAlive) << job[0].condition(1);
+  EXPECT_NE(job[0].condition(1).find("no port of this host is free"), std::string::npos) << job[0].condition(1);
+  wires[0]->fail_sends(0);
+  bool sent = false;
+  job.drive([&] { return sent = sent || try_send(sender, 1, Lane::kData, 0, 100); });
+  job.drive([&] { return try_receive(receiver, 0, Lane::kData, 0, 100); });
+  EXPECT_EQ(job[0].condition(1), "");
 }
 
 TEST(Ways, WhoIsBusyIsWaitedFor) {

@@ -76,10 +76,18 @@ def exchange(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_data_goes_over_the_cable(pair: Pair, exchange: Path, transport: str) -> None:
+networks = pytest.mark.parametrize("network", ["tcp", "udp", "ofi"])
+
+
+# Libfabric looks up no scopes of links.
+@pytest.mark.parametrize(
+    ("pair", "network"),
+    [(kind, network) for kind in ("IPv4", "IPv6", "link-local") for network in ("tcp", "udp", "ofi")][:-1],
+    indirect=["pair"],
+)
+def test_data_goes_over_the_cable(pair: Pair, exchange: Path, network: str) -> None:
     before = [pair.counter(host, "tx_bytes") for host in range(2)]
-    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--transport", transport, exchange)
+    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--transport", network, exchange)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"right {rank} 4 -" for rank in range(4)]
     for host in range(2):
@@ -116,8 +124,9 @@ def test_this_machine_and_another(pair: Pair, exchange: Path, tmp_path: Path) ->
     assert pair.counter(0, "tx_bytes") > BLOCKS
 
 
+@networks
 @pytest.mark.parametrize("pair", ["IPv4"], indirect=True)
-def test_a_cable_that_is_cut(pair: Pair, tmp_path: Path) -> None:
+def test_a_cable_that_is_cut(pair: Pair, tmp_path: Path, network: str) -> None:
     """Ranks name those that they cannot reach any more."""
     script = tmp_path / "cut.py"
     script.write_text(
@@ -128,13 +137,14 @@ def test_a_cable_that_is_cut(pair: Pair, tmp_path: Path) -> None:
         f"    if world.rank == 0: subprocess.run(['ip', 'link', 'set', '{LINK}', 'down'], check=True)\n"
         "    world.alltoall(np.zeros(400_000), timeout=40)\n"
     )
-    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, script)
+    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, "--transport", network, script)
     assert done.returncode == 1, done.stderr
     assert "PeerDeadError" in done.stderr
 
 
+@networks
 @pytest.mark.parametrize("pair", ["IPv4"], indirect=True)
-def test_a_short_cut_before_the_first_message_between_two_ranks(pair: Pair, tmp_path: Path) -> None:
+def test_a_short_cut_before_the_first_message_between_two_ranks(pair: Pair, tmp_path: Path, network: str) -> None:
     """A way that is missing when a connection is begun may come back, as that of a connection that there is."""
     script = tmp_path / "short.py"
     script.write_text(
@@ -154,13 +164,14 @@ def test_a_short_cut_before_the_first_message_between_two_ranks(pair: Pair, tmp_
         "    world.barrier()\n"
         "    print('right')\n"
     )
-    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, script, LINK)
+    done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, "--transport", network, script, LINK)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("right") == 4
 
 
+@networks
 @pytest.mark.parametrize("pair", ["IPv4"], indirect=True)
-def test_how_long_a_host_may_be_silent_can_be_said(pair: Pair, tmp_path: Path) -> None:
+def test_how_long_a_host_may_be_silent_can_be_said(pair: Pair, tmp_path: Path, network: str) -> None:
     """A cut that is mended before that is no death; one that lasts is."""
     script = tmp_path / "silence.py"
     script.write_text(
@@ -177,7 +188,8 @@ def test_how_long_a_host_may_be_silent_can_be_said(pair: Pair, tmp_path: Path) -
         "    assert np.array_equal(total, np.arange(100_000) * 10)\n"
         "    print('right')\n"
     )
-    arguments = (*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, script, LINK)
+    options = ("--agent", "ip netns exec {host}", "--timeout", 60, "--transport", network)
+    arguments = (*pair.hosts, *options, script, LINK)
     patient = run(*arguments, UNISONO_HOST_TIMEOUT_S="30")
     assert patient.returncode == 0, patient.stderr
     assert patient.stdout.count("right") == 4
