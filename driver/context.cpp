@@ -84,7 +84,7 @@ std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> all_
   return nodes;
 }
 
-Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities) {
+Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities, const MemberName& name) {
   std::vector<Agreement> all;
   std::optional<Platform> platform;
   for (std::size_t endpoint = 0; endpoint < all_capabilities.size(); ++endpoint) {
@@ -115,13 +115,16 @@ Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities) {
     all.push_back({packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count,
                    packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores});
   }
-  return agree(all);
+  return agree(all, name);
 }
 
 Context::Context(std::unique_ptr<Poe> poe, const EngineSettings& settings,
                  std::span<const std::vector<std::byte>> all_capabilities) {
   Poe& network = *poe;
-  begin(std::move(poe), std::make_unique<NativeEngine>(network, settings), agree_on(all_capabilities));
+  const auto name = [&network](std::size_t member) {
+    return formatted("rank {}, {},", member, network.describe(static_cast<std::uint32_t>(member)));
+  };
+  begin(std::move(poe), std::make_unique<NativeEngine>(network, settings), agree_on(all_capabilities, name));
 }
 
 Context::Context(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed) {

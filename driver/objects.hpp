@@ -335,8 +335,8 @@ std::vector<std::byte> pack_capabilities(const Agreement& capabilities, Platform
 /// The nodes in packed capabilities, by endpoint.
 std::vector<std::uint32_t> nodes_of(std::span<const std::vector<std::byte>> all_capabilities);
 /// Agreement over packed capabilities, which may have come from anywhere. Throws Error(kBootstrap) on one of another
-/// version or platform, or with numbers that no engine could work with.
-Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities);
+/// version or platform, or with numbers that no engine could work with, and what `agree` throws.
+Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities, const MemberName& name = {});
 
 /// What a rank wants of a communicator that is made. Of sizes and times the least hint of all members holds; lanes are
 /// used if all want them.

@@ -1136,24 +1136,27 @@ std::uint32_t usable_cores(const Agreement& agreed) {
   return std::max(1U, std::min(cores, agreed.quota));
 }
 
-Agreement agree(std::span<const Agreement> all_capabilities) {
+Agreement agree(std::span<const Agreement> all_capabilities, const MemberName& name) {
+  const auto called = [&](std::size_t i) { return name ? name(i) : "member " + std::to_string(i); };
   if (all_capabilities.empty()) throw Error(ErrorCode::kInvalidArgument, "an agreement of no members was asked for");
   Agreement agreed = all_capabilities.front();
   Capability common = decode_capability({agreed.capability});
   for (std::size_t i = 1; i < all_capabilities.size(); ++i) {
     const Agreement& capabilities = all_capabilities[i];
     if (capabilities.algorithm_hash != agreed.algorithm_hash) {
-      throw Error(ErrorCode::kUnsupported, "member " + std::to_string(i) + " has another table of algorithms (hash " +
-                                               std::to_string(capabilities.algorithm_hash) + ") than member 0 (hash " +
-                                               std::to_string(agreed.algorithm_hash) +
-                                               "): use one version of Unisono on all ranks");
+      throw Error(
+          ErrorCode::kUnsupported,
+          formatted("{} has another table of algorithms (hash {}) than {} (hash {}): use one version of Unisono "
+                    "on all ranks",
+                    called(i), capabilities.algorithm_hash, called(0), agreed.algorithm_hash));
     }
     if (capabilities.tuning_hash != agreed.tuning_hash) {
-      throw Error(ErrorCode::kUnsupported,
-                  "member " + std::to_string(i) + " chooses algorithms by " + table_text(capabilities.tuning_hash) +
-                      ", member 0 by " + table_text(agreed.tuning_hash) +
-                      ": set UNISONO_TUNING and UNISONO_ALGORITHM alike on all ranks (`unisono explain` prints the "
-                      "hash of what is in force), and have the same tuning file on all machines");
+      throw Error(
+          ErrorCode::kUnsupported,
+          formatted("{} chooses algorithms by {}, {} by {}: set UNISONO_TUNING and UNISONO_ALGORITHM alike on "
+                    "all ranks (`unisono explain` prints the hash of what is in force), and have the same "
+                    "tuning file on all machines",
+                    called(i), table_text(capabilities.tuning_hash), called(0), table_text(agreed.tuning_hash)));
     }
     const Capability other = decode_capability({capabilities.capability});
     common.version = std::min(common.version, other.version);

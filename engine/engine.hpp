@@ -351,8 +351,11 @@ class NativeEngine final : public Engine {
 /// How many ranks can have a core each, by what all members have said.
 std::uint32_t usable_cores(const Agreement& agreed);
 
+/// What a member is called in an error, by its position.
+using MemberName = std::function<std::string(std::size_t)>;
+
 /// Agreement over all members' capabilities. Throws Error(kUnsupported) if tables of algorithms or rules of
-/// their choice differ.
-Agreement agree(std::span<const Agreement> all_capabilities);
+/// their choice differ, and names the two members. Without `name` they are "member 0", "member 1", ...
+Agreement agree(std::span<const Agreement> all_capabilities, const MemberName& name = {});
 
 }  // namespace unisono

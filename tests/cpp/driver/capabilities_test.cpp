@@ -103,6 +103,16 @@ TEST(AllCapabilities, OfOtherTablesAreRefused) {
   other.tuning_hash ^= 1U;
   refuses(AllCapabilities{pack_capabilities(own), pack_capabilities(other)}, ErrorCode::kUnsupported,
           AllOf(HasSubstr("member 1 chooses algorithms by"), HasSubstr("UNISONO_TUNING")));
+  // Who knows what members are called has them named so, both of them.
+  try {
+    agree_on(
+        AllCapabilities{pack_capabilities(own), pack_capabilities(own), pack_capabilities(other)},
+        [](std::size_t member) { return "rank " + std::to_string(member) + " on host h" + std::to_string(member); });
+    FAIL() << "taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 2 on host h2 chooses algorithms by table"),
+                                    HasSubstr(", rank 0 on host h0 by the built-in table")));
+  }
 }
 
 }  // namespace

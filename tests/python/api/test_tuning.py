@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -353,7 +354,8 @@ def test_ranks_with_different_tables_are_refused(tmp_path: Path) -> None:
     before = "if os.environ['UNISONO_RANK'] == '1':\n    os.environ['UNISONO_ALGORITHM'] = 'allreduce=ring'\n"
     done = run(SUM.format(before=before), tmp_path, 2)
     assert done.returncode != 0
-    assert "member 1 chooses algorithms by table" in done.stderr
+    assert re.search(r"rank 1, endpoint 1 \(pid \d+\), chooses algorithms by table", done.stderr)
+    assert re.search(r", rank 0, endpoint 0 \(pid \d+\), by the built-in table: ", done.stderr)
     assert "set UNISONO_TUNING and UNISONO_ALGORITHM alike on all ranks" in done.stderr
 
 
