@@ -48,10 +48,15 @@ struct Outcome {
   }
 };
 
-/// Keeps a destination that a stopped rank may still write to for as long as this process lives.
-void keep_if_written(const Outcome& outcome, nb::handle destination) {
+/// Keeps a destination that a stopped rank may still write to for as long as this process lives. Requests are also let
+/// go of while the interpreter ends, when there are no modules any more: then a reference that nobody gives back does.
+void keep_if_written(const Outcome& outcome, nb::handle destination) noexcept {
   if (!outcome.still_written || !destination.is_valid() || destination.is_none()) return;
-  nb::module_::import_("unisono.errors").attr("keep")(destination, outcome.text);
+  try {
+    nb::module_::import_("unisono.errors").attr("keep")(destination, outcome.text);
+  } catch (...) {
+    destination.inc_ref();
+  }
 }
 
 /// Calls the engine with the GIL released; raises its error.
