@@ -10,14 +10,16 @@ import pytest
 from .support import run
 from .test_namespaces import LINK, Pair, pair  # noqa: F401  (a fixture)
 
-# Rank 0 cuts the cable in the third step. All ranks say what became of them, and when.
+# Rank 0 cuts the cable in the third step: before its call, or in the middle of it. All ranks say what became of them,
+# and when, and what carried their data to the other host.
 STEPS = """
-import json, subprocess, sys, time
+import json, subprocess, sys, threading, time
 import numpy as np
 import unisono
 
 commands = json.loads(sys.argv[1])
-STEPS, CUT_AT, COUNT = 5, 2, 1001
+STEPS, CUT_AT, COUNT = 5, 2, commands["count"]
+cutter = threading.Timer(commands["into"], lambda: cut("cut"))
 
 def cut(which):
     for command in commands[which]:
@@ -32,8 +34,13 @@ with unisono.init(timeout=40) as context:
         while step < STEPS:
             if step == CUT_AT and comm is world:
                 if rank == 0 and begin is None:
-                    cut("cut")
+                    said["by"] = [line.split()[0] for line in context.dump().splitlines() if "carries data" in line]
+                    cutter.start()
+                    if not commands["into"]:
+                        cutter.join()
                 begin = begin or time.time()
+            if step == CUT_AT + 1 and rank == 0:
+                cutter.join()  # a call that was over sooner is not the last one
             mine = np.arange(COUNT, dtype=np.int64) * (rank + 1) + 1000 * step + rank
             try:
                 total = comm.allreduce(mine)
@@ -87,16 +94,20 @@ def find(cable: Pair, host: int) -> list[str]:
     return ["ip", "netns", "exec", cable.names[host], "ip", *words]
 
 
-def job(cable: Pair, folder: Path, counts: tuple[int, int], **commands: object) -> dict[int, dict[str, object]]:
+def job(
+    cable: Pair, folder: Path, counts: tuple[int, int], network: str, **commands: object
+) -> dict[int, dict[str, object]]:
     script = folder / "steps.py"
     script.write_text(STEPS)
     hosts = ",".join(f"{name}:{count}" for name, count in zip(cable.names, counts, strict=True))
     done = run(
         "--hosts", hosts, "--agent", "ip netns exec {host}", "--keep-going", "--timeout", 80,
-        script, json.dumps({"heal": [], "after": 0} | commands),
+        "--transport", network.split()[0], script, json.dumps(USUAL | commands),
+        UNISONO_UDP_IMPAIR=LOSSY if network == "udp lossy" else "",
     )  # fmt: skip
     said = {entry["rank"]: entry for entry in map(json.loads, done.stdout.splitlines())}
     assert sorted(said) == list(range(sum(counts))), done.stderr
+    assert said[0]["by"] == [network.split()[0]]
     # The launcher lets the larger part end by itself, and its exit status is theirs.
     assert done.returncode == 0, done.stderr
     for rank, entry in said.items():
@@ -123,9 +134,15 @@ def expect(said: dict[int, dict[str, object]], left: list[int]) -> None:
 
 
 only_four = pytest.mark.parametrize("pair", ["IPv4"], indirect=True)
+all_networks = pytest.mark.parametrize("network", ["tcp", "udp", "ofi"])
+# What a job is told, unless a test says otherwise: nothing is healed, and the cut comes before the call.
+USUAL: dict[str, object] = {"heal": [], "after": 0, "into": 0, "count": 1001}
+# Of what a rank sends by UDP, so much does not come as it was sent.
+LOSSY = "loss=0.03,reorder=0.1,duplicate=0.03,seed=3"
 
 
 @only_four
+@all_networks
 @pytest.mark.parametrize("way", ["down", "silent"])
 @pytest.mark.parametrize(
     ("counts", "left"), [((3, 1), [0, 1, 2]), ((1, 3), [1, 2, 3]), ((2, 2), [0, 1])], ids=["3+1", "1+3", "2+2"]
@@ -136,19 +153,48 @@ def test_the_larger_part_goes_on(
     way: str,
     counts: tuple[int, int],
     left: list[int],
+    network: str,
 ) -> None:
     down = ["ip", "link", "set", LINK, "down"]
     cut = [down] if way == "down" else [lose(pair, 0), lose(pair, 1)]
-    expect(job(pair, tmp_path, counts, cut=cut), left)
+    expect(job(pair, tmp_path, counts, network, cut=cut), left)
 
 
 @only_four
+@all_networks
+@pytest.mark.parametrize("way", ["down", "silent"])
+def test_a_cut_in_the_middle_of_long_messages(
+    pair: Pair,  # noqa: F811
+    tmp_path: Path,
+    way: str,
+    network: str,
+) -> None:
+    """Also of what libfabric writes into the memory of a rank that is gone."""
+    down = ["ip", "link", "set", LINK, "down"]
+    cut = [down] if way == "down" else [lose(pair, 0), lose(pair, 1)]
+    expect(job(pair, tmp_path, (1, 3), network, cut=cut, into=0.05, count=2_000_001), [1, 2, 3])
+
+
+@only_four
+def test_a_cut_of_a_network_that_has_lost_much_before(pair: Pair, tmp_path: Path) -> None:  # noqa: F811
+    cut = [lose(pair, 0), lose(pair, 1)]
+    expect(job(pair, tmp_path, (3, 1), "udp lossy", cut=cut, into=0.05, count=200_001), [0, 1, 2])
+
+
+@only_four
+@all_networks
 @pytest.mark.parametrize("deaf", [0, 1])
-def test_a_cut_in_one_direction(pair: Pair, tmp_path: Path, deaf: int) -> None:  # noqa: F811
-    """TCP needs both directions, so neither end gets an answer."""
-    expect(job(pair, tmp_path, (1, 3), cut=[lose(pair, 1 - deaf)]), [1, 2, 3])
+def test_a_cut_in_one_direction(pair: Pair, tmp_path: Path, deaf: int, network: str) -> None:  # noqa: F811
+    """TCP, which watches the peers of every network, needs both directions: neither end gets an answer."""
+    expect(job(pair, tmp_path, (1, 3), network, cut=[lose(pair, 1 - deaf)]), [1, 2, 3])
 
 
 @only_four
-def test_who_was_declared_dead_stays_out_when_the_cable_is_whole_again(pair: Pair, tmp_path: Path) -> None:  # noqa: F811
-    expect(job(pair, tmp_path, (2, 2), cut=[lose(pair, 1)], heal=[find(pair, 1)], after=2.0), [0, 1])
+@all_networks
+def test_who_was_declared_dead_stays_out_when_the_cable_is_whole_again(
+    pair: Pair,  # noqa: F811
+    tmp_path: Path,
+    network: str,
+) -> None:
+    commands = {"cut": [lose(pair, 1)], "heal": [find(pair, 1)], "after": 2.0}
+    expect(job(pair, tmp_path, (2, 2), network, **commands), [0, 1])
