@@ -600,8 +600,8 @@ bool CallQueue::compare_awaited(CallState& call, Clock::time_point now) {
 }
 
 /// Of a call whose counts the root alone knows, nothing tells that two ranks count differently where one of them has
-/// nothing to send: a rank that waits for one that has ended this call waits in vain. What such a rank has sent before can
-/// be seen when its record says so, and has been looked at by the next time.
+/// nothing to send: a rank that waits for one that has ended this call waits in vain. What such a rank has sent before
+/// can be seen when its record says so, and has been looked at by the next time.
 bool CallQueue::awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited) {
   if (!counts_at_root(call.call.collective) || blocks_.poe->shared_memory() == nullptr) return false;
   const std::uint32_t before = std::exchange(call.ended_elsewhere, CallState::kNobody);

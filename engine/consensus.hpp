@@ -25,8 +25,8 @@
 // Who had its answer before the cut has heard the word of every rank in its turn, so all have the same word by then,
 // and come to the same value on either side. Those who begin anew are told the answer by who has it.
 //
-// A rank that goes over from the tree to that keeps the value that it has taken over there, if it has. If any rank has its
-// answer already, then all that lived had taken it over, on either side of the cut, and come to the same value.
+// A rank that goes over from the tree to that keeps the value that it has taken over there, if it has. If any rank has
+// its answer already, then all that lived had taken it over, on either side of the cut, and come to the same value.
 //
 // Cost: P messages of each rank in the first round and P - 1 in its turn; P + 1 rounds; as much again for each time
 // that more are seen to have vanished. Along a tree: about 2 log2 P messages of each rank at most, in 4 log2 P steps;

@@ -308,10 +308,11 @@ void Rbm::keep(const Communicator& communicator, Message& message, std::uint64_t
                std::span<const std::byte> payload) {
   if (payload.empty()) return;
   if (message.buffer == nullptr) {
-    // All that comes of the message is within these (`on_eager`, `check_order`), and no more than its credits stand for.
-    message.buffer_bytes =
-        std::min(std::uint64_t{communicator.buffers_for(message.header.message_bytes)} * communicator.agreed.eager_limit,
-                 buffer_for(message.header.message_bytes));
+    // All that comes of the message is within these (`on_eager`, `check_order`), and no more than its credits stand
+    // for.
+    message.buffer_bytes = std::min(
+        std::uint64_t{communicator.buffers_for(message.header.message_bytes)} * communicator.agreed.eager_limit,
+        buffer_for(message.header.message_bytes));
     blocks_.counters->count(NativeCounter::kSegmentsBuffered);
     message.buffer = allocate(message.buffer_bytes);
   }

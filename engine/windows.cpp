@@ -27,8 +27,9 @@ bool copy_word(std::byte*& out, const std::byte*& in, std::uint64_t& bytes) {
   return true;
 }
 
-/// Writes every byte once, and an aligned element of up to 8 bytes whole. A rank that waits for a word of its window may
-/// write to it as soon as it has changed; memcpy, which may write some bytes twice, would put the old value there again.
+/// Writes every byte once, and an aligned element of up to 8 bytes whole. A rank that waits for a word of its window
+/// may write to it as soon as it has changed; memcpy, which may write some bytes twice, would put the old value there
+/// again.
 void copy_once(std::byte* out, const std::byte* in, std::uint64_t bytes) {
   while (copy_word<std::uint64_t>(out, in, bytes) || copy_word<std::uint32_t>(out, in, bytes) ||
          copy_word<std::uint16_t>(out, in, bytes) || copy_word<std::uint8_t>(out, in, bytes)) {

@@ -19,8 +19,8 @@ namespace unisono {
 /// it sends itself, before its first data message to that peer, and never anew; so the two directions may differ, and
 /// nobody must agree on anything.
 ///
-/// Until an end has chosen, `reserve` gives null for data. A peer that has stopped, or computes, answers nobody: a network that
-/// is not answered is given up a while after the lifeline is, and not before.
+/// Until an end has chosen, `reserve` gives null for data. A peer that has stopped, or computes, answers nobody: a
+/// network that is not answered is given up a while after the lifeline is, and not before.
 class Ways final : public Network {
  public:
   /// `others` are the networks besides the lifeline; `order` are names of both, the preferred one first. Without the

@@ -22,8 +22,8 @@
 namespace unisono::ofi {
 
 /// Sessions over one endpoint. A peer is dead when an operation to it has failed, and alive otherwise: a caller
-/// that must know more asks another network. Any method throws Error(kWrongProcess) in a child of fork, but those that only read;
-/// destruction there leaves all as it is.
+/// that must know more asks another network. Any method throws Error(kWrongProcess) in a child of fork, but those that
+/// only read; destruction there leaves all as it is.
 ///
 /// What comes is taken out of the provider's hands in every poll, of all sessions and whether or not it is read, and
 /// each session's part of that is bounded by the window that its sender keeps: so nobody blocks another one.

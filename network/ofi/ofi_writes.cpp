@@ -13,7 +13,8 @@ namespace {
 
 /// A question that was not answered is asked again after so long: a peer that has died may have taken the first one.
 constexpr std::chrono::milliseconds kBetweenQuestions{20};
-/// A peer that is dead, as another network knows, does not answer. What it had sent may still come, and end the connection.
+/// A peer that is dead, as another network knows, does not answer. What it had sent may still come, and end the
+/// connection.
 constexpr std::chrono::milliseconds kPatienceWithTheDead{100};
 
 }  // namespace

@@ -32,7 +32,8 @@ Digest connectors_proof(const JobKey& key, const Hello& hello, const Challenge& 
   return digest_of(key, "unisono tcp connector", {bytes_of(hello), bytes_of(challenge)});
 }
 
-// A purpose of its own: a stranger that has seen proofs knows nothing of it. Both nonces are in it, so no two connections share it.
+// A purpose of its own: a stranger that has seen proofs knows nothing of it. Both nonces are in it, so no two
+// connections share it.
 Digest secret_of_tls(const JobKey& key, const Hello& hello, const Challenge& challenge) {
   return digest_of(key, "unisono tcp tls", {bytes_of(hello), bytes_of(challenge)});
 }

@@ -222,8 +222,8 @@ class RootOfHub final : public Exchange {
     return send_frame(newcomer.connection, FrameKind::kChallenge, bytes_of(answer), Clock::now());
   }
 
-  /// Makes a member of a newcomer that has answered the challenge. One that does not know the secret is only refused; what a
-  /// member that knows it says wrong ends the job for all.
+  /// Makes a member of a newcomer that has answered the challenge. One that does not know the secret is only refused;
+  /// what a member that knows it says wrong ends the job for all.
   void admit(Newcomer& newcomer) {
     const Hello& hello = *newcomer.hello;
     Digest proof{};

@@ -362,10 +362,10 @@ UNISONO_API unisono_result unisono_communicator_revoke(unisono_communicator* com
  * answer unsupported.
  *
  * unisono_shrink makes a communicator of the ranks that are left, in their order. unisono_agree leaves in *value the
- * bits that were set on all ranks that are left: all get the same, whichever ranks die. Both are collective over those ranks,
- * to be called in the same order by all, and end after the communicator's timeout with an error that says who has not
- * come. unisono_failed gives the ranks that this one sees to have died or left: their number in *count, and the first
- * `capacity` of them in `ranks`; not collective. */
+ * bits that were set on all ranks that are left: all get the same, whichever ranks die. Both are collective over those
+ * ranks, to be called in the same order by all, and end after the communicator's timeout with an error that says who
+ * has not come. unisono_failed gives the ranks that this one sees to have died or left: their number in *count, and the
+ * first `capacity` of them in `ranks`; not collective. */
 UNISONO_API unisono_result unisono_shrink(unisono_communicator* communicator, unisono_communicator** shrunk);
 UNISONO_API unisono_result unisono_agree(unisono_communicator* communicator, uint64_t* value);
 UNISONO_API unisono_result unisono_failed(unisono_communicator* communicator, uint32_t* ranks, size_t capacity,

@@ -975,8 +975,8 @@ TEST(DeviceEngine, BringUpSaysWhatIsWrong) {
 TEST(DeviceEngine, HostsLearnWhoHasGone) {
   Job job;
   job.way = Way::kSocket;
-  // The rank that learns of it first gives the communicator up, and the device may tell the other one of that before its host
-  // has heard who has gone.
+  // The rank that learns of it first gives the communicator up, and the device may tell the other one of that before
+  // its host has heard who has gone.
   std::atomic<int> know_it{0};
   run_ranks_that_may_leave(3, job, [&](Rank& rank) {
     std::vector<std::int32_t> src(10), dst(10);

@@ -529,7 +529,9 @@ void take_window_back(Collective collective, End end) {
     if (end != End::kRebind) request.timeout = milliseconds(1000);
     const CallResult result = self.engine.wait(self.engine.submit(request));
     EXPECT_EQ(result.code, end == End::kRebind ? ErrorCode::kBufferTooSmall : ErrorCode::kTimeout) << result.message;
-    if (end == End::kRebind) EXPECT_THAT(result.message, HasSubstr("the window was bound anew"));
+    if (end == End::kRebind) {
+      EXPECT_THAT(result.message, HasSubstr("the window was bound anew"));
+    }
     EXPECT_EQ(poe.shown, 0) << "the owner of the window may still write to the call's memory";
     EXPECT_TRUE(poe.writes.empty()) << "the network may still read the call's memory";
     EXPECT_TRUE(poe.settled);
