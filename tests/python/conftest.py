@@ -36,8 +36,9 @@ def chosen(drawing: draw.Draw, names: list[str], share: float = SHARE) -> set[st
     for name in names:
         modules[name.split("::")[0]].append(name)
     run: set[str] = set()
+    slow = tuple(f"tests/python/{place}" for place in drawing.table.get("slow", {}).get("python", []))
     for module, cases in modules.items():
-        touched = module in drawing.touched or module.startswith(whole)
+        touched = (module in drawing.touched or module.startswith(whole)) and not module.startswith(slow)
         run |= drawing.part(cases, drawing.of_touched(share) if touched else share)
     return run
 

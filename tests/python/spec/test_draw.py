@@ -63,6 +63,13 @@ def test_every_module_runs_and_touched_ones_whole() -> None:
     assert itself - nothing <= set(CASES[30:60]) <= itself
 
 
+def test_of_slow_modules_a_part_runs_in_any_case() -> None:
+    table = TABLE | {"slow": {"python": ["a/test_a"]}}
+    for touched in ("engine/rx.cpp", "tests/python/a/test_a.py"):
+        names = chosen(draw.Draw("seed", frozenset({touched}), table))
+        assert sum("a/test_a.py" in name for name in names) == 8
+
+
 def test_of_a_large_commit_a_part_runs_of_what_it_touches() -> None:
     many = frozenset({"engine/engine.cpp", *(f"docs/{i}.md" for i in range(draw.LARGE))})
     names = chosen(draw.Draw("3", many, TABLE))
@@ -132,7 +139,9 @@ def test_what_a_commit_touches_is_asked_of_git(tmp_path: Path) -> None:
 
 def test_the_table_names_what_exists() -> None:
     table = tomllib.loads((ROOT / "tests" / "touches.toml").read_text())
-    assert set(table) == {"python", "cpp", "rtl", "fuzz"}
+    assert set(table) == {"python", "slow", "cpp", "rtl", "fuzz"}
+    for module in table.pop("slow")["python"]:
+        assert (ROOT / "tests" / "python" / f"{module}.py").is_file(), module
     for kind, rules in table.items():
         for place, names in rules.items():
             assert list((ROOT / place).parent.glob(f"{Path(place).name}*")), place
