@@ -42,20 +42,20 @@ class Inbox {
     ++released_;
     if (block->large) {
       --large_;
-      ++large_untold_;
+      ++large_unreported_;
     }
     return block;
   }
 
   /// Messages that were ever put.
   std::uint32_t came() const { return came_; }
-  /// Messages that were ever released, as the peer is to be told.
+  /// Messages that were ever released, as they are reported to the peer.
   std::uint32_t released() const { return released_; }
-  /// Whether the peer may wait for being told.
-  bool owes() const { return released_ - told_ >= kWindow / 4 || large_untold_ >= kLargeWindow / 4; }
-  void told() {
-    told_ = released_;
-    large_untold_ = 0;
+  /// Whether the peer may wait for that report.
+  bool owes() const { return released_ - reported_ >= kWindow / 4 || large_unreported_ >= kLargeWindow / 4; }
+  void reported() {
+    reported_ = released_;
+    large_unreported_ = 0;
   }
 
  private:
@@ -63,8 +63,8 @@ class Inbox {
   std::uint32_t released_ = 0;
   std::uint32_t came_ = 0;
   std::uint32_t large_ = 0;  ///< that are held
-  std::uint32_t told_ = 0;
-  std::uint32_t large_untold_ = 0;
+  std::uint32_t reported_ = 0;
+  std::uint32_t large_unreported_ = 0;
 };
 
 }  // namespace unisono::ofi

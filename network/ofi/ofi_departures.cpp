@@ -91,7 +91,7 @@ bool OfiNetwork::push_messages(Session& session, std::size_t lane) {
     if (lane == 0 && session.posted >= kMostPosted) return false;
     write_prefix(block->frame(), FrameKind::kMessage, members_.self, session.handshake.token_out(), session.released());
     if (!post(session, block)) return false;
-    for (Inbox& in : session.in) in.told();
+    for (Inbox& in : session.in) in.reported();
     out.posted();
     ++messages_posted_;
   }
@@ -131,7 +131,7 @@ bool OfiNetwork::post_word(Session& session, FrameKind kind, std::uint64_t key) 
     small_out_.give_back(block);
     return false;
   }
-  for (Inbox& in : session.in) in.told();
+  for (Inbox& in : session.in) in.reported();
   session.word_posted = true;
   return true;
 }

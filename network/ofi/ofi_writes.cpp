@@ -161,14 +161,14 @@ bool OfiNetwork::push_writes(Session& session) {
       }
     }
     if (session.state != Session::State::kOpen) return false;
-    if (write.dropped || write.told) return true;
+    if (write.dropped || write.announced) return true;
     if (write.pieces != 0 && !endpoint_->orders_writes()) return true;
     if (!session.out[index_of(Lane::kData)].has_room(0)) {
       all = false;
       return false;
     }
     all = commit_done(session, write) && all;
-    write.told = true;
+    write.announced = true;
     end_if_over(write);
     return true;
   });
@@ -226,7 +226,7 @@ void OfiNetwork::drop(Write& write) {
 }
 
 void OfiNetwork::end_if_over(Write& write) {
-  if (write.over || write.pieces != 0 || !(write.dropped || (write.told && write.posted == write.bytes))) return;
+  if (write.over || write.pieces != 0 || !(write.dropped || (write.announced && write.posted == write.bytes))) return;
   write.over = true;
   if (write.source) registrations_.give_back(*write.source);
   if (write.withdrawn && withdrawn_ != 0) --withdrawn_;

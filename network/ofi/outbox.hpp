@@ -35,11 +35,11 @@ class Outbox {
   void posted() { ++posted_; }
 
   /// The receiver says how many it has ever released. False if that cannot be.
-  bool released(std::uint32_t told) {
+  bool released(std::uint32_t reported) {
     // What was said before may come after what was said later.
-    if (static_cast<std::int32_t>(told - released_) <= 0) return true;
-    if (told - released_ > posted_ - released_) return false;
-    for (; released_ != told; ++released_) {
+    if (static_cast<std::int32_t>(reported - released_) <= 0) return true;
+    if (reported - released_ > posted_ - released_) return false;
+    for (; released_ != reported; ++released_) {
       if (is_large_[released_ % kWindow]) --large_;
     }
     return true;

@@ -29,7 +29,7 @@ struct Write {
   std::uint32_t pieces = 0;  ///< with the provider
   bool dropped = false;      ///< no more goes, and no message
   bool withdrawn = false;    ///< its owner wants its memory back
-  bool told = false;         ///< the message that all was written is on its way
+  bool announced = false;    ///< the message that all was written is on its way
   bool over = true;
   std::optional<Registrations::Lease> source;  ///< where the provider wants one
   Header done;
