@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <span>
@@ -141,7 +142,8 @@ TEST(Housekeeping, WrongSettingsChangeNothing) {
 }
 
 TEST(Housekeeping, AResetGivesANewWorld) {
-  on_contexts(3, [](Context& context) {
+  std::atomic<int> passed{0};
+  on_contexts(3, [&](Context& context) {
     Communicator world = context.world();
     Communicator other = world.dup();
     const std::uint32_t number = world.state().number;
@@ -149,6 +151,7 @@ TEST(Housekeeping, AResetGivesANewWorld) {
     std::vector<int> never(1);
     Request stuck = world.rank() == 0 ? other.recv_async(never, 1, {}) : Request();
     world.barrier();
+    for (++passed; passed != 3;) std::this_thread::yield();
     if (world.rank() == 2) world.revoke("a fault");
     EXPECT_EQ(code_of([&] {
                 for (;;) world.barrier();
