@@ -1,12 +1,10 @@
 #include "driver/allocations.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
 #include "core/error.hpp"
-#include "driver/handles.hpp"
 #include "network/lasting_memory.hpp"
 #include "network/shm/arena.hpp"
 
@@ -36,7 +34,6 @@ struct Allocations::Table {
     std::uint64_t context;
     Allocation allocation;
   };
-  const std::uint64_t generation = fork_generation();
   std::mutex mutex;
   std::unordered_map<void*, Entry> entries;
 };
@@ -44,16 +41,7 @@ struct Allocations::Table {
 Allocations::Allocations() : table_(std::make_unique<Table>()) {}
 Allocations::~Allocations() = default;
 
-Allocations& Allocations::instance() {
-  static std::atomic<Allocations*> current{nullptr};
-  Allocations* live = current.load(std::memory_order_acquire);
-  while (live == nullptr || live->table_->generation != fork_generation()) {
-    auto* made = new Allocations;  // lives for ever; its predecessor, if any, belongs to the parent process
-    if (current.compare_exchange_strong(live, made, std::memory_order_acq_rel)) return *made;
-    delete made;
-  }
-  return *live;
-}
+Allocations& Allocations::instance() { return PerProcess<Allocations>::instance(); }
 
 void Allocations::add(std::uint64_t context, Allocation allocation) {
   const std::lock_guard lock(table_->mutex);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/per_process.hpp"
+
 namespace unisono::shm {
 class Arena;
 }
@@ -40,6 +42,7 @@ class Allocations {
   Allocations& operator=(const Allocations&) = delete;
 
  private:
+  friend class PerProcess<Allocations>;
   Allocations();
   ~Allocations();
   struct Table;

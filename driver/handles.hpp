@@ -10,12 +10,10 @@
 #include <unordered_map>
 
 #include "core/error.hpp"
+#include "core/per_process.hpp"
 #include "core/thread_state.hpp"
 
 namespace unisono::driver {
-
-/// How often this process is a fork of the one that loaded the library. Part of every handle.
-std::uint64_t fork_generation() noexcept;
 
 /// What a handle is for; part of every handle.
 enum class HandleKind : std::uint8_t {
@@ -47,20 +45,7 @@ struct HandleBits {
 template <class Object, HandleKind kKind>
 class Handles {
  public:
-  static Handles& instance() {
-    static std::atomic<Handles*> current{nullptr};
-    static std::atomic<std::uint64_t> generation_of_current{0};
-    Handles* live = current.load(std::memory_order_acquire);
-    if (live == nullptr || generation_of_current.load(std::memory_order_acquire) != fork_generation()) {
-      auto* made = new Handles;  // the predecessor, if any, belongs to the parent process
-      if (current.compare_exchange_strong(live, made, std::memory_order_acq_rel)) {
-        generation_of_current.store(fork_generation(), std::memory_order_release);
-        return *made;
-      }
-      delete made;
-    }
-    return *live;
-  }
+  static Handles& instance() { return PerProcess<Handles>::instance(); }
 
   /// Registers an object and returns its handle. `of_context`: it lives as long as its context, which is then said of
   /// its freed handle.

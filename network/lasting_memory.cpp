@@ -2,22 +2,9 @@
 
 #include <algorithm>
 
-#include "core/process.hpp"
-
 namespace unisono {
 
-LastingMemory::LastingMemory() : generation_(fork_generation()) {}
-
-LastingMemory& LastingMemory::instance() {
-  static std::atomic<LastingMemory*> current{nullptr};
-  LastingMemory* live = current.load(std::memory_order_acquire);
-  while (live == nullptr || live->generation_ != fork_generation()) {
-    auto* made = new LastingMemory;  // its predecessor, if any, belongs to the parent process
-    if (current.compare_exchange_strong(live, made, std::memory_order_acq_rel)) return *made;
-    delete made;
-  }
-  return *live;
-}
+LastingMemory& LastingMemory::instance() { return PerProcess<LastingMemory>::instance(); }
 
 void LastingMemory::add(const std::byte* memory, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "core/per_process.hpp"
 #include "network/piece_table.hpp"
 
 namespace unisono {
@@ -58,11 +59,11 @@ class LastingMemory {
     friend bool operator==(Nothing, Nothing) { return true; }
   };
 
-  LastingMemory();
+  friend class PerProcess<LastingMemory>;
+  LastingMemory() = default;
   ~LastingMemory() = default;
   void tell(std::span<const std::byte> memory);
 
-  const std::uint32_t generation_;
   std::atomic<std::uint64_t> count_{0};
   mutable std::mutex mutex_;  ///< of the pieces; nothing else is locked under it
   PieceTable<Nothing> pieces_;

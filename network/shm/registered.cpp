@@ -1,21 +1,8 @@
 #include "network/shm/registered.hpp"
 
-#include "core/process.hpp"
-
 namespace unisono::shm {
 
-RegisteredMemory::RegisteredMemory() : generation_(fork_generation()) {}
-
-RegisteredMemory& RegisteredMemory::instance() {
-  static std::atomic<RegisteredMemory*> current{nullptr};
-  RegisteredMemory* live = current.load(std::memory_order_acquire);
-  while (live == nullptr || live->generation_ != fork_generation()) {
-    auto* made = new RegisteredMemory;  // its predecessor, if any, belongs to the parent process
-    if (current.compare_exchange_strong(live, made, std::memory_order_acq_rel)) return *made;
-    delete made;
-  }
-  return *live;
-}
+RegisteredMemory& RegisteredMemory::instance() { return PerProcess<RegisteredMemory>::instance(); }
 
 void RegisteredMemory::add(const std::byte* memory, std::uint64_t bytes, bool copied) {
   const std::lock_guard lock(mutex_);

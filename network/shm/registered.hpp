@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/per_process.hpp"
 #include "network/piece_table.hpp"
 
 namespace unisono::shm {
@@ -31,11 +32,11 @@ class RegisteredMemory {
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
  private:
-  RegisteredMemory();
+  friend class PerProcess<RegisteredMemory>;
+  RegisteredMemory() = default;
   ~RegisteredMemory() = default;
   std::optional<bool> find(const std::byte* memory, std::uint64_t bytes) const;
 
-  const std::uint32_t generation_;
   std::atomic<std::uint64_t> count_{0};
   mutable std::mutex mutex_;
   PieceTable<bool> pieces_;  ///< and whether the kernel copies them
