@@ -76,13 +76,13 @@ def jobs() -> list[Job]:
         for number in memories(pid):
             found.setdefault(number, Job(number)).pids.append(pid)
     # A process whose ranks are threads may have many jobs, and tells of all of them: it is asked once.
-    told: dict[int, str] = {}
+    answers: dict[int, str] = {}
     for job in found.values():
         mine = False
         with contextlib.suppress(UnisonoError):
-            if job.pids[0] not in told:
-                told[job.pids[0]] = _core.dump_process(job.pids[0], TABLE)
-            for fields in (line.split("\t") for line in told[job.pids[0]].splitlines()):
+            if job.pids[0] not in answers:
+                answers[job.pids[0]] = _core.dump_process(job.pids[0], TABLE)
+            for fields in (line.split("\t") for line in answers[job.pids[0]].splitlines()):
                 if fields[0] == "job":
                     mine = int(fields[1]) == job.number
                 elif mine:
