@@ -259,8 +259,12 @@ TEST_P(TcpTraffic, AFullBufferRefusesUntilThePeerReads) {
     }
     return true;
   };
-  while (!stuck()) ASSERT_LT(++sent, 2000U) << "nothing holds the sender back";
-  EXPECT_FALSE(job[0].poll()) << "nothing has come, and no room become free";
+  // On a loaded machine the kernel may move something on at any time.
+  const auto deadline_of_rest = test::Clock::now() + std::chrono::seconds(20);
+  do {
+    while (!stuck()) ASSERT_LT(++sent, 2000U) << "nothing holds the sender back";
+    ASSERT_LT(test::Clock::now(), deadline_of_rest) << "nothing has come, and no room become free";
+  } while (job[0].poll());
   // Control still goes, and is read before the data that came earlier.
   ASSERT_TRUE(try_send(sender, 1, Lane::kControl, 0, 100));
 

@@ -62,8 +62,7 @@ def test_udp_that_is_blocked_where_nothing_else_is_allowed(exchange: Path) -> No
         "--hosts", "a,b", "--agent", "local", "--transport", "udp", "--env", "UNISONO_UDP_IMPAIR=loss=1", exchange
     )
     assert done.returncode == 1
-    assert "PeerDeadError" in done.stderr
-    # Whose patience ends first says so; the other may then only see it go.
+    # The rank whose patience ends first says so; the other one may repeat its words, or only see it go.
     assert re.search(r"on (b cannot be sent data from a|a cannot be sent data from b): tried by udp: 127", done.stderr)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -139,7 +140,8 @@ def test_a_cable_that_is_cut(pair: Pair, tmp_path: Path, network: str) -> None:
     )
     done = run(*pair.hosts, "--agent", "ip netns exec {host}", "--timeout", 60, "--transport", network, script)
     assert done.returncode == 1, done.stderr
-    assert "PeerDeadError" in done.stderr
+    # The rank that finds it out says so, or another one, that hears of it and ends first, repeats its words.
+    assert re.search(r"rank \d, endpoint \d .* (is out of reach|has died) \(on", done.stderr), done.stderr
 
 
 @networks
