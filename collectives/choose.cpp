@@ -69,6 +69,8 @@ constexpr Rule kRules[] = {
     use(Collective::kReduce, "chain", kAnyBytes, 64),
     use(Collective::kReduce, "binomial"),
 
+    between_hosts(Collective::kAllreduce, "two_level", 512 * kKiB),
+    between_hosts(Collective::kAllreduce, "multi_leader"),
     between_hosts(Collective::kAllreduce, "two_level"),
     one_on_each(Collective::kAllreduce, "recursive_doubling", kAnyBytes, 2, 2),
     one_on_each(Collective::kAllreduce, "recursive_doubling", 16 * kKiB, 3, kAnyRanks),

@@ -28,6 +28,10 @@ std::uint32_t allreduce_two_level_steps(const Call& call);
 void allreduce_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t allreduce_two_level_scratch_bytes(const Call& call);
 
+std::uint32_t allreduce_multi_leader_steps(const Call& call);
+void allreduce_multi_leader_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allreduce_multi_leader_scratch_bytes(const Call& call);
+
 std::uint32_t allreduce_direct_steps(const Call& call);
 void allreduce_direct_step(const Call& call, std::uint32_t s, Emit& emit);
 bool allreduce_direct_admits(const Call& call);
@@ -48,7 +52,7 @@ std::uint32_t allreduce_recursive_multiplying_steps(const Call& call);
 void allreduce_recursive_multiplying_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t allreduce_recursive_multiplying_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 10> kAllreduce{{
+inline constexpr std::array<Algorithm, 11> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -97,6 +101,18 @@ inline constexpr std::array<Algorithm, 10> kAllreduce{{
      .steps = build::steps_by_position<allreduce_two_level_steps>,
      .step = build::step_by_position<allreduce_two_level_step>,
      .scratch_bytes = build::scratch_by_position<allreduce_two_level_scratch_bytes>,
+     .grouped = true},
+    {.collective = Collective::kAllreduce,
+     .name = "multi_leader",
+     .source = "Bayatpour et al., SC 2017 (data partitioning-based multi-leader design)",
+     .restriction = "",
+     .cost = "2 (m alpha + (g-1) n/m beta) within a group of g with m leaders + log2(P/g) (alpha + n/m beta + n/m "
+             "gamma) between groups",
+     .summary = "As two_level, but each of up to 16 members of a group leads in a share of the vector; for large ones.",
+     .ordered = false,
+     .steps = build::steps_by_position<allreduce_multi_leader_steps>,
+     .step = build::step_by_position<allreduce_multi_leader_step>,
+     .scratch_bytes = build::scratch_by_position<allreduce_multi_leader_scratch_bytes>,
      .grouped = true},
     {.collective = Collective::kAllreduce,
      .name = "direct",

@@ -187,7 +187,7 @@ TEST(Choice, SparesTheNetworkBetweenHosts) {
   hosts.hosts = true;
   for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce,
                                       Collective::kAllgather, Collective::kBarrier}) {
-    Call call = make_call(collective, 8, collective == Collective::kBarrier ? 0 : 1'000'000);
+    Call call = make_call(collective, 8, collective == Collective::kBarrier ? 0 : 100'000);
     call.group_size = 4;
     EXPECT_STREQ(algorithms()[static_cast<std::size_t>(choose_algorithm(call, hosts))].name, "two_level")
         << name_of(collective);
@@ -195,6 +195,21 @@ TEST(Choice, SparesTheNetworkBetweenHosts) {
     EXPECT_STRNE(algorithms()[static_cast<std::size_t>(choose_algorithm(call, hosts))].name, "two_level")
         << name_of(collective);
   }
+}
+
+TEST(Choice, DividesLongSumsAmongLeadersBetweenHosts) {
+  Tuning hosts;
+  hosts.hosts = true;
+  const auto chosen = [&](const Call& call) {
+    return std::string(algorithms()[static_cast<std::size_t>(choose_algorithm(call, hosts))].name);
+  };
+  Call call = make_call(Collective::kAllreduce, 8, 1'000'000);
+  call.group_size = 4;
+  EXPECT_EQ(chosen(call), "multi_leader");
+  call.func = Func::kOrdered0;
+  EXPECT_EQ(chosen(call), "two_level");
+  call.group_size = 0;
+  EXPECT_NE(chosen(call), "multi_leader");
 }
 
 TEST(Choice, HasNothingForAUsersProgram) { EXPECT_EQ(choose_algorithm(make_call(Collective::kProgram, 4, 1)), -1); }

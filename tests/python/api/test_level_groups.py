@@ -38,8 +38,9 @@ def test_groups_are_what_ranks_say(kind: str) -> None:
         assert turned is not None
         for one in (comm, again, turned):
             mine = np.arange(1000) * (world.rank + 1)
-            total = one.allreduce(mine, algorithm="two_level")
-            assert np.array_equal(total, np.arange(1000) * 28)
+            for algorithm in ("two_level", "multi_leader"):
+                total = one.allreduce(mine, algorithm=algorithm)
+                assert np.array_equal(total, np.arange(1000) * 28)
             rows = one.allgather(np.full(3, one.rank), algorithm="two_level")
             assert rows.ravel().tolist() == [rank for rank in range(RANKS) for _ in range(3)]
             blocks = one.reduce_scatter(np.arange(2.0 * RANKS) + one.rank, algorithm="two_level", op="avg")

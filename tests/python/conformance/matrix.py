@@ -22,6 +22,8 @@ CORE_COUNTS = (0, 1, 17)
 MANY_RANKS = (6, 7, 9, 16, 33)
 #: Groups that are not of one size, or no ranges of ranks (`Case.groups`).
 GROUPS = ("dealt", "uneven")
+#: Algorithms that look at groups.
+GROUPED = ("two_level", "multi_leader")
 NOT_HERE = ("nop", "copy", "combine", "send", "recv", "put", "get", "program")  # tested in tests/python/api
 NO_IN_PLACE = ("bcast", "barrier")
 
@@ -61,13 +63,13 @@ def refused(case: Case) -> bool:
 def core(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
     """What every change must pass: both forms, two roots, counts below, at and above the number of ranks."""
     roots = sorted({0, ranks - 1}) if collective in ROOTED else [0]
-    groups = sorted({2, 3}) if algorithm == "two_level" else [0]
+    groups = sorted({2, 3}) if algorithm in GROUPED else [0]
     for root in roots:
         for group_size in groups:
             for in_place in (False,) if collective in NO_IN_PLACE else (False, True):
                 for count in (0,) if collective == "barrier" else (*CORE_COUNTS, 2 * ranks + 1):
                     yield Case(collective, algorithm, ranks, count, root=root, group_size=group_size, in_place=in_place)
-        if algorithm == "two_level":
+        if algorithm in GROUPED:
             for kind, count in itertools.product(GROUPS, (0,) if collective == "barrier" else (0, 17)):
                 in_place = collective not in NO_IN_PLACE and count == 17 and kind == GROUPS[root == 0]
                 yield Case(collective, algorithm, ranks, count, root=root, groups=kind, in_place=in_place)
@@ -91,7 +93,7 @@ def operators_of(collective: str, dtype: str) -> tuple[str, ...]:
 
 def groups_of(algorithm: str, rng: random.Random) -> dict[str, Any]:
     """Groups for a case, of any kind."""
-    if algorithm != "two_level":
+    if algorithm not in GROUPED:
         return {}
     kind = rng.choice(("", *GROUPS))
     return {"groups": kind} if kind else {"group_size": 2}
@@ -134,7 +136,7 @@ def many(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
             dtype=dtype,
             root=ranks - 1 if last and collective in ROOTED else 0,
             in_place=in_place and collective not in NO_IN_PLACE,
-            group_size=5 if algorithm == "two_level" else 0,  # divides none of MANY_RANKS
+            group_size=5 if algorithm in GROUPED else 0,  # divides none of MANY_RANKS
         )
 
 
@@ -152,7 +154,7 @@ def compressed(collective: str, algorithm: str, ranks: int) -> Iterator[Case]:
                     op=rng.choice(operators_of(collective, wire)),
                     root=rng.randrange(ranks) if collective in ROOTED else 0,
                     in_place=in_place,
-                    group_size=2 if algorithm == "two_level" else 0,
+                    group_size=2 if algorithm in GROUPED else 0,
                     exact=False,
                     wire=wire,
                 )
@@ -184,7 +186,7 @@ def sample() -> list[Case]:
                 op=op,
                 root=rng.randrange(ranks) if collective in ROOTED else 0,
                 in_place=collective not in NO_IN_PLACE and rng.random() < 0.4,
-                group_size=rng.choice((0, 2, 3, 4)) if algorithm == "two_level" else 0,
+                group_size=rng.choice((0, 2, 3, 4)) if algorithm in GROUPED else 0,
                 skew=rng.random() < 0.2,
                 exact=rng.random() < 0.6 or DTYPES[dtype].kind in "iubV" or collective not in REDUCTIONS,
             )

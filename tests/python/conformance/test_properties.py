@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from .case import DTYPES, MEANS, OPS, REDUCTIONS, ROOTED, Case
 from .engines import interpret
-from .matrix import NO_IN_PLACE, names
+from .matrix import GROUPED, NO_IN_PLACE, names
 from .test_conformance import judge
 
 
@@ -26,7 +26,7 @@ def cases(draw: st.DrawFn) -> Case:
         op=draw(st.sampled_from(ops)) if collective in REDUCTIONS else "sum",
         root=draw(st.integers(0, ranks - 1)) if collective in ROOTED else 0,
         in_place=collective not in NO_IN_PLACE and draw(st.booleans()),
-        group_size=draw(st.integers(0, ranks)) if algorithm == "two_level" else 0,
+        group_size=draw(st.integers(0, ranks)) if algorithm in GROUPED else 0,
     )
 
 

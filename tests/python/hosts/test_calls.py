@@ -389,3 +389,26 @@ def test_objects_windows_and_messages_of_anybody_cross_hosts(tmp_path: Path) -> 
         "a:2,b:2",
     )
     assert (status, lines, errors) == (0, ["right"] * 4, "")
+
+
+@pytest.mark.parametrize("hosts", ["a:3,b:2", "a,b:2,a:2,c:2,b"])
+def test_a_long_sum_is_divided_among_the_ranks_of_each_host(tmp_path: Path, hosts: str) -> None:
+    """Hosts of several sizes, ranks that do not follow one another, lengths that no number of shares divides."""
+    status, lines, errors = job(
+        tmp_path,
+        """
+        rng = np.random.default_rng(7)
+        for length in (131_073, 300_007):
+            rows = rng.integers(-1000, 1000, size=(comm.size, length))
+            total = comm.allreduce(rows[comm.rank].copy())
+            assert comm.last_algorithm.name == "multi_leader", comm.last_algorithm
+            assert np.array_equal(total, rows.sum(0))
+            mine = rows[comm.rank].copy()
+            comm.allreduce(mine, mine)
+            assert np.array_equal(mine, rows.sum(0))
+        print("done")
+        """,
+        hosts,
+    )
+    size = sum(int(each.partition(":")[2] or 1) for each in hosts.split(","))
+    assert (status, lines, errors) == (0, ["done"] * size, "")

@@ -83,9 +83,9 @@ def prediction_of(answer: dict[str, Any], algorithm: str) -> Any:
 @pytest.mark.parametrize(
     ("hosts", "of_allreduce"),
     [
-        ("a:2,b:2", "two_level"),
-        ("a:2,b:3", "two_level"),  # of two sizes
-        ("a,b:2,a", "two_level"),  # no ranges of ranks
+        ("a:2,b:2", "multi_leader"),
+        ("a:2,b:3", "multi_leader"),  # of two sizes
+        ("a,b:2,a", "multi_leader"),  # no ranges of ranks
         ("a,b", "recursive_doubling"),  # nobody shares memory
         ("a,b,c,d", "rabenseifner"),
         ("a:3", None),  # one host: no network
@@ -133,7 +133,7 @@ def test_between_hosts_no_time_is_made_up(
     assert main(["explain", *call, "--buffers", "allocated"]) == 0
     text = capsys.readouterr().out
     assert "allreduce of 64 KiB fp32, 4 ranks on 2 hosts with 2 cores each, allocated buffers: two_level" in text
-    assert "built-in rule: two levels, several hosts" in text
+    assert "built-in rule: up to 512 KiB, two levels, several hosts" in text
     assert "No times are predicted: what a network takes is not known here" in text
     assert "two_level 2 with 128 KiB 4 with 256 KiB chosen" in " ".join(text.split())
     assert "direct (needs memory that all ranks share)" in text

@@ -186,6 +186,7 @@ TEST(Streams, AsSrcAndDstOfCalls) {
                                                     {"allgather/two_level", "s"},
                                                     {"allreduce/flat", "d"},
                                                     {"allreduce/knomial", "s"},
+                                                    {"allreduce/multi_leader", "s"},
                                                     {"allreduce/rabenseifner", ""},
                                                     {"allreduce/recursive_doubling", "d"},
                                                     {"allreduce/recursive_multiplying", "d"},

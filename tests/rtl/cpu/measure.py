@@ -12,26 +12,13 @@ from __future__ import annotations
 
 import sys
 
+from unisono._spec import Collective
+
 from . import model
 from .cases import NO_DATA, REDUCING
 from .cpu import Call, Communicator, Cpu, Oracle, Run, describe
 
 RANKS = 8
-NAMES = (
-    *("nop", "copy", "combine", "send", "recv", "put", "get", "bcast", "reduce", "allreduce", "reduce_scatter"),
-    *(
-        "allgather",
-        "gather",
-        "scatter",
-        "gatherv",
-        "scatterv",
-        "allgatherv",
-        "reduce_scatterv",
-        "alltoall",
-        "alltoallv",
-    ),
-    *("scan", "exscan", "barrier"),
-)
 
 
 def _per_move(run: Run) -> str:
@@ -76,7 +63,7 @@ def rows(ranks: int) -> list[str]:
                 func=func,
                 dtype=0 if collective in NO_DATA else 6,
                 root=1 if collective in {3, 4, 5, 6} else 0,
-                group_size=4 if name == "two_level" else 0,
+                group_size=4 if name in ("two_level", "multi_leader") else 0,
             )
             if not oracle.admits(call, position):
                 continue
@@ -91,7 +78,7 @@ def rows(ranks: int) -> list[str]:
         cpu.close()
         assert len(warm.moves) == busiest[0]
         lines.append(
-            f"| {NAMES[collective]} | {name} | {call.rank} | {len(warm.moves)} | {len(warm.pool)} | {_first(cold)} | "
+            f"| {Collective(collective).name.lower()} | {name} | {call.rank} | {len(warm.moves)} | {len(warm.pool)} | {_first(cold)} | "
             f"{_first(new)} | {_first(warm)} | {_per_move(warm)} | {warm.end_cycle - warm.taken[0]} |"
         )
     return lines
