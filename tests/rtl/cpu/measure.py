@@ -77,8 +77,9 @@ def rows(ranks: int) -> list[str]:
         cold, new, warm = measure(cpu, call, position)
         cpu.close()
         assert len(warm.moves) == busiest[0]
+        named = Collective(collective).name.lower()
         lines.append(
-            f"| {Collective(collective).name.lower()} | {name} | {call.rank} | {len(warm.moves)} | {len(warm.pool)} | {_first(cold)} | "
+            f"| {named} | {name} | {call.rank} | {len(warm.moves)} | {len(warm.pool)} | {_first(cold)} | "
             f"{_first(new)} | {_first(warm)} | {_per_move(warm)} | {warm.end_cycle - warm.taken[0]} |"
         )
     return lines
