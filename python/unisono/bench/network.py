@@ -20,7 +20,7 @@ FLOORS = {
 PLAIN = "tcp"  #: the name under which Unisono itself over TCP is compared with its other networks
 LOSSY = "lossy"  #: the name of Unisono over UDP where one datagram in a hundred is lost
 FLAT = "flat"  #: the name of Unisono with an algorithm that knows no hosts
-LOOPBACK, CABLES = "loopback", "veth"
+LOOPBACK, CABLES, LONG_CABLE = "loopback", "veth", "tun"
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Network:
 
     transport: str
     hosts: tuple[tuple[str, int], ...]  #: their names, and how many ranks each has
-    link: str = LOOPBACK  #: of one machine; or veth, cables between network namespaces
+    link: str = LOOPBACK  #: of one machine; or veth, cables between network namespaces; or tun, one with a delay
+    round_trip_ms: float = 0.0  #: of a cable with a delay
     impairment: str = ""  #: of datagrams: UNISONO_UDP_IMPAIR
     remote: str | None = None  #: a program that starts a command on a host, as ssh does; None: hosts are only names
 
@@ -52,7 +53,11 @@ class Network:
     def text(self) -> str:
         """In words."""
         names = ", ".join(f"{name}:{ranks}" for name, ranks in self.hosts)
-        where = "cables between network namespaces" if self.link == CABLES else "the loopback of this machine"
+        where = {
+            LOOPBACK: "the loopback of this machine",
+            CABLES: "cables between network namespaces",
+            LONG_CABLE: f"a cable with a round trip of {self.round_trip_ms:g} ms and packets of 1500 bytes",
+        }[self.link]
         return f"{self.transport} over {where}; {len(self.hosts)} hosts ({names})"
 
     def over(self, transport: str) -> Network:
@@ -61,7 +66,7 @@ class Network:
 
     def run_options(self, *, transport: bool = True) -> list[str]:
         """Options of `unisono run`."""
-        agent = "ip netns exec {host}" if self.link == CABLES else "local"
+        agent = "local" if self.link == LOOPBACK else "ip netns exec {host}"
         options = ["--hosts", ",".join(f"{name}:{ranks}" for name, ranks in self.hosts), "--agent", agent]
         return [*options, "--transport", self.transport] if transport else options
 

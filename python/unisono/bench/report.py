@@ -50,6 +50,7 @@ def record(measured: Measured, facts: Facts) -> dict[str, Any]:
         "network": _network(measured),
         "hosts": 1 if cell.network is None else len(cell.network.hosts),
         "link": None if cell.network is None else cell.network.link,
+        "round_trip_ms": None if cell.network is None else cell.network.round_trip_ms,
         "platform": "native",
         "ranks": cell.ranks,
         "bytes": cell.bytes,

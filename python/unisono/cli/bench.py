@@ -68,6 +68,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--hosts", type=int, metavar="N", help="with --transport: so many hosts, with the ranks divided among them"
     )
     parser.add_argument(
+        "--round-trip",
+        type=float,
+        metavar="MS",
+        help="with --hosts 2: over a cable on which an answer takes so many milliseconds to come back (0.05 to 1000)",
+    )
+    parser.add_argument(
         "--targets", action="store_true", help="with --transport: what targets are about, beside Open MPI alone"
     )
     parser.add_argument("--python", action="store_true", help="call from Python, against mpi4py, instead of from C")
@@ -146,10 +152,13 @@ def _ranks(text: str) -> list[int]:
 def _check_network(options: argparse.Namespace) -> None:
     """Refuses options of networks that do not go together."""
     if options.transport is None:
-        for name, given in (("--hosts", options.hosts is not None), ("--targets", options.targets)):
-            if given:
+        given = {"--hosts": options.hosts, "--targets": options.targets or None, "--round-trip": options.round_trip}
+        for name, value in given.items():
+            if value is not None:
                 raise InvalidArgumentError(f"{name} goes with --transport, such as `--transport tcp`")
         return
+    if options.round_trip is not None and (options.hosts != 2 or not 0.05 <= options.round_trip <= 1000):
+        raise InvalidArgumentError("--round-trip takes 0.05 to 1000 milliseconds, and goes with --hosts 2")
     known(options.transport, TRANSPORTS)
     if options.targets and options.python:
         raise InvalidArgumentError("--targets are those of C; leave --python out")
@@ -203,7 +212,9 @@ def _job(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place())))
         network = None
         if options.transport is not None:
-            network = stack.enter_context(chosen(options.transport, ranks, options.hosts, folder, console))
+            network = stack.enter_context(
+                chosen(options.transport, ranks, options.hosts, folder, console, options.round_trip)
+            )
         cells = _cells(options, interface, ranks, pairs, network)
         beside, unfit = besides(network, interface)
         for name, why in unfit.items():

@@ -30,8 +30,8 @@ FORMS = [*((op, "equal") for op in OPS), *((op, "changing") for op in V_OPS)]
 C_OPS = ("put", "get", "inflight", "waited", "stream")
 C_FORMS = [*FORMS, *((op, "equal") for op in C_OPS)]
 FIELDS = {
-    "schema", "system", "interface", "op", "algorithm", "auto", "network", "hosts", "link", "platform", "ranks",
-    "bytes", "dtype", "buffers", "counts", "median_us", "mean_us", "p99_us", "cycles", "ratio", "ratio_ci",
+    "schema", "system", "interface", "op", "algorithm", "auto", "network", "hosts", "link", "round_trip_ms", "platform",
+    "ranks", "bytes", "dtype", "buffers", "counts", "median_us", "mean_us", "p99_us", "cycles", "ratio", "ratio_ci",
     "limit_ratio", "iterations", "verified", "processor", "cache_line_ns", "kernel_copies",
 }  # fmt: skip
 

@@ -148,6 +148,32 @@ def test_two_hosts_with_a_cable(tmp_path: Path) -> None:
     assert not [path for path in made if path.name.startswith(networks.prefix_of_names())]
 
 
+def test_a_long_cable_takes_its_time_and_loses_nothing(tmp_path: Path) -> None:
+    try:
+        with hosts("tcp", 2, 2, tmp_path, round_trip_ms=8) as network, running(SOCKETS, network, tmp_path) as system:
+            measured = block(system, "pingpong", calls=7, buffers="malloc")
+            assert measured.verified
+            assert measured.seconds >= 7 * 0.008, "a round trip each"
+    except NamespacesError as failure:
+        pytest.skip(f"there can be no long cable here: {failure}")
+    file = tmp_path / "figures"
+    options = ["--transport", "tcp", "--hosts", 2, "--round-trip", 2, "--op", "stream", "--sizes", "64K", "--quick"]
+    done = bench(*options, "--peers", "none", "--json", file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "a cable with a round trip of 2 ms" in " ".join(done.stdout.split())
+    lines = {line["system"]: line for line in lines_of(file) if line["op"] == "stream"}
+    assert {"unisono", SOCKETS} <= set(lines)
+    for line in lines.values():
+        assert (line["link"], line["round_trip_ms"], line["verified"]) == ("tun", 2.0, True)
+
+
+@pytest.mark.parametrize("options", [["--hosts", 3, "--ranks", 3], [], ["--hosts", 2, "--round-trip", 0]])
+def test_a_long_cable_joins_two_hosts(options: list[object]) -> None:
+    done = bench("--transport", "tcp", "--round-trip", 5, *options)
+    assert done.returncode != 0
+    assert "--round-trip takes 0.05 to 1000 milliseconds, and goes with --hosts 2" in " ".join(done.stderr.split())
+
+
 def test_hosts_that_are_only_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = Network("tcp", divide(4, 2))
     beside, unfit = networks.besides(network, "c")
