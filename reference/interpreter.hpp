@@ -72,6 +72,12 @@ struct SymbolStream {
   std::vector<Symbol> values;
 };
 
+/// First symbols of what memory and input streams hold before a run; the others follow. Equal for all runs of a job.
+struct SymbolLeaves {
+  std::vector<std::array<Symbol, kRegions>> memory;  ///< by rank and region
+  std::vector<Symbol> streams;                       ///< by number of the job's stream
+};
+
 /// Symbolic memory after a run: cells by rank and region.
 struct SymbolRun : Run {
   std::vector<std::array<std::vector<Symbol>, kRegions>> memory;
@@ -102,6 +108,7 @@ class Interpreter {
 
   const Lowered& lowered() const { return lowered_; }
   SymbolTable& symbols() { return symbols_; }
+  const SymbolLeaves& leaves() const { return leaves_; }
 
   /// Runs on symbols. Initially every element of src, dst and window is a leaf of its own, scratch is uninitialised,
   /// params are constants. Equal runs give equal symbols. If the programs are malformed, that is the finding.
@@ -110,13 +117,11 @@ class Interpreter {
   NumberRun run_numbers(const std::vector<RankInput>& inputs, const Policy& policy, bool record_events = false);
 
  private:
-  class SymbolDomain;
   class NumberDomain;
 
   Lowered lowered_;
   SymbolTable symbols_;
-  std::vector<std::array<Symbol, kRegions>> first_leaf_;
-  std::vector<Symbol> first_stream_leaf_;
+  SymbolLeaves leaves_;
 };
 
 /// The final dst of every rank. Throws Error(kMalformedProgram) with the finding's text if anything goes wrong.
