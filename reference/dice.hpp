@@ -8,7 +8,11 @@ namespace unisono::reference {
 /// A small generator of pseudo-random numbers (splitmix64), the same on every platform.
 class Dice {
  public:
+  /// Neighbouring seeds give the same numbers, one place further.
   explicit Dice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ULL + 0x632be59bd9b4e019ULL) {}
+  /// The numbers of neighbouring seeds have nothing to do with each other.
+  static Dice apart(std::uint64_t seed) { return Dice(Dice(seed).next()); }
+
   std::uint64_t next() {
     std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;

@@ -83,6 +83,34 @@ class Execution {
     return false;
   }
 
+  /// The message of one move meets the arrival of another: tag, count and element size are the same.
+  bool match(Node sender, Node receiver) {
+    const Move& sent = *lowered_.node(sender).move;
+    const Move& taken = *lowered_.node(receiver).move;
+    const std::uint64_t sent_count = run_.outcomes[sender].count;
+    const std::uint64_t taken_count = run_.outcomes[receiver].count;
+    std::string why;
+    if (sent.remote.tag != taken.arrival.tag) {
+      why = "a message of tag " + std::to_string(sent.remote.tag) + " meets an arrival of tag " +
+            std::to_string(taken.arrival.tag);
+    } else if (sent_count != taken_count) {
+      why =
+          "a message of " + std::to_string(sent_count) + " elements meets an arrival of " + std::to_string(taken_count);
+    } else if (sent_count != 0 && bytes_of(sent.dtype) != bytes_of(taken.dtype)) {
+      why = std::string("a message of ") + unisono::name_of(sent.dtype) + " meets an arrival of " +
+            unisono::name_of(taken.dtype);
+    } else {
+      return true;
+    }
+    Finding finding =
+        lowered_.at(FindingKind::kUnmatched, receiver,
+                    why + "\n  sent by  " + lowered_.place(sender) + "\n  taken by " + lowered_.place(receiver));
+    finding.other_rank = lowered_.node(sender).rank;
+    finding.other_move = lowered_.node(sender).index;
+    fail(std::move(finding));
+    return false;
+  }
+
   /// Computes `s` elements from element `done` on, and delivers them to all results but messages. `arrivals`: channels
   /// in the order in which their elements are combined; `pop(channel, out, units)` takes them from there.
   template <class Pop>

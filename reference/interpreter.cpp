@@ -1,6 +1,6 @@
 #include "reference/interpreter.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 #include "core/arithmetic.hpp"
@@ -150,6 +150,25 @@ SymbolRun Interpreter::run_symbols(const Policy& policy, bool record_events) {
   SymbolDomain domain(lowered_, symbols_, leaves_, run);
   Machine<SymbolDomain>(lowered_, domain, run, policy, record_events).run();
   return run;
+}
+
+std::optional<Finding> Interpreter::compare(const SymbolRun& one, const SymbolRun& other,
+                                            const std::string& what) const {
+  for (std::uint32_t rank = 0; rank < lowered_.job().size(); ++rank) {
+    for (const Region region : {Region::kSrc, Region::kDst, Region::kWindow}) {
+      const auto& x = one.memory[rank][static_cast<std::size_t>(region)];
+      const auto& y = other.memory[rank][static_cast<std::size_t>(region)];
+      if (x == y) continue;
+      const auto at = static_cast<std::size_t>(std::mismatch(x.begin(), x.end(), y.begin()).first - x.begin());
+      Finding finding;
+      finding.kind = FindingKind::kUnstable;
+      finding.rank = rank;
+      finding.text = formatted("r{}.{}[{}] is {} in one schedule, and {} in {}", rank, unisono::name_of(region), at,
+                               symbols_.text(x[at]), symbols_.text(y[at]), what);
+      return finding;
+    }
+  }
+  return std::nullopt;
 }
 
 NumberRun Interpreter::run_numbers(const std::vector<RankInput>& inputs, const Policy& policy, bool record_events) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "reference/finding.hpp"
@@ -113,6 +114,9 @@ class Interpreter {
   /// Runs on symbols. Initially every element of src, dst and window is a leaf of its own, scratch is uninitialised,
   /// params are constants. Equal runs give equal symbols. If the programs are malformed, that is the finding.
   SymbolRun run_symbols(const Policy& policy, bool record_events = false);
+  /// Whether two runs on symbols of this leave the same expressions in src, dst and window; scratch is nobody's
+  /// business. `what` the second is, in words.
+  std::optional<Finding> compare(const SymbolRun& one, const SymbolRun& other, const std::string& what) const;
   /// Runs on numbers, from `inputs` by rank (which may be empty).
   NumberRun run_numbers(const std::vector<RankInput>& inputs, const Policy& policy, bool record_events = false);
 

@@ -12,6 +12,8 @@
 #include "reference/execution.hpp"
 #include "reference/fifo.hpp"
 #include "reference/interpreter.hpp"
+#include "reference/progress.hpp"
+#include "reference/waits.hpp"
 
 namespace unisono::reference {
 
@@ -31,15 +33,15 @@ class Machine {
         run_(run),
         policy_(policy),
         record_(record_events),
-        dice_(policy.seed),
-        retired_(lowered.job().size()),
-        execution_(lowered, domain, run, retired_) {}
+        dice_(Dice::apart(policy.seed)),
+        progress_(lowered, run, policy.full_segment_dependencies),
+        execution_(lowered, domain, run, progress_.retired()) {}
 
   void run() {
     prepare();
     Node node = 0;
     while (!run_.finding && take(node)) attempt(node);
-    if (!run_.finding && unfinished_ != 0) explain_block();
+    if (!run_.finding && !progress_.all_finished()) explain_block();
     if (!run_.finding) check_left_over();
   }
 
@@ -47,13 +49,9 @@ class Machine {
   struct State {
     std::uint64_t length = 0;  // elements, or 1 for an empty message that exists
     std::uint64_t done = 0;
-    std::uint32_t missing = 0;   // full dependencies not completed
     std::uint32_t unacked = 0;   // messages not consumed yet that completion waits for
     std::uint32_t priority = 0;  // random policy: who goes first
-    bool exists = true;          // whether its messages exist
-    bool issued = false;
-    bool delivered = false;  // all elements delivered
-    bool finished = false;
+    bool delivered = false;      // all elements delivered
     bool queued = false;
     bool synchronous = false;  // completion waits for consumption
   };
@@ -64,9 +62,7 @@ class Machine {
     bool checked = false;
   };
   struct Pair {
-    std::uint32_t send_cursor = 0;
-    std::uint32_t arrival_cursor = 0;
-    bool issued = false;  // the arrival under the cursor has issued
+    bool issued = false;  // the arrival whose turn it is has issued
     std::uint64_t taken = 0;
     std::uint64_t tokens = 0;    // elements in the channel, over all messages
     std::uint64_t capacity = 0;  // elements it buffers before an arrival has issued
@@ -90,8 +86,6 @@ class Machine {
   void prepare() {
     states_.resize(lowered_.size());
     pairs_.resize(lowered_.channels().size());
-    unfinished_ = lowered_.size();
-    const bool full = policy_.full_segment_dependencies;
     if (random()) {
       style_ = static_cast<std::uint32_t>(dice_.below(4));
       for (Pair& pair : pairs_) {
@@ -108,26 +102,22 @@ class Machine {
     for (Node n = 0; n < lowered_.size(); ++n) {
       const auto& node = lowered_.node(n);
       State& state = states_[n];
-      state.missing = node.full;
-      if (full) {
-        for (const std::uint32_t producer : node.producers) state.missing += producer != kNowhere ? 1 : 0;
-      }
       state.synchronous = least() || (random() && dice_.below(3) == 0);
       if (random()) {
         state.priority = style_ == 1 ? rank_priority[node.rank] : static_cast<std::uint32_t>(dice_.below(1U << 20U));
       }
     }
-    for (std::uint32_t rank = 0; rank < lowered_.job().size(); ++rank) {
-      const std::uint32_t moves = static_cast<std::uint32_t>(lowered_.job().programs[rank].moves.size());
-      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(moves, kWindow); ++i) wake(lowered_.first(rank) + i);
-    }
+    progress_.begin(waker());
   }
 
   void wake(Node n) {
     State& state = states_[n];
-    if (state.queued || state.finished) return;
+    if (state.queued || run_.outcomes[n].finished) return;
     state.queued = true;
     queue_.push_back(n);
+  }
+  auto waker() {
+    return [this](Node n) { wake(n); };
   }
 
   // The next move to look at.
@@ -162,73 +152,24 @@ class Machine {
 
   // --- issue -------------------------------------------------------------------------------------------------------
 
-  bool may_issue(const Lowered::MoveNode& node, const State& state) const {
-    return state.missing == 0 && node.index < retired_[node.rank] + kWindow;
-  }
-
   bool issue(Node n) {
-    const auto& node = lowered_.node(n);
-    const Move& move = *node.move;
-    State& state = states_[n];
     MoveOutcome& out = run_.outcomes[n];
-    state.issued = true;
     out.started = true;
     event(Event::Kind::kStart, n);
     out.start = time_;
-    if (move.kind != MoveKind::kMove) {
-      state.exists = false;
-      return true;
-    }
-    if (!execution_.resolve(n)) return false;
-    state.exists = out.count != 0 || move.signal;
-    state.length = out.count != 0 ? out.count : (move.signal ? 1 : 0);
-    if (!state.exists) skip(node);
+    if (lowered_.node(n).move->kind == MoveKind::kMove && !execution_.resolve(n)) return false;
+    const bool exists = progress_.exists(n);
+    states_[n].length = exists ? std::max<std::uint64_t>(1, out.count) : 0;
+    if (!exists) progress_.skip(n, waker());
     return true;
-  }
-
-  // Empty messages do not exist: the cursors pass over them.
-  void skip(const Lowered::MoveNode& node) {
-    for (const std::uint32_t c : lowered_.sends(node)) pass_sends(c);
-    for (const std::uint32_t c : lowered_.arrivals(node)) pass_arrivals(c);
-  }
-  void pass_sends(std::uint32_t c) {
-    Pair& pair = pairs_[c];
-    const auto sends = lowered_.sends(lowered_.channels()[c]);
-    while (pair.send_cursor < sends.size() && states_[sends[pair.send_cursor]].issued &&
-           !states_[sends[pair.send_cursor]].exists) {
-      ++pair.send_cursor;
-    }
-    if (pair.send_cursor < sends.size()) wake(sends[pair.send_cursor]);
-  }
-  void pass_arrivals(std::uint32_t c) {
-    Pair& pair = pairs_[c];
-    const auto arrivals = lowered_.arrivals(lowered_.channels()[c]);
-    while (pair.arrival_cursor < arrivals.size() && states_[arrivals[pair.arrival_cursor]].issued &&
-           !states_[arrivals[pair.arrival_cursor]].exists) {
-      ++pair.arrival_cursor;
-    }
-    if (pair.arrival_cursor < arrivals.size()) wake(arrivals[pair.arrival_cursor]);
   }
 
   // --- channels ----------------------------------------------------------------------------------------------------
 
-  bool arrival_turn(std::uint32_t c, Node n) const {
-    const auto arrivals = lowered_.arrivals(lowered_.channels()[c]);
-    return pairs_[c].arrival_cursor < arrivals.size() && arrivals[pairs_[c].arrival_cursor] == n;
-  }
-  bool send_turn(std::uint32_t c, Node n) const {
-    const auto sends = lowered_.sends(lowered_.channels()[c]);
-    return pairs_[c].send_cursor < sends.size() && sends[pairs_[c].send_cursor] == n;
-  }
-  Node at_cursor(std::span<const Node> nodes, std::uint32_t cursor) const {
-    return cursor < nodes.size() ? nodes[cursor] : kNowhere;
-  }
-  Node next_sender(std::uint32_t c) const {
-    return at_cursor(lowered_.sends(lowered_.channels()[c]), pairs_[c].send_cursor);
-  }
-  Node next_arrival(std::uint32_t c) const {
-    return at_cursor(lowered_.arrivals(lowered_.channels()[c]), pairs_[c].arrival_cursor);
-  }
+  bool arrival_turn(std::uint32_t c, Node n) const { return next_arrival(c) == n; }
+  bool send_turn(std::uint32_t c, Node n) const { return next_sender(c) == n; }
+  Node next_sender(std::uint32_t c) const { return progress_.next_sender(c); }
+  Node next_arrival(std::uint32_t c) const { return progress_.next_arrival(c); }
   void wake_if(Node n) {
     if (n != kNowhere) wake(n);
   }
@@ -247,32 +188,8 @@ class Machine {
     Pair& pair = pairs_[c];
     if (pair.empty() || !pair.issued || pair.headers[pair.front].checked) return true;
     Header& header = pair.headers[pair.front];
-    const Node receiver = next_arrival(c);
-    const Move& sent = *lowered_.node(header.sender).move;
-    const Move& taken = *lowered_.node(receiver).move;
     header.checked = true;
-    const std::uint64_t sent_count = run_.outcomes[header.sender].count;
-    const std::uint64_t taken_count = run_.outcomes[receiver].count;
-    std::string why;
-    if (sent.remote.tag != taken.arrival.tag) {
-      why = "a message of tag " + std::to_string(sent.remote.tag) + " meets an arrival of tag " +
-            std::to_string(taken.arrival.tag);
-    } else if (sent_count != taken_count) {
-      why =
-          "a message of " + std::to_string(sent_count) + " elements meets an arrival of " + std::to_string(taken_count);
-    } else if (sent_count != 0 && bytes_of(sent.dtype) != bytes_of(taken.dtype)) {
-      why = std::string("a message of ") + unisono::name_of(sent.dtype) + " meets an arrival of " +
-            unisono::name_of(taken.dtype);
-    } else {
-      return true;
-    }
-    Finding finding =
-        lowered_.at(FindingKind::kUnmatched, receiver,
-                    why + "\n  sent by  " + lowered_.place(header.sender) + "\n  taken by " + lowered_.place(receiver));
-    finding.other_rank = lowered_.node(header.sender).rank;
-    finding.other_move = lowered_.node(header.sender).index;
-    execution_.fail(std::move(finding));
-    return false;
+    return execution_.match(header.sender, next_arrival(c));
   }
 
   // --- execution ---------------------------------------------------------------------------------------------------
@@ -280,12 +197,9 @@ class Machine {
   void attempt(Node n) {
     const auto& node = lowered_.node(n);
     State& state = states_[n];
-    if (state.finished || state.delivered) return;
-    if (!state.issued) {
-      if (!may_issue(node, state)) return;
-      if (!issue(n)) return;
-    }
-    if (state.exists) {
+    if (state.delivered) return;
+    if (!run_.outcomes[n].started && (!progress_.may_start(n) || !issue(n))) return;
+    if (progress_.exists(n)) {
       bool turn = true;
       for (const std::uint32_t c : lowered_.arrivals(node)) {
         if (!arrival_turn(c, n)) {
@@ -322,7 +236,7 @@ class Machine {
     if (!policy_.full_segment_dependencies) {
       for (const std::uint32_t producer : node.producers) {
         if (producer == kNowhere) continue;
-        if (!states_[producer].issued) return 0;
+        if (!run_.outcomes[producer].started) return 0;
         if (!execution_.same_count(n, producer)) return 0;
         if (!states_[producer].delivered) s = std::min(s, states_[producer].done - state.done);
       }
@@ -364,8 +278,7 @@ class Machine {
       if (data) pair.data.push(execution_.value().data(), s * domain_.units(bytes_of(move.dtype)));
       wake_if(next_arrival(c));
       if (header.complete) {
-        ++pair.send_cursor;
-        pass_sends(c);
+        progress_.sent(c, waker());
       }
     }
     state.done += s;
@@ -386,8 +299,7 @@ class Machine {
       pair.taken = 0;
       pair.issued = false;
       pair.pop_header();
-      ++pair.arrival_cursor;
-      pass_arrivals(c);
+      progress_.taken(c, waker());
       if (sender.unacked != 0 && --sender.unacked == 0 && sender.delivered) finish(sender_node);
     }
     wake_if(next_sender(c));
@@ -411,39 +323,17 @@ class Machine {
   }
 
   void finish(Node n) {
-    const auto& node = lowered_.node(n);
-    State& state = states_[n];
-    if (state.finished) return;
-    state.finished = true;
-    run_.outcomes[n].finished = true;
-    --unfinished_;
+    MoveOutcome& out = run_.outcomes[n];
+    if (out.finished) return;
+    out.finished = true;
     event(Event::Kind::kFinish, n);
-    run_.outcomes[n].finish = time_;
-    const auto release = [&](Node dependent) {
-      if (--states_[dependent].missing == 0) wake(dependent);
-    };
-    for (const Node dependent : lowered_.dependents(node)) release(dependent);
-    if (policy_.full_segment_dependencies) {
-      for (const Node dependent : lowered_.stream_dependents(node)) release(dependent);
-    }
-    const std::uint32_t rank = node.rank;
-    const auto moves = static_cast<std::uint32_t>(lowered_.job().programs[rank].moves.size());
-    std::uint32_t& retired = retired_[rank];
-    while (retired < moves && states_[lowered_.first(rank) + retired].finished) {
-      ++retired;
-      if (retired + kWindow - 1 < moves) wake(lowered_.first(rank) + retired + static_cast<Node>(kWindow) - 1);
-    }
+    out.finish = time_;
+    progress_.finish(n, waker());
   }
 
   // --- explanation -------------------------------------------------------------------------------------------------
 
-  struct Reason {
-    std::string text;
-    Node next = kNowhere;
-    bool unmatched = false;
-  };
-
-  Reason why(Node n) const {
+  Wait why(Node n) const {
     const auto& node = lowered_.node(n);
     const Move& move = *node.move;
     const State& state = states_[n];
@@ -451,17 +341,17 @@ class Machine {
       return "move " + std::to_string(lowered_.node(other).index) + " of rank " +
              std::to_string(lowered_.node(other).rank);
     };
-    if (node.index >= retired_[node.rank] + kWindow) {
-      const Node oldest = lowered_.first(node.rank) + retired_[node.rank];
+    if (!progress_.in_window(n)) {
+      const Node oldest = lowered_.first(node.rank) + progress_.retired()[node.rank];
       return {"waits for the window of 32: " + number(oldest) + " has not completed", oldest, false};
     }
-    if (state.missing != 0) {
+    if (!progress_.may_start(n)) {
       for (std::uint32_t bits = move.dependencies; bits != 0; bits &= bits - 1) {
         const Node other = n - 1 - static_cast<Node>(std::countr_zero(bits));
-        if (!states_[other].finished) return {"depends on " + number(other), other, false};
+        if (!run_.outcomes[other].finished) return {"depends on " + number(other), other, false};
       }
       for (const std::uint32_t producer : node.producers) {
-        if (producer != kNowhere && !states_[producer].finished) {
+        if (producer != kNowhere && policy_.full_segment_dependencies && !run_.outcomes[producer].finished) {
           return {"has a segment dependency, read as full, on " + number(producer), producer, false};
         }
       }
@@ -524,36 +414,9 @@ class Machine {
   void explain_block() {
     Node start = kNowhere;
     for (Node n = 0; n < lowered_.size() && start == kNowhere; ++n) {
-      if (!states_[n].finished) start = n;
+      if (!run_.outcomes[n].finished) start = n;
     }
-    // Follow what each waits for until a move repeats (the cycle) or nothing is waited for.
-    std::vector<Node> path;
-    std::vector<bool> seen(lowered_.size());
-    Node n = start;
-    Reason reason;
-    while (n != kNowhere && !seen[n]) {
-      seen[n] = true;
-      path.push_back(n);
-      reason = why(n);
-      n = reason.next;
-    }
-    std::size_t begin = 0;
-    if (n != kNowhere) {
-      begin = static_cast<std::size_t>(std::find(path.begin(), path.end(), n) - path.begin());
-    } else if (path.size() > 8) {
-      begin = path.size() - 8;
-    }
-    std::string text = reason.unmatched ? "a message or arrival has no partner:"
-                                        : (n != kNowhere ? "these wait for each other:" : "these wait for ever:");
-    for (std::size_t i = begin; i < path.size(); ++i) {
-      if (i - begin == 12 && path.size() - i > 2) {
-        text += "\n  ... " + std::to_string(path.size() - i - 1) + " more ...";
-        i = path.size() - 1;
-      }
-      text += "\n  " + lowered_.place(path[i]) + "\n    " + why(path[i]).text;
-    }
-    const Node culprit = n != kNowhere ? path[begin] : path.back();
-    execution_.fail(lowered_.at(reason.unmatched ? FindingKind::kUnmatched : FindingKind::kDeadlock, culprit, text));
+    execution_.fail(explain_waits(lowered_, start, [&](Node n) { return why(n); }));
   }
 
   void check_left_over() {
@@ -576,11 +439,10 @@ class Machine {
   std::uint32_t style_ = 0;
   std::vector<State> states_;
   std::vector<Pair> pairs_;
-  std::vector<std::uint32_t> retired_;  ///< moves of each rank that have retired
+  Progress progress_;
   Execution<Domain> execution_;
   std::vector<Node> queue_;
   std::size_t head_ = 0;
-  std::uint32_t unfinished_ = 0;
   std::uint64_t time_ = 0;
   std::vector<std::uint32_t> order_;
 };
