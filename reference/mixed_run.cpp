@@ -20,6 +20,7 @@
 namespace unisono::reference {
 namespace {
 
+/// One run: goes on with what the schedule picks, until nothing is left to pick. All that is given must outlive it.
 class MixedRun {
  public:
   MixedRun(Interpreter& interpreter, const Mix& mix, const MakeChannel& make, SymbolRun& run)
