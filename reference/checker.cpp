@@ -13,31 +13,11 @@
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/meaning.hpp"
+#include "reference/mixed_run.hpp"
 #include "reference/races.hpp"
 
 namespace unisono::reference {
 namespace {
-
-// Whether all memory and streams hold the same expressions; scratch is nobody's business.
-std::optional<Finding> compare_runs(const Interpreter& interpreter, const SymbolTable& symbols, const SymbolRun& a,
-                                    const SymbolRun& b, std::uint64_t seed) {
-  const Job& job = interpreter.lowered().job();
-  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
-    for (const Region region : {Region::kSrc, Region::kDst, Region::kWindow}) {
-      const auto& x = a.memory[rank][static_cast<std::size_t>(region)];
-      const auto& y = b.memory[rank][static_cast<std::size_t>(region)];
-      if (x == y) continue;
-      const auto at = static_cast<std::size_t>(std::mismatch(x.begin(), x.end(), y.begin()).first - x.begin());
-      Finding finding;
-      finding.kind = FindingKind::kUnstable;
-      finding.rank = rank;
-      finding.text = formatted("r{}.{}[{}] is {} in one schedule, and {} in random schedule {}", rank,
-                               unisono::name_of(region), at, symbols.text(x[at]), symbols.text(y[at]), seed);
-      return finding;
-    }
-  }
-  return std::nullopt;
-}
 
 // What a call of this meaning binds, for programs that reach beyond.
 std::string buffers_of(const Job& job) {
@@ -51,16 +31,14 @@ std::string buffers_of(const Job& job) {
   return text;
 }
 
-bool uses_any(const Job& job) {
-  for (const Program& program : job.programs) {
-    for (const Move& move : program.moves) {
-      if (move.op1.kind == OperandKind::kArrival && move.arrival.mode == PeerMode::kAny) return true;
-    }
-  }
-  return false;
-}
+// How much of a job is sampled, and by which seed.
+struct Samples {
+  std::uint32_t schedules = 0;
+  std::optional<std::uint32_t> mixes;  // those that are drawn; without: none at all
+  std::uint64_t seed = 0;
+};
 
-void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, std::uint64_t seed,
+void check_into(CheckReport& report, const Job& job, const Samples& samples,
                 const std::function<std::optional<Finding>(const Job&)>& also) {
   Interpreter interpreter(job);
   const auto fail = [&](Finding finding, const std::string& schedule) {
@@ -97,19 +75,24 @@ void check_into(CheckReport& report, const Job& job, std::uint32_t schedules, st
     if (auto finding = also(job)) return fail(std::move(*finding), "");
   }
   const bool any = uses_any(job);
-  for (std::uint32_t i = 0; i < schedules; ++i) {
-    const std::uint64_t schedule_seed = seed * 1000003 + i;
+  for (std::uint32_t i = 0; i < samples.schedules; ++i) {
+    const std::uint64_t schedule_seed = samples.seed * 1000003 + i;
     SymbolRun run = interpreter.run_symbols(Policy::random(schedule_seed));
     ++report.schedules;
     report.most_ranks_sampled = std::max(report.most_ranks_sampled, job.size());
     const std::string schedule = formatted("\n  (random schedule {})", schedule_seed);
     if (run.finding) return fail(std::move(*run.finding), schedule);
     if (!any) {
-      if (auto differs = compare_runs(interpreter, interpreter.symbols(), least, run, schedule_seed)) {
+      if (auto differs = interpreter.compare(least, run, formatted("random schedule {}", schedule_seed))) {
         return fail(std::move(*differs), "");
       }
     } else if (auto wrong = compare_with_expectation(interpreter, run)) {
       return fail(std::move(*wrong), schedule);
+    }
+  }
+  if (samples.mixes) {
+    if (auto finding = check_mixes(interpreter, least, *samples.mixes, samples.seed, report.mixed)) {
+      return fail(std::move(*finding), "");
     }
   }
   // Only now has the call been proven: what fails above leaves no count behind.
@@ -293,13 +276,13 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
   return calls;
 }
 
-CheckReport check_job(const Job& job, std::uint32_t schedules, std::uint64_t seed) {
+CheckReport check_job(const Job& job, std::uint32_t schedules, std::uint64_t seed, std::uint32_t mixes) {
   CheckReport report;
   report.subject = describe(job);
   report.compared = describe_promise(job);
   report.seed = seed;
   report.ranks = {job.size()};
-  check_into(report, job, schedules, seed, {});
+  check_into(report, job, {schedules, mixes, seed}, {});
   return report;
 }
 
@@ -336,8 +319,9 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
         ++report.same;
         continue;
       }
-      check_into(report, job, size <= options.sampled_ranks ? options.schedules : 0, options.seed + report.calls,
-                 options.also);
+      Samples samples{0, std::nullopt, options.seed + report.calls};
+      if (size <= options.sampled_ranks) samples = {options.schedules, options.mixes, samples.seed};
+      check_into(report, job, samples, options.also);
       if (report.finding) return report;
     }
   }
@@ -362,6 +346,10 @@ std::string CheckReport::text() const {
   if (schedules != 0) {
     out << "  sampled: " << schedules << " random schedules (seed " << seed << ", up to " << most_ranks_sampled
         << " ranks)\n";
+  }
+  if (mixed != 0) {
+    out << "  mixed: " << mixed << " runs on lanes, credits and grants, first, last and in random order (seed " << seed
+        << ")\n";
   }
   if (finding) {
     out << "  counterexample: " << where << '\n';

@@ -26,7 +26,9 @@ struct CheckOptions {
   bool in_place = true;      ///< also in place, where the collective has it
   Datatype dtype = Datatype::kFp32;
   Func func = Func::kSum;
-  std::uint32_t schedules = 24;     ///< random schedules for each call of up to `sampled_ranks` ranks
+  std::uint32_t schedules = 24;  ///< random schedules for each call of up to `sampled_ranks` ranks
+  std::uint32_t mixes = 4;       ///< drawn mixes of channels for each call of up to `sampled_ranks` ranks, beside the
+                                 ///< fixed ones (mix.hpp)
   std::uint32_t sampled_ranks = 9;  ///< more ranks are proven but not sampled
   std::uint64_t seed = 1;
   /// Looks at each job that has been proven: a check by somebody who knows what engines make of programs.
@@ -49,6 +51,7 @@ struct CheckReport {
   std::uint64_t moves = 0;    ///< moves of all programs proven
   std::uint64_t pairs = 0;    ///< pairs of accesses to the same byte shown to be ordered
   std::uint64_t schedules = 0;  ///< random schedules run in addition
+  std::uint64_t mixed = 0;      ///< runs on mixes of lanes, credits and grants
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> ranks;
   std::uint32_t most_ranks_sampled = 0;
@@ -63,9 +66,9 @@ struct CheckReport {
 
 /// Checks one job: the least permissive engine under both readings of segment dependencies (deadlock, matching,
 /// bounds, uninitialised memory), the result against the collective's promise, races, then `schedules` random schedules
-/// whose results must be the same. A job that has no algorithm and is not meant as a collective (meaning.hpp) promises
-/// nothing: its result is compared with nothing.
-CheckReport check_job(const Job& job, std::uint32_t schedules = 24, std::uint64_t seed = 1);
+/// and mixes of channels, `mixes` of them drawn, whose results must be the same. A job that has no algorithm and is not
+/// meant as a collective (meaning.hpp) promises nothing: its result is compared with nothing.
+CheckReport check_job(const Job& job, std::uint32_t schedules = 24, std::uint64_t seed = 1, std::uint32_t mixes = 12);
 
 /// Checks an algorithm over many calls; stops at the first counterexample. Never throws for a wrong algorithm.
 CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& options = {});

@@ -18,6 +18,7 @@ enum class FindingKind : std::uint8_t {
   kWrongResult,    ///< an element of a result is not what the collective promises
   kOverwritten,    ///< an element that must stay untouched was written
   kUnstable,       ///< two legal schedules give different results
+  kOverflow,       ///< more was sent than a channel holds, or has allowed
   kDataDependent,  ///< a count or offset depends on data, so it cannot be followed symbolically
 };
 
@@ -46,6 +47,8 @@ constexpr const char* name_of(FindingKind kind) {
       return "overwritten";
     case FindingKind::kUnstable:
       return "unstable";
+    case FindingKind::kOverflow:
+      return "overflow";
     case FindingKind::kDataDependent:
       return "data dependent";
   }

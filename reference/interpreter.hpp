@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "reference/finding.hpp"
@@ -72,6 +73,12 @@ struct SymbolStream {
   std::vector<Symbol> values;
 };
 
+/// First symbols of what memory and input streams hold before a run; the others follow. Equal for all runs of a job.
+struct SymbolLeaves {
+  std::vector<std::array<Symbol, kRegions>> memory;  ///< by rank and region
+  std::vector<Symbol> streams;                       ///< by number of the job's stream
+};
+
 /// Symbolic memory after a run: cells by rank and region.
 struct SymbolRun : Run {
   std::vector<std::array<std::vector<Symbol>, kRegions>> memory;
@@ -102,21 +109,23 @@ class Interpreter {
 
   const Lowered& lowered() const { return lowered_; }
   SymbolTable& symbols() { return symbols_; }
+  const SymbolLeaves& leaves() const { return leaves_; }
 
   /// Runs on symbols. Initially every element of src, dst and window is a leaf of its own, scratch is uninitialised,
   /// params are constants. Equal runs give equal symbols. If the programs are malformed, that is the finding.
   SymbolRun run_symbols(const Policy& policy, bool record_events = false);
+  /// Whether two runs on symbols of this leave the same expressions in src, dst and window; scratch is nobody's
+  /// business. `what` the second is, in words.
+  std::optional<Finding> compare(const SymbolRun& one, const SymbolRun& other, const std::string& what) const;
   /// Runs on numbers, from `inputs` by rank (which may be empty).
   NumberRun run_numbers(const std::vector<RankInput>& inputs, const Policy& policy, bool record_events = false);
 
  private:
-  class SymbolDomain;
   class NumberDomain;
 
   Lowered lowered_;
   SymbolTable symbols_;
-  std::vector<std::array<Symbol, kRegions>> first_leaf_;
-  std::vector<Symbol> first_stream_leaf_;
+  SymbolLeaves leaves_;
 };
 
 /// The final dst of every rank. Throws Error(kMalformedProgram) with the finding's text if anything goes wrong.

@@ -269,6 +269,15 @@ std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern,
   return all;
 }
 
+bool uses_any(const Job& job) {
+  for (const Program& program : job.programs) {
+    for (const Move& move : program.moves) {
+      if (move.op1.kind == OperandKind::kArrival && move.arrival.mode == PeerMode::kAny) return true;
+    }
+  }
+  return false;
+}
+
 std::string describe(const Job& job) {
   std::ostringstream out;
   const Call& call = job.call;

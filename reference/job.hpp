@@ -103,6 +103,9 @@ enum class CountPattern : std::uint8_t {
 /// consistent between ranks, and symmetric where in-place alltoallv needs it. Pure in its arguments.
 std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern, std::uint64_t seed);
 
+/// Whether arrivals of several ranks may be combined in any order, so that schedules may differ in their results.
+bool uses_any(const Job& job);
+
 /// One line: collective, algorithm, ranks, count, root, in place, group size.
 std::string describe(const Job& job);
 

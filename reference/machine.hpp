@@ -8,53 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "reference/dice.hpp"
+#include "reference/execution.hpp"
+#include "reference/fifo.hpp"
 #include "reference/interpreter.hpp"
+#include "reference/progress.hpp"
+#include "reference/waits.hpp"
 
 namespace unisono::reference {
-
-/// A small generator of pseudo-random numbers (splitmix64), the same on every platform.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ULL + 0x632be59bd9b4e019ULL) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31U);
-  }
-  /// 0 .. limit-1.
-  std::uint64_t below(std::uint64_t limit) { return limit <= 1 ? 0 : next() % limit; }
-
- private:
-  std::uint64_t state_;
-};
-
-/// First-in first-out buffer of a channel or stream.
-template <class Unit>
-class Fifo {
- public:
-  void push(const Unit* values, std::size_t count) {
-    if (head_ > 1024 && head_ * 2 > values_.size()) {
-      values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
-    }
-    values_.insert(values_.end(), values, values + count);
-  }
-  void pop(Unit* out, std::size_t count) {
-    std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(head_), count, out);
-    head_ += count;
-    if (head_ == values_.size()) {
-      values_.clear();
-      head_ = 0;
-    }
-  }
-  std::size_t size() const { return values_.size() - head_; }
-  const std::vector<Unit>& values() const { return values_; }
-
- private:
-  std::vector<Unit> values_;
-  std::size_t head_ = 0;
-};
 
 /// One run. `Domain` gives Unit, units per element, memory and operators.
 ///
@@ -66,30 +27,31 @@ class Machine {
   using Unit = typename Domain::Unit;
 
  public:
-  Machine(const Lowered& lowered, Domain& domain, const Policy& policy, bool record_events)
-      : lowered_(lowered), domain_(domain), policy_(policy), record_(record_events), dice_(policy.seed) {}
+  Machine(const Lowered& lowered, Domain& domain, Run& run, const Policy& policy, bool record_events)
+      : lowered_(lowered),
+        domain_(domain),
+        run_(run),
+        policy_(policy),
+        record_(record_events),
+        dice_(Dice::apart(policy.seed)),
+        progress_(lowered, run, policy.full_segment_dependencies),
+        execution_(lowered, domain, run, progress_.retired()) {}
 
-  void run(Run& result) {
-    run_ = &result;
-    result.outcomes.resize(lowered_.size());
+  void run() {
     prepare();
     Node node = 0;
-    while (!result.finding && take(node)) attempt(node);
-    if (!result.finding && unfinished_ != 0) explain_block();
-    if (!result.finding) check_left_over();
+    while (!run_.finding && take(node)) attempt(node);
+    if (!run_.finding && !progress_.all_finished()) explain_block();
+    if (!run_.finding) check_left_over();
   }
 
  private:
   struct State {
     std::uint64_t length = 0;  // elements, or 1 for an empty message that exists
     std::uint64_t done = 0;
-    std::uint32_t missing = 0;   // full dependencies not completed
     std::uint32_t unacked = 0;   // messages not consumed yet that completion waits for
     std::uint32_t priority = 0;  // random policy: who goes first
-    bool exists = true;          // whether its messages exist
-    bool issued = false;
-    bool delivered = false;  // all elements delivered
-    bool finished = false;
+    bool delivered = false;      // all elements delivered
     bool queued = false;
     bool synchronous = false;  // completion waits for consumption
   };
@@ -100,9 +62,7 @@ class Machine {
     bool checked = false;
   };
   struct Pair {
-    std::uint32_t send_cursor = 0;
-    std::uint32_t arrival_cursor = 0;
-    bool issued = false;  // the arrival under the cursor has issued
+    bool issued = false;  // the arrival whose turn it is has issued
     std::uint64_t taken = 0;
     std::uint64_t tokens = 0;    // elements in the channel, over all messages
     std::uint64_t capacity = 0;  // elements it buffers before an arrival has issued
@@ -126,9 +86,6 @@ class Machine {
   void prepare() {
     states_.resize(lowered_.size());
     pairs_.resize(lowered_.channels().size());
-    retired_.assign(lowered_.job().size(), 0);
-    unfinished_ = lowered_.size();
-    const bool full = policy_.full_segment_dependencies;
     if (random()) {
       style_ = static_cast<std::uint32_t>(dice_.below(4));
       for (Pair& pair : pairs_) {
@@ -145,26 +102,22 @@ class Machine {
     for (Node n = 0; n < lowered_.size(); ++n) {
       const auto& node = lowered_.node(n);
       State& state = states_[n];
-      state.missing = node.full;
-      if (full) {
-        for (const std::uint32_t producer : node.producers) state.missing += producer != kNowhere ? 1 : 0;
-      }
       state.synchronous = least() || (random() && dice_.below(3) == 0);
       if (random()) {
         state.priority = style_ == 1 ? rank_priority[node.rank] : static_cast<std::uint32_t>(dice_.below(1U << 20U));
       }
     }
-    for (std::uint32_t rank = 0; rank < lowered_.job().size(); ++rank) {
-      const std::uint32_t moves = static_cast<std::uint32_t>(lowered_.job().programs[rank].moves.size());
-      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(moves, kWindow); ++i) wake(lowered_.first(rank) + i);
-    }
+    progress_.begin(waker());
   }
 
   void wake(Node n) {
     State& state = states_[n];
-    if (state.queued || state.finished) return;
+    if (state.queued || run_.outcomes[n].finished) return;
     state.queued = true;
     queue_.push_back(n);
+  }
+  auto waker() {
+    return [this](Node n) { wake(n); };
   }
 
   // The next move to look at.
@@ -192,197 +145,31 @@ class Machine {
     return true;
   }
 
-  void fail(Finding finding) {
-    if (!run_->finding) run_->finding = std::move(finding);
-  }
   void event(Event::Kind kind, Node n, std::uint64_t elements = 0) {
     ++time_;
-    if (record_) run_->events.push_back({kind, time_, n, elements});
+    if (record_) run_.events.push_back({kind, time_, n, elements});
   }
 
   // --- issue -------------------------------------------------------------------------------------------------------
 
-  bool may_issue(const Lowered::MoveNode& node, const State& state) const {
-    return state.missing == 0 && node.index < retired_[node.rank] + kWindow;
-  }
-
-  bool parameter(Node n, std::uint64_t offset, std::uint64_t& value) {
-    const auto& node = lowered_.node(n);
-    if (domain_.parameter(node.rank, offset, value)) return true;
-    fail(lowered_.at(FindingKind::kDataDependent, n,
-                     "the params word at byte " + std::to_string(offset) +
-                         " depends on data, so this move's place or length cannot be followed symbolically\n  " +
-                         lowered_.place(n)));
-    return false;
-  }
-
-  bool bounds(Node n, const char* slot, std::uint32_t rank, Region region, std::uint64_t offset, std::uint64_t bytes) {
-    const std::uint64_t size = lowered_.job().bytes(rank, region);
-    if (bytes == 0 || (offset <= size && bytes <= size - offset)) return true;
-    fail(lowered_.at(region == Region::kScratch ? FindingKind::kScratch : FindingKind::kOutOfBounds, n,
-                     std::string(slot) + " is " + unisono::name_of(region) + "[" + std::to_string(offset) + ":" +
-                         std::to_string(offset + bytes) + "] of rank " + std::to_string(rank) + ", which has " +
-                         std::to_string(size) + " bytes there\n  " + lowered_.place(n)));
-    return false;
-  }
-
   bool issue(Node n) {
-    const auto& node = lowered_.node(n);
-    const Move& move = *node.move;
-    State& state = states_[n];
-    MoveOutcome& out = run_->outcomes[n];
-    state.issued = true;
+    MoveOutcome& out = run_.outcomes[n];
     out.started = true;
     event(Event::Kind::kStart, n);
     out.start = time_;
-    if (move.kind != MoveKind::kMove) {
-      state.exists = false;
-      return true;
-    }
-    out.count = move.count;
-    out.op0 = move.op0.offset;
-    out.op1 = move.op1.offset;
-    out.local = move.local.offset;
-    if (move.count_indirect && !parameter(n, move.count, out.count)) return false;
-    state.exists = out.count != 0 || move.signal;
-    state.length = out.count != 0 ? out.count : (move.signal ? 1 : 0);
-    if (out.count > kMaxCount) {
-      fail(lowered_.at(FindingKind::kMalformed, n,
-                       "count " + std::to_string(out.count) + " is larger than " + std::to_string(kMaxCount) + "\n  " +
-                           lowered_.place(n)));
-      return false;
-    }
-    const std::uint64_t bytes = out.count * bytes_of(move.dtype);
-    const auto memory = [&](const char* slot, const Operand& operand, std::uint64_t& offset) {
-      if (operand.kind != OperandKind::kMemory) return true;
-      if (operand.indirect && out.count != 0 && !parameter(n, operand.offset, offset)) return false;
-      return bounds(n, slot, node.rank, operand.region, offset, bytes);
-    };
-    if (!memory("op0", move.op0, out.op0) || !memory("op1", move.op1, out.op1) ||
-        !memory("the local result", move.local, out.local)) {
-      return false;
-    }
-    const RemoteAddress& there = move.remote_address;
-    for (const std::uint32_t peer : lowered_.fetches(node)) {
-      if (!bounds(n, "op1", peer, there.region, there.offset, bytes)) return false;
-    }
-    for (const std::uint32_t peer : lowered_.stores(node)) {
-      if (!bounds(n, "the remote result", peer, there.result_region, there.offset, bytes)) return false;
-    }
-    if (!overlaps(n, bytes)) return false;
-    for (const std::uint32_t producer : node.producers) {
-      // An element-wise producer has started only after its own count was read; until then this one waits.
-      if (producer == kNowhere || !states_[producer].issued) continue;
-      if (!same_count(n, producer)) return false;
-    }
-    if (!state.exists) skip(node);
+    if (lowered_.node(n).move->kind == MoveKind::kMove && !execution_.resolve(n)) return false;
+    const bool exists = progress_.exists(n);
+    states_[n].length = exists ? std::max<std::uint64_t>(1, out.count) : 0;
+    if (!exists) progress_.skip(n, waker());
     return true;
-  }
-
-  bool same_count(Node n, Node producer) {
-    if (run_->outcomes[producer].count == run_->outcomes[n].count) return true;
-    fail(lowered_.at(FindingKind::kMalformed, n,
-                     "segment dependency between moves of " + std::to_string(run_->outcomes[producer].count) + " and " +
-                         std::to_string(run_->outcomes[n].count) + " elements; both must have the same count\n  " +
-                         lowered_.place(n)));
-    return false;
-  }
-
-  // Rule 7: an operand and a result are the same memory, or do not touch.
-  bool overlaps(Node n, std::uint64_t bytes) {
-    const auto& node = lowered_.node(n);
-    const Move& move = *node.move;
-    const MoveOutcome& out = run_->outcomes[n];
-    struct Access {
-      const char* slot;
-      Region region;
-      std::uint64_t begin;
-      std::uint64_t end;
-      bool write;
-      bool whole;  // read at issue, not element by element
-    };
-    Access accesses[16];
-    std::size_t count = 0;
-    const auto add = [&](const char* slot, bool here, Region region, std::uint64_t offset, std::uint64_t length,
-                         bool write, bool whole) {
-      if (here && length != 0) accesses[count++] = {slot, region, offset, offset + length, write, whole};
-    };
-    // At a peer only op1 and the remote result can meet, at one offset, so it is this rank's memory that matters.
-    const auto names_itself = [&](std::span<const std::uint32_t> peers) {
-      return std::find(peers.begin(), peers.end(), node.rank) != peers.end();
-    };
-    const auto slot = [&](const char* name, const Operand& operand, std::uint64_t offset, bool write) {
-      add(name, operand.kind == OperandKind::kMemory, operand.region, offset, bytes, write, false);
-      add("an indirect offset", operand.kind == OperandKind::kMemory && operand.indirect, Region::kParams,
-          operand.offset, 8, false, true);
-    };
-    slot("op0", move.op0, out.op0, false);
-    slot("op1", move.op1, out.op1, false);
-    slot("the local result", move.local, out.local, true);
-    add("an indirect count", move.count_indirect, Region::kParams, move.count, 8, false, true);
-    add("op1", names_itself(lowered_.fetches(node)), move.remote_address.region, move.remote_address.offset, bytes,
-        false, false);
-    add("the remote result", names_itself(lowered_.stores(node)), move.remote_address.result_region,
-        move.remote_address.offset, bytes, true, false);
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t j = i + 1; j < count; ++j) {
-        const Access& a = accesses[i];
-        const Access& b = accesses[j];
-        if (!(a.write || b.write) || a.region != b.region || a.end <= b.begin || b.end <= a.begin) continue;
-        if (a.begin == b.begin && !a.whole && !b.whole && !(a.write && b.write)) continue;
-        fail(lowered_.at(FindingKind::kMalformed, n,
-                         std::string(a.slot) + " and " + b.slot + " overlap in " + unisono::name_of(a.region) +
-                             "; an operand and a result may only be the same memory at the same offset (rule 7)\n  " +
-                             lowered_.place(n)));
-        return false;
-      }
-    }
-    return true;
-  }
-
-  // Empty messages do not exist: the cursors pass over them.
-  void skip(const Lowered::MoveNode& node) {
-    for (const std::uint32_t c : lowered_.sends(node)) pass_sends(c);
-    for (const std::uint32_t c : lowered_.arrivals(node)) pass_arrivals(c);
-  }
-  void pass_sends(std::uint32_t c) {
-    Pair& pair = pairs_[c];
-    const auto sends = lowered_.sends(lowered_.channels()[c]);
-    while (pair.send_cursor < sends.size() && states_[sends[pair.send_cursor]].issued &&
-           !states_[sends[pair.send_cursor]].exists) {
-      ++pair.send_cursor;
-    }
-    if (pair.send_cursor < sends.size()) wake(sends[pair.send_cursor]);
-  }
-  void pass_arrivals(std::uint32_t c) {
-    Pair& pair = pairs_[c];
-    const auto arrivals = lowered_.arrivals(lowered_.channels()[c]);
-    while (pair.arrival_cursor < arrivals.size() && states_[arrivals[pair.arrival_cursor]].issued &&
-           !states_[arrivals[pair.arrival_cursor]].exists) {
-      ++pair.arrival_cursor;
-    }
-    if (pair.arrival_cursor < arrivals.size()) wake(arrivals[pair.arrival_cursor]);
   }
 
   // --- channels ----------------------------------------------------------------------------------------------------
 
-  bool arrival_turn(std::uint32_t c, Node n) const {
-    const auto arrivals = lowered_.arrivals(lowered_.channels()[c]);
-    return pairs_[c].arrival_cursor < arrivals.size() && arrivals[pairs_[c].arrival_cursor] == n;
-  }
-  bool send_turn(std::uint32_t c, Node n) const {
-    const auto sends = lowered_.sends(lowered_.channels()[c]);
-    return pairs_[c].send_cursor < sends.size() && sends[pairs_[c].send_cursor] == n;
-  }
-  Node at_cursor(std::span<const Node> nodes, std::uint32_t cursor) const {
-    return cursor < nodes.size() ? nodes[cursor] : kNowhere;
-  }
-  Node next_sender(std::uint32_t c) const {
-    return at_cursor(lowered_.sends(lowered_.channels()[c]), pairs_[c].send_cursor);
-  }
-  Node next_arrival(std::uint32_t c) const {
-    return at_cursor(lowered_.arrivals(lowered_.channels()[c]), pairs_[c].arrival_cursor);
-  }
+  bool arrival_turn(std::uint32_t c, Node n) const { return next_arrival(c) == n; }
+  bool send_turn(std::uint32_t c, Node n) const { return next_sender(c) == n; }
+  Node next_sender(std::uint32_t c) const { return progress_.next_sender(c); }
+  Node next_arrival(std::uint32_t c) const { return progress_.next_arrival(c); }
   void wake_if(Node n) {
     if (n != kNowhere) wake(n);
   }
@@ -401,32 +188,8 @@ class Machine {
     Pair& pair = pairs_[c];
     if (pair.empty() || !pair.issued || pair.headers[pair.front].checked) return true;
     Header& header = pair.headers[pair.front];
-    const Node receiver = next_arrival(c);
-    const Move& sent = *lowered_.node(header.sender).move;
-    const Move& taken = *lowered_.node(receiver).move;
     header.checked = true;
-    const std::uint64_t sent_count = run_->outcomes[header.sender].count;
-    const std::uint64_t taken_count = run_->outcomes[receiver].count;
-    std::string why;
-    if (sent.remote.tag != taken.arrival.tag) {
-      why = "a message of tag " + std::to_string(sent.remote.tag) + " meets an arrival of tag " +
-            std::to_string(taken.arrival.tag);
-    } else if (sent_count != taken_count) {
-      why =
-          "a message of " + std::to_string(sent_count) + " elements meets an arrival of " + std::to_string(taken_count);
-    } else if (sent_count != 0 && bytes_of(sent.dtype) != bytes_of(taken.dtype)) {
-      why = std::string("a message of ") + unisono::name_of(sent.dtype) + " meets an arrival of " +
-            unisono::name_of(taken.dtype);
-    } else {
-      return true;
-    }
-    Finding finding =
-        lowered_.at(FindingKind::kUnmatched, receiver,
-                    why + "\n  sent by  " + lowered_.place(header.sender) + "\n  taken by " + lowered_.place(receiver));
-    finding.other_rank = lowered_.node(header.sender).rank;
-    finding.other_move = lowered_.node(header.sender).index;
-    fail(std::move(finding));
-    return false;
+    return execution_.match(header.sender, next_arrival(c));
   }
 
   // --- execution ---------------------------------------------------------------------------------------------------
@@ -434,12 +197,9 @@ class Machine {
   void attempt(Node n) {
     const auto& node = lowered_.node(n);
     State& state = states_[n];
-    if (state.finished || state.delivered) return;
-    if (!state.issued) {
-      if (!may_issue(node, state)) return;
-      if (!issue(n)) return;
-    }
-    if (state.exists) {
+    if (state.delivered) return;
+    if (!run_.outcomes[n].started && (!progress_.may_start(n) || !issue(n))) return;
+    if (progress_.exists(n)) {
       bool turn = true;
       for (const std::uint32_t c : lowered_.arrivals(node)) {
         if (!arrival_turn(c, n)) {
@@ -476,12 +236,12 @@ class Machine {
     if (!policy_.full_segment_dependencies) {
       for (const std::uint32_t producer : node.producers) {
         if (producer == kNowhere) continue;
-        if (!states_[producer].issued) return 0;
-        if (!same_count(n, producer)) return 0;
+        if (!run_.outcomes[producer].started) return 0;
+        if (!execution_.same_count(n, producer)) return 0;
         if (!states_[producer].delivered) s = std::min(s, states_[producer].done - state.done);
       }
     }
-    if (move.op0.kind == OperandKind::kStream && run_->outcomes[n].count != 0) {
+    if (move.op0.kind == OperandKind::kStream && run_.outcomes[n].count != 0) {
       s = std::min<std::uint64_t>(
           s, domain_.stream_units(node.rank, move.op0.offset) / domain_.units(bytes_of(move.dtype)));
     }
@@ -499,9 +259,9 @@ class Machine {
     const auto& node = lowered_.node(n);
     const Move& move = *node.move;
     State& state = states_[n];
-    const MoveOutcome& out = run_->outcomes[n];
+    const MoveOutcome& out = run_.outcomes[n];
     const bool data = out.count != 0;
-    ++run_->segments;
+    ++run_.segments;
     if (data && !compute(n, s)) return false;
     for (const std::uint32_t c : lowered_.arrivals(node)) consume(c, s);
     for (const std::uint32_t c : lowered_.sends(node)) {
@@ -515,16 +275,15 @@ class Machine {
       header.sent += s;
       header.complete = header.sent == state.length;
       pair.tokens += s;
-      if (data) pair.data.push(value_.data(), s * domain_.units(bytes_of(move.dtype)));
+      if (data) pair.data.push(execution_.value().data(), s * domain_.units(bytes_of(move.dtype)));
       wake_if(next_arrival(c));
       if (header.complete) {
-        ++pair.send_cursor;
-        pass_sends(c);
+        progress_.sent(c, waker());
       }
     }
     state.done += s;
     event(Event::Kind::kSegment, n, state.done);
-    if (run_->outcomes[n].first == 0) run_->outcomes[n].first = time_;
+    if (run_.outcomes[n].first == 0) run_.outcomes[n].first = time_;
     for (const Node dependent : lowered_.stream_dependents(node)) wake(dependent);
     return true;
   }
@@ -540,8 +299,7 @@ class Machine {
       pair.taken = 0;
       pair.issued = false;
       pair.pop_header();
-      ++pair.arrival_cursor;
-      pass_arrivals(c);
+      progress_.taken(c, waker());
       if (sender.unacked != 0 && --sender.unacked == 0 && sender.delivered) finish(sender_node);
     }
     wake_if(next_sender(c));
@@ -549,98 +307,13 @@ class Machine {
 
   bool compute(Node n, std::uint64_t s) {
     const auto& node = lowered_.node(n);
-    const Move& move = *node.move;
-    const State& state = states_[n];
-    const MoveOutcome& out = run_->outcomes[n];
-    const std::uint32_t element = bytes_of(move.dtype);
-    const std::uint64_t at = state.done * element;
-    const std::size_t units = s * domain_.units(element);
-    value_.resize(units);
-    operand_.resize(units);
-    bool some = false;
-    bool folding = false;
-    const auto join = [&]() {  // the operand in operand_ joins the value
-      if (!some) {
-        value_.swap(operand_);
-        some = true;
-        return;
-      }
-      if (!folding) domain_.fold_begin(move.dtype, value_, s);
-      folding = true;
-      domain_.fold_step(move.func, move.dtype, move.swap, operand_, s);
-    };
-    const auto read = [&](std::uint32_t rank, Region region, std::uint64_t offset) {
-      if (domain_.read(rank, region, offset + at, element, s, operand_.data())) return true;
-      fail(lowered_.at(FindingKind::kUninitialised, n,
-                       std::string("reads ") + unisono::name_of(region) + " within [" + std::to_string(offset + at) +
-                           ":" + std::to_string(offset + at + s * element) + "] of rank " + std::to_string(rank) +
-                           ", which nothing has written\n  " + lowered_.place(n)));
-      return false;
-    };
-    if (move.op0.kind == OperandKind::kMemory) {
-      if (!read(node.rank, move.op0.region, out.op0)) return false;
-      join();
-    } else if (move.op0.kind == OperandKind::kStream) {
-      domain_.pop_stream(node.rank, move.op0.offset, operand_.data(), units);
-      join();
+    const auto channels = lowered_.arrivals(node);
+    order_.assign(channels.begin(), channels.end());
+    if (random() && node.move->arrival.mode == PeerMode::kAny) {
+      for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[dice_.below(i)]);
     }
-    switch (move.op1.kind) {
-      case OperandKind::kMemory:
-        if (!read(node.rank, move.op1.region, out.op1)) return false;
-        join();
-        break;
-      case OperandKind::kRemoteMemory:
-        for (const std::uint32_t peer : lowered_.fetches(node)) {
-          operand_.resize(units);
-          if (!still_here(n, peer, move.remote_address.region)) return false;
-          if (!read(peer, move.remote_address.region, move.remote_address.offset)) return false;
-          join();
-        }
-        break;
-      case OperandKind::kArrival: {
-        const auto channels = lowered_.arrivals(node);
-        order_.assign(channels.begin(), channels.end());
-        if (random() && move.arrival.mode == PeerMode::kAny) {
-          for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[dice_.below(i)]);
-        }
-        for (const std::uint32_t c : order_) {
-          operand_.resize(units);
-          pairs_[c].data.pop(operand_.data(), units);
-          join();
-        }
-        break;
-      }
-      default:
-        break;
-    }
-    if (folding) domain_.fold_end(move.dtype, value_, s);
-    if (move.func == Func::kAvg) domain_.divide(move.dtype, value_, s);
-    if (move.local.kind == OperandKind::kMemory) {
-      domain_.write(node.rank, move.local.region, out.local + at, element, s, value_.data());
-    } else if (move.local.kind == OperandKind::kStream) {
-      domain_.push_stream(node.rank, move.local.offset, value_.data(), units);
-    }
-    for (const std::uint32_t peer : lowered_.stores(node)) {
-      if (!still_here(n, peer, move.remote_address.result_region)) return false;
-      domain_.write(peer, move.remote_address.result_region, move.remote_address.offset + at, element, s,
-                    value_.data());
-    }
-    if (move.remote.kind == RemoteKind::kStream) {
-      domain_.push_stream(move.remote.peer, move.remote.port, value_.data(), units);
-    }
-    return true;
-  }
-
-  // Whether the peer's call still lasts, so that its src and dst may be touched. The window outlives calls.
-  bool still_here(Node n, std::uint32_t peer, Region region) {
-    if (region == Region::kWindow || peer == lowered_.node(n).rank) return true;
-    if (retired_[peer] < lowered_.job().programs[peer].moves.size()) return true;
-    Finding finding = lowered_.at(FindingKind::kUnfinished, n,
-                                  std::string("reaches ") + unisono::name_of(region) + " of rank " +
-                                      std::to_string(peer) + ", whose call has ended\n  " + lowered_.place(n));
-    finding.other_rank = peer;
-    fail(std::move(finding));
-    return false;
+    return execution_.compute(n, states_[n].done, s, order_,
+                              [&](std::uint32_t c, Unit* out, std::size_t units) { pairs_[c].data.pop(out, units); });
   }
 
   void deliver(Node n) {
@@ -650,39 +323,17 @@ class Machine {
   }
 
   void finish(Node n) {
-    const auto& node = lowered_.node(n);
-    State& state = states_[n];
-    if (state.finished) return;
-    state.finished = true;
-    run_->outcomes[n].finished = true;
-    --unfinished_;
+    MoveOutcome& out = run_.outcomes[n];
+    if (out.finished) return;
+    out.finished = true;
     event(Event::Kind::kFinish, n);
-    run_->outcomes[n].finish = time_;
-    const auto release = [&](Node dependent) {
-      if (--states_[dependent].missing == 0) wake(dependent);
-    };
-    for (const Node dependent : lowered_.dependents(node)) release(dependent);
-    if (policy_.full_segment_dependencies) {
-      for (const Node dependent : lowered_.stream_dependents(node)) release(dependent);
-    }
-    const std::uint32_t rank = node.rank;
-    const auto moves = static_cast<std::uint32_t>(lowered_.job().programs[rank].moves.size());
-    std::uint32_t& retired = retired_[rank];
-    while (retired < moves && states_[lowered_.first(rank) + retired].finished) {
-      ++retired;
-      if (retired + kWindow - 1 < moves) wake(lowered_.first(rank) + retired + static_cast<Node>(kWindow) - 1);
-    }
+    out.finish = time_;
+    progress_.finish(n, waker());
   }
 
   // --- explanation -------------------------------------------------------------------------------------------------
 
-  struct Reason {
-    std::string text;
-    Node next = kNowhere;
-    bool unmatched = false;
-  };
-
-  Reason why(Node n) const {
+  Wait why(Node n) const {
     const auto& node = lowered_.node(n);
     const Move& move = *node.move;
     const State& state = states_[n];
@@ -690,17 +341,17 @@ class Machine {
       return "move " + std::to_string(lowered_.node(other).index) + " of rank " +
              std::to_string(lowered_.node(other).rank);
     };
-    if (node.index >= retired_[node.rank] + kWindow) {
-      const Node oldest = lowered_.first(node.rank) + retired_[node.rank];
+    if (!progress_.in_window(n)) {
+      const Node oldest = lowered_.first(node.rank) + progress_.retired()[node.rank];
       return {"waits for the window of 32: " + number(oldest) + " has not completed", oldest, false};
     }
-    if (state.missing != 0) {
+    if (!progress_.may_start(n)) {
       for (std::uint32_t bits = move.dependencies; bits != 0; bits &= bits - 1) {
         const Node other = n - 1 - static_cast<Node>(std::countr_zero(bits));
-        if (!states_[other].finished) return {"depends on " + number(other), other, false};
+        if (!run_.outcomes[other].finished) return {"depends on " + number(other), other, false};
       }
       for (const std::uint32_t producer : node.producers) {
-        if (producer != kNowhere && !states_[producer].finished) {
+        if (producer != kNowhere && policy_.full_segment_dependencies && !run_.outcomes[producer].finished) {
           return {"has a segment dependency, read as full, on " + number(producer), producer, false};
         }
       }
@@ -763,65 +414,36 @@ class Machine {
   void explain_block() {
     Node start = kNowhere;
     for (Node n = 0; n < lowered_.size() && start == kNowhere; ++n) {
-      if (!states_[n].finished) start = n;
+      if (!run_.outcomes[n].finished) start = n;
     }
-    // Follow what each waits for until a move repeats (the cycle) or nothing is waited for.
-    std::vector<Node> path;
-    std::vector<bool> seen(lowered_.size());
-    Node n = start;
-    Reason reason;
-    while (n != kNowhere && !seen[n]) {
-      seen[n] = true;
-      path.push_back(n);
-      reason = why(n);
-      n = reason.next;
-    }
-    std::size_t begin = 0;
-    if (n != kNowhere) {
-      begin = static_cast<std::size_t>(std::find(path.begin(), path.end(), n) - path.begin());
-    } else if (path.size() > 8) {
-      begin = path.size() - 8;
-    }
-    std::string text = reason.unmatched ? "a message or arrival has no partner:"
-                                        : (n != kNowhere ? "these wait for each other:" : "these wait for ever:");
-    for (std::size_t i = begin; i < path.size(); ++i) {
-      if (i - begin == 12 && path.size() - i > 2) {
-        text += "\n  ... " + std::to_string(path.size() - i - 1) + " more ...";
-        i = path.size() - 1;
-      }
-      text += "\n  " + lowered_.place(path[i]) + "\n    " + why(path[i]).text;
-    }
-    const Node culprit = n != kNowhere ? path[begin] : path.back();
-    fail(lowered_.at(reason.unmatched ? FindingKind::kUnmatched : FindingKind::kDeadlock, culprit, text));
+    execution_.fail(explain_waits(lowered_, start, [&](Node n) { return why(n); }));
   }
 
   void check_left_over() {
     for (std::size_t c = 0; c < pairs_.size(); ++c) {
       if (pairs_[c].empty()) continue;
       const Node sender = pairs_[c].headers[pairs_[c].front].sender;
-      fail(lowered_.at(FindingKind::kUnmatched, sender,
-                       "a message to rank " + std::to_string(lowered_.channels()[c].to) +
-                           " is never consumed\n  sent by " + lowered_.place(sender)));
+      execution_.fail(lowered_.at(FindingKind::kUnmatched, sender,
+                                  "a message to rank " + std::to_string(lowered_.channels()[c].to) +
+                                      " is never consumed\n  sent by " + lowered_.place(sender)));
       return;
     }
   }
 
   const Lowered& lowered_;
   Domain& domain_;
+  Run& run_;
   Policy policy_;
   bool record_;
   Dice dice_;
   std::uint32_t style_ = 0;
-  Run* run_ = nullptr;
   std::vector<State> states_;
   std::vector<Pair> pairs_;
-  std::vector<std::uint32_t> retired_;
+  Progress progress_;
+  Execution<Domain> execution_;
   std::vector<Node> queue_;
   std::size_t head_ = 0;
-  std::uint32_t unfinished_ = 0;
   std::uint64_t time_ = 0;
-  std::vector<Unit> value_;
-  std::vector<Unit> operand_;
   std::vector<std::uint32_t> order_;
 };
 

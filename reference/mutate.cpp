@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "reference/dice.hpp"
 #include "reference/event_graph.hpp"
-#include "reference/machine.hpp"
 #include "reference/text.hpp"
 
 namespace unisono::reference {

@@ -219,6 +219,7 @@ nb::dict report_of(const reference::CheckReport& report) {
   entry["moves"] = report.moves;
   entry["pairs"] = report.pairs;
   entry["schedules"] = report.schedules;
+  entry["mixed"] = report.mixed;
   entry["seed"] = report.seed;
   entry["ranks"] = report.ranks;
   entry["most_ranks_sampled"] = report.most_ranks_sampled;
@@ -274,7 +275,7 @@ void bind_reference(nb::module_& module) {
   module.def(
       "check_algorithm",
       [](int collective, const std::string& algorithm, const std::vector<std::uint32_t>& ranks, std::uint32_t schedules,
-         std::uint64_t seed) {
+         std::uint64_t seed, std::uint32_t mixes) {
         std::uint8_t radix = 0;
         const Algorithm& chosen = algorithm_of(collective, algorithm, &radix);
         reference::CheckOptions options;
@@ -282,6 +283,7 @@ void bind_reference(nb::module_& module) {
         options.ranks = ranks;
         options.schedules = schedules;
         options.seed = seed;
+        options.mixes = mixes;
         driver::LoweredChecker lowered;
         options.also = [&](const reference::Job& job) { return lowered.check(job); };
         nb::dict entry = report_of(without_gil([&] { return reference::check_algorithm(chosen, options); }));
@@ -290,19 +292,21 @@ void bind_reference(nb::module_& module) {
         entry["not_carried"] = lowered.not_carried();
         return entry;
       },
-      "collective"_a, "algorithm"_a, "ranks"_a, "schedules"_a, "seed"_a, "The checker's report, as a dictionary.");
+      "collective"_a, "algorithm"_a, "ranks"_a, "schedules"_a, "seed"_a, "mixes"_a = reference::CheckOptions{}.mixes,
+      "The checker's report, as a dictionary.");
 
   module.def(
       "check_program",
-      [](const nb::bytes& file, std::uint32_t schedules, std::uint64_t seed, const std::optional<Meaning>& meaning) {
+      [](const nb::bytes& file, std::uint32_t schedules, std::uint64_t seed, const std::optional<Meaning>& meaning,
+         std::uint32_t mixes) {
         const std::string own = text_of(file);
         return report_of(without_gil([&] {
           reference::Job job = job_of(file_of(own));
           if (meaning) job = reference::meant_as(std::move(job), meaning_of(*meaning));
-          return reference::check_job(job, schedules, seed);
+          return reference::check_job(job, schedules, seed, mixes);
         }));
       },
-      "file"_a, "schedules"_a, "seed"_a, "meaning"_a.none(),
+      "file"_a, "schedules"_a, "seed"_a, "meaning"_a.none(), "mixes"_a = reference::CheckOptions{}.mixes,
       "Checks a program file: on the regions that it names, or as a call of the collective that it is meant as.");
 
   module.def(

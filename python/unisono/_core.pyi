@@ -286,7 +286,7 @@ def interpret(
     seed: int,
 ) -> list[bytes]: ...
 def check_algorithm(
-    collective: int, algorithm: str, ranks: Sequence[int], schedules: int, seed: int
+    collective: int, algorithm: str, ranks: Sequence[int], schedules: int, seed: int, mixes: int = 12
 ) -> dict[str, Any]: ...
 def build_program(ranks: Sequence[tuple[bytes, Sequence[int], Sequence[int]]]) -> bytes: ...
 def program_file_listings(file: bytes) -> list[str]: ...
@@ -296,6 +296,7 @@ def check_program(
     schedules: int,
     seed: int,
     meaning: tuple[int, int, int | None, bool, int | None, list[int]] | None,
+    mixes: int = 12,
 ) -> dict[str, Any]: ...
 def program_file(
     collective: int,

@@ -456,7 +456,8 @@ class Program:
         program reaches. counts: of v-collectives, elements of each rank's block, one after the other; for alltoallv a
         row for each rank.
 
-        Also runs `schedules` random schedules, whose results must be the same (docs/checker.md).
+        Also runs `schedules` random schedules, and mixes of the channels by which ranks may be joined, whose results
+        must be the same (docs/checker.md).
         """
         meaning = None
         if collective is not None:

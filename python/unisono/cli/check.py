@@ -32,8 +32,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "check",
         help="prove programs: right result, no deadlock, no race",
         description="Executes the programs of all ranks on symbols, on the least permissive engine, and examines the "
-        "order of all accesses; then runs random schedules, and the form to which the engine lowers programs. Status 1 "
-        "if anything is wrong.",
+        "order of all accesses; then runs random schedules, mixes of the channels by which hosts and their ranks are "
+        "joined, and the form to which the engine lowers programs. Status 1 if anything is wrong.",
     )
     parser.add_argument("name", nargs="?", metavar="NAME|FILE", help="allreduce, allreduce/ring, or a program file")
     parser.add_argument(
@@ -45,7 +45,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--ranks", type=_range, default=[], metavar="A:B", help="numbers of ranks (default up to 64)")
     parser.add_argument("--schedules", type=_natural, default=24, metavar="N", help="random schedules a call")
-    parser.add_argument("--seed", type=_natural, default=1, help="of the random schedules")
+    parser.add_argument(
+        "--mixes",
+        type=_natural,
+        default=12,
+        metavar="N",
+        help="mixes of lanes, credits and grants a call that are drawn, beside the fixed ones (default 12)",
+    )
+    parser.add_argument("--seed", type=_natural, default=1, help="of the random schedules and mixes")
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.add_argument(
         "--svg", type=Path, metavar="OUT", help="where to draw a counterexample (unisono-counterexample.svg)"
@@ -77,7 +84,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.name is not None and os.path.isfile(options.name):
         data = bytes(Program.load(options.name))
         meaning = None if options.meaning is None else Meaning.parse(options.meaning).encoded()
-        reports[options.name] = _core.check_program(data, options.schedules, options.seed, meaning)
+        reports[options.name] = _core.check_program(data, options.schedules, options.seed, meaning, options.mixes)
         if not options.json:
             _file(console, options.name, reports[options.name])
     else:
@@ -98,7 +105,7 @@ def execute(options: argparse.Namespace) -> int:
                 progress.update(task, description=str(entry))
                 collective = Collective[entry.collective.upper()]
                 report = _core.check_algorithm(
-                    int(collective), entry.name, options.ranks, options.schedules, options.seed
+                    int(collective), entry.name, options.ranks, options.schedules, options.seed, options.mixes
                 )
                 reports[str(entry)] = report
                 if not options.json:
@@ -132,7 +139,18 @@ def _draw(options: argparse.Namespace, failed: dict[str, dict[str, Any]]) -> str
 def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, seconds: float) -> None:
     total = {
         key: sum(report[key] for report in reports.values())
-        for key in ("calls", "same", "refused", "moves", "pairs", "schedules", "lowered", "lowered_runs", "not_carried")
+        for key in (
+            "calls",
+            "same",
+            "refused",
+            "moves",
+            "pairs",
+            "schedules",
+            "mixed",
+            "lowered",
+            "lowered_runs",
+            "not_carried",
+        )
     }
     what = "program" if len(reports) == 1 else f"of {len(reports)} programs"
     compared = all(report["compared"] is not None for report in reports.values())
@@ -147,6 +165,11 @@ def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, 
     # Beside a counterexample stands nothing that reads as a proof of the same program.
     before = f"{calls} proven before that; " if total["calls"] else ""
     console.print(f"{verdict}: {before if failed else proven}{seconds:.1f} s")
+    if total["mixed"] and not failed:
+        console.print(
+            f"mixes of lanes, credits and grants: {total['mixed']} runs, all to the same end; no channel "
+            "held more than it may"
+        )
     if total["lowered"] and not failed:
         console.print(
             f"lowered for the engine: {total['lowered']} calls, in order and with equal bits; "

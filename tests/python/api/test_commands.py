@@ -47,6 +47,7 @@ def test_check_proves(capsys: pytest.CaptureFixture[str]) -> None:
     assert "all right" in output
     assert "lowered for the engine" in output
     assert "no circular wait" in output
+    assert "mixes of lanes, credits and grants:" in output
 
 
 def test_check_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,6 +107,10 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["lowered"] == report["calls"] > 0
     assert report["lowered_runs"] >= 2 * report["lowered"]
     assert report["not_carried"] == 0
+    assert report["mixed"] > report["calls"]
+    assert main(["check", "bcast/binomial", "--ranks", "2:3", "--mixes", "20", "--json"]) == 0
+    more = json.loads(capsys.readouterr().out)["reports"]["bcast/binomial"]
+    assert more["mixed"] == report["mixed"] + (20 - 12) * report["calls"]
 
 
 def test_check_refuses_what_is_no_program_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
