@@ -211,7 +211,7 @@ TEST(TcpHandshake, TwoVersionsSayWhich) {
   give(acceptor, std::as_bytes(std::span(&proof, 1)));
   ASSERT_EQ(acceptor.state(), Acceptor::State::kProven);
   EXPECT_EQ(acceptor.objection(), tcp::Ruling::kOtherVersion);
-  EXPECT_NE(acceptor.fault().find("version 2 of the handshake and 3 of"), std::string::npos) << acceptor.fault();
+  EXPECT_NE(acceptor.fault().find("version 3 of the handshake and 3 of"), std::string::npos) << acceptor.fault();
 
   // An acceptor of the next version.
   Connector connector(key, kFour, nonce_of(1));
@@ -231,7 +231,7 @@ TEST(TcpHandshake, TwoVersionsSayWhich) {
   give(connector, std::as_bytes(std::span(&verdict, 1)));
   ASSERT_EQ(connector.state(), Connector::State::kFailed);
   EXPECT_TRUE(connector.final());
-  EXPECT_NE(connector.fault().find("version 2 of the handshake"), std::string::npos) << connector.fault();
+  EXPECT_NE(connector.fault().find("version 3 of the handshake"), std::string::npos) << connector.fault();
 }
 
 TEST(TcpHandshake, ThePrintedFaultsHoldNoSecret) {
