@@ -19,7 +19,7 @@ from .. import _core
 from ..communicator import Communicator
 from ..context import init
 from ..errors import InvalidArgumentError
-from . import network_prices
+from . import connections, network_prices
 from . import table as tables
 
 LEVELS = ("near", "shared", "memory")
@@ -134,9 +134,10 @@ def _as_a_rank(world: Communicator, options: argparse.Namespace, path: Path) -> 
     ranks = _ranks(options, max(2 * _core.cores_for_ranks(), world.size))
     prices = network_prices.measure(world, where)
     transport = network_prices.transport()
+    several = connections.measure(world, where.far, transport)
     text = ""
     if world.rank == 0:
-        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, ranks)
+        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, several, ranks)
     text = world.bcast_object(text)
     # Every host gets the file, for a job whose ranks find different ones does not start.
     fault = ""
@@ -186,6 +187,7 @@ def _say_network(options: argparse.Namespace, path: Path, text: str, where: netw
     for name, words in rows.items():
         table.add_row(words, f"{network[name] / 1000:.3g} µs")
     table.add_row("bytes on the way", _rate(network["byte"]))
+    table.add_row("connections of a pair that pay", str(network["connections"]))
     console.print(table)
     count = sum(rule["hosts"] is True for rule in found["rules"])
     differ = f"{count} rules differ from the built-in choice" if count else "the built-in choice is best everywhere"
