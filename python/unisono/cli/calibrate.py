@@ -125,6 +125,7 @@ def _network(options: argparse.Namespace) -> int:
         return subprocess.call(command)
     path = options.file or place()
     os.environ["UNISONO_TUNING"] = "off"  # hosts that have different files by now must not refuse each other
+    os.environ[connections.VARIABLE] = "1"  # with which the others are compared
     with init(timeout=SECONDS) as context:
         return _as_a_rank(context.world, options, path)
 
@@ -135,9 +136,10 @@ def _as_a_rank(world: Communicator, options: argparse.Namespace, path: Path) -> 
     prices = network_prices.measure(world, where)
     transport = network_prices.transport()
     several = connections.measure(world, where.far, transport)
+    prices = prices.by(several.time)
     text = ""
     if world.rank == 0:
-        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, several, ranks)
+        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, several.connections, ranks)
     text = world.bcast_object(text)
     # Every host gets the file, for a job whose ranks find different ones does not start.
     fault = ""

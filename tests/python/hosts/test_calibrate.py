@@ -98,7 +98,20 @@ def test_explain_takes_the_network(
     # Ranks that are dealt to hosts are groups, too.
     assert explained("a,b,a,b")["algorithm"] == "two_level"
     assert main(["explain", "allreduce", "--hosts", "a,b"]) == 0
-    assert "take what was measured between hosts over carrier pigeons" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "take what was measured between hosts over carrier pigeons" in said
+    assert "Long messages between two ranks go by 2 connections." in said
+    assert told["ways"][-1]["connections"] == 2
+    # The variable goes first; and they are of TCP alone.
+    monkeypatch.setenv("UNISONO_TCP_CONNECTIONS", "1")
+    assert main(["explain", "allreduce", "--hosts", "a,b"]) == 0
+    assert "connections." not in capsys.readouterr().out
+    monkeypatch.setenv("UNISONO_TCP_CONNECTIONS", "17")
+    assert main(["explain", "allreduce", "--hosts", "a,b"]) == 2
+    assert "UNISONO_TCP_CONNECTIONS is '17'; allowed are 1 to 16" in capsys.readouterr().err
+    monkeypatch.delenv("UNISONO_TCP_CONNECTIONS")
+    assert main(["explain", "allreduce", "--hosts", "a,b", "--transport", "udp,tcp"]) == 0
+    assert "connections." not in capsys.readouterr().out
 
 
 def test_the_machine_measured_anew_keeps_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

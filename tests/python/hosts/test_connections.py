@@ -43,7 +43,7 @@ with unisono.init() as context:
     before = sockets()
     segment = 32 << 10
     lengths = [0, 1, 4095, 64, segment - 1, segment, segment + 1, 8 * segment - 1, 8 * segment, 8 * segment + 1,
-               9 * segment + 77, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_001]
+               9 * segment + 77, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 2_500_001]
     for number, length in enumerate(lengths):
         right, left = (rank + 1) % size, (rank - 1) % size
         got = np.zeros(length, np.uint8)
@@ -67,6 +67,7 @@ with unisono.init() as context:
         count = max(1, length // 8)
         mine = data(rank, number, count).astype(np.int64)
         assert np.array_equal(world.allreduce(mine), sum(data(r, number, count).astype(np.int64) for r in range(size)))
+        length = min(length, 300_001)
         blocks = np.concatenate([data(rank * size + to, number, length) for to in range(size)])
         taken = np.empty_like(blocks)
         world.alltoall(blocks, taken)
