@@ -30,6 +30,8 @@ class Relay {
   std::uint16_t port() const { return tcp::local_address(listener_.get()).port; }
   /// Connections that have come so far.
   std::size_t count() const { return links_.size(); }
+  /// Whether more has gone over the connection than a handshake, that of TLS among it.
+  bool carries(std::size_t which) const { return which < links_.size() && links_[which]->moved > 16'384; }
   /// From now on nobody else is let through: a connection that comes is closed.
   void close_door() { open_ = false; }
   /// Nothing moves on the connection, in the order in which they came, as long as that is set.
@@ -62,6 +64,7 @@ class Relay {
     std::array<tcp::Socket, 2> ends;
     std::array<std::vector<std::byte>, 2> waiting;  ///< that came from an end
     std::array<bool, 2> ended{};
+    std::size_t moved = 0;  ///< bytes, from both ends
     bool held = false;
   };
   static tcp::SystemAddress address(std::uint16_t port) {
@@ -81,7 +84,9 @@ class Relay {
     }
     if (!waiting.empty()) {
       const ssize_t sent = send(link.ends[1 - from].get(), waiting.data(), waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (sent > 0) waiting.erase(waiting.begin(), waiting.begin() + sent);
+      if (sent <= 0) return;
+      waiting.erase(waiting.begin(), waiting.begin() + sent);
+      link.moved += static_cast<std::size_t>(sent);
     } else if (link.ended[from]) {
       shutdown(link.ends[1 - from].get(), SHUT_WR);
     }
