@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "collectives/tuning.hpp"
 #include "core/error.hpp"
@@ -58,6 +59,28 @@ Determinism determinism_named(const std::string& name) {
               "determinism is \"" + name + "\"; allowed are fast, run_stable, size_stable and placement_stable");
 }
 
+FileInForce file_in_force() {
+  FileInForce result;
+  const std::string named = variable("UNISONO_TUNING");
+  if (named == "off") return result;
+  const std::string path = named.empty() ? usual_tuning_path() : named;
+  struct stat status {};
+  if (named.empty() && (path.empty() || stat(path.c_str(), &status) != 0)) return result;
+  try {
+    result.file = parse_tuning(read_text(path));
+    result.path = path;
+  } catch (const Error& error) {
+    const std::string text = "the tuning file " + path + ": " + error.what();
+    if (!named.empty()) {
+      throw Error(ErrorCode::kInvalidArgument, "UNISONO_TUNING names " + text +
+                                                   ". Allowed are a file that `unisono "
+                                                   "calibrate` wrote, or \"off\"");
+    }
+    result.warning = text + "; it is left aside. Run `unisono calibrate` again, or remove it";
+  }
+  return result;
+}
+
 InForce rules_in_force(Determinism asked, const std::optional<std::string>& given) {
   InForce result;
   if (const std::string named = variable("UNISONO_DETERMINISM"); asked == Determinism::kUnsaid && !named.empty()) {
@@ -70,24 +93,11 @@ InForce rules_in_force(Determinism asked, const std::optional<std::string>& give
   const std::vector<Rule> pins = parse_pins(result.pinned);
   result.rules.insert(result.rules.end(), pins.begin(), pins.end());
   result.pins = pins.size();
-  const std::string named = variable("UNISONO_TUNING");
-  if (named == "off") return result;
-  const std::string path = named.empty() ? usual_tuning_path() : named;
-  struct stat status {};
-  if (named.empty() && (path.empty() || stat(path.c_str(), &status) != 0)) return result;
-  try {
-    result.file = parse_tuning(read_text(path));
-  } catch (const Error& error) {
-    const std::string text = "the tuning file " + path + ": " + error.what();
-    if (!named.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "UNISONO_TUNING names " + text +
-                                                   ". Allowed are a file that `unisono "
-                                                   "calibrate` wrote, or \"off\"");
-    }
-    result.warning = text + "; it is left aside. Run `unisono calibrate` again, or remove it";
-    return result;
-  }
-  result.path = path;
+  FileInForce found = file_in_force();
+  result.path = std::move(found.path);
+  result.warning = std::move(found.warning);
+  if (!found.file) return result;
+  result.file = std::move(found.file);
   result.machine = result.file->machine;
   result.rules.insert(result.rules.end(), result.file->rules.begin(), result.file->rules.end());
   return result;

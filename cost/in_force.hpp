@@ -22,6 +22,16 @@ enum class Determinism : std::uint8_t {
 /// By its name: "fast", "run_stable", "size_stable", "placement_stable". Throws Error(kInvalidArgument).
 Determinism determinism_named(const std::string& name);
 
+/// The tuning file that this process follows, if any.
+struct FileInForce {
+  std::optional<TuningFile> file;
+  std::string path;     ///< of the tuning file; empty without
+  std::string warning;  ///< why a file at the usual place was left aside; empty if it was not
+};
+
+/// What UNISONO_TUNING says, or stands at the usual place: see `rules_in_force`, which throws likewise.
+FileInForce file_in_force();
+
 struct InForce {
   std::optional<TuningFile> file;
   std::string path;         ///< of the tuning file; empty without

@@ -86,11 +86,14 @@ constexpr NetworkField kNetwork[] = {
 };
 
 MeasuredNetwork network_of(const json::Value& value) {
-  value.only({"transport", "latency", "message", "byte", "near_latency", "near_message"});
+  value.only({"transport", "latency", "message", "byte", "near_latency", "near_message", "connections"});
   MeasuredNetwork network;
   network.transport = value.at("transport").text();
   for (const NetworkField& field : kNetwork) {
     network.prices.*field.member = value.at(field.name).number(0, kMostTime);
+  }
+  if (const json::Value* found = value.find("connections")) {
+    network.connections = static_cast<std::uint32_t>(found->whole(1, kMostConnections));
   }
   return network;
 }
@@ -196,6 +199,7 @@ std::string write_tuning(const TuningFile& file) {
     for (const NetworkField& field : kNetwork) {
       text += std::string(",\n    \"") + field.name + "\": " + json::number(file.network->prices.*field.member);
     }
+    text += formatted(",\n    \"connections\": {}", file.network->connections);
     text += "\n  },\n";
   }
   text += "  \"rules\": [";

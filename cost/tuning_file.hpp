@@ -1,6 +1,7 @@
 // The tuning file: what `unisono calibrate` found out about a machine, and the rules that follow (docs/tuning.md).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,11 +13,14 @@
 namespace unisono::cost {
 
 inline constexpr std::uint32_t kTuningVersion = 1;
+/// Connections of TCP that a file may ask for.
+inline constexpr std::uint32_t kMostConnections = 16;
 
 /// What `unisono calibrate --network` found out.
 struct MeasuredNetwork {
   std::string transport;  ///< what carried data, for people
   Network prices;
+  std::uint32_t connections = 1;  ///< of TCP for a pair of ranks, for long messages
   friend bool operator==(const MeasuredNetwork&, const MeasuredNetwork&) = default;
 };
 

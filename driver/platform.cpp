@@ -13,7 +13,9 @@
 #include <string>
 #include <string_view>
 
+#include "cost/in_force.hpp"
 #include "engine/copy_class.hpp"
+#include "network/tcp/handshake.hpp"
 #include "platform/device/device_engine.hpp"
 #include "platform/device/functional.hpp"
 #include "platform/device/simulated.hpp"
@@ -135,6 +137,14 @@ std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, co
   return context;
 }
 
+/// How many connections for a pair the tuning file asks for, if it does.
+std::optional<std::uint32_t> connections_of_file() {
+  static_assert(cost::kMostConnections == tcp::kMostConnections);
+  const auto file = cost::file_in_force().file;
+  if (!file || !file->network) return std::nullopt;
+  return file->network->connections;
+}
+
 }  // namespace
 
 Platform platform_of_process() {
@@ -159,7 +169,9 @@ EngineSettings default_settings(Platform platform) {
 }
 
 std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings,
-                                         const JobEnvironment& environment) {
+                                         const JobEnvironment& given) {
+  JobEnvironment environment = given;
+  if (!environment.tcp_connections && environment.size != 1) environment.tcp_connections = connections_of_file();
   if (environment.lines) write_stdout_by_lines();
   if (platform == Platform::kRtl) return simulated_context(environment, settings);
   const bool native = platform == Platform::kNative;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "network/frame_fault.hpp"
 
 namespace unisono::tcp {
@@ -21,6 +22,11 @@ constexpr std::size_t kLarge = std::size_t{16} * 1024;
 /// In place of the magic number: the payload lies elsewhere, and its address behind the header.
 constexpr std::uint16_t kElsewhere = static_cast<std::uint16_t>(~static_cast<std::uint16_t>(kMagic));
 constexpr std::size_t kElsewhereBytes = kHeaderBytes + 64;
+/// Numbers of frames count up to this, and begin anew.
+constexpr std::uint32_t kNumbers = kControlMark - 1;
+
+/// Whether a number is behind another one: of those that there can be at once, all are within half of all numbers.
+bool is_behind(std::uint32_t number, std::uint32_t other) { return ((number - other) & kNumbers) > kNumbers / 2; }
 
 std::array<std::byte, 64> make_bye() {
   constexpr std::string_view kText = "BYE: this endpoint of Unisono leaves its job in good order.";
@@ -140,7 +146,7 @@ bool Arrivals::advance_frontier() {
     if (landed_ < header_at(frontier_).segment_bytes) return false;
     landing_ = false;
     landed_last_ = true;
-    ++sequence_[0];
+    sequence_[0] = header_at(frontier_).session_sequence + 1;
     frontier_ += kElsewhereBytes;
     awaited_ = kHeaderBytes;
     return true;
@@ -170,7 +176,7 @@ bool Arrivals::advance_frontier() {
       return false;
     }
   }
-  ++sequence_[is_of(0, header) ? 0 : 1];
+  sequence_[is_of(0, header) ? 0 : 1] = header.session_sequence + 1;
   landed_last_ = false;
   frontier_ += awaited_;
   awaited_ = kHeaderBytes;
@@ -179,7 +185,12 @@ bool Arrivals::advance_frontier() {
 
 std::string Arrivals::examine(const HeaderWords& words, const Header& header) const {
   const bool control = is_of(1, header);
-  const std::uint32_t expected = (sequence_[control ? 1 : 0] & ~kControlMark) | (control ? kControlMark : 0);
+  std::uint32_t expected = (sequence_[control ? 1 : 0] & ~kControlMark) | (control ? kControlMark : 0);
+  if (next_ != nullptr) {
+    if (control && only_data_) return "it is a control message on a connection for data alone";
+    // Of a gap the other connections know.
+    if (!control && !is_behind(header.session_sequence, expected)) expected = header.session_sequence;
+  }
   return fault_of(words, header, expected, control ? kMaxControlPayload : kMaxDataPayload);
 }
 
@@ -198,14 +209,39 @@ bool Arrivals::is_stray(std::size_t at) const {
   return place == nullptr || landing_of(header) != place;
 }
 
+void Arrivals::share(std::uint32_t& next, bool only_data) {
+  next_ = &next;
+  only_data_ = only_data;
+}
+
+std::uint32_t Arrivals::next_data() {
+  skip(0);
+  return cursor_[0] == frontier_ ? sequence_[0] & kNumbers : header_at(cursor_[0]).session_sequence;
+}
+
+bool Arrivals::waits_for_others() {
+  skip(0);
+  if (next_ == nullptr || cursor_[0] == frontier_) return false;
+  const std::uint32_t number = header_at(cursor_[0]).session_sequence;
+  if (is_behind(number, *next_) && fault_.empty()) {
+    fault_ = formatted("its connections have two messages with the number {}", number);
+  }
+  return number != *next_;
+}
+
+void Arrivals::pass_turn() {
+  if (next_ != nullptr) *next_ = (*next_ + 1) & kNumbers;
+}
+
 bool Arrivals::peek(Lane lane, Incoming& incoming) {
   const std::size_t index = index_of(lane);
   skip(index);
-  while (cursor_[index] != frontier_ && is_stray(cursor_[index])) {
+  while (cursor_[index] != frontier_ && is_stray(cursor_[index]) && has_turn(cursor_[index])) {
     cursor_[index] += kElsewhereBytes;
+    pass_turn();
     skip(index);
   }
-  peeked_[index] = cursor_[index] != frontier_;
+  peeked_[index] = cursor_[index] != frontier_ && (index != 0 || has_turn(cursor_[index]));
   if (!peeked_[index]) return false;
   const std::size_t at = cursor_[index];
   incoming.header = header_at(at);
@@ -220,6 +256,7 @@ void Arrivals::release(Lane lane) {
   const std::size_t index = index_of(lane);
   if (!peeked_[index]) throw Error(ErrorCode::kInternal, "a message was released that had not been looked at");
   peeked_[index] = false;
+  if (index == 0) pass_turn();
   cursor_[index] += held_bytes(header_at(cursor_[index]));
   // Both lanes pass what the other one has taken, or it would stay in memory until they are looked at.
   skip(index);

@@ -33,6 +33,9 @@ extern const std::array<std::byte, 64> kBye;
 /// up the other one, as long as there is memory.
 ///
 /// Of a message that goes to memory of others, the header is held, marked, and behind it the address.
+///
+/// A session may have several connections, each with arrivals of its own. Then the data frames of one of them have
+/// gaps in their numbers, which the others fill; each is handed out in its turn among all.
 class Arrivals {
  public:
   /// Where the next bytes are to be put; empty if nothing fits now, because of messages that were not released, or
@@ -49,6 +52,15 @@ class Arrivals {
     landings_ = landings;
     peer_ = peer;
   }
+
+  /// From now on there are other connections of this session: data are handed out when their number is `next`, which
+  /// counts on with each, and lives as long as this. `only_data`: the control lane is on another one.
+  void share(std::uint32_t& next, bool only_data);
+  /// The number of the next data message that `peek` would give, were there no other connections.
+  std::uint32_t next_data();
+  /// Whether there is a data message which must wait for others that come by other connections. If its turn is over,
+  /// there is a fault from now on.
+  bool waits_for_others();
 
   /// See Poe::peek. Without a message, `fault` tells whether there can be another one.
   bool peek(Lane lane, Incoming& incoming);
@@ -77,6 +89,10 @@ class Arrivals {
   void begin_landing(Header header);
   /// Whether the message there was put to memory that is not given for it any more.
   bool is_stray(std::size_t at) const;
+  /// Whether it is the turn of the data message there.
+  bool has_turn(std::size_t at) const { return next_ == nullptr || header_at(at).session_sequence == *next_; }
+  /// A data message was taken, or dropped.
+  void pass_turn();
   bool peeked() const { return peeked_[0] || peeked_[1]; }
   bool is_of(std::size_t lane, const Header& header) const {
     return (header.session_sequence & kControlMark) == (lane == 0 ? 0U : kControlMark);
@@ -106,6 +122,8 @@ class Arrivals {
   AlignedMemory nowhere_;     ///< for a payload that is awaited no more
   Landings* landings_ = nullptr;
   std::uint32_t peer_ = 0;
+  std::uint32_t* next_ = nullptr;  ///< the number whose turn it is; null: this connection is the only one
+  bool only_data_ = false;
   std::string fault_;
 };
 

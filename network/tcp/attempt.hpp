@@ -24,7 +24,7 @@ class Attempt {
   /// What it needs of the network.
   struct Surroundings {
     Watch& watch;
-    const JobKey& key;
+    const JobKey& key;  ///< see Connector
     Ends ends;
     std::uint64_t tag;  ///< for `watch`
   };
@@ -52,8 +52,8 @@ class Attempt {
   /// Whether the peer may already regard a connection of this attempt as the session.
   bool proven() const { return chosen_.has_value(); }
   Socket take(Watch& watch);
-  /// What only the two ends of the connection that `take` gives know.
-  Digest tls_secret() const { return tries_[*chosen_].connector->tls_secret(); }
+  /// Of the connection that `take` gives.
+  Agreed agreed() const { return tries_[*chosen_].connector->agreed(); }
   /// Closes all. Must be called before it is destroyed while the network lives.
   void close(Watch& watch);
   /// When `advance` has something to do even if no socket is ready.

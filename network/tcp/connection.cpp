@@ -112,10 +112,19 @@ bool Connection::send(Lane lane, const Header& header, std::span<const std::byte
   return true;
 }
 
-Sent Connection::lend(std::span<const Header> headers, const std::byte* payload) {
-  if (state_ != State::kOpen || mute_) return Sent::kNo;
+void Connection::share(std::uint32_t& outgoing, std::uint32_t& incoming, bool only_data) {
+  data_.count_in(outgoing);
+  arrivals_.share(incoming, only_data);
+}
+
+bool Connection::is_free() {
+  if (state_ != State::kOpen || mute_) return false;
   if (held_ != 0) send();
-  if (queues()) {
+  return !queues();
+}
+
+Sent Connection::lend(std::span<const Header> headers, const std::byte* payload) {
+  if (!is_free()) {
     wants_room_ = true;
     return Sent::kNo;
   }

@@ -1,4 +1,4 @@
-// One session to a peer: what waits to be sent, what has come, and the socket between, once there is one.
+// One connection to a peer: what waits to be sent, what has come, and the socket between, once there is one.
 #pragma once
 
 #include <chrono>
@@ -42,6 +42,17 @@ class Connection {
   /// Ends it, for a reason of others.
   void break_off(std::string cause);
   int descriptor() const { return socket_.get(); }
+  /// Whether it is open, but takes nothing any more, as its end will tell.
+  bool mute() const { return mute_; }
+
+  /// From now on there are other connections of this session, which count what goes and what comes together with this
+  /// one; both numbers live as long as this. `only_data`: the control lane is on another one.
+  void share(std::uint32_t& outgoing, std::uint32_t& incoming, bool only_data);
+  /// The numbers of the next data messages, out and in.
+  std::uint32_t next_outgoing() const { return data_.sequence(); }
+  std::uint32_t next_incoming() { return arrivals_.next_data(); }
+  /// See Arrivals.
+  bool waits_for_others() { return arrivals_.waits_for_others(); }
 
   std::byte* reserve(Lane lane, std::uint32_t bytes);
   /// Sends at once if nothing waits before it, and it is not held. Held is what would be a second short frame since the
@@ -50,6 +61,10 @@ class Connection {
   /// Both in one: what the kernel takes at once goes there from the caller's memory. False if there is no room for what
   /// it does not take.
   bool send(Lane lane, const Header& header, std::span<const std::byte> payload, bool holds = false);
+  /// Whether nothing waits here that goes before a message; what is held back is sent.
+  bool is_free();
+  /// Somebody wants room here: `room_became_free` tells.
+  void want_room() { wants_room_ = true; }
   /// See Poe.
   Sent lend(std::span<const Header> headers, const std::byte* payload);
   bool lends() const { return lent_.waits() && lent_.kept == nullptr; }

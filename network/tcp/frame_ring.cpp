@@ -96,12 +96,13 @@ HeaderWords FrameRing::seal(Header header) {
 HeaderWords FrameRing::number(Header header) {
   header.magic = static_cast<std::uint16_t>(kMagic);
   header.version = static_cast<std::uint8_t>(kWireVersion);
-  header.session_sequence = sequence_ | sequence_mark_;
+  std::uint32_t& sequence = counted_in_ == nullptr ? sequence_ : *counted_in_;
+  header.session_sequence = sequence | sequence_mark_;
   header.checksum = 0;
   if (!fits(header)) throw Error(ErrorCode::kInternal, "a header to be sent has a field that its width cannot hold");
   HeaderWords words = encode(header);
   header.checksum = checksum_of(words);
-  sequence_ = (sequence_ + 1) & 0x7fffffffU;
+  sequence = (sequence + 1) & 0x7fffffffU;
   return encode(header);
 }
 

@@ -31,6 +31,11 @@ class FrameRing {
   FrameRing(std::uint32_t max_payload, std::size_t most_bytes, std::uint32_t sequence_mark)
       : max_payload_(max_payload), most_bytes_(most_bytes), sequence_mark_(sequence_mark) {}
 
+  /// From now on the frames of several rings are counted together, in `sequence`, which lives as long as this.
+  void count_in(std::uint32_t& sequence) { counted_in_ = &sequence; }
+  /// The number of the next frame.
+  std::uint32_t sequence() const { return counted_in_ == nullptr ? sequence_ : *counted_in_; }
+
   /// Memory for a payload, 64-byte aligned; null if there is no room. Ends an earlier reservation.
   std::byte* reserve(std::uint32_t bytes);
   /// Completes the frame reserved last, and seals its header.
@@ -79,6 +84,7 @@ class FrameRing {
   std::uint32_t reserved_bytes_ = 0;
   bool reserved_ = false;
   std::uint32_t sequence_ = 0;
+  std::uint32_t* counted_in_ = nullptr;  ///< instead of `sequence_`
 };
 
 }  // namespace unisono::tcp

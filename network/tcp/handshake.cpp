@@ -1,5 +1,6 @@
 #include "network/tcp/handshake.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -38,6 +39,24 @@ Digest secret_of_tls(const JobKey& key, const Hello& hello, const Challenge& cha
   return digest_of(key, "unisono tcp tls", {bytes_of(hello), bytes_of(challenge)});
 }
 
+// As that; what proves further connections of the session proves nothing else.
+JobKey key_of_session(const JobKey& key, const Hello& hello, const Challenge& challenge) {
+  return digest_of(key, "unisono tcp session", {bytes_of(hello), bytes_of(challenge)});
+}
+
+/// How many connections both ends would have.
+std::uint32_t lesser(std::uint32_t one, std::uint32_t other) {
+  return std::clamp(std::min(one, other), 1U, kMostConnections);
+}
+
+Hello hello_of(const Ends& ends, const Nonce& nonce) {
+  Hello hello{kHelloMagic, kProtocol, kWire, ends.self, ends.peer, ends.size, 0, 0, 0, nonce};
+  hello.tls = ends.tls ? 1 : 0;
+  hello.number = static_cast<std::uint8_t>(ends.number);
+  hello.connections = static_cast<std::uint8_t>(ends.connections);
+  return hello;
+}
+
 /// In words that follow an endpoint which encrypts, or does not.
 std::string text_of_security(bool encrypts) {
   return encrypts ? "encrypts its connections by TLS, this endpoint does not: set UNISONO_TLS alike on all ranks"
@@ -65,8 +84,7 @@ T Exchange::message() const {
   return result;
 }
 
-Connector::Connector(const JobKey& key, Ends ends, const Nonce& nonce)
-    : key_(key), hello_{kHelloMagic, kProtocol, kWire, ends.self, ends.peer, ends.size, ends.tls ? 1U : 0U, nonce} {
+Connector::Connector(const JobKey& key, Ends ends, const Nonce& nonce) : key_(key), hello_(hello_of(ends, nonce)) {
   say(bytes_of(hello_));
   await(sizeof(Challenge));
 }
@@ -110,6 +128,7 @@ void Connector::take_verdict() {
   if (verdict.magic != kVerdictMagic) return fail("answered a proof with no verdict", false);
   switch (verdict.ruling) {
     case Ruling::kAccepted:
+      connections_ = lesser(hello_.connections, verdict.connections);
       state_ = State::kAccepted;
       return;
     case Ruling::kDuplicate:
@@ -122,12 +141,16 @@ void Connector::take_verdict() {
     case Ruling::kOtherSecurity:
       return fail(text_of_security(hello_.tls == 0), true);
   }
-  fail(formatted("answered with the unknown verdict {}", static_cast<std::uint32_t>(verdict.ruling)), false);
+  fail(formatted("answered with the unknown verdict {}", static_cast<unsigned>(verdict.ruling)), false);
 }
 
-Digest Connector::tls_secret() const { return secret_of_tls(key_, hello_, challenge_); }
+Agreed Connector::agreed() const {
+  return {hello_.number, connections_, secret_of_tls(key_, hello_, challenge_),
+          key_of_session(key_, hello_, challenge_)};
+}
 
-Acceptor::Acceptor(const JobKey& key, Ends ends, const Nonce& nonce) : key_(key), ends_(ends), nonce_(nonce) {
+Acceptor::Acceptor(const JobKey& key, Ends ends, const Nonce& nonce, const SessionKeys* sessions)
+    : key_(key), ends_(ends), nonce_(nonce), sessions_(sessions) {
   await(sizeof(Hello));
 }
 
@@ -142,7 +165,10 @@ Ruling Acceptor::objection() const {
   return hello_.tls == (ends_.tls ? 1U : 0U) ? Ruling::kAccepted : Ruling::kOtherSecurity;
 }
 
-Digest Acceptor::tls_secret() const { return secret_of_tls(key_, hello_, challenge_); }
+Agreed Acceptor::agreed() const {
+  return {hello_.number, lesser(hello_.connections, ends_.connections), secret_of_tls(key_, hello_, challenge_),
+          key_of_session(key_, hello_, challenge_)};
+}
 
 void Acceptor::got(std::size_t bytes) {
   if (!add(bytes)) return;
@@ -161,6 +187,18 @@ void Acceptor::take_hello() {
   if (hello_.from >= ends_.size || hello_.from == ends_.self) {
     return fail(formatted("says that it is endpoint {}", hello_.from));
   }
+  // Of another version nothing is known but its first fields, and that it speaks another one.
+  if (hello_.protocol == kProtocol && hello_.number != 0) {
+    const auto key = sessions_ != nullptr && *sessions_ && hello_.number < kMostConnections ? (*sessions_)(hello_.from)
+                                                                                            : std::nullopt;
+    if (!key) {
+      return fail(
+          formatted("says that it is endpoint {}, and wants to add connection {} to a session that there is "
+                    "not",
+                    hello_.from, unsigned{hello_.number}));
+    }
+    key_ = *key;
+  }
   challenge_.head = {kChallengeMagic, kProtocol, kWire, nonce_};
   challenge_.proof = acceptors_proof(key_, hello_, challenge_.head);
   say(bytes_of(challenge_));
@@ -170,7 +208,8 @@ void Acceptor::take_hello() {
 
 void Acceptor::take_proof() {
   if (!equal(message<Proof>().proof, connectors_proof(key_, hello_, challenge_))) {
-    return fail(formatted("says that it is endpoint {}, and does not know the key of this job", hello_.from));
+    return fail(formatted("says that it is endpoint {}, and does not know the key of this {}", hello_.from,
+                          hello_.number == 0 || hello_.protocol != kProtocol ? "job" : "session"));
   }
   await(0);
   state_ = State::kProven;
@@ -181,7 +220,8 @@ void Acceptor::take_proof() {
 
 void Acceptor::rule(Ruling ruling) {
   if (state_ != State::kProven) throw Error(ErrorCode::kInternal, "a verdict was given without a proof");
-  say(bytes_of(Verdict{kVerdictMagic, ruling}));
+  const bool accepted = ruling == Ruling::kAccepted;
+  say(bytes_of(Verdict{kVerdictMagic, ruling, static_cast<std::uint16_t>(accepted ? ends_.connections : 0)}));
   state_ = State::kRuled;
 }
 

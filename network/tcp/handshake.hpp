@@ -9,11 +9,17 @@
 // both nonces, who connects to whom, and which of the two speaks. Neither end believes anything, and the connector
 // tells nothing but who it is, before the other end has proven itself. The first two messages keep their layout in
 // all versions, so that two versions of the library can tell each other so.
+//
+// A session may have several connections (see Bundle). The first one makes it, and tells each end how many the other
+// one would have; the lesser number holds. Each further one has a number from 1 on, and is proven by a key that only
+// the two ends of the first one know: so it belongs to that session, and to no other of the same endpoints.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,7 +29,9 @@
 namespace unisono::tcp {
 
 /// Of this handshake.
-inline constexpr std::uint32_t kProtocol = 1;
+inline constexpr std::uint32_t kProtocol = 2;
+/// Connections of one session.
+inline constexpr std::uint32_t kMostConnections = 16;
 
 struct Hello {
   std::array<char, 8> magic;
@@ -31,8 +39,10 @@ struct Hello {
   std::uint32_t wire;  ///< version of the message header
   std::uint32_t from;
   std::uint32_t to;
-  std::uint32_t size;  ///< endpoints of the job
-  std::uint32_t tls;   ///< 1: what follows the handshake is encrypted (see Tls), 0: it is not
+  std::uint32_t size;        ///< endpoints of the job
+  std::uint16_t tls;         ///< 1: what follows the handshake is encrypted (see Tls), 0: it is not
+  std::uint8_t number;       ///< which connection of the session it is; 0: the one that makes it
+  std::uint8_t connections;  ///< how many the connector would have
   Nonce nonce;
 };
 static_assert(sizeof(Hello) == 48);
@@ -54,11 +64,11 @@ struct Proof {
   Digest proof;
 };
 
-enum class Ruling : std::uint32_t {
+enum class Ruling : std::uint16_t {
   kAccepted = 1,
   /// The acceptor's own attempt to connect is further: the connector waits for that.
   kDuplicate = 2,
-  /// There is a session already, or has been.
+  /// There is a session already, or has been; or the connection with this number.
   kKnown = 3,
   /// The ends speak different versions.
   kOtherVersion = 4,
@@ -68,6 +78,7 @@ enum class Ruling : std::uint32_t {
 struct Verdict {
   std::array<char, 4> magic;
   Ruling ruling;
+  std::uint16_t connections;  ///< how many the acceptor would have; 0 unless it has accepted
 };
 static_assert(sizeof(Verdict) == 8);
 
@@ -76,8 +87,21 @@ struct Ends {
   std::uint32_t self = 0;
   std::uint32_t peer = 0;
   std::uint32_t size = 0;
-  bool tls = false;  ///< whether this end encrypts; both must
+  bool tls = false;               ///< whether this end encrypts; both must
+  std::uint32_t connections = 1;  ///< how many this end would have for one session, at most kMostConnections
+  std::uint32_t number = 0;       ///< of the connection, from the connector
 };
+
+/// What the two ends of a connection have found out about it. The secrets are known to nobody else.
+struct Agreed {
+  std::uint32_t number = 0;
+  std::uint32_t connections = 1;  ///< of the session; said by the first one
+  Digest tls_secret{};
+  JobKey session_key{};  ///< by which the further connections of the session are proven
+};
+
+/// The key of the session that there is, or was, with an endpoint; nothing if there has been none.
+using SessionKeys = std::function<std::optional<JobKey>(std::uint32_t peer)>;
 
 /// Bytes on their way out and in: what both ends have in common.
 class Exchange {
@@ -120,6 +144,7 @@ class Connector : public Exchange {
     kDuplicate,
     kFailed,  ///< see `fault`
   };
+  /// `key` is the job's for the first connection of a session, and the session's for others.
   Connector(const JobKey& key, Ends ends, const Nonce& nonce);
   /// So many bytes were put into `wanted()`.
   void got(std::size_t bytes);
@@ -130,8 +155,8 @@ class Connector : public Exchange {
   const std::string& fault() const { return fault_; }
   /// Whether the other end has proven itself and said that there can be no session: no other address will do.
   bool final() const { return final_; }
-  /// Only if accepted: what both ends of this connection know, and nobody else.
-  Digest tls_secret() const;
+  /// Only if accepted.
+  Agreed agreed() const;
 
  private:
   void take_challenge();
@@ -141,6 +166,7 @@ class Connector : public Exchange {
   JobKey key_;
   Hello hello_;
   Challenge challenge_{};
+  std::uint32_t connections_ = 1;
   State state_ = State::kAwaitsChallenge;
   std::string fault_;
   bool final_ = false;
@@ -156,8 +182,9 @@ class Acceptor : public Exchange {
     kRuled,    ///< what remains is to send the output
     kRefused,  ///< a stranger; see `fault`
   };
-  /// `ends.peer` is not looked at.
-  Acceptor(const JobKey& key, Ends ends, const Nonce& nonce);
+  /// `ends.peer` and `ends.number` are not looked at. Without `sessions`, which live as long as this, further
+  /// connections of a session are refused.
+  Acceptor(const JobKey& key, Ends ends, const Nonce& nonce, const SessionKeys* sessions = nullptr);
   void got(std::size_t bytes);
   /// Only if proven.
   void rule(Ruling ruling);
@@ -168,8 +195,10 @@ class Acceptor : public Exchange {
   std::uint32_t peer() const { return hello_.from; }
   /// If proven: kAccepted if there can be a session with it; else the verdict on it, and `fault` says why.
   Ruling objection() const;
-  /// Only if proven: what both ends of this connection know, and nobody else.
-  Digest tls_secret() const;
+  /// Which connection of the session it is, if proven.
+  std::uint32_t number() const { return hello_.number; }
+  /// Only if proven.
+  Agreed agreed() const;
 
  private:
   void take_hello();
@@ -179,6 +208,7 @@ class Acceptor : public Exchange {
   JobKey key_;
   Ends ends_;
   Nonce nonce_;
+  const SessionKeys* sessions_;
   Hello hello_{};
   Challenge challenge_{};
   State state_ = State::kAwaitsHello;

@@ -65,9 +65,10 @@ void Listener::bind_to(std::uint16_t first, std::uint16_t last) {
                                                                text_of_error(fault)));
 }
 
-void Listener::admit(const JobKey& key, Ends ends, std::vector<Address> own) {
+void Listener::admit(const JobKey& key, Ends ends, SessionKeys sessions, std::vector<Address> own) {
   key_ = key;
   ends_ = ends;
+  sessions_ = std::move(sessions);
   own_ = std::move(own);
 }
 
@@ -103,7 +104,7 @@ void Listener::accept_some(Watch& watch, Clock::time_point now) {
     Nonce nonce;
     fill_random(nonce);
     const std::uint64_t number = next_number_++;
-    Newcomer newcomer{std::move(socket), 0, Acceptor(key_, ends_, nonce), now};
+    Newcomer newcomer{std::move(socket), 0, Acceptor(key_, ends_, nonce, &sessions_), now};
     watch.set(newcomer.socket.get(), tag_ + number, EPOLLIN, newcomer.watched);
     newcomers_.emplace(number, std::move(newcomer));
   }
@@ -161,17 +162,17 @@ void Listener::advance(std::uint64_t number, Watch& watch, Clock::time_point now
     if (!flush(newcomer)) return close(place, watch);
   }
   const std::uint32_t peer = acceptor.peer();
-  const Ruling ruling = rule(peer, acceptor.objection(), acceptor.fault());
+  const Ruling ruling = rule(acceptor);
   acceptor.rule(ruling);
   const bool told = flush(newcomer);
   if (ruling == Ruling::kAccepted) {
     // If it could not be told, its connection is broken, as the session will find.
     watch.set(newcomer.socket.get(), 0, 0, newcomer.watched);
     Socket socket = std::move(newcomer.socket);
-    const Digest tls_secret = acceptor.tls_secret();
+    const Agreed agreed = acceptor.agreed();
     newcomers_.erase(place);
     if (!told) shutdown(socket.get(), SHUT_RDWR);
-    take(peer, std::move(socket), tls_secret);
+    take(peer, std::move(socket), agreed);
     return;
   }
   close(place, watch);

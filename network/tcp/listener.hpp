@@ -28,16 +28,16 @@ class Listener {
   Listener(std::uint16_t first, std::uint16_t last);
   std::uint16_t port() const { return port_; }
 
-  /// The job that newcomers must be of. `own` are the addresses at which they may come; empty: all.
-  void admit(const JobKey& key, Ends ends, std::vector<Address> own);
+  /// The job that newcomers must be of, and the sessions that they may add a connection to. `own` are the addresses at
+  /// which they may come; empty: all.
+  void admit(const JobKey& key, Ends ends, SessionKeys sessions, std::vector<Address> own);
   /// Begins to watch for newcomers: events have the tag `tag`, and those of one of them `tag` + its number.
   void listen_with(Watch& watch, std::uint64_t tag);
 
-  /// Decides about a peer that has proven itself. `objection`: see Acceptor; `fault` says why, in words that follow who
-  /// it is.
-  using Rule = std::function<Ruling(std::uint32_t peer, Ruling objection, const std::string& fault)>;
-  /// Takes over the connection of an accepted one, and what only its two ends know.
-  using Take = std::function<void(std::uint32_t peer, Socket socket, const Digest& tls_secret)>;
+  /// Decides about a peer that has proven itself: see Acceptor for what it has found out.
+  using Rule = std::function<Ruling(const Acceptor& proven)>;
+  /// Takes over the connection of an accepted one.
+  using Take = std::function<void(std::uint32_t peer, Socket socket, const Agreed& agreed)>;
 
   /// Takes newcomers from the system, a few at a time.
   void accept_some(Watch& watch, Clock::time_point now);
@@ -73,6 +73,7 @@ class Listener {
   std::uint16_t port_ = 0;
   JobKey key_{};
   Ends ends_{};
+  SessionKeys sessions_;
   std::vector<Address> own_;
   std::uint64_t next_number_ = 1;
   std::map<std::uint64_t, Newcomer> newcomers_;  ///< by number, so the oldest is first

@@ -20,16 +20,8 @@ namespace {
 constexpr std::size_t kFew = 4;
 /// Newcomers and slow events are looked for in every so manieth poll while few connections are asked one by one.
 constexpr std::uint32_t kBetweenLooks = 32;
-/// A peer that has proven itself on a connection of its own will be here by then.
-constexpr std::chrono::seconds kPatienceForPeer{10};
-constexpr std::chrono::seconds kPatienceAtEnd{1};
-
-// Tags of what is watched: the kind above, a number below.
-constexpr unsigned kKindShift = 56;
-constexpr std::uint64_t kOfListener = std::uint64_t{1} << kKindShift;
-constexpr std::uint64_t kOfSession = std::uint64_t{2} << kKindShift;
-constexpr std::uint64_t kOfAttempt = std::uint64_t{3} << kKindShift;
-constexpr std::uint64_t kNumber = (std::uint64_t{1} << kKindShift) - 1;
+/// A further connection of a session to which nothing came in so many looks is left to the kernel to name, until then.
+constexpr std::uint32_t kQuiet = 64;
 
 }  // namespace
 
@@ -78,7 +70,10 @@ void TcpNetwork::meet(NetworkMembers members) {
   sessions_.resize(members_.cards.size());
   const auto size = static_cast<std::uint32_t>(members_.cards.size());
   // A user who chose interfaces expects no connections at others.
-  listener_.admit(members_.key, {members_.self, 0, size, settings_.tls},
+  const auto key_of_session = [this](std::uint32_t peer) {
+    return sessions_[peer] == nullptr ? std::nullopt : sessions_[peer]->key;
+  };
+  listener_.admit(members_.key, {members_.self, 0, size, settings_.tls, settings_.connections}, key_of_session,
                   settings_.interfaces.empty() ? std::vector<Address>{} : own_chosen_);
   listener_.listen_with(watch_, kOfListener);
   met_ = true;
@@ -99,67 +94,56 @@ void TcpNetwork::check_peer(std::uint32_t peer) const {
 
 const std::string& TcpNetwork::host_of(std::uint32_t endpoint) const { return members_.hosts[endpoint]; }
 
-TcpNetwork::Session& TcpNetwork::make_session(std::uint32_t peer) {
-  check_peer(peer);
-  sessions_[peer] = std::make_unique<Session>();
-  sessions_[peer]->peer = peer;
-  sessions_[peer]->connection.land_in(landings_, peer);
-  ++sessions_in_use_;
-  return *sessions_[peer];
-}
-
-TcpNetwork::Session& TcpNetwork::session(std::uint32_t peer) {
-  check_process();
-  if (peer < sessions_.size() && sessions_[peer] != nullptr) [[likely]]
-    return *sessions_[peer];
-  Session& made = make_session(peer);
-  made.attempt = std::make_unique<Attempt>(decode_card(members_.cards[peer]).addresses, own_, settings_.patience);
-  connecting_.push_back(&made);
-  advance(made, Clock::now());
-  pass_deadlines(Clock::now());
-  return made;
-}
-
 std::byte* TcpNetwork::reserve(std::uint32_t peer, Lane lane, std::uint32_t bytes) {
-  return session(peer).connection.reserve(lane, bytes);
+  return session(peer).bundle.reserve(lane, bytes);
 }
 
 void TcpNetwork::commit(std::uint32_t peer, Lane lane, const Header& header) {
   Session& to = session(peer);
-  to.connection.commit(lane, header, holds_);
+  to.bundle.commit(lane, header, holds_);
+  prepare(to, lane, header);
   sent(to);
 }
 
 void TcpNetwork::sent(Session& to) {
-  if (!to.connection.has_output()) return;
-  if (holds_ && to.connection.state() == Connection::State::kOpen) {
-    held_.push_back(&to);
-  } else {
-    watch_session(to);
+  for (std::size_t number = 0; number < to.bundle.size(); ++number) {
+    Strand& by = to.bundle.at(number);
+    if (!by.connection.has_output()) continue;
+    if (holds_ && number == 0 && by.connection.state() == Connection::State::kOpen) {
+      held_.push_back(&by);
+    } else {
+      watch_strand(by);
+    }
   }
 }
 
 bool TcpNetwork::send(std::uint32_t peer, Lane lane, const Header& header, std::span<const std::byte> payload) {
   Session& to = session(peer);
-  if (!to.connection.send(lane, header, payload, holds_)) return false;
+  prepare(to, lane, header);
+  if (!to.bundle.send(lane, header, payload, holds_)) return false;
   sent(to);
   return true;
 }
 
 Sent TcpNetwork::lend(std::uint32_t peer, std::span<const Header> headers, const std::byte* payload) {
   Session& to = session(peer);
-  const Sent result = to.connection.lend(headers, payload);
-  if (result != Sent::kNo && to.connection.has_output()) watch_session(to);
+  if (!headers.empty()) prepare(to, Lane::kData, headers.front());
+  const Sent result = to.bundle.lend(headers, payload);
+  if (result == Sent::kNo) return result;
+  for (std::size_t number = 0; number < to.bundle.size(); ++number) {
+    Strand& by = to.bundle.at(number);
+    if (by.connection.has_output()) watch_strand(by);
+  }
   return result;
 }
 
 bool TcpNetwork::lends(std::uint32_t peer) const {
-  return peer < sessions_.size() && sessions_[peer] != nullptr && sessions_[peer]->connection.lends();
+  return peer < sessions_.size() && sessions_[peer] != nullptr && sessions_[peer]->bundle.lends();
 }
 
 std::optional<std::uint32_t> TcpNetwork::settle() {
   for (const auto& session : sessions_) {
-    if (session != nullptr) session->connection.settle();
+    if (session != nullptr) session->bundle.settle();
   }
   return std::nullopt;
 }
@@ -167,12 +151,13 @@ std::optional<std::uint32_t> TcpNetwork::settle() {
 bool TcpNetwork::peek(std::uint32_t peer, Lane lane, Incoming& incoming) {
   check_process();
   if (peer >= sessions_.size() || sessions_[peer] == nullptr) return false;
-  Connection& from = sessions_[peer]->connection;
-  if (from.peek(lane, incoming)) return true;
-  if (from.fault().empty()) [[likely]]
+  Session& from = *sessions_[peer];
+  if (from.bundle.peek(lane, incoming)) return true;
+  if (from.bundle.fault().empty()) [[likely]]
     return false;
+  retire_all(from);
   throw Error(ErrorCode::kCorruptMessage, formatted("endpoint {} on {} sent endpoint {} what is no message: {}", peer,
-                                                    host_of(peer), members_.self, from.fault()));
+                                                    host_of(peer), members_.self, from.bundle.fault()));
 }
 
 void TcpNetwork::release(std::uint32_t peer, Lane lane) {
@@ -180,63 +165,101 @@ void TcpNetwork::release(std::uint32_t peer, Lane lane) {
   if (peer >= sessions_.size() || sessions_[peer] == nullptr) {
     throw Error(ErrorCode::kInternal, "a message was released that had not been looked at");
   }
-  Session& from = *sessions_[peer];
-  from.connection.release(lane);
+  Strand& from = sessions_[peer]->bundle.release(lane);
   // What came while there was no room for it is asked for again.
-  if (from.connection.state() == Connection::State::kOpen && (from.watched & EPOLLIN) == 0) watch_session(from);
+  if (from.connection.state() == Connection::State::kOpen && (from.watched & EPOLLIN) == 0) watch_strand(from);
 }
 
 void TcpNetwork::add_talkers(std::vector<std::uint32_t>& peers) {
   std::erase_if(talking_, [](Session* session) {
-    if (!session->connection.talks()) session->talking = false;
+    if (!session->bundle.talks()) session->talking = false;
     return !session->talking;
   });
-  for (const Session* session : talking_) peers.push_back(session->peer);
+  for (const Session* session : talking_) peers.push_back(session->peer());
 }
 
 void TcpNetwork::land_in(Landings* landings) {
   landings_ = landings;
   for (const auto& session : sessions_) {
-    if (session != nullptr) session->connection.land_in(landings, session->peer);
+    if (session != nullptr) session->bundle.land_in(landings, session->peer());
   }
 }
 
-void TcpNetwork::watch_session(Session& session) {
-  Connection& connection = session.connection;
+void TcpNetwork::watch_strand(Strand& strand) {
+  Connection& connection = strand.connection;
   const bool open = connection.state() == Connection::State::kOpen;
   if (!open && connection.state() != Connection::State::kSecuring) [[unlikely]]
     return;
   // Messages are no output as long as the ends agree on TLS.
   const bool output = open ? connection.has_output() : connection.has_sealed();
   const std::uint32_t events = (connection.has_room() ? EPOLLIN : 0U) | (output ? EPOLLOUT : 0U);
-  if (events == session.watched) [[likely]]
+  if (events == strand.watched) [[likely]]
     return;
-  if ((events & EPOLLIN & ~session.watched) != 0) tell_unread(session);
-  watch_.set(connection.descriptor(), kOfSession | session.peer, events, session.watched);
+  if ((events & EPOLLIN & ~strand.watched) != 0) tell_unread(strand);
+  watch_.set(connection.descriptor(), tag_of(kOfSession, strand), events, strand.watched);
 }
 
-bool TcpNetwork::serve(Session& session) {
-  Connection& connection = session.connection;
-  if (connection.state() != Connection::State::kOpen && !secure(session)) [[unlikely]]
+bool TcpNetwork::serve(Strand& strand) {
+  Connection& connection = strand.connection;
+  Session& session = *sessions_[strand.peer];
+  if (connection.state() != Connection::State::kOpen && !secure(strand)) [[unlikely]]
     return false;
   if (connection.has_output()) connection.send();
   bool news = connection.receive();
+  if (strand.number != 0) count_quiet(strand, news);
   if (news && !std::exchange(session.talking, true)) talking_.push_back(&session);
   news |= connection.room_became_free();
-  if (connection.state() == Connection::State::kOpen) {
-    watch_session(session);
-  } else {
-    retire(session);
-    news = true;
+  if (connection.state() == Connection::State::kOpen) [[likely]] {
+    watch_strand(strand);
+    if (session.bundle.size() == 1 || !session.bundle.is_ending()) [[likely]]
+      return news;
   }
-  return news;
+  conclude(session);
+  return true;
 }
 
-void TcpNetwork::retire(Session& session) {
-  if (std::exchange(session.over, true)) return;
-  std::erase(open_, &session);
-  if (session.connection.descriptor() >= 0) watch_.set(session.connection.descriptor(), 0, 0, session.watched);
+void TcpNetwork::count_quiet(Strand& strand, bool came) {
+  if (came) {
+    if (strand.quiet >= kQuiet) --quiet_;
+    strand.quiet = 0;
+  } else if (strand.quiet < kQuiet && ++strand.quiet == kQuiet) {
+    ++quiet_;
+  }
+}
+
+void TcpNetwork::conclude(Session& session) {
+  Bundle& bundle = session.bundle;
+  if (bundle.is_ending() && bundle.end_together() && !std::exchange(session.talking, true)) {
+    talking_.push_back(&session);
+  }
+  const bool over = bundle.state() > Connection::State::kOpen;
+  for (std::size_t number = 0; number < bundle.size(); ++number) {
+    Strand& one = bundle.at(number);
+    if (one.connection.state() > Connection::State::kOpen) {
+      retire(one);
+    } else if (over) {
+      do_without(one, {});  // it was never made
+    } else {
+      watch_strand(one);
+    }
+  }
   news_ = true;
+}
+
+void TcpNetwork::retire(Strand& strand) {
+  if (std::exchange(strand.over, true)) return;
+  drop_attempt(strand);
+  std::erase(connecting_, &strand);
+  if (std::erase(open_, &strand) != 0 && strand.quiet >= kQuiet) --quiet_;
+  if (strand.connection.descriptor() >= 0) watch_.set(strand.connection.descriptor(), 0, 0, strand.watched);
+  news_ = true;
+}
+
+void TcpNetwork::retire_all(Session& session) {
+  for (std::size_t number = 0; number < session.bundle.size(); ++number) {
+    Strand& one = session.bundle.at(number);
+    if (one.connection.state() > Connection::State::kOpen) retire(one);
+  }
 }
 
 bool TcpNetwork::poll() {
@@ -244,26 +267,30 @@ bool TcpNetwork::poll() {
   if (!met_) return false;
   bool news = false;
   if (!held_.empty()) {
-    for (Session* const session : held_) {
-      session->connection.send();
-      if (session->connection.has_output()) watch_session(*session);
+    for (Strand* const strand : held_) {
+      strand->connection.send();
+      if (strand->connection.has_output()) watch_strand(*strand);
     }
     held_.clear();
   }
   if (!unread_.empty()) [[unlikely]]
     news = poll_unread();
-  if (connecting_.empty() && open_.size() <= kFew && !listener_.has_newcomers() && ++polls_ % kBetweenLooks != 0) {
-    news |= poll_sessions();
+  const bool few = open_.size() - quiet_ <= kFew;
+  if (connecting_.empty() && few && !listener_.has_newcomers() && ++polls_ % kBetweenLooks != 0) {
+    news |= poll_strands();
   } else {
     news |= poll_watch();
   }
   return std::exchange(news_, false) || news;
 }
 
-bool TcpNetwork::poll_sessions() {
+bool TcpNetwork::poll_strands() {
   bool news = false;
-  // From the last one: a session that ends takes itself out.
-  for (std::size_t i = open_.size(); i > 0; --i) news |= serve(*open_[i - 1]);
+  // From the last one: one that ends takes itself out, and perhaps others of its session.
+  for (std::size_t i = open_.size(); i > 0; i = std::min(i - 1, open_.size())) {
+    Strand& one = *open_[i - 1];
+    if (one.quiet < kQuiet || one.connection.has_output()) news |= serve(one);
+  }
   return news;
 }
 
@@ -276,24 +303,24 @@ bool TcpNetwork::poll_watch() {
     const std::uint64_t tag = event.data.u64;
     const std::uint64_t kind = tag & ~kNumber;
     const std::uint64_t number = tag & kNumber;
+    const auto strand = [&]() -> Strand& {
+      return sessions_[static_cast<std::uint32_t>(number)]->bundle.at(number >> kConnectionShift);
+    };
     if (kind == kOfSession) {
-      news |= serve(*sessions_[number]);
+      news |= serve(strand());
       continue;
     }
     slow = true;
     if (tag == Watch::kTimer) continue;
     if (kind == kOfAttempt) {
-      if (sessions_[number]->attempt != nullptr) advance(*sessions_[number], now);
+      if (strand().attempt != nullptr) advance(strand(), now);
     } else if (number == 0) {
       listener_.accept_some(watch_, now);
     } else {
       listener_.advance(
-          number, watch_, now,
-          [this](std::uint32_t peer, Ruling objection, const std::string& fault) {
-            return rule(peer, objection, fault);
-          },
-          [this](std::uint32_t peer, Socket socket, const Digest& tls_secret) {
-            open(*sessions_[peer], std::move(socket), TlsEnd::kServer, tls_secret);
+          number, watch_, now, [this](const Acceptor& proven) { return rule(proven); },
+          [this](std::uint32_t peer, Socket socket, const Agreed& agreed) {
+            open(sessions_[peer]->bundle.at(agreed.number), std::move(socket), TlsEnd::kServer, agreed);
           });
     }
   }
@@ -301,237 +328,13 @@ bool TcpNetwork::poll_watch() {
   return news;
 }
 
-void TcpNetwork::pass_deadlines(Clock::time_point now) {
-  listener_.tidy(watch_, now);
-  Clock::time_point first = unread_.empty() ? listener_.deadline() : Clock::time_point{};
-  for (std::size_t i = connecting_.size(); i > 0; --i) {
-    Session& session = *connecting_[i - 1];
-    if (session.attempt != nullptr && session.attempt->deadline() <= now) advance(session, now);
-    if (session.awaited_until <= now) {
-      give_up(session, formatted("on {} said that it connects to {}, and has not done so within {} s",
-                                 host_of(session.peer), host_of(members_.self), kPatienceForPeer.count()));
-    }
-  }
-  for (const Session* session : connecting_) {
-    if (session->attempt != nullptr) first = std::min(first, session->attempt->deadline());
-    first = std::min(first, session->awaited_until);
-  }
-  watch_.set_timer(first);
-}
-
-void TcpNetwork::advance(Session& session, Clock::time_point now) {
-  Attempt& attempt = *session.attempt;
-  const auto size = static_cast<std::uint32_t>(sessions_.size());
-  switch (attempt.advance(
-      {watch_, members_.key, {members_.self, session.peer, size, settings_.tls}, kOfAttempt | session.peer}, now)) {
-    case Attempt::Result::kUnderWay:
-      return;
-    case Attempt::Result::kOpen: {
-      const Digest tls_secret = attempt.tls_secret();
-      open(session, attempt.take(watch_), TlsEnd::kClient, tls_secret);
-      return;
-    }
-    case Attempt::Result::kDuplicate:
-      drop_attempt(session);
-      session.awaited_until = now + kPatienceForPeer;
-      return;
-    case Attempt::Result::kFailed:
-      if (attempt.refused()) session.fate = Poe::Fate::kEnded;
-      give_up(session, attempt.final_fault().empty()
-                           ? formatted("on {} cannot be reached from {}: tried {}{}", host_of(session.peer),
-                                       host_of(members_.self), attempt.outcome(),
-                                       attempt.refused() ? "; its process has ended: see what it said" : "")
-                           : formatted("on {} refuses {}: it {}", host_of(session.peer), host_of(members_.self),
-                                       attempt.final_fault()));
-      return;
-  }
-}
-
-void TcpNetwork::drop_attempt(Session& session) {
-  if (session.attempt == nullptr) return;
-  session.attempt->close(watch_);
-  session.attempt.reset();
-}
-
-void TcpNetwork::give_up(Session& session, std::string cause) {
-  drop_attempt(session);
-  session.awaited_until = Clock::time_point::max();
-  std::erase(connecting_, &session);
-  session.connection.break_off(std::move(cause));
-  retire(session);
-}
-
-void TcpNetwork::open(Session& session, Socket socket, TlsEnd end, const Digest& tls_secret) {
-  drop_attempt(session);
-  session.awaited_until = Clock::time_point::max();
-  std::erase(connecting_, &session);
-  const std::uint16_t port = decode_card(members_.cards[session.peer]).port;
-  session.listener = remote_address(socket.get());
-  session.listener.port = port;
-  set_patience(socket, settings_.patience);
-  auto tls = settings_.tls ? std::make_unique<Tls>(end, tls_secret, socket.get()) : nullptr;
-  session.connection.open(std::move(socket), port, std::move(tls));
-  open_.push_back(&session);
-  secure(session);
-  session.connection.send();
-  watch_session(session);
-  // Bytes may have come behind the handshake, and room have become free.
-  news_ = true;
-}
-
-Ruling TcpNetwork::rule(std::uint32_t peer, Ruling objection, const std::string& fault) {
-  // Of two attempts at once that of the lower endpoint stays, if the peer may regard it as the session by now. The
-  // higher endpoint accepts in any case: the lower one has not accepted its attempt, or it would not have proven itself
-  // here.
-  if (members_.cards[peer].empty()) return Ruling::kKnown;
-  if (sessions_[peer] == nullptr) {
-    Session& made = make_session(peer);
-    connecting_.push_back(&made);
-  }
-  Session& session = *sessions_[peer];
-  if (session.connection.state() != Connection::State::kNew) return Ruling::kKnown;
-  if (objection != Ruling::kAccepted) {
-    give_up(session, formatted("on {} {}", host_of(peer), fault));
-    return objection;
-  }
-  const bool own_stays = members_.self < peer && session.attempt != nullptr && session.attempt->proven();
-  return own_stays ? Ruling::kDuplicate : Ruling::kAccepted;
-}
-
 bool TcpNetwork::has_output() const {
-  const auto waits = [](const Session* session) { return session->connection.has_messages(); };
+  const auto waits = [](const Strand* strand) { return strand->connection.has_messages(); };
   return std::any_of(open_.begin(), open_.end(), waits) || std::any_of(connecting_.begin(), connecting_.end(), waits);
 }
 
-Poe::Liveness TcpNetwork::liveness(std::uint32_t peer) {
-  if (peer == members_.self) return Poe::Liveness::kAlive;
-  Session& asked = session(peer);
-  if (asked.connection.gone(Clock::now(), settings_.patience)) {
-    asked.connection.break_off(
-        formatted("has not answered for {} ms: its host or the network to it is gone", settings_.patience.count()));
-    asked.fate = Poe::Fate::kVanished;
-    retire(asked);
-  }
-  switch (asked.connection.state()) {
-    case Connection::State::kLeft:
-      return Poe::Liveness::kLeft;
-    case Connection::State::kDead:
-      return Poe::Liveness::kDead;
-    default:
-      return Poe::Liveness::kAlive;
-  }
-}
-
-Poe::Fate TcpNetwork::fate(std::uint32_t peer) {
-  switch (liveness(peer)) {
-    case Poe::Liveness::kAlive:
-      return Poe::Fate::kUnknown;
-    case Poe::Liveness::kLeft:
-      return Poe::Fate::kEnded;
-    default:
-      break;
-  }
-  Session& asked = *sessions_[peer];
-  if (asked.fate == Poe::Fate::kUnknown) asked.fate = inquire(asked, Clock::now());
-  return asked.fate;
-}
-
-// A connection that was closed or reset tells less than it seems to: so does a peer that lives and has given up this
-// endpoint, and so do some boxes on the way.
-Poe::Fate TcpNetwork::inquire(Session& session, Clock::time_point now) {
-  constexpr std::chrono::milliseconds kOnceMore{100};
-  // There was never a connection, so it is not known which of its addresses is the peer's.
-  if (session.listener.port == 0) return Poe::Fate::kVanished;
-  if (!session.question.asked()) {
-    if (session.asked == Clock::time_point{}) session.asked = now;
-    if (now < session.ask_not_before) return Poe::Fate::kUnknown;
-    session.question.ask(session.listener);
-  }
-  switch (session.question.answer()) {
-    case Question::Answer::kRefused:
-      return Poe::Fate::kEnded;
-    case Question::Answer::kNoWay:  // it may be back soon
-      session.ask_not_before = now + kOnceMore;
-      session.question.withdraw();
-      break;
-    case Question::Answer::kWelcome:
-      // A process that ends closes its connections and its listener one after the other.
-      if (session.asked_again) return Poe::Fate::kVanished;
-      session.asked_again = true;
-      session.asked = now;
-      session.ask_not_before = now + kOnceMore;
-      session.question.withdraw();
-      return Poe::Fate::kUnknown;
-    case Question::Answer::kNotAsked:
-      session.question.withdraw();
-      break;
-    case Question::Answer::kNone:
-      break;
-  }
-  return now - session.asked > settings_.patience / 2 ? Poe::Fate::kVanished : Poe::Fate::kUnknown;
-}
-
-std::string TcpNetwork::condition(std::uint32_t peer) const {
-  if (peer >= sessions_.size() || sessions_[peer] == nullptr) return {};
-  const Session& session = *sessions_[peer];
-  if (session.connection.state() == Connection::State::kDead) return session.connection.cause();
-  if (session.attempt == nullptr || session.attempt->obstacle().empty()) return {};
-  return "cannot be connected to now: " + session.attempt->obstacle();
-}
-
-Trial TcpNetwork::trial(std::uint32_t peer) {
-  switch (session(peer).connection.state()) {
-    case Connection::State::kNew:
-      return Trial::kUnanswered;
-    case Connection::State::kSecuring:
-      return Trial::kAnswered;
-    case Connection::State::kOpen:
-      return Trial::kProven;
-    default:
-      return Trial::kFailed;
-  }
-}
-
-void TcpNetwork::end(std::uint32_t peer, const std::string& cause) {
-  Session& ended = session(peer);
-  if (ended.connection.state() > Connection::State::kOpen) return;
-  give_up(ended, cause);
-}
-
 bool TcpNetwork::delivered(std::uint32_t peer) const {
-  return peer >= sessions_.size() || sessions_[peer] == nullptr || !sessions_[peer]->connection.has_messages();
-}
-
-void TcpNetwork::leave() {
-  const Clock::time_point deadline = Clock::now() + kPatienceAtEnd;
-  for (const auto& session : sessions_) {
-    if (session != nullptr) session->connection.leave();
-  }
-  // Peers that get messages by a connection that is not there yet are waited for, too, and those with which TLS is
-  // being agreed on: they would take an end before that for a failure.
-  const auto still_connecting = [&] {
-    const auto waits = [](const Session* session) { return session->connection.has_messages(); };
-    const auto secures = [](const Session* session) {
-      return session->connection.state() == Connection::State::kSecuring;
-    };
-    return std::any_of(connecting_.begin(), connecting_.end(), waits) ||
-           std::any_of(open_.begin(), open_.end(), secures);
-  };
-  for (;;) {
-    while (still_connecting() && Clock::now() < deadline) {
-      poll_watch();
-      pollfd sleep{watch_.descriptor(), POLLIN, 0};
-      if (still_connecting()) ::poll(&sleep, 1, 1);
-    }
-    bool all_left = true;
-    for (Session* session : open_) {
-      session->connection.send();
-      all_left = session->connection.has_left() && all_left;
-    }
-    if (all_left || Clock::now() >= deadline) break;
-    ::poll(nullptr, 0, 1);
-  }
-  for (Session* session : connecting_) drop_attempt(*session);
+  return peer >= sessions_.size() || sessions_[peer] == nullptr || !sessions_[peer]->bundle.has_messages();
 }
 
 }  // namespace unisono::tcp

@@ -30,30 +30,30 @@ void TcpNetwork::check_security(const NetworkMembers& members) {
   }
 }
 
-bool TcpNetwork::secure(Session& session) {
-  Connection& connection = session.connection;
+bool TcpNetwork::secure(Strand& strand) {
+  Connection& connection = strand.connection;
   if (connection.state() != Connection::State::kSecuring) return false;
   if (!connection.secure()) {
-    watch_session(session);
+    watch_strand(strand);
     return false;
   }
   news_ = true;
   if (connection.state() == Connection::State::kOpen) return true;
-  retire(session);
+  conclude(*sessions_[strand.peer]);
   return false;
 }
 
-void TcpNetwork::tell_unread(Session& session) {
-  if (!session.connection.holds() || std::exchange(session.unread, true)) return;
-  unread_.push_back(&session);
+void TcpNetwork::tell_unread(Strand& strand) {
+  if (!strand.connection.holds() || std::exchange(strand.unread, true)) return;
+  unread_.push_back(&strand);
   watch_.set_timer(Clock::time_point{});
 }
 
 bool TcpNetwork::poll_unread() {
   bool news = false;
-  for (Session* const session : std::exchange(unread_, {})) {
-    session->unread = false;
-    news |= serve(*session);
+  for (Strand* const strand : std::exchange(unread_, {})) {
+    strand->unread = false;
+    news |= serve(*strand);
   }
   pass_deadlines(Clock::now());
   return news;

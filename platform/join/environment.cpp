@@ -21,6 +21,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "network/tcp/handshake.hpp"
 #include "platform/join/detect.hpp"
 #include "platform/join/job.hpp"
 #include "platform/join/pmix.hpp"
@@ -325,6 +326,13 @@ JobEnvironment JobEnvironment::without_job() {
   environment.kernel_copy = kernel_copy_from("UNISONO_KERNEL_COPY");
   environment.transports = transports_from("UNISONO_TRANSPORT", std::move(environment.transports));
   environment.tls = tls_from("UNISONO_TLS", environment.transports);
+  if (variable("UNISONO_TCP_CONNECTIONS")) {
+    environment.tcp_connections =
+        whole_number("UNISONO_TCP_CONNECTIONS", 1, tcp::kMostConnections,
+                     formatted("how many connections of TCP two ranks of different hosts may have for long messages, "
+                               "1 to {}",
+                               tcp::kMostConnections));
+  }
   environment.interfaces = variable("UNISONO_INTERFACES").value_or("");
   // Connections are looked at four times a second, and a host may be late once.
   environment.host_timeout = timeout_from("UNISONO_HOST_TIMEOUT_S", environment.host_timeout, 1);

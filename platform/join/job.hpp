@@ -63,7 +63,10 @@ struct JobEnvironment {
   std::string host;  ///< UNISONO_HOST: ranks that say the same are on one host; empty: as found
   /// UNISONO_TRANSPORT: networks between hosts that may be taken, the first that reaches is.
   std::vector<std::string> transports = {"tcp"};
-  Encryption tls = Encryption::kNone;         ///< UNISONO_TLS: off, tcp or on; the same on all ranks
+  Encryption tls = Encryption::kNone;  ///< UNISONO_TLS: off, tcp or on; the same on all ranks
+  /// UNISONO_TCP_CONNECTIONS: of TCP, for a pair of ranks, 1 to 16; nothing: it is not said. The lesser number of both
+  /// ranks holds.
+  std::optional<std::uint32_t> tcp_connections;
   std::string interfaces;                     ///< UNISONO_INTERFACES: of networks; see tcp::TcpSettings
   std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
   /// UNISONO_HOST_TIMEOUT_S: another host that answers nothing for so long has vanished; see tcp::TcpSettings.

@@ -29,6 +29,7 @@ std::unique_ptr<Network> make_network(const JobEnvironment& environment) {
   settings.interfaces = environment.interfaces;
   settings.patience = environment.host_timeout;
   settings.tls = environment.tls != Encryption::kNone;
+  settings.connections = environment.tcp_connections.value_or(1);
   if (!environment.addresses.empty()) {
     settings.towards =
         tcp::parse_address(numeric_text_of(environment.addresses.front(), Clock::now() + environment.timeout));

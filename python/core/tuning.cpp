@@ -101,15 +101,20 @@ nb::object dict_of(const std::optional<cost::MeasuredNetwork>& network) {
   entry["byte"] = network->prices.byte;
   entry["near_latency"] = network->prices.near_latency;
   entry["near_message"] = network->prices.near_message;
+  entry["connections"] = network->connections;
   return entry;
 }
 
 /// The text of a tuning file with what was measured of a network, and with the rules that follow from it in place of
 /// those that it has for several hosts.
 std::string with_network(const std::string& text, const std::string& transport, const cost::Network& prices,
-                         std::uint32_t most_ranks) {
+                         std::uint32_t connections, std::uint32_t most_ranks) {
+  if (connections < 1 || connections > cost::kMostConnections) {
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("{} connections were given; allowed are 1 to {}", connections, cost::kMostConnections));
+  }
   cost::TuningFile file = cost::parse_tuning(text);
-  file.network = cost::MeasuredNetwork{transport, prices};
+  file.network = cost::MeasuredNetwork{transport, prices, connections};
   std::erase_if(file.rules, [](const Rule& rule) { return rule.hosts == Which::kWith; });
   const std::vector<Rule> rules = cost::tune_hosts(file.machine, prices, most_ranks);
   file.rules.insert(file.rules.end(), rules.begin(), rules.end());
@@ -281,12 +286,12 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "tune_network",
       [](const std::string& text, const std::string& transport, double latency, double message, double byte,
-         double near_latency, double near_message, std::uint32_t most_ranks) {
+         double near_latency, double near_message, std::uint32_t connections, std::uint32_t most_ranks) {
         const cost::Network prices{latency, message, byte, near_latency, near_message};
-        return without_gil([&] { return with_network(text, transport, prices, most_ranks); });
+        return without_gil([&] { return with_network(text, transport, prices, connections, most_ranks); });
       },
-      "text"_a, "transport"_a, "latency"_a, "message"_a, "byte"_a, "near_latency"_a, "near_message"_a, "most_ranks"_a,
-      "The text of a tuning file with what a network takes, and rules for several hosts.");
+      "text"_a, "transport"_a, "latency"_a, "message"_a, "byte"_a, "near_latency"_a, "near_message"_a, "connections"_a,
+      "most_ranks"_a, "The text of a tuning file with what a network takes, and rules for several hosts.");
   module.def(
       "check_tuning",
       [](const std::string& text) {

@@ -244,6 +244,7 @@ def tune_network(
     byte: float,
     near_latency: float,
     near_message: float,
+    connections: int,
     most_ranks: int,
 ) -> str: ...
 def check_tuning(text: str) -> dict[str, Any]: ...

@@ -257,7 +257,7 @@ void tcp_connections(Corpus& corpus) {
   Bytes challenge;
   challenge.put(std::uint8_t{1}).put(Nonce{});
   corpus.add("tcp_handshake", pieces(challenge, acceptor.output()).text);
-  const Verdict verdict{{'U', 'N', 'I', 'V'}, Ruling::kAccepted};
+  const Verdict verdict{{'U', 'N', 'I', 'V'}, Ruling::kAccepted, 4};
   Bytes ruled;
   ruled.put(std::uint8_t{1 + 8}).put(Nonce{});
   corpus.add("tcp_handshake", pieces(ruled, std::as_bytes(std::span(&verdict, 1))).text);

@@ -66,8 +66,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   Fields fields;
   Arrivals arrivals;
-  const bool lands = input.take<std::uint8_t>() % 2 == 0;
+  const auto how = input.take<std::uint8_t>();
+  const bool lands = how % 2 == 0;
   if (lands) arrivals.land_in(&fields, 3);
+  // There are other connections, which bring what is lacking when the input says so.
+  const bool shared = (how & 2U) != 0;
+  std::uint32_t next = 0;
+  if (shared) arrivals.share(next, (how & 4U) != 0);
   std::uint32_t sent[2]{};
   std::uint32_t taken[2]{};
   while (!input.empty()) {
@@ -89,12 +94,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::uint32_t lane = (kind & 4U) != 0 ? 1 : 0;
         Incoming incoming;
         for (std::uint32_t turns = kind >> 4U; turns > 0; --turns) {
-          if (!arrivals.peek(lane == 0 ? Lane::kData : Lane::kControl, incoming)) break;
+          if (!arrivals.peek(lane == 0 ? Lane::kData : Lane::kControl, incoming)) {
+            if (shared && arrivals.waits_for_others()) ++next;
+            break;
+          }
+          claim(!shared || lane == 1 || incoming.header.session_sequence == next, "each has its turn");
           claim(incoming.header.segment_bytes == incoming.payload.size(), "the header says the payload's length");
           claim(incoming.payload.size() <= (lane == 0 ? kMaxDataPayload : kMaxControlPayload), "no longer than agreed");
-          claim(
-              lands ? incoming.header.session_sequence >= taken[lane] : incoming.header.session_sequence == taken[lane],
-              "each lane's messages come in order, each once");
+          claim(lands || shared ? incoming.header.session_sequence >= taken[lane]
+                                : incoming.header.session_sequence == taken[lane],
+                "each lane's messages come in order, each once");
           claim(is_known(incoming.header.type) && is_known(incoming.header.dtype), "nothing unknown comes through");
           // All of it can be read.
           const std::vector<std::byte> copy(incoming.payload.begin(), incoming.payload.end());

@@ -62,7 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto kind = input.take<std::uint8_t>();
   switch (kind % 4) {
     case 0: {
-      Acceptor acceptor(kKey, {1, 0, 4}, input.take<Nonce>());
+      // With one of the others there is a session already.
+      const SessionKeys sessions = [](std::uint32_t peer) { return peer == 2 ? std::optional(kKey) : std::nullopt; };
+      Acceptor acceptor(kKey, {1, 0, 4}, input.take<Nonce>(), &sessions);
       talk_to(acceptor, input, sizeof(Hello) + sizeof(Proof));
       claim(acceptor.state() != Acceptor::State::kProven, "nobody proves himself without the key");
       claim((acceptor.state() == Acceptor::State::kRefused) == !acceptor.fault().empty(), "who is refused is told why");

@@ -19,7 +19,7 @@ from .. import _core
 from ..communicator import Communicator
 from ..context import init
 from ..errors import InvalidArgumentError
-from . import network_prices
+from . import connections, network_prices
 from . import table as tables
 
 LEVELS = ("near", "shared", "memory")
@@ -125,6 +125,7 @@ def _network(options: argparse.Namespace) -> int:
         return subprocess.call(command)
     path = options.file or place()
     os.environ["UNISONO_TUNING"] = "off"  # hosts that have different files by now must not refuse each other
+    os.environ[connections.VARIABLE] = "1"  # with which the others are compared
     with init(timeout=SECONDS) as context:
         return _as_a_rank(context.world, options, path)
 
@@ -134,9 +135,11 @@ def _as_a_rank(world: Communicator, options: argparse.Namespace, path: Path) -> 
     ranks = _ranks(options, max(2 * _core.cores_for_ranks(), world.size))
     prices = network_prices.measure(world, where)
     transport = network_prices.transport()
+    several = connections.measure(world, where.far, transport)
+    prices = prices.by(several.time)
     text = ""
     if world.rank == 0:
-        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, ranks)
+        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, several.connections, ranks)
     text = world.bcast_object(text)
     # Every host gets the file, for a job whose ranks find different ones does not start.
     fault = ""
@@ -186,6 +189,7 @@ def _say_network(options: argparse.Namespace, path: Path, text: str, where: netw
     for name, words in rows.items():
         table.add_row(words, f"{network[name] / 1000:.3g} µs")
     table.add_row("bytes on the way", _rate(network["byte"]))
+    table.add_row("connections of a pair that pay", str(network["connections"]))
     console.print(table)
     count = sum(rule["hosts"] is True for rule in found["rules"])
     differ = f"{count} rules differ from the built-in choice" if count else "the built-in choice is best everywhere"

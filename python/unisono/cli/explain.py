@@ -19,7 +19,7 @@ from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import table as tables
 from .run import TRANSPORTS, transports
-from .ways import hosts_of_ranks, number_of_ranks, sentences, tls_fault, ways
+from .ways import connections_of, hosts_of_ranks, number_of_ranks, sentences, tls_fault, ways
 
 OPERATIONS = [collective.name.lower() for collective in Collective if collective.is_collective]
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
@@ -132,6 +132,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     answer["kernel_copy"] = {"from": from_bytes, "this_call": copied}
     rules = _core.tuning_in_force()
     tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated", "network")}
+    if several:
+        between[-1]["connections"] = connections_of(os.environ, tuning["network"])
     call = {
         "operation": operation, "bytes": count * element, "ranks": options.ranks, "dtype": options.dtype,
         "buffers": options.buffers, "cores": cores,

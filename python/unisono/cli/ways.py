@@ -11,6 +11,7 @@ from .spanning import spans
 
 SHARED = "shared memory"
 ENCRYPTED = "+TLS"  #: behind the name of a network, as the library says it
+MOST_CONNECTIONS = 16  #: of TCP for a pair of ranks
 TLS = ("off", "tcp", "on")  #: what UNISONO_TLS may hold
 
 
@@ -49,6 +50,19 @@ def ways(hosts: str, transport: str, *, tls: bool = False) -> list[dict[str, Any
     return entries
 
 
+def connections_of(environment: Mapping[str, str], measured: dict[str, Any] | None) -> int:
+    """Connections of TCP for a pair of ranks: as the variable says, else the tuning file.
+
+    Raises `InvalidArgumentError`.
+    """
+    said = environment.get("UNISONO_TCP_CONNECTIONS")
+    if said is None:
+        return int(measured["connections"]) if measured else 1
+    if not (said.isascii() and said.isdigit() and 1 <= int(said) <= MOST_CONNECTIONS):
+        raise InvalidArgumentError(f"UNISONO_TCP_CONNECTIONS is {said!r}; allowed are 1 to {MOST_CONNECTIONS}")
+    return int(said)
+
+
 def hosts_of_ranks(entries: list[dict[str, Any]]) -> list[int]:
     """By rank, a number for its host."""
     hosts = [entry["ranks"] for entry in entries if entry["host"] is not None]
@@ -68,12 +82,14 @@ def sentences(entries: list[dict[str, Any]], measured: dict[str, Any] | None = N
         f"{spans(host['ranks'])} on host {host['host']}{f': {SHARED}' if len(host['ranks']) > 1 else ''}"
         for host in hosts
     ]
-    between = next((entry["by"] for entry in entries if entry["host"] is None), None)
+    between = next((entry for entry in entries if entry["host"] is None), None)
     if between is None:
         return [f"What carries data: {'; '.join(texts)}."]
-    first, *others = between.split(",")
+    first, *others = between["by"].split(",")
     network = "".join([f"{first} between hosts", *(f", {other} where that does not reach" for other in others)])
     said = [f"What carries data: {'; '.join(texts)}; {network}."]
+    if between.get("connections", 1) > 1 and first.removesuffix(ENCRYPTED) == "tcp":
+        said.append(f"Long messages between two ranks go by {between['connections']} connections.")
     if measured:
         said.append(
             f"Predictions take what was measured between hosts over {measured['transport']}, and a core for each rank."

@@ -71,6 +71,20 @@ TEST(TuningFile, ComesBackAsItWasWritten) {
   EXPECT_EQ(parse_tuning(write_tuning(plain)), plain) << "no rules";
 }
 
+TEST(TuningFile, SaysHowManyConnectionsPay) {
+  TuningFile file = sample();
+  file.network = MeasuredNetwork{"tcp", {}, 4};
+  const std::string text = write_tuning(file);
+  EXPECT_EQ(parse_tuning(text), file);
+  EXPECT_EQ(parse_tuning(replaced(text, ",\n    \"connections\": 4", "")).network->connections, 1U)
+      << "a file that was written before says nothing";
+  for (const char* wrong : {"0", "17", "2.5", "\"4\""}) {
+    EXPECT_THAT(refusal(replaced(text, "\"connections\": 4", std::string("\"connections\": ") + wrong)),
+                HasSubstr("network.connections: here is "))
+        << wrong;
+  }
+}
+
 TEST(TuningFile, SaysLineAndFieldOfWhatIsWrong) {
   const std::string good = write_tuning(sample());
   ASSERT_EQ(refusal(good), "");

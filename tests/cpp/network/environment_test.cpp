@@ -24,7 +24,7 @@ const char* const kNames[] = {"UNISONO_RANK",       "UNISONO_SIZE",        "UNIS
                               "UNISONO_OBSERVER",   "UNISONO_STDOUT",      "UNISONO_JOIN",
                               "UNISONO_JOIN_FD",    "UNISONO_HOST",        "UNISONO_TRANSPORT",
                               "UNISONO_INTERFACES", "UNISONO_START",       "UNISONO_HOST_TIMEOUT_S",
-                              "UNISONO_TLS",        "UNISONO_JOIN_HOSTS"};
+                              "UNISONO_TLS",        "UNISONO_JOIN_HOSTS",  "UNISONO_TCP_CONNECTIONS"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
                          {"UNISONO_JOIN", "unix://job-7"},
@@ -202,6 +202,19 @@ TEST(Environment, SaysHowLongAHostMayBeSilent) {
   EXPECT_EQ(read({{"UNISONO_HOST_TIMEOUT_S", "12.5"}}).host_timeout, std::chrono::milliseconds(12'500));
   for (const char* wrong : {"", "0", "0.5", "3s", "-3", "nan", "1e99"}) {
     EXPECT_THAT(refusal({{"UNISONO_HOST_TIMEOUT_S", wrong}}), HasSubstr("a number of seconds from 1 to ")) << wrong;
+  }
+}
+
+TEST(Environment, SaysHowManyConnectionsAPairMayHave) {
+  EXPECT_EQ(read({}).tcp_connections, std::nullopt);
+  EXPECT_EQ(read({{"UNISONO_TCP_CONNECTIONS", "1"}}).tcp_connections, 1U);
+  EXPECT_EQ(read({{"UNISONO_TCP_CONNECTIONS", "16"}}).tcp_connections, 16U);
+  for (const char* wrong : {"", "0", "17", "-1", "4x", " 4", "auto", "99999999999"}) {
+    EXPECT_THAT(refusal({{"UNISONO_TCP_CONNECTIONS", wrong}}),
+                HasSubstr("UNISONO_TCP_CONNECTIONS is \"" + std::string(wrong) +
+                          "\", but should be how many connections of TCP two ranks of different hosts may have for "
+                          "long messages, 1 to 16"))
+        << wrong;
   }
 }
 

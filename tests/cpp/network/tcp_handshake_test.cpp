@@ -211,7 +211,7 @@ TEST(TcpHandshake, TwoVersionsSayWhich) {
   give(acceptor, std::as_bytes(std::span(&proof, 1)));
   ASSERT_EQ(acceptor.state(), Acceptor::State::kProven);
   EXPECT_EQ(acceptor.objection(), tcp::Ruling::kOtherVersion);
-  EXPECT_NE(acceptor.fault().find("version 2 of the handshake and 3 of"), std::string::npos) << acceptor.fault();
+  EXPECT_NE(acceptor.fault().find("version 3 of the handshake and 3 of"), std::string::npos) << acceptor.fault();
 
   // An acceptor of the next version.
   Connector connector(key, kFour, nonce_of(1));
@@ -227,11 +227,65 @@ TEST(TcpHandshake, TwoVersionsSayWhich) {
   ASSERT_EQ(connector.state(), Connector::State::kChallenged) << "so that the acceptor learns the version for sure";
   connector.prove();
   taken(connector);
-  const Verdict verdict{{'U', 'N', 'I', 'V'}, Ruling::kOtherVersion};
+  const Verdict verdict{{'U', 'N', 'I', 'V'}, Ruling::kOtherVersion, 0};
   give(connector, std::as_bytes(std::span(&verdict, 1)));
   ASSERT_EQ(connector.state(), Connector::State::kFailed);
   EXPECT_TRUE(connector.final());
-  EXPECT_NE(connector.fault().find("version 2 of the handshake"), std::string::npos) << connector.fault();
+  EXPECT_NE(connector.fault().find("version 3 of the handshake"), std::string::npos) << connector.fault();
+}
+
+TEST(TcpHandshake, BothEndsLearnTheLesserNumberOfConnections) {
+  const std::uint32_t cases[][3] = {{1, 1, 1}, {4, 2, 2}, {2, 4, 2}, {16, 16, 16}, {1, 16, 1}};
+  for (const auto& [connector, acceptor, expected] : cases) {
+    Ends from = kFour;
+    Ends to = kNine;
+    from.connections = connector;
+    to.connections = acceptor;
+    Pair pair{Connector(key_of(1), from, nonce_of(1)), Acceptor(key_of(1), to, nonce_of(2))};
+    run(pair);
+    pair.acceptor.rule(Ruling::kAccepted);
+    give(pair.connector, taken(pair.acceptor));
+    EXPECT_EQ(pair.connector.agreed().connections, expected);
+    EXPECT_EQ(pair.acceptor.agreed().connections, expected);
+    EXPECT_EQ(pair.connector.agreed().session_key, pair.acceptor.agreed().session_key);
+    EXPECT_NE(pair.connector.agreed().session_key, pair.connector.agreed().tls_secret);
+  }
+}
+
+TEST(TcpHandshake, AFurtherConnectionIsProvenByTheKeyOfItsSession) {
+  Pair first;
+  run(first);
+  first.acceptor.rule(Ruling::kAccepted);
+  give(first.connector, taken(first.acceptor));
+  const JobKey key = first.connector.agreed().session_key;
+  const SessionKeys sessions = [&](std::uint32_t peer) { return peer == 4 ? std::optional(key) : std::nullopt; };
+  Ends more = kFour;
+  more.number = 3;
+  const auto proven = [&](const JobKey& with, Ends ends, const SessionKeys* known) {
+    Pair pair{Connector(with, ends, nonce_of(5)), Acceptor(key_of(1), kNine, nonce_of(6), known)};
+    give(pair.acceptor, taken(pair.connector));
+    give(pair.connector, taken(pair.acceptor));
+    if (pair.connector.state() == Connector::State::kChallenged) pair.connector.prove();
+    give(pair.acceptor, taken(pair.connector));
+    if (pair.acceptor.state() == Acceptor::State::kProven) {
+      EXPECT_EQ(pair.acceptor.number(), ends.number);
+      EXPECT_NE(pair.acceptor.agreed().tls_secret, first.acceptor.agreed().tls_secret) << "each has its own";
+    }
+    return pair.acceptor.state() == Acceptor::State::kProven;
+  };
+  EXPECT_TRUE(proven(key, more, &sessions));
+  EXPECT_FALSE(proven(key_of(1), more, &sessions)) << "the job's key is not that of the session";
+  EXPECT_FALSE(proven(key, more, nullptr)) << "there is no session";
+  EXPECT_FALSE(proven(key, kFour, &sessions)) << "nor is a session made by its own key";
+  Ends other = more;
+  other.self = 5;
+  EXPECT_FALSE(proven(key, other, &sessions)) << "another endpoint has another session, or none";
+  more.number = kMostConnections;
+  EXPECT_FALSE(proven(key, more, &sessions));
+  // A session of the same two endpoints that was made by another handshake has another key.
+  Pair second{Connector(key_of(1), kFour, nonce_of(8)), Acceptor(key_of(1), kNine, nonce_of(2))};
+  run(second);
+  EXPECT_NE(second.acceptor.agreed().session_key, key);
 }
 
 TEST(TcpHandshake, ThePrintedFaultsHoldNoSecret) {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from unisono import _core
 from unisono.cli import main
+from unisono.cli.connections import COUNTS, choice
 from unisono.cli.network_prices import layout
 
 from .support import ENVIRONMENT, SECONDS, run
@@ -33,9 +34,10 @@ def test_a_network_is_measured_and_the_file_is_followed(tmp_path: Path) -> None:
     assert "2 hosts; communicators over hosts, up to 4 ranks" in done.stdout
     told = json.loads(path.read_text())
     network = told["network"]
-    assert set(network) == NAMES | {"transport"}
+    assert set(network) == NAMES | {"transport", "connections"}
     assert network["message"] > 0
     assert network["byte"] > 0
+    assert network["connections"] == 1, "they are of TCP alone"
     machine = told["machine"]
 
     # Another network, in the place of the first; what was measured of the machine stays.
@@ -45,6 +47,7 @@ def test_a_network_is_measured_and_the_file_is_followed(tmp_path: Path) -> None:
     assert told["file"] == str(path)
     assert told["machine"] == machine
     assert told["network"]["transport"] == "tcp"
+    assert told["network"]["connections"] in COUNTS
     assert told["network"]["near_latency"] == told["network"]["near_message"] == 0
 
     script = tmp_path / "sum.py"
@@ -65,7 +68,7 @@ def prices(path: Path, **changes: float) -> None:
     network = {"latency": 1e4, "message": 1e3, "byte": 0.1, "near_latency": 300.0, "near_message": 300.0} | changes
     usual = _core.tuning_in_force()["machine"] | {"cores": 2}
     text = json.dumps({"unisono_tuning": 1, "machine": usual, "rules": []})
-    path.write_text(_core.tune_network(text, "carrier pigeons", **network, most_ranks=8))
+    path.write_text(_core.tune_network(text, "carrier pigeons", **network, connections=2, most_ranks=8))
 
 
 def test_explain_takes_the_network(
@@ -95,7 +98,20 @@ def test_explain_takes_the_network(
     # Ranks that are dealt to hosts are groups, too.
     assert explained("a,b,a,b")["algorithm"] == "two_level"
     assert main(["explain", "allreduce", "--hosts", "a,b"]) == 0
-    assert "take what was measured between hosts over carrier pigeons" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "take what was measured between hosts over carrier pigeons" in said
+    assert "Long messages between two ranks go by 2 connections." in said
+    assert told["ways"][-1]["connections"] == 2
+    # The variable goes first; and they are of TCP alone.
+    monkeypatch.setenv("UNISONO_TCP_CONNECTIONS", "1")
+    assert main(["explain", "allreduce", "--hosts", "a,b"]) == 0
+    assert "connections." not in capsys.readouterr().out
+    monkeypatch.setenv("UNISONO_TCP_CONNECTIONS", "17")
+    assert main(["explain", "allreduce", "--hosts", "a,b"]) == 2
+    assert "UNISONO_TCP_CONNECTIONS is '17'; allowed are 1 to 16" in capsys.readouterr().err
+    monkeypatch.delenv("UNISONO_TCP_CONNECTIONS")
+    assert main(["explain", "allreduce", "--hosts", "a,b", "--transport", "udp,tcp"]) == 0
+    assert "connections." not in capsys.readouterr().out
 
 
 def test_the_machine_measured_anew_keeps_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +133,22 @@ def test_what_cannot_be_measured() -> None:
     one = calibrate("--network", "--hosts", "a:2", "--agent", "local")
     assert one.returncode != 0
     assert "all are on one" in one.stderr
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([1.0, 1.0, 1.0, 1.0], 1),
+        ([1.0, 0.9, 0.88, 0.88], 1),  # not worth it
+        ([1.0, 0.5, 0.5, 0.5], 2),
+        ([1.0, 0.5, 0.25, 0.125], 8),
+        ([1.0, 0.5, 0.26, 0.25], 4),  # as good as eight
+        ([1.0, 0.5, 0.7, 0.9], 2),
+        ([1.0, 2.0, 4.0, 8.0], 1),
+    ],
+)
+def test_how_many_connections_pay(times: list[float], expected: int) -> None:
+    assert choice(dict(zip(COUNTS, times, strict=True))) == expected
 
 
 def test_which_ranks_are_measured() -> None:
