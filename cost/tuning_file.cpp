@@ -86,7 +86,8 @@ constexpr NetworkField kNetwork[] = {
 };
 
 MeasuredNetwork network_of(const json::Value& value) {
-  value.only({"transport", "latency", "message", "byte", "near_latency", "near_message", "connections"});
+  value.only(
+      {"transport", "latency", "message", "byte", "near_latency", "near_message", "connections", "register_from"});
   MeasuredNetwork network;
   network.transport = value.at("transport").text();
   for (const NetworkField& field : kNetwork) {
@@ -94,6 +95,9 @@ MeasuredNetwork network_of(const json::Value& value) {
   }
   if (const json::Value* found = value.find("connections")) {
     network.connections = static_cast<std::uint32_t>(found->whole(1, kMostConnections));
+  }
+  if (const json::Value* found = value.find("register_from")) {
+    network.register_from = found->whole(kLeastRegistered, kNeverRegistered);
   }
   return network;
 }
@@ -200,6 +204,7 @@ std::string write_tuning(const TuningFile& file) {
       text += std::string(",\n    \"") + field.name + "\": " + json::number(file.network->prices.*field.member);
     }
     text += formatted(",\n    \"connections\": {}", file.network->connections);
+    if (file.network->register_from) text += formatted(",\n    \"register_from\": {}", *file.network->register_from);
     text += "\n  },\n";
   }
   text += "  \"rules\": [";

@@ -16,11 +16,17 @@ inline constexpr std::uint32_t kTuningVersion = 1;
 /// Connections of TCP that a file may ask for.
 inline constexpr std::uint32_t kMostConnections = 16;
 
+/// The least that a file may say of `register_from`, and what it says where no length pays.
+inline constexpr std::uint64_t kLeastRegistered = std::uint64_t{64} * 1024;
+inline constexpr std::uint64_t kNeverRegistered = std::uint64_t{1} << 50U;
+
 /// What `unisono calibrate --network` found out.
 struct MeasuredNetwork {
   std::string transport;  ///< what carried data, for people
   Network prices;
   std::uint32_t connections = 1;  ///< of TCP for a pair of ranks, for long messages
+  /// Bytes from which on libfabric is to register ordinary memory for a message; nothing: it was not measured.
+  std::optional<std::uint64_t> register_from{};
   friend bool operator==(const MeasuredNetwork&, const MeasuredNetwork&) = default;
 };
 

@@ -15,6 +15,7 @@
 
 #include "cost/in_force.hpp"
 #include "engine/copy_class.hpp"
+#include "network/ofi/make.hpp"
 #include "network/tcp/handshake.hpp"
 #include "platform/device/device_engine.hpp"
 #include "platform/device/functional.hpp"
@@ -137,12 +138,13 @@ std::shared_ptr<Context> simulated_context(const JobEnvironment& environment, co
   return context;
 }
 
-/// How many connections for a pair the tuning file asks for, if it does.
-std::optional<std::uint32_t> connections_of_file() {
-  static_assert(cost::kMostConnections == tcp::kMostConnections);
+/// What the tuning file says of networks, where the environment does not.
+void add_file(JobEnvironment& environment) {
+  static_assert(cost::kMostConnections == tcp::kMostConnections && cost::kLeastRegistered == ofi::kRegisterFrom);
   const auto file = cost::file_in_force().file;
-  if (!file || !file->network) return std::nullopt;
-  return file->network->connections;
+  if (!file || !file->network) return;
+  if (!environment.tcp_connections) environment.tcp_connections = file->network->connections;
+  if (!environment.ofi_register_from) environment.ofi_register_from = file->network->register_from;
 }
 
 }  // namespace
@@ -171,7 +173,7 @@ EngineSettings default_settings(Platform platform) {
 std::shared_ptr<Context> join_as_process(Platform platform, const EngineSettings& settings,
                                          const JobEnvironment& given) {
   JobEnvironment environment = given;
-  if (!environment.tcp_connections && environment.size != 1) environment.tcp_connections = connections_of_file();
+  if (environment.size != 1) add_file(environment);
   if (environment.lines) write_stdout_by_lines();
   if (platform == Platform::kRtl) return simulated_context(environment, settings);
   const bool native = platform == Platform::kNative;

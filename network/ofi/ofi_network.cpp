@@ -23,7 +23,8 @@ static_assert(kMaxControlPayload <= kSmallPayload && sizeof(Proof) <= kSmallFram
 }  // namespace
 
 OfiNetwork::OfiNetwork(std::unique_ptr<Endpoint> endpoint, std::chrono::milliseconds patience_at_end,
-                       std::chrono::milliseconds patience_to_settle, std::chrono::milliseconds patience_for_ways)
+                       std::chrono::milliseconds patience_to_settle, std::chrono::milliseconds patience_for_ways,
+                       std::uint64_t register_from)
     : patience_at_end_(patience_at_end),
       patience_to_settle_(patience_to_settle),
       patience_for_ways_(patience_for_ways),
@@ -39,7 +40,8 @@ OfiNetwork::OfiNetwork(std::unique_ptr<Endpoint> endpoint, std::chrono::millisec
       large_in_(kLongestFrame, 4),
       endpoint_(std::move(endpoint)),
       card_(endpoint_->card()),
-      alarm_(endpoint_->descriptor()) {
+      alarm_(endpoint_->descriptor()),
+      registrations_(*endpoint_, register_from) {
   encode_card(card_);
   longest_piece_ = std::min(kLongestPiece, endpoint_->longest_write());
   post_receives();

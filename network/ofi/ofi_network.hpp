@@ -30,11 +30,12 @@ namespace unisono::ofi {
 class OfiNetwork final : public Network {
  public:
   /// `patience_to_settle`: how long `settle` waits for peers' words, at most. `patience_for_ways`: how long a peer that
-  /// was never reached is called again, if there is no way to it.
+  /// was never reached is called again, if there is no way to it. `register_from`: see OfiSettings.
   explicit OfiNetwork(std::unique_ptr<Endpoint> endpoint,
                       std::chrono::milliseconds patience_at_end = std::chrono::seconds(1),
                       std::chrono::milliseconds patience_to_settle = std::chrono::seconds(1),
-                      std::chrono::milliseconds patience_for_ways = std::chrono::seconds(3));
+                      std::chrono::milliseconds patience_for_ways = std::chrono::seconds(3),
+                      std::uint64_t register_from = 0);
   /// Sends what waits, and a farewell, until peers have it or patience ends: those that read it see kLeft.
   ~OfiNetwork() override;
 
@@ -163,7 +164,7 @@ class OfiNetwork final : public Network {
   std::size_t messages_posted_ = 0;  ///< that the provider has not done with: it goes on only while it is polled
   std::size_t receives_posted_ = 0;
   std::size_t receives_held_ = 0;  ///< by messages that were not released
-  Registrations registrations_{*endpoint_};
+  Registrations registrations_;
   ShownMemory shown_{registrations_};
   std::uint64_t longest_piece_ = 0;  ///< of a write; 0: this end writes nothing
   std::size_t withdrawn_ = 0;        ///< writes whose owners wait for their memory

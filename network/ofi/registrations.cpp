@@ -15,7 +15,9 @@ RegisteredPiece from(const RegisteredPiece& piece, std::uint64_t offset) {
 
 }  // namespace
 
-Registrations::Registrations(Endpoint& endpoint) : endpoint_(endpoint) { LastingMemory::instance().join(*this); }
+Registrations::Registrations(Endpoint& endpoint, std::uint64_t least) : endpoint_(endpoint), least_(least) {
+  LastingMemory::instance().join(*this);
+}
 
 Registrations::~Registrations() { LastingMemory::instance().leave(*this); }
 
@@ -25,6 +27,7 @@ std::optional<Registrations::Lease> Registrations::take(std::byte* memory, std::
   if (const auto piece = LastingMemory::instance().around(memory, bytes)) {
     if (auto lease = take_lasting(*piece, static_cast<std::uint64_t>(memory - piece->data()), access)) return lease;
   }
+  if (bytes < least_) return std::nullopt;
   const auto piece = register_piece(memory, bytes, access);
   return piece ? std::optional(Lease{*piece}) : std::nullopt;
 }

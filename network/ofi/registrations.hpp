@@ -35,13 +35,14 @@ class Registrations final : private LastingMemory::Keeper {
     Kept* kept = nullptr;   ///< null: registered for this message alone
   };
 
-  explicit Registrations(Endpoint& endpoint);
+  /// `least`: bytes of the shortest message for which memory that may be freed unseen is registered.
+  explicit Registrations(Endpoint& endpoint, std::uint64_t least = 0);
   /// Closes nothing: see `clear`.
   ~Registrations();
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
 
-  /// Nothing if the provider does not take it.
+  /// Nothing if the provider does not take it, or it is not worth while.
   std::optional<Lease> take(std::byte* memory, std::uint64_t bytes, Access access);
   /// All that was to be written from or to it was written, or nothing was begun.
   void give_back(const Lease& lease);
@@ -67,6 +68,7 @@ class Registrations final : private LastingMemory::Keeper {
   Pieces::iterator place_of(const Kept& kept);
 
   Endpoint& endpoint_;
+  std::uint64_t least_;
   std::atomic<std::uint64_t> made_{0};
   mutable std::mutex mutex_;
   Pieces pieces_;

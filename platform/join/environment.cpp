@@ -21,6 +21,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "network/ofi/make.hpp"
 #include "network/tcp/handshake.hpp"
 #include "platform/join/detect.hpp"
 #include "platform/join/job.hpp"
@@ -67,6 +68,22 @@ std::optional<std::uint64_t> kernel_copy_from(const char* name) {
   if (fault != std::errc() || stop != end || bytes == 0) {
     refuse(name, value,
            "auto (what this machine does faster), off, or the number of bytes from which on the kernel copies");
+  }
+  return bytes;
+}
+
+std::optional<std::uint64_t> register_from(const char* name) {
+  const auto value = variable(name);
+  if (!value) return std::nullopt;
+  if (*value == "off") return ofi::kNeverRegistered;
+  std::uint64_t bytes = 0;
+  const char* const end = value->data() + value->size();
+  const auto [stop, fault] = std::from_chars(value->data(), end, bytes);
+  if (fault != std::errc() || stop != end || bytes < ofi::kRegisterFrom) {
+    refuse(name, value,
+           formatted("from how many bytes on ordinary memory is registered for a message over libfabric, at least {}, "
+                     "or off",
+                     ofi::kRegisterFrom));
   }
   return bytes;
 }
@@ -333,6 +350,7 @@ JobEnvironment JobEnvironment::without_job() {
                                "1 to {}",
                                tcp::kMostConnections));
   }
+  environment.ofi_register_from = register_from("UNISONO_OFI_REGISTER_FROM");
   environment.interfaces = variable("UNISONO_INTERFACES").value_or("");
   // Connections are looked at four times a second, and a host may be late once.
   environment.host_timeout = timeout_from("UNISONO_HOST_TIMEOUT_S", environment.host_timeout, 1);

@@ -67,6 +67,8 @@ struct JobEnvironment {
   /// UNISONO_TCP_CONNECTIONS: of TCP, for a pair of ranks, 1 to 16; nothing: it is not said. The lesser number of both
   /// ranks holds.
   std::optional<std::uint32_t> tcp_connections;
+  /// UNISONO_OFI_REGISTER_FROM: see ofi::OfiSettings; nothing: it is not said. Ranks may have different ones.
+  std::optional<std::uint64_t> ofi_register_from;
   std::string interfaces;                     ///< UNISONO_INTERFACES: of networks; see tcp::TcpSettings
   std::chrono::milliseconds timeout{60'000};  ///< UNISONO_JOIN_TIMEOUT_S
   /// UNISONO_HOST_TIMEOUT_S: another host that answers nothing for so long has vanished; see tcp::TcpSettings.

@@ -31,8 +31,8 @@ std::string first_address(const JobEnvironment& environment) {
 }  // namespace
 
 std::unique_ptr<Network> make_ofi(const JobEnvironment& environment) {
-  return ofi::make_network(
-      {variable("UNISONO_OFI_PROVIDER").value_or(""), first_address(environment), environment.host_timeout});
+  return ofi::make_network({variable("UNISONO_OFI_PROVIDER").value_or(""), first_address(environment),
+                            environment.ofi_register_from.value_or(ofi::kRegisterFrom), environment.host_timeout});
 }
 
 }  // namespace unisono::join

@@ -1,4 +1,5 @@
 // Tuning: measuring the machine, the rules in force, and why a call is served as it is.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -102,19 +103,21 @@ nb::object dict_of(const std::optional<cost::MeasuredNetwork>& network) {
   entry["near_latency"] = network->prices.near_latency;
   entry["near_message"] = network->prices.near_message;
   entry["connections"] = network->connections;
+  entry["register_from"] = network->register_from;
   return entry;
 }
 
 /// The text of a tuning file with what was measured of a network, and with the rules that follow from it in place of
 /// those that it has for several hosts.
 std::string with_network(const std::string& text, const std::string& transport, const cost::Network& prices,
-                         std::uint32_t connections, std::uint32_t most_ranks) {
+                         std::uint32_t connections, std::optional<std::uint64_t> register_from,
+                         std::uint32_t most_ranks) {
   if (connections < 1 || connections > cost::kMostConnections) {
     throw Error(ErrorCode::kInvalidArgument,
                 formatted("{} connections were given; allowed are 1 to {}", connections, cost::kMostConnections));
   }
   cost::TuningFile file = cost::parse_tuning(text);
-  file.network = cost::MeasuredNetwork{transport, prices, connections};
+  file.network = cost::MeasuredNetwork{transport, prices, connections, register_from};
   std::erase_if(file.rules, [](const Rule& rule) { return rule.hosts == Which::kWith; });
   const std::vector<Rule> rules = cost::tune_hosts(file.machine, prices, most_ranks);
   file.rules.insert(file.rules.end(), rules.begin(), rules.end());
@@ -286,12 +289,15 @@ void bind_tuning(nb::module_& module) {
   module.def(
       "tune_network",
       [](const std::string& text, const std::string& transport, double latency, double message, double byte,
-         double near_latency, double near_message, std::uint32_t connections, std::uint32_t most_ranks) {
+         double near_latency, double near_message, std::uint32_t connections,
+         std::optional<std::uint64_t> register_from, std::uint32_t most_ranks) {
         const cost::Network prices{latency, message, byte, near_latency, near_message};
-        return without_gil([&] { return with_network(text, transport, prices, connections, most_ranks); });
+        return without_gil(
+            [&] { return with_network(text, transport, prices, connections, register_from, most_ranks); });
       },
       "text"_a, "transport"_a, "latency"_a, "message"_a, "byte"_a, "near_latency"_a, "near_message"_a, "connections"_a,
-      "most_ranks"_a, "The text of a tuning file with what a network takes, and rules for several hosts.");
+      "register_from"_a.none(), "most_ranks"_a,
+      "The text of a tuning file with what a network takes, and rules for several hosts.");
   module.def(
       "check_tuning",
       [](const std::string& text) {

@@ -245,6 +245,7 @@ def tune_network(
     near_latency: float,
     near_message: float,
     connections: int,
+    register_from: int | None,
     most_ranks: int,
 ) -> str: ...
 def check_tuning(text: str) -> dict[str, Any]: ...

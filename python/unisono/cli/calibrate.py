@@ -19,7 +19,7 @@ from .. import _core
 from ..communicator import Communicator
 from ..context import init
 from ..errors import InvalidArgumentError
-from . import connections, network_prices
+from . import connections, network_prices, register_from
 from . import table as tables
 
 LEVELS = ("near", "shared", "memory")
@@ -137,9 +137,10 @@ def _as_a_rank(world: Communicator, options: argparse.Namespace, path: Path) -> 
     transport = network_prices.transport()
     several = connections.measure(world, where.far, transport)
     prices = prices.by(several.time)
+    registered = register_from.measure(world, where.far, transport)
     text = ""
     if world.rank == 0:
-        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, several.connections, ranks)
+        text = _core.tune_network(_of_one_host(path, ranks), transport, *prices, several.connections, registered, ranks)
     text = world.bcast_object(text)
     # Every host gets the file, for a job whose ranks find different ones does not start.
     fault = ""
@@ -190,6 +191,8 @@ def _say_network(options: argparse.Namespace, path: Path, text: str, where: netw
         table.add_row(words, f"{network[name] / 1000:.3g} µs")
     table.add_row("bytes on the way", _rate(network["byte"]))
     table.add_row("connections of a pair that pay", str(network["connections"]))
+    if network["register_from"] is not None:
+        table.add_row("ordinary memory is registered, from", _length(network["register_from"]))
     console.print(table)
     count = sum(rule["hosts"] is True for rule in found["rules"])
     differ = f"{count} rules differ from the built-in choice" if count else "the built-in choice is best everywhere"
@@ -241,3 +244,8 @@ def _table(machine: dict[str, Any]) -> Table:
 def _rate(cost: float) -> str:
     """Nanoseconds a byte as GB/s."""
     return f"{1 / cost:.3g} GB/s" if cost > 0 else "nothing beside the copy"
+
+
+def _length(least: int) -> str:
+    """Bytes from which on something is done, in words."""
+    return "no length on" if least == register_from.NEVER else f"{least >> 10} KiB on"

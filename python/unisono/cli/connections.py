@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..communicator import Communicator
-from ..context import init
+from .pair_jobs import pair_jobs, row
 
 VARIABLE = "UNISONO_TCP_CONNECTIONS"
 COUNTS = (1, 2, 4, 8)  #: that are tried
@@ -51,74 +46,11 @@ def choice(times: dict[int, float]) -> int:
 
 def _times(world: Communicator, pair: tuple[int, int]) -> dict[int, float]:
     """Seconds that a row of long messages takes, by how many connections the pair has."""
-    own = pair.index(world.rank)
     times = {count: float("inf") for count in COUNTS}
-    with ExitStack() as stack:
-        jobs = {}
-        for count in COUNTS:
-            with _connections(count):
-                store = _PairStore(world, pair[1 - own], count)
-                jobs[count] = stack.enter_context(init(store, own, len(pair))).world
+    with pair_jobs(world, pair, VARIABLE, [str(count) for count in COUNTS]) as jobs:
         for number in range(WARMING + ROUNDS):
-            for count, job in jobs.items():
-                taken = _row(job)
+            for count, job in zip(COUNTS, jobs, strict=True):
+                taken = row(job, MESSAGES, LENGTH)
                 if number >= WARMING:
                     times[count] = min(times[count], taken)
-        for job in jobs.values():
-            job.barrier()  # nobody leaves while the other one still sends
     return times
-
-
-def _row(job: Communicator) -> float:
-    """Seconds until a row of messages has gone from rank 0 to rank 1, and a short one has come back."""
-    short = np.zeros(8, np.uint8)
-    long = np.zeros(LENGTH, np.uint8)
-    job.barrier()
-    begin = time.perf_counter()
-    if job.rank == 0:
-        for request in [job.send_async(long, 1) for _ in range(MESSAGES)]:
-            request.wait()
-        job.recv(short, 1)
-    else:
-        for _ in range(MESSAGES):
-            job.recv(long, 0)
-        job.send(short, 0)
-    return time.perf_counter() - begin
-
-
-@contextmanager
-def _connections(count: int) -> Iterator[None]:
-    """A job that is joined meanwhile has so many."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(count)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
-
-
-class _PairStore:
-    """Two ranks of a job meet for another one: what one of them says goes to the other as a message."""
-
-    def __init__(self, world: Communicator, peer: int, tag: int) -> None:
-        self._world = world
-        self._peer = peer
-        self._tag = tag  #: of this job's messages; some of them are never asked for
-        self._values: dict[str, bytes] = {}
-
-    def set(self, key: str, value: Any) -> None:
-        self._values[key] = bytes(value)
-        self._world.send_object((key, bytes(value)), self._peer, self._tag)
-
-    def wait(self, keys: list[str], timeout: timedelta) -> None:
-        deadline = time.monotonic() + timeout.total_seconds()
-        while any(key not in self._values for key in keys):
-            seconds = max(0.001, deadline - time.monotonic())
-            key, value = self._world.recv_object(self._peer, self._tag, timeout=seconds)
-            self._values[key] = value
-
-    def get(self, key: str) -> bytes:
-        return self._values[key]

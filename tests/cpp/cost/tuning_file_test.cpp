@@ -85,6 +85,18 @@ TEST(TuningFile, SaysHowManyConnectionsPay) {
   }
 }
 
+TEST(TuningFile, SaysFromWhenOnOrdinaryMemoryIsRegistered) {
+  TuningFile file = sample();
+  file.network = MeasuredNetwork{"ofi", {}, 1, 262'144};
+  const std::string text = write_tuning(file);
+  EXPECT_EQ(parse_tuning(text), file);
+  for (const char* wrong : {"0", "65535", "1e30", "\"off\""}) {
+    EXPECT_THAT(refusal(replaced(text, "\"register_from\": 262144", std::string("\"register_from\": ") + wrong)),
+                HasSubstr("network.register_from: here is "))
+        << wrong;
+  }
+}
+
 TEST(TuningFile, SaysLineAndFieldOfWhatIsWrong) {
   const std::string good = write_tuning(sample());
   ASSERT_EQ(refusal(good), "");

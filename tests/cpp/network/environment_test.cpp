@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "network/ofi/make.hpp"
 #include "platform/join/job.hpp"
 
 namespace unisono {
@@ -19,12 +20,25 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Variables = std::map<std::string, std::string>;
 
-const char* const kNames[] = {"UNISONO_RANK",       "UNISONO_SIZE",        "UNISONO_RENDEZVOUS",
-                              "UNISONO_SECRET",     "UNISONO_SECRET_FILE", "UNISONO_JOIN_TIMEOUT_S",
-                              "UNISONO_OBSERVER",   "UNISONO_STDOUT",      "UNISONO_JOIN",
-                              "UNISONO_JOIN_FD",    "UNISONO_HOST",        "UNISONO_TRANSPORT",
-                              "UNISONO_INTERFACES", "UNISONO_START",       "UNISONO_HOST_TIMEOUT_S",
-                              "UNISONO_TLS",        "UNISONO_JOIN_HOSTS",  "UNISONO_TCP_CONNECTIONS"};
+const char* const kNames[] = {"UNISONO_RANK",
+                              "UNISONO_SIZE",
+                              "UNISONO_RENDEZVOUS",
+                              "UNISONO_SECRET",
+                              "UNISONO_SECRET_FILE",
+                              "UNISONO_JOIN_TIMEOUT_S",
+                              "UNISONO_OBSERVER",
+                              "UNISONO_STDOUT",
+                              "UNISONO_JOIN",
+                              "UNISONO_JOIN_FD",
+                              "UNISONO_HOST",
+                              "UNISONO_TRANSPORT",
+                              "UNISONO_INTERFACES",
+                              "UNISONO_START",
+                              "UNISONO_HOST_TIMEOUT_S",
+                              "UNISONO_TLS",
+                              "UNISONO_JOIN_HOSTS",
+                              "UNISONO_TCP_CONNECTIONS",
+                              "UNISONO_OFI_REGISTER_FROM"};
 const Variables kGood = {{"UNISONO_RANK", "2"},
                          {"UNISONO_SIZE", "5"},
                          {"UNISONO_JOIN", "unix://job-7"},
@@ -202,6 +216,15 @@ TEST(Environment, SaysHowLongAHostMayBeSilent) {
   EXPECT_EQ(read({{"UNISONO_HOST_TIMEOUT_S", "12.5"}}).host_timeout, std::chrono::milliseconds(12'500));
   for (const char* wrong : {"", "0", "0.5", "3s", "-3", "nan", "1e99"}) {
     EXPECT_THAT(refusal({{"UNISONO_HOST_TIMEOUT_S", wrong}}), HasSubstr("a number of seconds from 1 to ")) << wrong;
+  }
+}
+
+TEST(Environment, SaysFromWhenOnOrdinaryMemoryIsRegistered) {
+  EXPECT_EQ(read({}).ofi_register_from, std::nullopt);
+  EXPECT_EQ(read({{"UNISONO_OFI_REGISTER_FROM", "65536"}}).ofi_register_from, 65536U);
+  EXPECT_EQ(read({{"UNISONO_OFI_REGISTER_FROM", "off"}}).ofi_register_from, ofi::kNeverRegistered);
+  for (const char* wrong : {"", "0", "65535", "-1", "64K", " 65536", "auto", "99999999999999999999"}) {
+    EXPECT_THAT(refusal({{"UNISONO_OFI_REGISTER_FROM", wrong}}), HasSubstr("at least 65536, or off")) << wrong;
   }
 }
 

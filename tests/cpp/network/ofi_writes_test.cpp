@@ -49,12 +49,13 @@ bool word_came(Network& network, std::uint32_t from, std::uint32_t number) {
 
 /// Two endpoints that are memory, which have proven themselves.
 struct Pair {
-  explicit Pair(Manners manners, Manners others) {
+  explicit Pair(Manners manners, Manners others, std::uint64_t register_from = 0) {
     for (std::uint32_t i = 0; i < 2; ++i) {
       auto endpoint = std::make_unique<MemoryEndpoint>(wires, i == 0 ? manners : others);
       endpoints[i] = endpoint.get();
-      networks[i] = std::make_unique<ofi::OfiNetwork>(std::move(endpoint), std::chrono::milliseconds(5),
-                                                      std::chrono::milliseconds(30));
+      networks[i] =
+          std::make_unique<ofi::OfiNetwork>(std::move(endpoint), std::chrono::milliseconds(5),
+                                            std::chrono::milliseconds(30), std::chrono::seconds(3), register_from);
     }
     NetworkMembers members{0, test::key_of(7), {}, {"zero", "one"}};
     for (const auto& network : networks) members.cards.push_back(network->card());
@@ -332,6 +333,27 @@ TEST_P(OfiWrites, MemoryThatLastsIsRegisteredOnce) {
   EXPECT_EQ(pair.endpoints[1]->registered_now(), 0U);
   write_once(pair, std::span(sent).first(kBytes), std::span(memory).first(kBytes), 100);
   EXPECT_EQ(pair.endpoints[1]->registered_now(), 0U) << "it may be freed unseen, and is registered for one message";
+}
+
+TEST_P(OfiWrites, ShortMessagesOfOtherMemoryAreNotWorthARegistration) {
+  constexpr std::size_t kFrom = 100'000;
+  Pair pair(GetParam(), GetParam(), kFrom);
+  const std::vector<std::byte> sent = source(0, 0, kFrom);
+  std::vector<std::byte> memory(kFrom);
+  EXPECT_FALSE(pair.networks[1]->show(0, std::span(memory).first(kFrom - 1)));
+  write_once(pair, sent, memory, 0);
+  // The sender copies what is short, too, where the provider wants its memory registered.
+  const auto reach = pair.networks[1]->show(0, memory);
+  ASSERT_TRUE(reach);
+  Ticket ticket = 0;
+  EXPECT_EQ(pair.networks[0]->write(1, *reach, 0, word(0, 1), std::span(sent).first(kFrom - 1), ticket),
+            !GetParam().registers_sources);
+  pair.rest();
+  pair.networks[1]->hide(0, *reach, true);
+  const LastingPiece lasting(memory.data(), memory.size());
+  const auto again = pair.networks[1]->show(0, std::span(memory).first(1));
+  ASSERT_TRUE(again) << "it is registered once, for messages of any length";
+  pair.networks[1]->hide(0, *again, true);
 }
 
 TEST_P(OfiWrites, MessagesAtOnceInOnePieceHaveAKeyEach) {

@@ -9,12 +9,26 @@ from pathlib import Path
 
 import pytest
 from unisono import _core
-from unisono.cli import main
+from unisono.cli import main, register_from
 from unisono.cli.connections import COUNTS, choice
 from unisono.cli.network_prices import layout
 
 from .support import ENVIRONMENT, SECONDS, run
 
+LONG_SUMS = """
+import numpy as np
+import unisono
+with unisono.init() as context:
+    comm = context.world
+    for length in (10_000, 100_000, 500_001):
+        mine = np.arange(length) * (comm.rank + 1)
+        assert np.array_equal(comm.allreduce(mine), np.arange(length) * 3)
+        if comm.rank == 0:
+            comm.send(mine, 1)
+        else:
+            assert np.array_equal(comm.recv(np.empty_like(mine), 0), np.arange(length))
+    print("right")
+"""
 NAMES = {"latency", "message", "byte", "near_latency", "near_message"}
 
 
@@ -68,7 +82,9 @@ def prices(path: Path, **changes: float) -> None:
     network = {"latency": 1e4, "message": 1e3, "byte": 0.1, "near_latency": 300.0, "near_message": 300.0} | changes
     usual = _core.tuning_in_force()["machine"] | {"cores": 2}
     text = json.dumps({"unisono_tuning": 1, "machine": usual, "rules": []})
-    path.write_text(_core.tune_network(text, "carrier pigeons", **network, connections=2, most_ranks=8))
+    path.write_text(
+        _core.tune_network(text, "carrier pigeons", **network, connections=2, register_from=None, most_ranks=8)
+    )
 
 
 def test_explain_takes_the_network(
@@ -157,3 +173,35 @@ def test_which_ranks_are_measured() -> None:
     dealt = layout([0, 1, 2, 1])
     assert (dealt.far, dealt.near, dealt.hosts) == ((0, 1), (1, 3), 3)
     assert [dealt.leads(rank) for rank in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("registered", "copied", "least"),
+    [
+        ([1, 1, 1, 1, 1], [2, 2, 2, 2, 2], 1 << 16),
+        ([3, 3, 1, 1, 1], [2, 2, 2, 2, 2], 1 << 18),
+        ([1, 3, 1, 3, 1], [2, 2, 2, 2, 2], 1 << 20),
+        ([1, 1, 1, 1, 3], [2, 2, 2, 2, 2], register_from.NEVER),
+    ],
+)
+def test_memory_is_registered_from_where_on_that_is_never_slower(
+    registered: list[float], copied: list[float], least: int
+) -> None:
+    assert register_from.choice(registered, copied) == least
+
+
+def test_from_which_length_on_memory_is_registered_is_measured_and_followed(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    done = calibrate(
+        "--network", "--hosts", "a,b", "--agent", "local", "--transport", "ofi", "--file", path
+    )  # fmt: skip
+    if done.returncode != 0 and "libfabric" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(path.read_text())["network"]["register_from"] in (*register_from.LENGTHS, register_from.NEVER)
+    assert "ordinary memory is registered, from" in done.stdout
+    program = tmp_path / "program.py"
+    program.write_text(LONG_SUMS)
+    for more in ({"UNISONO_TUNING": str(path)}, {"UNISONO_OFI_REGISTER_FROM": "off"}):
+        followed = run("--hosts", "a,b", "--agent", "local", "--transport", "ofi", program, **more)
+        assert (followed.returncode, followed.stdout.split()) == (0, ["right"] * 2), followed.stderr

@@ -116,7 +116,7 @@ def test_the_file_says_how_many_and_the_variable_before_it(program: Path, tmp_pa
     path = tmp_path / "tuning.json"
     network = {"latency": 1e4, "message": 1e3, "byte": 0.1, "near_latency": 300.0, "near_message": 300.0}
     text = json.dumps({"unisono_tuning": 1, "machine": _core.tuning_in_force()["machine"], "rules": []})
-    path.write_text(_core.tune_network(text, "tcp", **network, connections=3, most_ranks=4))
+    path.write_text(_core.tune_network(text, "tcp", **network, connections=3, register_from=None, most_ranks=4))
     assert json.loads(path.read_text())["network"]["connections"] == 3
     assert ran(program, "a,b", UNISONO_TUNING=str(path)) == [2, 2]
     assert ran(program, "a,b", UNISONO_TUNING=str(path), UNISONO_TCP_CONNECTIONS="1") == [0, 0]
