@@ -404,9 +404,7 @@ TEST(TcpConnectionsOfStrangers, AreRefusedAndCounted) {
   drive(job, [&] { return try_receive(receiver, 0, Lane::kData, 0, 10); });
   // The session has a key of its own: neither a stranger's nor the job's opens it.
   for (const std::uint8_t seed : {std::uint8_t{8}, std::uint8_t{7}}) {
-    const std::uint64_t before = job[1].refused();
     EXPECT_EQ(try_to_add(job, test::key_of(seed), 1), State::kFailed) << "the acceptor cannot prove itself to it";
-    drive(job, [&] { return job[1].refused() == before || job[1].refused() == before + 1; });
   }
   // Numbers that there are not.
   const std::uint64_t before = job[1].refused();
