@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,6 +113,7 @@ class Session:
         self._systems = list(systems)
         self._limit = limit
         self._effort = effort
+        self._orders = random.Random(1)  # of the systems of a round
         self._crowded = crowded
         ours = [system for system in self._systems if system.name == "unisono"]
         self._own: dict[str, list[Contender]] = {
@@ -203,9 +205,9 @@ class Session:
         last = self._look_at_limit(limit, kind, limit_calls)
         while len(rounds) < wanted or (len(rounds) < most and len(quiet_rounds(rounds)) < enough):
             limits, stolen = [last], 0.0
-            # The order changes, so that none always follows the same.
-            shift = len(rounds) % len(contenders)
-            for system in contenders[shift:] + contenders[:shift]:
+            # None follows another one more often than others do: what a system leaves behind (where its ranks sleep,
+            # what is in the caches) meets the next one.
+            for system in self._orders.sample(contenders, len(contenders)):
                 measured = systems[system.name]
                 if measured.failure is None:
                     with self._guard(system, measured):
