@@ -313,7 +313,17 @@ bool Connection::receive() {
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return came;
-      end(State::kDead, mute_ ? cause_ : text_of_break(errno));
+      const int error = errno;
+      if (has_said_farewell()) {
+        end(State::kLeft, {});
+      } else {
+        end(State::kDead, mute_ ? cause_ : text_of_break(error));
+      }
+      return true;
+    }
+    // A peer that has read the farewell closes its end. Others of the session may still have to send what goes by them.
+    if (got == 0 && has_said_farewell()) {
+      end(State::kLeft, {});
       return true;
     }
     if (got == 0) {

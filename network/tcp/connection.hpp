@@ -96,6 +96,8 @@ class Connection {
 
   /// The farewell goes after all that waits; nothing may be committed afterwards.
   void leave() { leaving_ = true; }
+  /// Whether nothing more goes but what the kernel has.
+  bool has_said_farewell() const { return farewell_sent_ == kBye.size(); }
   /// After a farewell: whether the peer's host has all of it. Meanwhile what comes is thrown away, for the kernel
   /// would answer a close over unread bytes by taking back what is on its way.
   bool has_left();

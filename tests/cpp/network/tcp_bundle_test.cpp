@@ -278,6 +278,11 @@ TEST(TcpBundle, AFarewellIsOneOfAllConnections) {
   for (int i = 0; i < 100; ++i) pair.turn({1});
   EXPECT_EQ(pair.ends[1].at(0).connection.state(), State::kLeft);
   EXPECT_EQ(pair.ends[1].state(), State::kOpen) << "more may come by the late one";
+  // The end that has read a farewell closes its connection: that ends none of the others, by which messages still go.
+  pair.wires[0]->end_stream(1);
+  pair.turn({1});
+  EXPECT_EQ(pair.ends[0].at(0).connection.state(), State::kLeft) << pair.ends[0].at(0).connection.cause();
+  EXPECT_FALSE(pair.ends[0].is_ending());
   for (int i = 0; i < 100; ++i) pair.turn();
   EXPECT_EQ(pair.ends[1].state(), State::kLeft) << pair.ends[1].cause();
   Incoming incoming;
