@@ -20,7 +20,9 @@ namespace {
 constexpr std::size_t kFew = 4;
 /// Newcomers and slow events are looked for in every so manieth poll while few connections are asked one by one.
 constexpr std::uint32_t kBetweenLooks = 32;
-/// A further connection of a session to which nothing came in so many looks is left to the kernel to name, until then.
+/// A connection to which nothing came in so many looks is quiet, until something comes. Further ones of a session are
+/// then left to the kernel to name; if it is the first one of a session among several, the kernel names them all, for
+/// one question then costs less than one for each.
 constexpr std::uint32_t kQuiet = 64;
 
 }  // namespace
@@ -206,7 +208,7 @@ bool TcpNetwork::serve(Strand& strand) {
     return false;
   if (connection.has_output()) connection.send();
   bool news = connection.receive();
-  if (strand.number != 0) count_quiet(strand, news);
+  count_quiet(strand, news);
   if (news && !std::exchange(session.talking, true)) talking_.push_back(&session);
   news |= connection.room_became_free();
   if (connection.state() == Connection::State::kOpen) [[likely]] {
@@ -220,10 +222,10 @@ bool TcpNetwork::serve(Strand& strand) {
 
 void TcpNetwork::count_quiet(Strand& strand, bool came) {
   if (came) {
-    if (strand.quiet >= kQuiet) --quiet_;
+    if (strand.quiet >= kQuiet) --quiet_of(strand);
     strand.quiet = 0;
   } else if (strand.quiet < kQuiet && ++strand.quiet == kQuiet) {
-    ++quiet_;
+    ++quiet_of(strand);
   }
 }
 
@@ -250,7 +252,7 @@ void TcpNetwork::retire(Strand& strand) {
   if (std::exchange(strand.over, true)) return;
   drop_attempt(strand);
   std::erase(connecting_, &strand);
-  if (std::erase(open_, &strand) != 0 && strand.quiet >= kQuiet) --quiet_;
+  if (std::erase(open_, &strand) != 0 && strand.quiet >= kQuiet) --quiet_of(strand);
   if (strand.connection.descriptor() >= 0) watch_.set(strand.connection.descriptor(), 0, 0, strand.watched);
   news_ = true;
 }
@@ -275,7 +277,8 @@ bool TcpNetwork::poll() {
   }
   if (!unread_.empty()) [[unlikely]]
     news = poll_unread();
-  const bool few = open_.size() - quiet_ <= kFew;
+  const std::size_t asked = open_.size() - quiet_further_;
+  const bool few = asked <= 1 || (asked <= kFew && quiet_first_ == 0);
   if (connecting_.empty() && few && !listener_.has_newcomers() && ++polls_ % kBetweenLooks != 0) {
     news |= poll_strands();
   } else {
@@ -289,7 +292,7 @@ bool TcpNetwork::poll_strands() {
   // From the last one: one that ends takes itself out, and perhaps others of its session.
   for (std::size_t i = open_.size(); i > 0; i = std::min(i - 1, open_.size())) {
     Strand& one = *open_[i - 1];
-    if (one.quiet < kQuiet || one.connection.has_output()) news |= serve(one);
+    if (one.quiet < kQuiet || one.number == 0 || one.connection.has_output()) news |= serve(one);
   }
   return news;
 }

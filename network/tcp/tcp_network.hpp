@@ -125,6 +125,7 @@ class TcpNetwork final : public Network {
   bool poll_unread();
   bool serve(Strand& strand);
   void count_quiet(Strand& strand, bool came);
+  std::size_t& quiet_of(const Strand& strand) { return strand.number == 0 ? quiet_first_ : quiet_further_; }
   /// Goes on to agree on TLS; true once that is done, and the connection open.
   bool secure(Strand& strand);
   void watch_strand(Strand& strand);
@@ -175,7 +176,8 @@ class TcpNetwork final : public Network {
   std::vector<Session*> talking_;    ///< those of which messages have come that were not released
   std::vector<Strand*> unread_;      ///< those that hold bytes which nothing stirs for, and have room for them again
   std::vector<Strand*> connecting_;  ///< those that are asked for, and not there yet
-  std::size_t quiet_ = 0;            ///< of the open ones
+  std::size_t quiet_first_ = 0;      ///< of the open ones, first connections of sessions
+  std::size_t quiet_further_ = 0;    ///< likewise, all others
   std::size_t sessions_in_use_ = 0;
   std::uint32_t polls_ = 0;
   bool news_ = false;
