@@ -14,12 +14,6 @@ constexpr std::uint32_t kStart = 0;
 constexpr std::uint32_t kIssue = 1;
 constexpr std::uint32_t kFinish = 2;
 constexpr std::uint32_t kPerMove = 3;
-constexpr std::uint32_t kIn = 0;
-constexpr std::uint32_t kRead = 1;
-constexpr std::uint32_t kWrite = 2;
-constexpr std::uint32_t kPut = 3;
-constexpr std::uint32_t kSent = 4;
-constexpr std::uint32_t kPerElement = 5;
 
 std::vector<std::uint32_t> peers(const Program& program, std::uint32_t peer, PeerMode mode) {
   if (mode == PeerMode::kRank) return {peer};
@@ -110,7 +104,7 @@ void EventGraph::connect() {
   }
 }
 
-std::optional<std::string> EventGraph::first_unordered() const {
+std::optional<std::string> EventGraph::examine(std::optional<Written> written) const {
   // Topological order, then closure from the end.
   const std::size_t size = edges_.size();
   std::vector<std::uint32_t> incoming(size);
@@ -215,6 +209,24 @@ std::optional<std::string> EventGraph::first_unordered() const {
         return formatted("byte {} of {} of rank {}: rank {}, move {} and rank {}, move {}", place.second.second,
                          name_of(static_cast<Region>(place.second.first)), place.first, a.rank, a.move, b.rank, b.move);
       }
+    }
+  }
+  if (!written) return std::nullopt;
+  const std::vector<bool>& later = after[written->vertex];
+  for (const auto& [place, touches] : bytes) {
+    const auto is_it = [&](const Touch& touch) { return touch.write && touch.vertex == written->vertex; };
+    if (std::none_of(touches.begin(), touches.end(), is_it)) continue;
+    const auto name = [&, &where = place] {
+      return formatted("byte {} of {} of rank {}", where.second.second,
+                       name_of(static_cast<Region>(where.second.first)), where.first);
+    };
+    const auto again = [&](const Touch& other) { return other.write && later[other.vertex]; };
+    if (!written->open && std::none_of(touches.begin(), touches.end(), again)) return name() + " stays as it is";
+    for (const Touch& read : touches) {
+      if (read.write || !later[read.vertex]) continue;
+      const auto between = [&](const Touch& other) { return again(other) && after[other.vertex][read.vertex]; };
+      if (std::any_of(touches.begin(), touches.end(), between)) continue;
+      return name() + formatted(" is read by rank {}, move {}", read.rank, read.move);
     }
   }
   return std::nullopt;

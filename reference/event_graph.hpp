@@ -21,10 +21,24 @@ class EventGraph {
 
   /// Two accesses to one byte, at least one writing, that nothing orders, or an access to a peer's src or dst that may
   /// outlive the peer's call; in words. Also if the order has a cycle, which is a deadlock.
-  std::optional<std::string> first_unordered() const;
+  std::optional<std::string> first_unordered() const { return examine({}); }
+  /// The same; or who sees what element `k` of a move's local result writes: a read before anything else is written
+  /// there, or, unless that is left `open`, the end of the call.
+  std::optional<std::string> first_unordered_or_seen(std::uint32_t rank, std::size_t move, std::uint64_t k,
+                                                     bool open) const {
+    return examine(Written{vertex(rank, move, k, kWrite), open});
+  }
   std::size_t size() const { return edges_.size(); }
 
  private:
+  // What happens to an element, in order of the vertices.
+  static constexpr std::uint32_t kIn = 0;
+  static constexpr std::uint32_t kRead = 1;
+  static constexpr std::uint32_t kWrite = 2;
+  static constexpr std::uint32_t kPut = 3;
+  static constexpr std::uint32_t kSent = 4;
+  static constexpr std::uint32_t kPerElement = 5;
+
   struct MoveVertices {
     std::uint32_t start = 0;
     std::uint64_t count = 0;   // elements with data
@@ -35,6 +49,12 @@ class EventGraph {
   std::uint64_t word(std::uint32_t rank, std::uint64_t offset) const { return job_->params[rank][offset / 8]; }
   void number();
   void connect();
+  /// A write, see `first_unordered_or_seen`.
+  struct Written {
+    std::uint32_t vertex = 0;
+    bool open = false;
+  };
+  std::optional<std::string> examine(std::optional<Written> written) const;
 
   const Job* job_;
   std::vector<std::vector<MoveVertices>> moves_;

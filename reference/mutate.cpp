@@ -5,6 +5,7 @@
 #include "core/text.hpp"
 #include "reference/dice.hpp"
 #include "reference/event_graph.hpp"
+#include "reference/expectation.hpp"
 #include "reference/text.hpp"
 
 namespace unisono::reference {
@@ -446,6 +447,33 @@ bool moves_a_place_in_scratch(const Job& original, const Job& mutant, std::uint3
   return alone(original) && alone(mutant);
 }
 
+// Whether nobody sees the element that a move has more: it had been copied there before, or is kept where something
+// else is written before it is read, or where the collective leaves open what stands. A move of messages would be
+// found: its peer has the old count.
+bool adds_what_nobody_sees(const Job& original, const Mutant& mutant) {
+  const Move& was = original.programs[mutant.rank].moves[mutant.move];
+  const Move& is = mutant.job.programs[mutant.rank].moves[mutant.move];
+  if (!memory(is.local) || is.remote.kind != RemoteKind::kNone || is.op1.kind == OperandKind::kArrival) return false;
+  const Bytes before = bytes_at(original, mutant.rank, was, was.local);
+  const Bytes after = bytes_at(mutant.job, mutant.rank, is, is.local);
+  const std::uint64_t element = bytes_of(is.dtype);
+  if (after.begin != before.begin || after.end != before.end + element) return false;
+  const bool open =
+      after.region == Region::kScratch ||
+      (after.region == Region::kDst &&
+       expected(original, mutant.rank, after.region, before.end / element).kind == Expected::Kind::kAnything);
+  const EventGraph graph(mutant.job);
+  if (memory(is.op0) && is.op1.kind == OperandKind::kNone) {
+    const std::uint64_t from = bytes_at(original, mutant.rank, was, was.op0).end;
+    const std::size_t moves = original.programs[mutant.rank].moves.size();
+    if (is_copy(original, mutant.rank, mutant.move, moves, {is.op0.region, from, from + element},
+                {after.region, before.end, after.end})) {
+      return !graph.first_unordered();
+    }
+  }
+  return !graph.first_unordered_or_seen(mutant.rank, mutant.move, (before.end - before.begin) / element, open);
+}
+
 }  // namespace
 
 const char* name_of(Mutation mutation) {
@@ -572,6 +600,9 @@ std::optional<std::string> equivalent(const Job& original, const Mutant& mutant)
       }
       return std::nullopt;
     }
+    case Mutation::kMoreElements:
+      if (adds_what_nobody_sees(original, mutant)) return "nobody sees the element that is written beyond";
+      return std::nullopt;
     case Mutation::kParamsWord:
       if (moves_a_place_in_scratch(original, mutant.job, mutant.rank)) return "the same, at another place of scratch";
       return std::nullopt;

@@ -73,6 +73,10 @@ std::vector<Mutant> make_mutants(const Job& job, std::uint32_t count, std::uint6
 ///   turn it round was in the old program as well, and would have closed a cycle there;
 /// - an operand is read where an earlier move had copied it from, nothing writes either place after that move, and the
 ///   event graph of the result still orders all accesses;
+/// - an element more is kept in memory, and the event graph of the result still orders all accesses. An earlier move
+/// had
+///   copied it there; or by the graph something else is written there before anybody reads it, and before the end,
+///   unless the collective leaves open what stands there then;
 /// - a signal was dropped, and the plain event graph still orders all accesses and exits.
 std::optional<std::string> equivalent(const Job& original, const Mutant& mutant);
 
