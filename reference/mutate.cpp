@@ -448,12 +448,18 @@ bool moves_a_place_in_scratch(const Job& original, const Job& mutant, std::uint3
 }
 
 // Whether nobody sees the element that a move has more: it had been copied there before, or is kept where something
-// else is written before it is read, or where the collective leaves open what stands. A move of messages would be
-// found: its peer has the old count.
+// else is written before it is read, or where the collective leaves open what stands. Moves of messages, and at memory
+// of peers, are left out.
 bool adds_what_nobody_sees(const Job& original, const Mutant& mutant) {
   const Move& was = original.programs[mutant.rank].moves[mutant.move];
   const Move& is = mutant.job.programs[mutant.rank].moves[mutant.move];
-  if (!memory(is.local) || is.remote.kind != RemoteKind::kNone || is.op1.kind == OperandKind::kArrival) return false;
+  const bool alone = is.remote.kind == RemoteKind::kNone && (is.op1.kind == OperandKind::kNone || memory(is.op1));
+  if (!memory(is.local) || !alone) return false;
+  for (const Operand* slot : {&is.op0, &is.op1, &is.local}) {
+    if (!memory(*slot)) continue;
+    const Bytes bytes = bytes_at(mutant.job, mutant.rank, is, *slot);
+    if (bytes.end > mutant.job.bytes(mutant.rank, bytes.region)) return false;
+  }
   const Bytes before = bytes_at(original, mutant.rank, was, was.local);
   const Bytes after = bytes_at(mutant.job, mutant.rank, is, is.local);
   const std::uint64_t element = bytes_of(is.dtype);
