@@ -167,14 +167,17 @@ def sample() -> list[Case]:
     operators = [(dtype, op) for dtype, ops in OPS.items() for op in ops]
     rng.shuffle(operators)
     next_operator = itertools.cycle(operators)
+    means: list[tuple[str, str]] = []
     cases = []
     for drawn in range(SAMPLES):
         collective, algorithm = table[drawn] if drawn < len(table) else rng.choice(table)
         ranks = rng.choice(RANKS)
         dtype, op = rng.choice(list(DTYPES)), "sum"
         if collective in REDUCTIONS:
-            dtype, op = next(next_operator)
+            # What this collective does not take is the next one's that does, so that all of them come.
+            dtype, op = means.pop() if means and collective in MEANS else next(next_operator)
             while op == "avg" and collective not in MEANS:
+                means.append((dtype, op))
                 dtype, op = next(next_operator)
         cases.append(
             Case(
