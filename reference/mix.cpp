@@ -22,7 +22,7 @@ ChannelKind drawn_kind(Dice& dice) {
   kind.longest = dice.below(2) == 0 ? ChannelKind::kUnlimited : 1 + dice.below(4);
   kind.landing = few();
   kind.in_place = dice.below(2) == 0;
-  // Whoever is lent memory gives it back: a lane when the data was taken, a network when it has come.
+  // A sender that lends its memory has it back from a lane when the data was taken, from a network when it has come.
   if (dice.below(3) == 0)
     kind.ends = kind.way == ChannelKind::Way::kLane ? ChannelKind::Ends::kTaken : ChannelKind::Ends::kArrived;
   return kind;

@@ -126,12 +126,11 @@ def _long_cable(names: list[str], round_trip_ms: float) -> Iterator[None]:
             select.select([cable.stdout], [], [], SECONDS)
             os.set_blocking(cable.stdout.fileno(), False)
             if (cable.stdout.read() or b"").strip() != b"ready":
-                cable.kill()
+                cable.kill()  # or its words might never end
                 raise NamespacesError(f"there can be no long cable: {cable.stderr.read().decode().strip()}")
             yield
         finally:
-            cable.stdin.close()
-            cable.wait(SECONDS)
+            cable.kill()
 
 
 def _ip(*words: str) -> None:

@@ -14,6 +14,7 @@ namespace unisono {
 namespace {
 
 using Liveness = Poe::Liveness;
+using test::connected;
 using test::drive;
 using test::Relay;
 using test::TcpJob;
@@ -354,17 +355,6 @@ TEST_P(TcpConnections, PiecesOfALentMessageLandWhereTheyBelong) {
   EXPECT_GT(places.asked, 0U);
   EXPECT_GT(landed, 0U);
   EXPECT_EQ(connections_of(job), 4U);
-}
-
-/// A connection to a network, made as anybody can make it.
-tcp::Socket connected(std::uint16_t port) {
-  tcp::Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  tcp::Address there;
-  there.bytes = {127, 0, 0, 1};
-  there.port = port;
-  const auto system = tcp::system_address(there, 0);
-  if (connect(socket.get(), system.get(), system.bytes) != 0) throw std::runtime_error("cannot connect");
-  return socket;
 }
 
 /// What the connector of connection `number` says until it is refused or accepted; it has this key.

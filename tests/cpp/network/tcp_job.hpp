@@ -1,9 +1,15 @@
 // Jobs whose endpoints talk by TCP on the loopback.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 
+#include "network/tcp/address.hpp"
+#include "network/tcp/socket.hpp"
 #include "network/tcp/tcp_network.hpp"
 #include "tests/cpp/network/network_job.hpp"
 
@@ -36,6 +42,17 @@ inline void on_all_by_tcp(std::uint32_t size, const std::function<void(Poe&)>& b
   job.on_all(body, [&] {
     if (meanwhile) meanwhile(job);
   });
+}
+
+/// A connection to a network, made as anybody can make it.
+inline tcp::Socket connected(std::uint16_t port) {
+  tcp::Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  tcp::Address there;
+  there.bytes = {127, 0, 0, 1};
+  there.port = port;
+  const auto system = tcp::system_address(there, 0);
+  if (connect(socket.get(), system.get(), system.bytes) != 0) throw std::runtime_error("cannot connect");
+  return socket;
 }
 
 }  // namespace unisono::test

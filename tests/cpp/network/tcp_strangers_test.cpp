@@ -12,22 +12,12 @@
 namespace unisono {
 namespace {
 
+using test::connected;
 using test::drive;
 using test::TcpJob;
 using test::try_receive;
 using test::try_send;
 using test::until;
-
-/// A connection to a network, made as anybody can make it.
-tcp::Socket connected(std::uint16_t port) {
-  tcp::Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  tcp::Address there;
-  there.bytes = {127, 0, 0, 1};
-  there.port = port;
-  const auto system = tcp::system_address(there, 0);
-  if (connect(socket.get(), system.get(), system.bytes) != 0) throw std::runtime_error("cannot connect");
-  return socket;
-}
 
 void say(const tcp::Socket& socket, std::span<const std::byte> bytes) {
   send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

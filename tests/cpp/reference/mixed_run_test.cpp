@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/group_table.hpp"
 #include "reference/checker.hpp"
+#include "reference/equivalent.hpp"
 #include "reference/expectation.hpp"
 #include "reference/lane_channel.hpp"
 #include "reference/message_channel.hpp"

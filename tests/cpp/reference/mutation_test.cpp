@@ -5,6 +5,7 @@
 #include <map>
 
 #include "reference/checker.hpp"
+#include "reference/equivalent.hpp"
 #include "reference/event_graph.hpp"
 #include "reference/mutate.hpp"
 #include "reference/races.hpp"
