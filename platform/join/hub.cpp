@@ -322,21 +322,25 @@ class MemberOfHub final : public Exchange {
   /// that many hosts have for containers of their own.
   void join() {
     milliseconds pause{1};
-    std::string failure;
+    NoConnection failure;
     std::string stranger;
     const bool several = environment_.addresses.size() > 1;
     for (;;) {
       if (environment_.addresses.empty() && connect_here()) {
-        if (!prove(deadline_ + kGrace, failure)) fail(failure);
+        if (!prove(deadline_ + kGrace, stranger)) fail(stranger);
         return;
       }
       if (meet(!several, failure, stranger)) return;
       if (!several && !stranger.empty()) fail(stranger);
+      // Before rank 0 gives up and the job ends with it: this rank alone knows the reason.
+      if (failure.lacking_here && Clock::now() >= deadline_ - environment_.timeout / 4) {
+        fail("it cannot connect to rank 0: " + failure.reason);
+      }
       if (Clock::now() >= deadline_) {
         if (!stranger.empty()) fail(stranger);
         fail("nobody had the rendezvous open for " + seconds_text(environment_.timeout) +
              ": rank 0 has not come, or the job was complete without this process" +
-             (failure.empty() ? "" : " (" + failure + ")"));
+             (failure.reason.empty() ? "" : " (" + failure.reason + ")"));
       }
       WaitHook::sleep_for(std::chrono::duration_cast<std::chrono::microseconds>(
           std::clamp<Clock::duration>(deadline_ - Clock::now(), Clock::duration::zero(), pause)));
@@ -345,7 +349,13 @@ class MemberOfHub final : public Exchange {
   }
 
   /// At every address once; false, and why, if rank 0 of this job is at none.
-  bool try_join(std::string& failure) { return meet(false, failure, failure); }
+  bool try_join(std::string& reason) {
+    NoConnection failure;
+    std::string stranger;
+    if (meet(false, failure, stranger)) return true;
+    reason = stranger.empty() ? failure.reason : stranger;
+    return false;
+  }
   /// Where it is.
   const HostPort& address() const { return environment_.addresses[connected_]; }
 
@@ -370,7 +380,7 @@ class MemberOfHub final : public Exchange {
 
   /// At every address once. `patient`: the process that listens there may take its time to prove that it is rank 0.
   /// False if none is: `failure` says why one did not answer, `stranger` what somebody said who is not.
-  bool meet(bool patient, std::string& failure, std::string& stranger) {
+  bool meet(bool patient, NoConnection& failure, std::string& stranger) {
     for (connected_ = 0; connected_ < environment_.addresses.size(); ++connected_) {
       try {
         connection_ = try_connect(environment_.addresses[connected_], deadline_, failure);

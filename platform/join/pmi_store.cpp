@@ -183,11 +183,11 @@ class PmiOfProcess {
     descriptor_ = environment.pmi_descriptor;
     if (descriptor_ < 0) {
       const HostPort& where = *environment.pmi_port;
-      std::string failure;
+      NoConnection failure;
       connection_ = try_connect(where, deadline, failure);
       if (!connection_.valid()) {
         throw Error(ErrorCode::kBootstrap,
-                    formatted("the launcher at PMI_PORT {} cannot be reached: {}", where.text(), failure));
+                    formatted("the launcher at PMI_PORT {} cannot be reached: {}", where.text(), failure.reason));
       }
       name = "PMI_PORT " + where.text();
     }

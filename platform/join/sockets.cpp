@@ -225,9 +225,10 @@ Descriptor listen_at(const sockaddr& address, socklen_t bytes) {
 }
 
 /// Why an address cannot be connected to: what is lacking here, or what the system says.
-std::string words_for(int fault, const sockaddr& address, socklen_t bytes) {
-  const std::string lacks = tcp::shortage(fault, address, bytes);
-  return lacks.empty() ? std::strerror(fault) : lacks;
+NoConnection reason_of(int fault, const sockaddr& address, socklen_t bytes) {
+  std::string lacks = tcp::shortage(fault, address, bytes);
+  if (lacks.empty()) return {std::strerror(fault), false};
+  return {std::move(lacks), true};
 }
 
 Descriptor listen_everywhere(std::uint16_t port) {
@@ -291,13 +292,13 @@ std::uint16_t port_of(const Descriptor& listener) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-Descriptor try_connect(const HostPort& where, Deadline deadline, std::string& failure) {
+Descriptor try_connect(const HostPort& where, Deadline deadline, NoConnection& failure) {
   constexpr std::chrono::seconds kPatience{2};  // with one address
   const Addresses found = addresses_of(where, deadline);
   for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
     Descriptor connection = make_tcp_socket(address->ai_family);
     if (!connection.valid()) {
-      failure = words_for(errno, *address->ai_addr, address->ai_addrlen);
+      failure = reason_of(errno, *address->ai_addr, address->ai_addrlen);
       continue;
     }
     int fault = 0;
@@ -322,7 +323,7 @@ Descriptor try_connect(const HostPort& where, Deadline deadline, std::string& fa
       setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       return connection;
     }
-    failure = words_for(fault, *address->ai_addr, address->ai_addrlen);
+    failure = reason_of(fault, *address->ai_addr, address->ai_addrlen);
   }
   return Descriptor();
 }

@@ -73,9 +73,14 @@ Descriptor listen_on(const HostPort& where, Deadline deadline);
 Descriptor listen_anywhere();
 /// The port on which it listens.
 std::uint16_t port_of(const Descriptor& listener);
+/// Why there is no connection.
+struct NoConnection {
+  std::string reason;
+  bool lacking_here = false;  ///< this host has no port, file or memory left for it: nothing is known of the other
+};
 /// Connects to one of the host's addresses; invalid if none answers before `deadline`, or all refuse: then `failure`
 /// says why. Throws Error(kBootstrap) if there is no such host, or nobody says so by the deadline.
-Descriptor try_connect(const HostPort& where, Deadline deadline, std::string& failure);
+Descriptor try_connect(const HostPort& where, Deadline deadline, NoConnection& failure);
 
 /// Sleeps until a descriptor is readable or the deadline passes.
 void sleep_until_readable(const Descriptor& connection, Deadline deadline);

@@ -187,10 +187,10 @@ TEST(Hosts, AStrangerWithoutTheSecretDoesNotDisturb) {
   {
     // One who replays what rank 0 has heard before has no answer to a fresh challenge.
     using namespace join;
-    std::string failure;
+    NoConnection failure;
     const Descriptor connection =
         try_connect({"127.0.0.1", rendezvous.port()}, Clock::now() + std::chrono::seconds(5), failure);
-    ASSERT_TRUE(connection.valid()) << failure;
+    ASSERT_TRUE(connection.valid()) << failure.reason;
     const Hello hello{1, 2, 77, {}};
     const auto deadline = Clock::now() + std::chrono::seconds(10);
     ASSERT_TRUE(send_frame(connection, FrameKind::kHello, std::as_bytes(std::span(&hello, 1)), deadline));
