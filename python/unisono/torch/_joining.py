@@ -1,0 +1,153 @@
+"""How torch's groups come to be: jobs that ranks join through torch's store, or through the launcher of Unisono or MPI.
+
+torch.distributed asks for a group with a store (`make_group`), which it has got from a rendezvous. Where its variables
+(MASTER_ADDR and so on) are not set, but a launcher has started the ranks, `rendezvous` joins the launcher's job and
+makes a store for torch's own use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import zlib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from ..communicator import Communicator
+from ..context import Context, init
+from ..errors import FreedCommunicatorError, InvalidArgumentError, UnisonoError, WrongProcessError
+from ..machine import interfaces
+from ._errors import as_torch_error
+from ._group import Finish, ProcessGroup
+
+#: What torch's own rendezvous needs, and by what launchers are known.
+_NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_LAUNCHERS = ("UNISONO_RANK", "UNISONO_JOIN", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_NAME_LENGTH = 32  # of a communicator
+_LARGEST_TAG = (1 << 31) - 1
+_SIGN = "unisono/sign"
+_PATIENCE = 5.0  # seconds with one address
+
+#: torch's own rendezvous, by what stands before "://".
+_handlers: dict[str, Any] = {}
+
+#: The job of the launcher. A process joins it once: groups that are made again after they were destroyed use it again.
+_launched: Context | None = None
+#: It has been joined for the group that is about to be made.
+_pending = False
+
+
+def register() -> None:
+    """Makes backend "unisono" known to torch.distributed, once."""
+    if _handlers:
+        return
+    known = dist.rendezvous.__globals__["_rendezvous_handlers"]
+    _handlers.update(known)
+    known["env"] = rendezvous
+    dist.Backend.register_backend("unisono", make_group, extended_api=True, devices=["cpu"])
+
+
+def rendezvous(url: str, timeout: timedelta = dist.distributed_c10d.default_pg_timeout, **options: Any) -> Iterator[Any]:
+    """Of env://, as torch has it: yields a store, the rank and the size."""
+    own = all(os.environ.get(name) for name in _NEEDED) or "?" in url
+    if own or not any(name in os.environ for name in _LAUNCHERS):
+        yield from _handlers["env"](url, timeout=timeout, **options)
+        return
+    global _launched, _pending
+    if _launched is None:
+        _launched = init()
+    _pending = True
+    world = _launched.world
+    yield _store_of(world, timeout), world.rank, world.size
+    raise RuntimeError("the job of a launcher cannot be joined again by the same rendezvous")
+
+
+def _store_of(world: Communicator, timeout: timedelta) -> dist.Store:
+    """A store that all ranks reach: rank 0 serves it, and says where."""
+    store: dist.Store | None = None
+    where: tuple[list[str], int, bytes] | None = None
+    if world.rank == 0:
+        served = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False, timeout=timeout)
+        sign = secrets.token_bytes(16)
+        served.set(_SIGN, sign)
+        where = _addresses(), served.port, sign
+        store = served
+    addresses, port, sign = world.bcast_object(where)
+    reasons: list[str] = []
+    if store is None:
+        store = _reached(addresses, port, sign, timeout, reasons)
+    # All, or none: a rank that has no store would leave the others waiting for it.
+    if not world.agree(store is not None) or store is None:
+        raise dist.DistStoreError(
+            f"the store of rank 0 was not reached by all ranks at port {port} of {', '.join(addresses)}"
+            + (f"; on rank {world.rank}: {'; '.join(reasons)}" if reasons else "")
+            + ". Set MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE for all ranks instead"
+        )
+    return store
+
+
+def _addresses() -> list[str]:
+    """Where this host may be reached: addresses of its interfaces, that of this host alone last."""
+    found = [text for texts in interfaces.texts().values() for text in texts if "%" not in text]
+    here = [text for text in found if text == "::1" or text.startswith("127.")]
+    return [text for text in found if text not in here] + here
+
+
+def _reached(addresses: list[str], port: int, sign: bytes, timeout: timedelta, reasons: list[str]) -> dist.Store | None:
+    """The store that has this sign: an address may be that of another host, too."""
+    for address in addresses:
+        try:
+            socket.create_connection((address, port), _PATIENCE).close()
+            store = dist.TCPStore(address, port, is_master=False, timeout=timedelta(seconds=_PATIENCE))
+            if bytes(store.get(_SIGN)) == sign:
+                store.set_timeout(timeout)
+                return store
+            reasons.append(f"{address}: another store")
+        except (OSError, RuntimeError) as error:
+            reasons.append(f"{address}: {error}")
+    return None
+
+
+def make_group(given: Any, options: Any) -> ProcessGroup:
+    """The group that torch asks for: `given` is its DistributedBackendOptions."""
+    if options is not None:
+        raise InvalidArgumentError(
+            "pg_options: the backend unisono takes none; settings are those of docs/tuning.md, by their variables"
+        )
+    try:
+        communicator, leave = _communicator_for(given)
+        communicator.set_timeout(given.timeout.total_seconds())
+    except UnisonoError as error:
+        raise as_torch_error(error) from None
+    communicator.name = "".join(c for c in given.group_id if c.isprintable() and c.isascii())[:_NAME_LENGTH] or None
+    return ProcessGroup(communicator, name=given.group_id, store=given.store, leave=leave)
+
+
+def _communicator_for(given: Any) -> tuple[Communicator, Finish]:
+    """A communicator of the group's ranks, and what ends it."""
+    global _pending
+    ranks = list(given.global_ranks_in_group)
+    if ranks:
+        whole = dist.group.WORLD
+        if isinstance(whole, ProcessGroup):
+            # By the ranks of the group alone, of which each knows the name.
+            communicator = whole.communicator.create_group(ranks, zlib.crc32(given.group_id.encode()) & _LARGEST_TAG)
+            return communicator, lambda: _free(communicator)
+    elif _pending and _launched is not None:
+        _pending = False
+        if (_launched.world.rank, _launched.world.size) == (given.group_rank, given.group_size):
+            communicator = _launched.world.dup()
+            return communicator, lambda: _free(communicator)
+    context = init(store=given.store, rank=given.group_rank, size=given.group_size)
+    return context.world, context.close
+
+
+def _free(communicator: Communicator) -> None:
+    """Also of a job that is being left."""
+    with contextlib.suppress(FreedCommunicatorError, WrongProcessError):
+        communicator.free()

@@ -1,0 +1,58 @@
+"""Operators of torch, by the names that Unisono has for them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.distributed import ReduceOp
+
+from ..errors import InvalidOpError
+from ._errors import as_torch_error
+from ._tensors import Array
+
+_KINDS = ReduceOp.RedOpType
+
+_FUNCS = {
+    _KINDS.SUM: "sum",
+    _KINDS.AVG: "avg",
+    _KINDS.PRODUCT: "prod",
+    _KINDS.MIN: "min",
+    _KINDS.MAX: "max",
+    _KINDS.BAND: "bitwise_and",
+    _KINDS.BOR: "bitwise_or",
+    _KINDS.BXOR: "bitwise_xor",
+    _KINDS.PREMUL_SUM: "sum",
+}
+#: The same of truth values: that sums are true if one of them is comes from torch's other backends.
+_TRUTHS = {
+    _KINDS.SUM: "logical_or",
+    _KINDS.PRODUCT: "logical_and",
+    _KINDS.MIN: "logical_and",
+    _KINDS.MAX: "logical_or",
+    _KINDS.BAND: "logical_and",
+    _KINDS.BOR: "logical_or",
+    _KINDS.BXOR: "logical_xor",
+}
+
+
+class Reduction(NamedTuple):
+    func: str
+    factor: Any = None  #: what each rank's elements are multiplied by first
+
+    def prepared(self, array: Array, *, copies: bool = False) -> Array:
+        """The elements that the ranks combine: in the same memory, unless it is to stay as it is (`copies`)."""
+        if self.factor is None:
+            return array
+        factor = self.factor.numpy() if isinstance(self.factor, torch.Tensor) else self.factor
+        return np.multiply(array, factor, out=None if copies else array, dtype=array.dtype)
+
+
+def reduction_of(operation: str, tensor: torch.Tensor, op: Any) -> Reduction:
+    """The operator of a call. None is the sum."""
+    kind = _KINDS.SUM if op is None else op if isinstance(op, _KINDS) else op.op
+    func = (_TRUTHS if tensor.dtype == torch.bool else _FUNCS).get(kind)
+    if func is None:
+        raise as_torch_error(InvalidOpError(f"{operation}: {tensor.dtype} has no operator {kind.name}"))
+    return Reduction(func, op.factor if kind == _KINDS.PREMUL_SUM else None)
