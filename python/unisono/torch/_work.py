@@ -122,7 +122,10 @@ class CallWork(Work):
         with self._lock:
             if self._future is not None:
                 return self._future
-            future = self._future = torch.futures.Future()
+            completed: torch.futures.Future[None] = torch.futures.Future()
+            # What fails in a callback is an error for torch's own code as well, DistributedDataParallel for one. What
+            # Future.set_exception leaves is one for Python's callers alone: others take it for the result.
+            future = self._future = completed.then(self._outcome)
         missing = len(self._requests)
 
         def ended(_: Request) -> None:
@@ -131,12 +134,12 @@ class CallWork(Work):
                 missing -= 1
                 last = missing == 0
             if last:
-                self._complete(future)
+                completed.set_result(None)
 
         for request in list(self._requests):
             request.add_done_callback(ended)
         if not self._requests:
-            self._complete(future)
+            completed.set_result(None)
         return future
 
     def _source_rank(self) -> int:
@@ -146,17 +149,13 @@ class CallWork(Work):
     def source_rank(self) -> int:
         return self._source_rank()
 
-    def _complete(self, future: torch.futures.Future[Any]) -> None:
+    def _outcome(self, _: object) -> list[Tensor]:
+        """The result of calls that have ended. Raises their error."""
         error = self._error()
         if error is not None:
-            future.set_exception(error)
-            return
-        try:
-            self._bring()
-        except Exception as failure:
-            future.set_exception(failure)
-            return
-        future.set_result(self._tensors)
+            raise error
+        self._bring()
+        return self._tensors
 
     def _error(self) -> UnisonoError | None:
         """Of calls that have ended."""
