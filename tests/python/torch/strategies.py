@@ -1,0 +1,101 @@
+"""Ways to share out a training: each trains a few steps on data that differ by rank, and keeps losses and weights.
+
+    strategies.py BACKEND WAY FILE
+
+`WAY` is a name of `WAYS`. Rank 0 writes to `FILE` what torch.save makes of {"losses": ..., "weights": ...}, both of
+all ranks together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.nn.parallel import DistributedDataParallel
+
+with suppress(ImportError):
+    import unisono.torch  # noqa: F401  (makes the backend known)
+
+WIDTH, CLASSES, ROWS, STEPS = 48, 10, 16, 5
+
+
+class Network(nn.Module):
+    """Blocks that FSDP shards one by one, and whose layers tensor parallel splits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(WIDTH, 4 * WIDTH)
+        self.second = nn.Linear(4 * WIDTH, WIDTH)
+        self.head = nn.Linear(WIDTH, CLASSES)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Scores of the classes, for each row."""
+        return self.head(rows + self.second(torch.tanh(self.first(rows))))  # type: ignore[no-any-return]
+
+
+def ddp(network: Network, mesh: DeviceMesh) -> nn.Module:
+    """Small buckets: several are in flight during one backward pass."""
+    return DistributedDataParallel(network, bucket_cap_mb=0.02)
+
+
+def fsdp(network: Network, mesh: DeviceMesh) -> nn.Module:
+    """Every rank holds a part of each parameter."""
+    for layer in (network.first, network.second):
+        fully_shard(layer, mesh=mesh)
+    fully_shard(network, mesh=mesh)
+    return network
+
+
+def tensor(network: Network, mesh: DeviceMesh) -> nn.Module:
+    """Every rank computes a part of each layer."""
+    return parallelize_module(network, mesh, {"first": ColwiseParallel(), "second": RowwiseParallel()})
+
+
+WAYS: dict[str, Callable[[Network, DeviceMesh], nn.Module]] = {"ddp": ddp, "fsdp": fsdp, "tensor": tensor}
+
+
+def train(way: str) -> dict[str, Any]:
+    """Losses of all ranks, and all weights."""
+    torch.manual_seed(7)  # equal weights on all ranks
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    network = WAYS[way](Network(), mesh)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
+    # Of tensor parallel, all ranks see the same rows; otherwise each has its own.
+    data = torch.Generator().manual_seed(100 + (0 if way == "tensor" else dist.get_rank()))
+    losses = []
+    for _ in range(STEPS):
+        rows = torch.randn(ROWS, WIDTH, generator=data)
+        labels = torch.randint(CLASSES, (ROWS,), generator=data)
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(network(rows), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    weights = {}
+    for name, of_name in network.state_dict().items():
+        weights[name.removeprefix("module.")] = of_name.full_tensor() if isinstance(of_name, DTensor) else of_name
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, losses)
+    return {"losses": torch.tensor(everyone), "weights": weights}
+
+
+def main(backend: str, way: str, file: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group(backend)
+    trained = train(way)
+    if dist.get_rank() == 0:
+        torch.save(trained, file)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
