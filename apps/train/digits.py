@@ -1,4 +1,4 @@
-"""scikit-learn's hand-written digits: 1797 images of 8 x 8 brightnesses, and which digit each one shows."""
+"""scikit-learn's hand-written digits: 1797 images of 8 x 8 brightnesses from -1 to 1, and the digit of each."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def load() -> tuple[Digits, Digits]:
 
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(1).permutation(len(labels))
-    scaled = torch.from_numpy((images[order] / 16).astype(np.float32)).reshape(-1, 1, 8, 8)
+    scaled = torch.from_numpy((images[order] / 8 - 1).astype(np.float32)).reshape(-1, 1, 8, 8)
     everything = Digits(scaled, torch.from_numpy(labels[order].astype(np.int64)))
     return everything.part(slice(TRAINING)), everything.part(slice(TRAINING, None))
 
 
 def batches(training: Digits, epoch: int, rank: int, ranks: int) -> Iterator[Digits]:
-    """This rank's share of each batch of an epoch.
+    """A rank's share of each batch of an epoch.
 
     What all ranks get together is the same whatever their number, and no two get the same image. It follows from the
     number of the epoch alone, so that a run which is resumed sees what it would have seen.

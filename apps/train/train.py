@@ -80,11 +80,9 @@ def in_parallel(network: nn.Module, wire: str) -> DistributedDataParallel:
     """The network, whose gradients are averaged over the ranks; as bf16 on the way, if that is wanted."""
     model = DistributedDataParallel(network, gradient_as_bucket_view=True)
     if wire == "bf16":
-        if dist.get_backend() == "unisono":
-            from unisono.torch.hooks import bf16_wire_hook as hook
-        else:
-            from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook as hook
-        model.register_comm_hook(None, hook)
+        from unisono.torch.hooks import bf16_wire_hook
+
+        model.register_comm_hook(None, bf16_wire_hook)
     return model
 
 
@@ -144,8 +142,8 @@ def train(options: argparse.Namespace) -> bool:
         if options.weights:
             torch.save(network.state_dict(), options.weights)
         print(
-            f"{dist.get_backend()}, {ranks} ranks: loss {loss:.4f}, {recognised:.2%} of {len(test.labels)} unseen digits "
-            f"recognised; weights {weights}, {'equal on all ranks' if same else 'NOT EQUAL ON ALL RANKS'}; "
+            f"{dist.get_backend()}, {ranks} ranks: loss {loss:.4f}, {recognised:.2%} of {len(test.labels)} unseen "
+            f"digits recognised; weights {weights}, {'equal on all ranks' if same else 'NOT EQUAL ON ALL RANKS'}; "
             f"{step * 1e3:.2f} ms for a step, {digits.BATCH / step:,.0f} images/s"
         )
     return same
@@ -157,8 +155,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--backend", default="unisono", help="of torch.distributed (default: unisono)")
     parser.add_argument("--model", choices=networks.SIZES, default="small", help="large: 10 million parameters")
     parser.add_argument("--epochs", type=int, default=12, help=f"of {digits.STEPS} steps (default: 12)")
-    parser.add_argument("--rate", type=float, default=0.05, help="learning rate (default: 0.05)")
-    parser.add_argument("--wire", choices=["fp32", "bf16"], default="fp32", help="what gradients travel as")
+    parser.add_argument("--rate", type=float, default=0.08, help="learning rate (default: 0.08)")
+    parser.add_argument(
+        "--wire", choices=["fp32", "bf16"], default="fp32", help="what gradients travel as; bf16 needs unisono"
+    )
     parser.add_argument("--checkpoint", type=Path, metavar="DIR", help="keeps each epoch's state, and goes on from it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="appends a line for each step and epoch")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="keeps the weights at the end")

@@ -9,10 +9,8 @@ Gradients stay float32. A bucket is rounded as its call begins, and every rank g
 Hooks take the process group as their state; None is the group of all ranks.
 """
 
-from __future__ import annotations
-
+# Annotations here are objects, not text: DistributedDataParallel looks at those of its hooks.
 import contextlib
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -25,26 +23,25 @@ from ._work import CallWork
 
 __all__ = ["bf16_wire_hook", "fp16_wire_hook"]
 
-Bucket = Any  # dist.GradBucket, and what has its buffer()
 Gradient = torch.futures.Future[torch.Tensor]
 
 
-def bf16_wire_hook(state: dist.ProcessGroup | None, bucket: Bucket) -> Gradient:
+def bf16_wire_hook(state: dist.ProcessGroup | None, bucket: dist.GradBucket) -> Gradient:
     """The mean of a bucket over all ranks. Travels as bf16, which has the range of float32 and 8 bits of precision."""
     return _mean(state, bucket, "bf16")
 
 
-def fp16_wire_hook(state: dist.ProcessGroup | None, bucket: Bucket) -> Gradient:
+def fp16_wire_hook(state: dist.ProcessGroup | None, bucket: dist.GradBucket) -> Gradient:
     """The same as fp16, which has 11 bits of precision and ends at 65504: for gradients whose size is known."""
     return _mean(state, bucket, "fp16")
 
 
-def _mean(group: dist.ProcessGroup | None, bucket: Bucket, wire_datatype: str) -> Gradient:
+def _mean(group: dist.ProcessGroup | None, bucket: dist.GradBucket, wire_datatype: str) -> Gradient:
     group = dist.group.WORLD if group is None else group
     if not isinstance(group, ProcessGroup):
         raise as_torch_error(InvalidArgumentError(
             f"{wire_datatype}_wire_hook: the group's backend is {group.name()}; this hook needs a group of backend "
-            f'"unisono". Of others, torch.distributed.algorithms.ddp_comm_hooks has {wire_datatype}_compress_hook'
+            '"unisono"'
         ))  # fmt: skip
     gradient: torch.Tensor = bucket.buffer()
     if gradient.dtype != torch.float32:
