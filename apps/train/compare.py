@@ -38,7 +38,7 @@ class Trained(NamedTuple):
 def trained(way: str, ranks: int, epochs: int, folder: Path) -> Trained:
     """Trains in a job of its own."""
     backend, wire = WAYS[way]
-    folder.mkdir()
+    folder.mkdir(parents=True)
     weights = folder / "weights.pt"
     lines = job.training(
         ranks, folder, "--backend", backend, "--wire", wire, "--epochs", epochs, "--weights", weights
@@ -106,14 +106,17 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=12, help="default: 12")
     parser.add_argument("--turns", type=int, default=9, help="of the comparison of speed; 0: none (default: 9)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="of the losses, as SVG")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keeps what each training tells of itself, and weights"
+    )
     options = parser.parse_args()
     console = Console(highlight=False)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
         results: dict[int, dict[str, Trained]] = {}
         for ranks in options.ranks:
             results[ranks] = {
-                way: trained(way, ranks, options.epochs, Path(name) / f"{ranks}.{number}")
-                for number, way in enumerate(WAYS)
+                way: trained(way, ranks, options.epochs, folder / f"{way}, {ranks} ranks") for way in WAYS
             }
         table, problems = learning(results)
         console.print(table)
@@ -124,7 +127,7 @@ def main() -> int:
             }
             options.picture.write_text(curves.svg(panels))
         for model in ("small", "large") if options.turns else ():
-            of_model = {ranks: paces(model, ranks, options.turns, Path(name)) for ranks in options.ranks}
+            of_model = {ranks: paces(model, ranks, options.turns, folder) for ranks in options.ranks}
             console.print(speed(model, of_model))
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -86,6 +86,7 @@ def main() -> None:
                 f"  {way:14} {median(of_way) * 1e3:8.2f} ms  {digits.BATCH / median(of_way):9,.0f} images/s  "
                 f"{median(ratios):.2f} x gloo (turns: {ratios[0]:.2f} to {ratios[-1]:.2f})"
             )
+    dist.barrier()  # rank 0 has written all
     dist.destroy_process_group()
 
 

@@ -178,6 +178,7 @@ def main() -> int:
     except RuntimeError as error:
         print(f"rank {dist.get_rank()} fails at {time.time():.6f}: {error}", file=sys.stderr, flush=True)
         raise
+    dist.barrier()  # rank 0 has written all
     dist.destroy_process_group()
     return 0 if same else 1
 

@@ -23,20 +23,20 @@ from ._work import CallWork
 
 __all__ = ["bf16_wire_hook", "fp16_wire_hook"]
 
-Gradient = torch.futures.Future[torch.Tensor]
 
-
-def bf16_wire_hook(state: dist.ProcessGroup | None, bucket: dist.GradBucket) -> Gradient:
+def bf16_wire_hook(state: dist.ProcessGroup | None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The mean of a bucket over all ranks. Travels as bf16, which has the range of float32 and 8 bits of precision."""
     return _mean(state, bucket, "bf16")
 
 
-def fp16_wire_hook(state: dist.ProcessGroup | None, bucket: dist.GradBucket) -> Gradient:
+def fp16_wire_hook(state: dist.ProcessGroup | None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """The same as fp16, which has 11 bits of precision and ends at 65504: for gradients whose size is known."""
     return _mean(state, bucket, "fp16")
 
 
-def _mean(group: dist.ProcessGroup | None, bucket: dist.GradBucket, wire_datatype: str) -> Gradient:
+def _mean(
+    group: dist.ProcessGroup | None, bucket: dist.GradBucket, wire_datatype: str
+) -> torch.futures.Future[torch.Tensor]:
     group = dist.group.WORLD if group is None else group
     if not isinstance(group, ProcessGroup):
         raise as_torch_error(InvalidArgumentError(
@@ -58,4 +58,4 @@ def _mean(group: dist.ProcessGroup | None, bucket: dist.GradBucket, wire_datatyp
     with contextlib.suppress(CapacityError):  # no thread can be had: progress is made in calls and waits
         request.offload()
     # A hook's result is one tensor, that of a work a list.
-    return CallWork([request], [gradient]).get_future().then(lambda future: future.value()[0])  # type: ignore[no-any-return]
+    return CallWork([request], [gradient]).get_future().then(lambda future: future.value()[0])

@@ -1,29 +1,29 @@
 """Ways to share out a training: each trains a few steps on data that differ by rank, and keeps losses and weights.
 
-    strategies.py BACKEND FILE
+    strategies.py FOLDER
 
-Rank 0 writes to `FILE`, for each name of `WAYS`, the losses of all ranks ("ddp.losses") and all weights.
+On Unisono and on gloo, one after the other, as the rank that the environment says. Rank 0 writes `unisono.npz` and
+`gloo.npz` to the folder: for each name of `WAYS` the losses of all ranks ("ddp.losses") and all weights.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
+import unisono.torch  # noqa: F401  (makes the backend known)
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
-
-with suppress(ImportError):
-    import unisono.torch  # noqa: F401  (makes the backend known)
 
 WIDTH, CLASSES, ROWS, STEPS = 48, 10, 16, 5
 
@@ -89,16 +89,19 @@ def train(way: str) -> dict[str, Any]:
     return {f"{way}.{name}": value for name, value in kept.items()}
 
 
-def main(backend: str, file: str) -> None:
+def main(folder: Path) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group(backend)
-    kept = {}
-    for way in WAYS:
-        kept.update(train(way))
-    if dist.get_rank() == 0:
-        np.savez(file, **kept)
-    dist.destroy_process_group()
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    for backend in ("unisono", "gloo"):
+        store = dist.FileStore(str(folder / f"{backend}.store"), ranks)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=ranks)
+        kept = {}
+        for way in WAYS:
+            kept.update(train(way))
+        if rank == 0:
+            np.savez(folder / f"{backend}.npz", **kept)
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Path(sys.argv[1]))
