@@ -86,9 +86,9 @@ def journal(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
 
 
-def training(python: str, folder: Path, *arguments: object) -> list[dict[str, Any]]:
-    """What a training on two ranks tells of itself."""
-    said = together(python, 2, TRAIN / "train.py", "--json", folder / JOURNAL, *arguments, gloo=False)
+def training(python: str, folder: Path, *arguments: object, ranks: int = 2) -> list[dict[str, Any]]:
+    """What a training tells of itself."""
+    said = together(python, ranks, TRAIN / "train.py", "--json", folder / JOURNAL, *arguments, gloo=False)
     lines = journal(folder)
     assert lines[-1].get("done"), said
     return lines
@@ -130,6 +130,12 @@ def test_two_ranks_learn_what_they_learn_on_gloo(runs: Runs) -> None:
         assert end["loss"] < losses(gloo)[0] - 0.1, "nothing was learned"
     assert unisono[-1]["weights"] == gloo[-1]["weights"]
     assert unisono[-1]["accuracy"] == gloo[-1]["accuracy"] > 0.3
+
+
+def test_ranks_share_out_each_batch(python: str, runs: Runs, tmp_path: Path) -> None:
+    """One rank sees what two see together. If both had the same images, losses and steps would be others."""
+    alone = losses(training(python, tmp_path, "--epochs", 1, ranks=1))
+    np.testing.assert_allclose(losses(runs["unisono"])[:STEPS], alone, rtol=1e-5)
 
 
 def test_gradients_that_travel_as_bf16(runs: Runs) -> None:
