@@ -13,12 +13,12 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from ..errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError
 from ._errors import as_torch_error
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 
 #: Datatypes that NumPy does not have: what torch shows their memory as, and what NumPy then takes it for.
 _VIEWS: dict[torch.dtype, tuple[torch.dtype, Any]] = {
@@ -45,7 +45,9 @@ def check(operation: str, tensor: Any) -> None:
             f"{operation}: the tensor has layout {tensor.layout}; pass a dense one (tensor.to_dense())"
         ))  # fmt: skip
     if tensor.is_quantized:
-        raise as_torch_error(InvalidDatatypeError(f"{operation}: the tensor has dtype {tensor.dtype}; pass tensor.int_repr()"))
+        raise as_torch_error(
+            InvalidDatatypeError(f"{operation}: the tensor has dtype {tensor.dtype}; pass tensor.int_repr()")
+        )
 
 
 def array_of(tensor: Tensor) -> Array:
@@ -54,10 +56,10 @@ def array_of(tensor: Tensor) -> Array:
         tensor = tensor.detach()
     view = _VIEWS.get(tensor.dtype)
     if view is None:
-        return tensor.numpy()  # type: ignore[no-any-return]
+        return tensor.numpy()
     if tensor.dim() == 0:
         tensor = tensor.reshape(1)
-    return tensor.view(view[0]).numpy().view(view[1])  # type: ignore[no-any-return]
+    return tensor.view(view[0]).numpy().view(view[1])
 
 
 class Used(NamedTuple):
@@ -142,18 +144,15 @@ def sources(operation: str, tensors: Sequence[Tensor], entries: int) -> Blocks:
     return Blocks(source(operation, flat), counts, len(set(counts)) == 1)
 
 
-def targets(operation: str, tensors: Sequence[Tensor], entries: int, *, keeps: bool = False) -> Blocks:
-    """A list that a call writes. `keeps`: not all of it, so what is there must be kept."""
+def targets(operation: str, tensors: Sequence[Tensor], entries: int) -> Blocks:
+    """A list that a call writes."""
     counts = _checked(operation, tensors, entries)
     total = sum(counts)
     even = len(set(counts)) == 1
     if _one_after_the_other(tensors):
         return Blocks(array_of(_whole(tensors, total)), counts, even)
     owners = [tensor.detach() for tensor in tensors]
-    if keeps:
-        flat = torch.cat([tensor.reshape(-1) for tensor in owners])
-    else:
-        flat = torch.empty(total, dtype=tensors[0].dtype)
+    flat = torch.empty(total, dtype=tensors[0].dtype)
 
     def finish() -> None:
         for owner, part in zip(owners, flat.split(counts), strict=True):

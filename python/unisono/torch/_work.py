@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.distributed import Work
 
-from ..errors import UnisonoError
+from ..errors import CapacityError, UnisonoError
 from ..request import Request
 from ._errors import as_torch_error
 
-Tensor = torch.Tensor
 Finish = Callable[[], object]
 
 _NO_LIMIT = timedelta(0)  # what torch says for none
@@ -80,6 +81,12 @@ class CallWork(Work):
             finish,
         )
 
+    def offload(self) -> None:
+        """Has the process's helper thread make progress, whether or not anybody waits."""
+        for request in self._requests:
+            with contextlib.suppress(CapacityError):  # no thread can be had: progress is made in calls and waits
+                request.offload()
+
     def wait(self, timeout: timedelta = _NO_LIMIT) -> bool:
         """Waits until the call has ended. Raises its error, and DeadlineError if it has not ended within `timeout`."""
         seconds = timeout.total_seconds()
@@ -124,6 +131,7 @@ class CallWork(Work):
                 return self._future
             future = self._future = torch.futures.Future()
         missing = len(self._requests)
+        self.offload()
 
         def ended(_: Request) -> None:
             nonlocal missing
