@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..communicator import Communicator
-from ..errors import DeadlineError, PeerDeadError, UnisonoError
+from ..errors import DeadlineError, UnisonoError
 from ._errors import as_torch_error
 from ._group import group_or_world
 
 _FIRST_TAG = 0x6D620000  # of messages that nobody else sends; each barrier has one of its own
 _TAGS = 1 << 16
+_PAUSE = 0.0005  # seconds between two looks: a receive whose deadline passes would end the group
 _GRACE = 2.0  # seconds that ranks wait longer than rank 0, to hear from it who has not come
 
 
@@ -22,7 +23,7 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
     """Waits until all ranks of `group` (the world) have come, at most `timeout` (the group's).
 
     Raises DeadlineError on all that have come, naming ranks that have not: the first that rank 0 misses, or with
-    `wait_all_ranks`, the same on all of them, each. As torch.distributed.monitored_barrier, with its arguments.
+    `wait_all_ranks`, all of them. The group can be used on. As torch.distributed.monitored_barrier, with its arguments.
     """
     own = group_or_world("monitored_barrier", group)
     communicator = own.communicator
@@ -46,20 +47,17 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
 def _gathered(communicator: Communicator, tag: int, seconds: float, wait_all: bool) -> list[int]:
     """On rank 0: who has not come. Those that have are told."""
     until = time.monotonic() + seconds
-    missing: list[int] = []
-    come: list[int] = []
-    word = np.zeros(1, np.uint8)
-    for rank in range(1, communicator.size):
-        # Once somebody is missing, those are told that have come by then.
-        if missing and not wait_all and communicator.iprobe(rank, tag) is None:
-            continue
-        try:
-            communicator.recv(word, rank, tag, timeout=max(until - time.monotonic(), 0.001))
-            come.append(rank)
-        except (DeadlineError, PeerDeadError):
-            missing.append(rank)
+    awaited = set(range(1, communicator.size))
+    while True:
+        awaited -= {rank for rank in awaited if communicator.iprobe(rank, tag) is not None}
+        if not awaited or time.monotonic() >= until:
+            break
+        time.sleep(_PAUSE)
+    missing = sorted(awaited)[: None if wait_all else 1]
     answer = np.array(missing + [-1] * (communicator.size - len(missing)), np.int64)
-    for rank in come:
+    word = np.empty(1, np.uint8)
+    for rank in sorted(set(range(1, communicator.size)) - awaited):
+        communicator.recv(word, rank, tag)  # which is here
         communicator.send(answer, rank, tag)
     return missing
 
@@ -67,9 +65,11 @@ def _gathered(communicator: Communicator, tag: int, seconds: float, wait_all: bo
 def _told(communicator: Communicator, tag: int, seconds: float) -> list[int]:
     """On other ranks: who has not come, as rank 0 says; rank 0 itself, if it says nothing."""
     communicator.send(np.zeros(1, np.uint8), 0, tag)
+    until = time.monotonic() + seconds + _GRACE
+    while communicator.iprobe(0, tag) is None:
+        if time.monotonic() >= until:
+            return [0]
+        time.sleep(_PAUSE)
     answer = np.empty(communicator.size, np.int64)
-    try:
-        communicator.recv(answer, 0, tag, timeout=seconds + _GRACE)
-    except DeadlineError:
-        return [0]
+    communicator.recv(answer, 0, tag)
     return [int(rank) for rank in answer if rank >= 0]

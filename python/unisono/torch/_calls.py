@@ -106,7 +106,9 @@ class Calls(dist.ProcessGroup):
 
     def _started(self, requests: Sequence[Request], how: How) -> CallWork:
         work = CallWork(requests, how.outputs, how.finish)
-        if how.helped:
+        if how.finish is not None:
+            work.get_future()  # results come to where they belong, whether or not anybody waits
+        elif how.helped:
             work.offload()
         if self._held is not None:
             self._held.append(work)

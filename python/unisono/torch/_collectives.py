@@ -131,8 +131,8 @@ class Collectives(Calls):
                 f"{tensor.numel()} of the input"
             ))  # fmt: skip
         used = _tensors.target("all_gather_into_tensor", output)
-        # Where the input is a part of the output, a copy of it: whether a call is in place is the same on all ranks, and
-        # where tensors lie is not known of the others.
+        # If the input is a part of the output, a copy of it: a call is in place on all ranks, or on none, and where the
+        # others' tensors lie is not known.
         src = _tensors.apart(_tensors.source("all_gather_into_tensor", tensor), used.array)
         return self._go("allgather", how.of([output], used.finish), src, used.array)
 

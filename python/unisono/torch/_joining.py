@@ -115,9 +115,9 @@ def _reached(addresses: list[str], port: int, sign: bytes, timeout: timedelta, r
 def make_group(given: Any, options: Any) -> ProcessGroup:
     """The group that torch asks for: `given` is its DistributedBackendOptions."""
     if options is not None:
-        raise InvalidArgumentError(
-            "pg_options: the backend unisono takes none; settings are those of docs/tuning.md, by their variables"
-        )
+        raise as_torch_error(InvalidArgumentError(
+            "pg_options: the backend unisono takes none; its settings are variables of the environment (docs/tuning.md)"
+        ))  # fmt: skip
     ranks = list(given.global_ranks_in_group)
     whole = dist.group.WORLD if ranks else None
     if isinstance(whole, ProcessGroup):

@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+import unisono.torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-
-import unisono.torch
 
 STEPS = 4
 Made = Callable[[], tuple[torch.nn.Module, int]]

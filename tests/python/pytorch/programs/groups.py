@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-
 import unisono.torch
+from torch.distributed.device_mesh import init_device_mesh
 
 
 def total(group: object, rank: int) -> int:
@@ -19,7 +18,7 @@ def wanted(ranks: list[int]) -> int:
     return sum(1 << (4 * rank) for rank in ranks)
 
 
-for turn in range(2):
+for _ in range(2):
     dist.init_process_group("unisono", timeout=timedelta(seconds=30))
     rank, size = dist.get_rank(), dist.get_world_size()
     assert dist.get_backend() == "unisono"
@@ -30,7 +29,6 @@ for turn in range(2):
         if rank in ranks:
             assert total(group, rank) == wanted(list(ranks))
             assert dist.get_group_rank(group, rank) == ranks.index(rank)
-            assert group.group_name in repr(group.group_name)
     backwards, _ = dist.new_subgroups_by_enumeration([list(range(size - 1, -1, -1))])
     assert dist.get_rank(backwards) == size - 1 - rank or dist.get_rank(backwards) == rank
     mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("data",))
@@ -51,7 +49,7 @@ for turn in range(2):
     unisono.torch.monitored_barrier()
     dist.destroy_process_group()
 # Ours beside gloo's.
-if turn:
+if size > 1:
     try:
         dist.init_process_group("gloo")
     except ValueError:  # a launcher that torch does not know

@@ -4,7 +4,6 @@ import sys
 
 import torch
 import torch.distributed as dist
-
 import unisono.torch  # noqa: F401
 
 method, rank = sys.argv[1], int(sys.argv[2])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-
 import unisono.torch
 
 

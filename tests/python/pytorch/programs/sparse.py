@@ -2,7 +2,6 @@
 
 import torch
 import torch.distributed as dist
-
 import unisono.torch  # noqa: F401
 
 

@@ -5,7 +5,6 @@ import sys
 
 import torch
 import torch.distributed as dist
-
 import unisono.torch
 
 SEED, CALLS = sys.argv[1], int(sys.argv[2])
