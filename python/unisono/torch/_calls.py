@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -86,17 +87,20 @@ class Calls(dist.ProcessGroup):
         #: The communicator: for calls that torch does not know.
         self.communicator = communicator
         self._held: list[CallWork] | None = None  # of a batch that is open
+        self._flying: deque[CallWork] = deque()  # collectives that may not have ended, in their order
         self._sequence = 0
 
     def _go(self, call: str, how: How, *arguments: Any, **options: Any) -> Any:
         """Makes a call of the communicator, and waits for it unless it is to run beside the program."""
         self._sequence += 1
+        while self._flying and self._flying[0].is_completed():
+            self._flying.popleft()
         if how.limit != UNSET:
             options["timeout"] = max(how.limit.total_seconds(), _LEAST_LIMIT)
         try:
             if how.asynchronous or self._held is not None:
                 request = getattr(self.communicator, call + "_async")(*arguments, **options)
-                return self._started([request], how)
+                return self._started([request], how, collective=call not in ("send", "recv"))
             getattr(self.communicator, call)(*arguments, **options)
         except UnisonoError as error:
             raise as_torch_error(error) from None
@@ -104,8 +108,10 @@ class Calls(dist.ProcessGroup):
             how.finish()
         return FINISHED
 
-    def _started(self, requests: Sequence[Request], how: How) -> CallWork:
+    def _started(self, requests: Sequence[Request], how: How, *, collective: bool = True) -> CallWork:
         work = CallWork(requests, how.outputs, how.finish)
+        if collective:
+            self._flying.append(work)
         if how.finish is not None:
             work.get_future()  # results come to where they belong, whether or not anybody waits
         elif how.helped:

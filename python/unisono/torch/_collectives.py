@@ -290,7 +290,9 @@ class Collectives(Calls):
         return self._go("alltoallv", how, src, outputs.array, inputs.counts, outputs.counts)
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Any:
-        return self._go("barrier", how_of(opts, timeout))
+        # As with torch's other backends, collectives that this rank has started have ended after it.
+        before = [request for work in self._flying for request in work.requests]
+        return self._go("barrier", how_of(opts, timeout), **({"wait_for": before} if before else {}))
 
     # The names that they had before.
     _allgather_base = all_gather_single

@@ -27,6 +27,12 @@ def test_sparse_tensors_are_summed(ranks: int) -> None:
     right(unisono_run(ranks, "sparse.py"), ranks)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_calls_beside_the_program(ranks: int) -> None:
+    """Dropped works, threads, forks, functional collectives, autograd."""
+    right(unisono_run(ranks, "beside.py"), ranks)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_models_in_parts(ranks: int) -> None:
     """DDP, FSDP2 and tensor parallel give what gloo gives."""
