@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -31,7 +31,7 @@ test: build ## all C++ tests; Python tests of what the commit touches, and a dra
 
 test-all: export UNISONO_DRAW = 0
 test-all: build ## everything, nothing drawn: before a release; hours
-	make -k whole-cpp whole-python whole-firmware check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl
+	make -k torch whole-cpp whole-python test-torch whole-firmware check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl
 
 whole-cpp:
 	$(STEP) -t 3600 -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
@@ -85,6 +85,16 @@ soak: package ## random calls whose ranks are killed and stopped, on one host an
 peers: packages-peers environment-dev package environment-peers ## installs Open MPI, MPICH and mpi4py, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers
 
+torch: environment-torch package ## installs torch for `import unisono.torch`, in .venv-torch
+	@.venv-torch/bin/python -c 'import torch; print("  torch", torch.__version__, "in .venv-torch; python/ must be on its path")'
+
+test-torch: torch ## torch's own distributed tests on Unisono, beside gloo: a table
+	@.venv-torch/bin/python tests/pytorch/table.py
+
+test-doors: torch environment-dev ## the doors: PyTorch
+	$(STEP) -k 2 pytest-torch "tests of the torch backend" .venv/bin/python -m pytest -q tests/python/pytorch
+	$(STEP) -k 30 test-torch "torch's own tests" .venv-torch/bin/python tests/pytorch/table.py
+
 instructions: packages-test package ## instructions and cache lines of small calls, counted, against those on record
 	$(STEP) bench "benchmark" cmake --build --preset release --target bench_overhead
 	@tools/instructions --check
@@ -137,7 +147,7 @@ distclean: clean ## and the Python environments
 	@rm -rf .venv .venv-peers
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz environment environment-dev environment-rtl environment-peers library package tests
+.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz environment environment-dev environment-rtl environment-peers environment-torch library package tests
 
 packages-build:
 	@tools/packages build
@@ -159,6 +169,9 @@ environment-rtl: packages-rtl
 
 environment-peers: packages-peers
 	$(STEP) environment-peers "Python environment of the peers" tools/environment requirements-peers.txt .venv-peers
+
+environment-torch: packages-build
+	$(STEP) environment-torch "Python environment with torch" tools/environment requirements-torch.txt .venv-torch
 
 environment: packages-build
 	$(STEP) environment "Python environment" tools/environment requirements.txt

@@ -13,17 +13,22 @@ import json
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import digits
 import networks
 import torch
 import torch.distributed as dist
-import unisono.torch  # noqa: F401  (makes the backend known)
 from torch.nn.functional import cross_entropy
-from torch.nn.parallel import DistributedDataParallel
+from unisono.torch import parallel
 from unisono.torch.hooks import bf16_wire_hook
 
-WAYS = {"gloo": ("gloo", None), "unisono": ("unisono", None), "unisono, bf16": ("unisono", bf16_wire_hook)}
+WAYS: dict[str, tuple[str, Any, Any]] = {
+    "gloo": ("gloo", torch.nn.parallel.DistributedDataParallel, None),
+    "unisono": ("unisono", parallel.DistributedDataParallel, None),
+    "unisono, buckets of torch": ("unisono", torch.nn.parallel.DistributedDataParallel, None),
+    "unisono, bf16": ("unisono", parallel.DistributedDataParallel, bf16_wire_hook),
+}
 TURN = 7  # steps, of which the first does not count
 WARM = 2  # turns before those that count
 
@@ -32,8 +37,8 @@ class Trainee:
     """A network that one way trains."""
 
     def __init__(self, way: str, model: str) -> None:
-        backend, hook = WAYS[way]
-        self.model = DistributedDataParallel(
+        backend, kind, hook = WAYS[way]
+        self.model = kind(
             networks.network(model), process_group=dist.new_group(backend=backend), gradient_as_bucket_view=True
         )
         if hook is not None:
@@ -83,7 +88,7 @@ def main() -> None:
         for way, of_way in times.items():
             ratios = sorted(mine / gloo for mine, gloo in zip(of_way, times["gloo"], strict=True))
             print(
-                f"  {way:14} {median(of_way) * 1e3:8.2f} ms  {digits.BATCH / median(of_way):9,.0f} images/s  "
+                f"  {way:25} {median(of_way) * 1e3:8.2f} ms  {digits.BATCH / median(of_way):9,.0f} images/s  "
                 f"{median(ratios):.2f} x gloo (turns: {ratios[0]:.2f} to {ratios[-1]:.2f})"
             )
     dist.barrier()  # rank 0 has written all

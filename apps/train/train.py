@@ -27,7 +27,6 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.nn.parallel import DistributedDataParallel
 
 RESTART = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
@@ -76,8 +75,12 @@ def accuracy(network: nn.Module, test: digits.Digits) -> float:
     return right.item() / len(test.labels)  # type: ignore[no-any-return]
 
 
-def in_parallel(network: nn.Module, wire: str) -> DistributedDataParallel:
+def in_parallel(network: nn.Module, wire: str) -> nn.Module:
     """The network, whose gradients are averaged over the ranks; as bf16 on the way, if that is wanted."""
+    if dist.get_backend() == "unisono":  # torch's own class does as well; this one puts gradients where all ranks reach
+        from unisono.torch.parallel import DistributedDataParallel
+    else:
+        from torch.nn.parallel import DistributedDataParallel
     model = DistributedDataParallel(network, gradient_as_bucket_view=True)
     if wire == "bf16":
         from unisono.torch.hooks import bf16_wire_hook

@@ -15,8 +15,14 @@ from . import _interface
 _interface.check()
 
 from . import _joining  # noqa: E402  (torch's interface is looked at first)
+from ._barrier import monitored_barrier  # noqa: E402
 from ._group import ProcessGroup  # noqa: E402
+from .memory import SharedTensors, empty, zeros  # noqa: E402
+from .parallel import DistributedDataParallel  # noqa: E402
+
+#: The short name.
+ddp = DistributedDataParallel
 
 _joining.register()
 
-__all__ = ["ProcessGroup"]
+__all__ = ["DistributedDataParallel", "ProcessGroup", "SharedTensors", "ddp", "empty", "monitored_barrier", "zeros"]

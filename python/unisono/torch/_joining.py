@@ -7,11 +7,9 @@ makes a store for torch's own use.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import socket
-import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -20,16 +18,15 @@ import torch.distributed as dist
 
 from ..communicator import Communicator
 from ..context import Context, init
-from ..errors import FreedCommunicatorError, InvalidArgumentError, UnisonoError, WrongProcessError
+from ..errors import InvalidArgumentError, UnisonoError
 from ..machine import interfaces
+from ._calls import Finish
 from ._errors import as_torch_error
-from ._group import Finish, ProcessGroup
+from ._group import ProcessGroup
 
 #: What torch's own rendezvous needs, and by what launchers are known.
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _LAUNCHERS = ("UNISONO_RANK", "UNISONO_JOIN", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-_NAME_LENGTH = 32  # of a communicator
-_LARGEST_TAG = (1 << 31) - 1
 _SIGN = "unisono/sign"
 _PATIENCE = 5.0  # seconds with one address
 
@@ -52,7 +49,9 @@ def register() -> None:
     dist.Backend.register_backend("unisono", make_group, extended_api=True, devices=["cpu"])
 
 
-def rendezvous(url: str, timeout: timedelta = dist.distributed_c10d.default_pg_timeout, **options: Any) -> Iterator[Any]:
+def rendezvous(
+    url: str, timeout: timedelta = dist.distributed_c10d.default_pg_timeout, **options: Any
+) -> Iterator[Any]:
     """Of env://, as torch has it: yields a store, the rank and the size."""
     own = all(os.environ.get(name) for name in _NEEDED) or "?" in url
     if own or not any(name in os.environ for name in _LAUNCHERS):
@@ -116,38 +115,28 @@ def _reached(addresses: list[str], port: int, sign: bytes, timeout: timedelta, r
 def make_group(given: Any, options: Any) -> ProcessGroup:
     """The group that torch asks for: `given` is its DistributedBackendOptions."""
     if options is not None:
-        raise InvalidArgumentError(
-            "pg_options: the backend unisono takes none; settings are those of docs/tuning.md, by their variables"
-        )
+        raise as_torch_error(InvalidArgumentError(
+            "pg_options: the backend unisono takes none; its settings are variables of the environment (docs/tuning.md)"
+        ))  # fmt: skip
+    ranks = list(given.global_ranks_in_group)
+    whole = dist.group.WORLD if ranks else None
+    if isinstance(whole, ProcessGroup):
+        return ProcessGroup.of_ranks(whole, ranks, given.group_id, given.timeout, given.store)
     try:
-        communicator, leave = _communicator_for(given)
-        communicator.set_timeout(given.timeout.total_seconds())
+        communicator, leave = _whole(given)
     except UnisonoError as error:
         raise as_torch_error(error) from None
-    communicator.name = "".join(c for c in given.group_id if c.isprintable() and c.isascii())[:_NAME_LENGTH] or None
-    return ProcessGroup(communicator, name=given.group_id, store=given.store, leave=leave)
+    return ProcessGroup(communicator, name=given.group_id, store=given.store, timeout=given.timeout, leave=leave)
 
 
-def _communicator_for(given: Any) -> tuple[Communicator, Finish]:
-    """A communicator of the group's ranks, and what ends it."""
+def _whole(given: Any) -> tuple[Communicator, Finish]:
+    """A communicator of ranks that have none together yet, and what ends it."""
     global _pending
-    ranks = list(given.global_ranks_in_group)
-    if ranks:
-        whole = dist.group.WORLD
-        if isinstance(whole, ProcessGroup):
-            # By the ranks of the group alone, of which each knows the name.
-            communicator = whole.communicator.create_group(ranks, zlib.crc32(given.group_id.encode()) & _LARGEST_TAG)
-            return communicator, lambda: _free(communicator)
-    elif _pending and _launched is not None:
+    if _pending and _launched is not None:
         _pending = False
-        if (_launched.world.rank, _launched.world.size) == (given.group_rank, given.group_size):
-            communicator = _launched.world.dup()
-            return communicator, lambda: _free(communicator)
+        world = _launched.world
+        if (world.rank, world.size) == (given.group_rank, given.group_size):
+            communicator = world.dup()
+            return communicator, communicator.free
     context = init(store=given.store, rank=given.group_rank, size=given.group_size)
     return context.world, context.close
-
-
-def _free(communicator: Communicator) -> None:
-    """Also of a job that is being left."""
-    with contextlib.suppress(FreedCommunicatorError, WrongProcessError):
-        communicator.free()

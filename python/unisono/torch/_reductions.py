@@ -53,6 +53,6 @@ def reduction_of(operation: str, tensor: torch.Tensor, op: Any) -> Reduction:
     """The operator of a call. None is the sum."""
     kind = _KINDS.SUM if op is None else op if isinstance(op, _KINDS) else op.op
     func = (_TRUTHS if tensor.dtype == torch.bool else _FUNCS).get(kind)
-    if func is None:
+    if func is None or (tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1):
         raise as_torch_error(InvalidOpError(f"{operation}: {tensor.dtype} has no operator {kind.name}"))
     return Reduction(func, op.factor if kind == _KINDS.PREMUL_SUM else None)

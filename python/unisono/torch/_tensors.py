@@ -13,51 +13,59 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
+from .. import _core
 from ..errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError
 from ._errors import as_torch_error
 
 Array = npt.NDArray[Any]
-Tensor = torch.Tensor
 
-#: Datatypes that NumPy does not have: what torch shows their memory as, and what NumPy then takes it for.
-_VIEWS: dict[torch.dtype, tuple[torch.dtype, Any]] = {
-    torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
-    # They are moved as they are; nothing adds them up.
-    torch.float8_e4m3fn: (torch.uint8, np.dtype("V1")),
-    torch.float8_e4m3fnuz: (torch.uint8, np.dtype("V1")),
-    torch.float8_e5m2: (torch.uint8, np.dtype("V1")),
-    torch.float8_e5m2fnuz: (torch.uint8, np.dtype("V1")),
-}
+_BYTE = np.dtype("V1")
+_DTYPES: dict[torch.dtype, np.dtype[Any]] = {
+    **{
+        getattr(torch, name): np.dtype(name)
+        for name in (
+            "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32",
+            "float64", "complex64", "complex128",
+        )
+    },
+    torch.bfloat16: np.dtype(ml_dtypes.bfloat16),
+    # These are moved as they are; nothing adds them up.
+    torch.float8_e4m3fn: _BYTE,
+    torch.float8_e4m3fnuz: _BYTE,
+    torch.float8_e5m2: _BYTE,
+    torch.float8_e5m2fnuz: _BYTE,
+}  # fmt: skip
 
 
 def check(operation: str, tensor: Any) -> None:
     """Refuses what no call of this backend takes, before anything is sent."""
     if not isinstance(tensor, Tensor):
         raise as_torch_error(InvalidArgumentError(f"{operation}: a {type(tensor).__name__} was given; pass a tensor"))
-    if tensor.device.type != "cpu":
+    if tensor.is_cpu and tensor.layout is torch.strided and tensor.dtype in _DTYPES:
+        return
+    if not tensor.is_cpu:
         raise as_torch_error(InvalidArgumentError(
             f"{operation}: the tensor is on device {tensor.device}; the backend unisono takes tensors on the CPU. "
             "Pass tensor.cpu(), or make the group with the backend of that device"
         ))  # fmt: skip
-    if tensor.layout != torch.strided:
+    if tensor.layout is not torch.strided:
         raise as_torch_error(InvalidArgumentError(
             f"{operation}: the tensor has layout {tensor.layout}; pass a dense one (tensor.to_dense())"
         ))  # fmt: skip
-    if tensor.is_quantized:
-        raise as_torch_error(InvalidDatatypeError(f"{operation}: the tensor has dtype {tensor.dtype}; pass tensor.int_repr()"))
+    raise as_torch_error(InvalidDatatypeError(
+        f"{operation}: the tensor has dtype {tensor.dtype}, which no call takes; allowed are "
+        f"{', '.join(str(dtype).removeprefix('torch.') for dtype in _DTYPES)}"
+    ))  # fmt: skip
 
 
 def array_of(tensor: Tensor) -> Array:
-    """The elements of a contiguous tensor on the CPU, as NumPy has them. They share memory."""
-    if tensor.requires_grad:
-        tensor = tensor.detach()
-    view = _VIEWS.get(tensor.dtype)
-    if view is None:
-        return tensor.numpy()  # type: ignore[no-any-return]
-    if tensor.dim() == 0:
-        tensor = tensor.reshape(1)
-    return tensor.view(view[0]).numpy().view(view[1])  # type: ignore[no-any-return]
+    """The elements of a contiguous tensor on the CPU, in a row, as NumPy has them. They share memory.
+
+    Not tensor.numpy(): a tensor of which that was asked cannot be resized any more.
+    """
+    return _core.array_at(tensor.data_ptr(), tensor.numel(), _DTYPES[tensor.dtype], tensor)
 
 
 class Used(NamedTuple):
@@ -142,18 +150,15 @@ def sources(operation: str, tensors: Sequence[Tensor], entries: int) -> Blocks:
     return Blocks(source(operation, flat), counts, len(set(counts)) == 1)
 
 
-def targets(operation: str, tensors: Sequence[Tensor], entries: int, *, keeps: bool = False) -> Blocks:
-    """A list that a call writes. `keeps`: not all of it, so what is there must be kept."""
+def targets(operation: str, tensors: Sequence[Tensor], entries: int) -> Blocks:
+    """A list that a call writes."""
     counts = _checked(operation, tensors, entries)
     total = sum(counts)
     even = len(set(counts)) == 1
     if _one_after_the_other(tensors):
         return Blocks(array_of(_whole(tensors, total)), counts, even)
     owners = [tensor.detach() for tensor in tensors]
-    if keeps:
-        flat = torch.cat([tensor.reshape(-1) for tensor in owners])
-    else:
-        flat = torch.empty(total, dtype=tensors[0].dtype)
+    flat = torch.empty(total, dtype=tensors[0].dtype)
 
     def finish() -> None:
         for owner, part in zip(owners, flat.split(counts), strict=True):

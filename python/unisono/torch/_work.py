@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.distributed import Work
 
-from ..errors import UnisonoError
+from ..errors import CapacityError, UnisonoError
 from ..request import Request
 from ._errors import as_torch_error
 
-Tensor = torch.Tensor
 Finish = Callable[[], object]
 
 _NO_LIMIT = timedelta(0)  # what torch says for none
@@ -60,7 +61,8 @@ class CallWork(Work):
 
     def __init__(self, requests: Sequence[Request], tensors: Sequence[Tensor], finish: Finish | None = None) -> None:
         super().__init__()
-        self._requests = requests
+        #: The calls.
+        self.requests = requests
         self._tensors = list(tensors)
         self._finish = finish
         self._lock = threading.Lock()
@@ -75,16 +77,22 @@ class CallWork(Work):
                 work._bring()
 
         return CallWork(
-            [request for work in works for request in work._requests],
+            [request for work in works for request in work.requests],
             [tensor for work in works for tensor in work._tensors],
             finish,
         )
+
+    def offload(self) -> None:
+        """Has the process's helper thread make progress, whether or not anybody waits."""
+        for request in self.requests:
+            with contextlib.suppress(CapacityError):  # no thread can be had: progress is made in calls and waits
+                request.offload()
 
     def wait(self, timeout: timedelta = _NO_LIMIT) -> bool:
         """Waits until the call has ended. Raises its error, and DeadlineError if it has not ended within `timeout`."""
         seconds = timeout.total_seconds()
         try:
-            for request in self._requests:
+            for request in self.requests:
                 request.wait(seconds if seconds > 0 else None)
         except UnisonoError as error:
             raise as_torch_error(error) from None
@@ -96,7 +104,7 @@ class CallWork(Work):
 
     def is_completed(self) -> bool:
         """Whether the call has ended, in success or not. Makes progress."""
-        for request in self._requests:
+        for request in self.requests:
             try:
                 if not request.test():
                     return False
@@ -126,7 +134,8 @@ class CallWork(Work):
             # What fails in a callback is an error for torch's own code as well, DistributedDataParallel for one. What
             # Future.set_exception leaves is one for Python's callers alone: others take it for the result.
             future = self._future = completed.then(self._outcome)
-        missing = len(self._requests)
+        missing = len(self.requests)
+        self.offload()
 
         def ended(_: Request) -> None:
             nonlocal missing
@@ -136,15 +145,15 @@ class CallWork(Work):
             if last:
                 completed.set_result(None)
 
-        for request in list(self._requests):
+        for request in list(self.requests):
             request.add_done_callback(ended)
-        if not self._requests:
+        if not self.requests:
             completed.set_result(None)
         return future
 
     def _source_rank(self) -> int:
         """The rank that a message has come from; of receives that have ended."""
-        return self._requests[0].source
+        return self.requests[0].source
 
     def source_rank(self) -> int:
         return self._source_rank()
@@ -159,7 +168,7 @@ class CallWork(Work):
 
     def _error(self) -> UnisonoError | None:
         """Of calls that have ended."""
-        for request in self._requests:
+        for request in self.requests:
             try:
                 request.test()
             except UnisonoError as error:

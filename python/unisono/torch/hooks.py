@@ -10,12 +10,11 @@ Hooks take the process group as their state; None is the group of all ranks.
 """
 
 # Annotations here are objects, not text: DistributedDataParallel looks at those of its hooks.
-import contextlib
 
 import torch
 import torch.distributed as dist
 
-from ..errors import CapacityError, InvalidArgumentError, UnisonoError
+from ..errors import InvalidArgumentError, UnisonoError
 from . import _tensors
 from ._errors import as_torch_error
 from ._group import ProcessGroup
@@ -55,7 +54,5 @@ def _mean(
         request = group.communicator.allreduce_async(array, array, "sum", wire_datatype=wire_datatype)
     except UnisonoError as error:
         raise as_torch_error(error) from None
-    with contextlib.suppress(CapacityError):  # no thread can be had: progress is made in calls and waits
-        request.offload()
     # A hook's result is one tensor, that of a work a list.
     return CallWork([request], [gradient]).get_future().then(lambda future: future.value()[0])

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 TRAIN = ROOT / "apps/train"
-HERE = Path(__file__).resolve().parent
+PROGRAMS = Path(__file__).resolve().parent / "programs"
 SECONDS = 120
 LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "SLURM_", "MPI_LOCAL", "UNISONO_", "TORCHELASTIC_", "MASTER_")
 TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -182,7 +182,7 @@ def shared_out(
     """Ranks, and what all ways of strategies.py give on Unisono and on gloo."""
     ranks = request.param
     folder = tmp_path_factory.mktemp("strategies")
-    together(python, ranks, HERE / "strategies.py", folder)
+    together(python, ranks, PROGRAMS / "strategies.py", folder)
     return ranks, np.load(folder / "unisono.npz"), np.load(folder / "gloo.npz")
 
 
@@ -203,7 +203,7 @@ def test_ways_to_train_give_what_they_give_on_gloo(way: str, shared_out: tuple[i
 
 
 def test_hooks(python: str) -> None:
-    for text in together(python, 2, HERE / "hooks.py"):
+    for text in together(python, 2, PROGRAMS / "hooks.py"):
         assert "fine\n" in text
 
 
@@ -222,6 +222,6 @@ def test_pace(python: str, tmp_path: Path) -> None:
     file = tmp_path / "pace.json"
     said = together(python, 2, TRAIN / "pace.py", "--model", "small", "--turns", 2, "--json", file)
     times = json.loads(file.read_text())
-    assert {way: len(of_way) for way, of_way in times.items()} == dict.fromkeys(["gloo", "unisono", "unisono, bf16"], 2)
+    assert {way: len(of_way) for way, of_way in times.items()} == dict.fromkeys([*WAYS, "unisono, buckets of torch"], 2)
     assert all(0 < time < SECONDS for of_way in times.values() for time in of_way)
     assert "1.00 x gloo" in said[0]

@@ -1,9 +1,9 @@
 """torch's own distributed tests, as its wheel ships them, on one backend: run as a program, prints a line of JSON each.
 
-    python suite.py --backend unisono --as gloo [--only PATTERN] [--json FILE]
+    UNISONO_SUITE_BACKEND=unisono UNISONO_SUITE_AS=gloo python suite.py [--only PATTERN] [--json FILE]
 
-torch's tests ask which backend they run on, and skip what that cannot do. `--as` is what they are told: "gloo" and
-"mpi" bring tests that torch keeps for these backends.
+torch's tests ask which backend they run on, and skip what that cannot do. UNISONO_SUITE_AS is what they are told:
+"gloo" and "mpi" bring tests that torch keeps for these backends. Variables say it, for torch asks as it is imported.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
-    names = [name for name in unittest.defaultTestLoader.getTestCaseNames(Suite)]
+    names = list(unittest.defaultTestLoader.getTestCaseNames(Suite))
     names = [name for name in names if any(fnmatch.fnmatch(name, each) for each in given.only.split(","))]
     if given.list:
         print("\n".join(names))
