@@ -77,11 +77,13 @@ def accuracy(network: nn.Module, test: digits.Digits) -> float:
 
 def in_parallel(network: nn.Module, wire: str) -> nn.Module:
     """The network, whose gradients are averaged over the ranks; as bf16 on the way, if that is wanted."""
-    if dist.get_backend() == "unisono":  # torch's own class does as well; this one puts gradients where all ranks reach
-        from unisono.torch.parallel import DistributedDataParallel
+    if dist.get_backend() == "unisono":
+        import unisono.torch
+
+        # torch's own class does as well. With this one, gradients stand in memory that all ranks of a host reach.
+        model = unisono.torch.ddp(network, gradient_as_bucket_view=True)
     else:
-        from torch.nn.parallel import DistributedDataParallel
-    model = DistributedDataParallel(network, gradient_as_bucket_view=True)
+        model = nn.parallel.DistributedDataParallel(network, gradient_as_bucket_view=True)
     if wire == "bf16":
         from unisono.torch.hooks import bf16_wire_hook
 
