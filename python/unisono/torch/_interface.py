@@ -10,7 +10,10 @@ _NEEDED: dict[str, dict[str, tuple[str, ...]]] = {
     "torch.distributed": {
         "Backend": ("register_backend",),
         "DistBackendError": (),
-        "ProcessGroup": ("allreduce", "allgather", "all_gather_single", "reduce_scatter_single", "all_to_all_single"),
+        "ProcessGroup": (
+            *("allreduce", "allgather", "all_gather_single", "reduce_scatter_single", "all_to_all_single"),
+            *("_device_types", "_get_backend", "_set_group_name", "_set_group_desc", "group_name", "shutdown"),
+        ),
         "ReduceOp": ("op", "factor", "RedOpType"),
         "Work": ("wait", "get_future", "is_completed"),
         "TCPStore": (),

@@ -26,7 +26,7 @@ from ._group import ProcessGroup
 
 #: What torch's own rendezvous needs, and by what launchers are known.
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_LAUNCHERS = ("UNISONO_RANK", "UNISONO_JOIN", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_LAUNCHERS = ("UNISONO_START", "UNISONO_RANK", "UNISONO_JOIN", "PMIX_RANK", "PMI_FD", "PMI_PORT")
 _SIGN = "unisono/sign"
 _PATIENCE = 5.0  # seconds with one address
 
@@ -135,7 +135,8 @@ def _whole(given: Any) -> tuple[Communicator, Finish]:
     if _pending and _launched is not None:
         _pending = False
         world = _launched.world
-        if (world.rank, world.size) == (given.group_rank, given.group_size):
+        ranks = list(given.global_ranks_in_group) or list(range(given.group_size))
+        if ranks == list(range(world.size)):
             communicator = world.dup()
             return communicator, communicator.free
     context = init(store=given.store, rank=given.group_rank, size=given.group_size)

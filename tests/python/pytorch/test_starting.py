@@ -30,6 +30,23 @@ def test_by_torchrun() -> None:
     right(launched(["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"], "groups.py"), 2)
 
 
+def test_by_torchrun_on_two_hosts() -> None:
+    """One torchrun each; what Unisono takes for a host is a name here."""
+    port = free_port()
+    nodes = []
+    for node, name in enumerate("ab"):
+        words = ["--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
+        nodes.append(subprocess.Popen(
+            [interpreter(), "-m", "torch.distributed.run", *words, "--master-port", port,
+             PROGRAMS / "groups.py"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(UNISONO_HOST=name),
+        ))  # fmt: skip
+    for one in nodes:
+        out, _ = one.communicate(timeout=SECONDS)
+        assert one.returncode == 0, out[-4000:]
+        assert out.count("right") == 2, out[-4000:]
+
+
 def test_by_mpirun() -> None:
     if shutil.which("mpirun") is None:
         pytest.skip("there is no mpirun: `make peers` installs Open MPI")

@@ -25,7 +25,7 @@ def refused(words: str, call: Callable[[], object], kind: type[Exception] = Runt
 
 one = torch.ones(3)
 refused("on device meta", lambda: dist.all_reduce(torch.ones(3, device="meta")))
-refused("on device meta", lambda: dist.all_gather([one, torch.empty(3, device="meta")][:size], one))
+refused("on device meta", lambda: dist.all_gather([torch.empty(3, device="meta")] * size, one))
 refused("torch.float8_e4m3fn", lambda: group.allreduce([one.to(torch.float8_e4m3fn)]))
 refused("torch.bool has no operator AVG", lambda: dist.all_reduce(torch.ones(3).bool(), dist.ReduceOp.AVG))
 refused("2 tensors were given", lambda: group.allreduce([one, one]))
@@ -37,8 +37,10 @@ refused(
 )
 refused("the output has 4 elements", lambda: dist.all_gather_single(torch.empty(4), one))
 refused("the input has 3 elements", lambda: dist.reduce_scatter_single(torch.empty(4), one))
-refused("output_split_sizes is [1, 1, 1]", lambda: dist.all_to_all_single(torch.empty(2), torch.empty(2), [1, 1, 1],
-        [1] * size))  # fmt: skip
+refused(
+    "output_split_sizes is [9]",
+    lambda: dist.all_to_all_single(torch.empty(size), torch.empty(size), [9], [1] * size),
+)
 refused("cannot share evenly", lambda: dist.all_to_all_single(torch.empty(size + 1), torch.empty(2 * size)))
 refused(
     "the tensors of the list have",
