@@ -48,6 +48,21 @@ def libs() -> list[str]:
     return [f"-L{library_dir()}", f"-Wl,-rpath,{library_dir()}", "-lunisono"]
 
 
+def shmem_include_dir() -> Path:
+    """The folder of `shmem.h`, for -I."""
+    return include_dir() / "unisono-shmem" if _INSTALLED else _PACKAGE.parents[1] / "doors" / "shmem" / "include"
+
+
+def shmem_cflags() -> list[str]:
+    """Options of a compiler for programs of OpenSHMEM."""
+    return [f"-I{shmem_include_dir()}"]
+
+
+def shmem_libs() -> list[str]:
+    """Options of a linker for programs of OpenSHMEM."""
+    return [f"-L{library_dir()}", f"-Wl,-rpath,{library_dir()}", "-lunisono_shmem"]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints what was asked for, in one line that a shell can take apart."""
     parser = argparse.ArgumentParser(prog="python -m unisono.config", description="Options for compilers.")
@@ -58,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--libdir": ("folder of the library", lambda: [str(library_dir())]),
         "--cmakedir": ("folder for find_package: cmake -Dunisono_DIR=...", lambda: [str(cmake_dir())]),
         "--pkgconfigdir": ("folder for PKG_CONFIG_PATH", lambda: [str(pkgconfig_dir())]),
+        "--shmem-cflags": ("options for the compiler, of OpenSHMEM", shmem_cflags),
+        "--shmem-libs": ("options for the linker, of OpenSHMEM", shmem_libs),
         "--version": ("version of the package", lambda: [__version__]),
     }
     for option, (text, answer) in answers.items():

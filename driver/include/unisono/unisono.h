@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 9
+#define UNISONO_ABI_MINOR 10
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -446,6 +446,18 @@ UNISONO_API unisono_result unisono_window(unisono_communicator* communicator, vo
 UNISONO_API unisono_result unisono_allocate(unisono_context* context, uint64_t bytes, void** memory);
 /* Gives it back; `context` is the one it was allocated for, which may be gone. No call may be using the memory. */
 UNISONO_API unisono_result unisono_deallocate(unisono_context* context, void* memory);
+/* How another rank of the machine sees allocated memory, for libraries that store to it and load from it themselves.
+ *
+ * unisono_place_of: the number by which all ranks of this machine know allocated memory, of which `memory` may be any
+ * part; 0 if the bytes are not all in memory that they reach. Tell it to others, by a message, say.
+ * unisono_peer_memory: the address here of `bytes` bytes at `place`, a number that rank `peer` of the communicator has
+ * from unisono_place_of and has told; null if `peer` is on another machine. It may be this rank itself. The address is
+ * good until this context is finalized and as long as the peer keeps the memory: nobody looks at who uses it, so the
+ * peer gives memory back only when nobody does. Neither is collective; devices answer 0 and null. */
+UNISONO_API unisono_result unisono_place_of(unisono_context* context, const void* memory, uint64_t bytes,
+                                            uint64_t* place);
+UNISONO_API unisono_result unisono_peer_memory(unisono_communicator* communicator, uint32_t peer, uint64_t place,
+                                               uint64_t bytes, void** memory);
 
 /* Registers memory of this process: finds out once what otherwise calls find out when they first meet a buffer, or
  * unisono_window each time; over libfabric the card gets to know it with the first long message, not with each. No call

@@ -101,6 +101,68 @@ TEST(Allocate, LastsForNetworksAndIsForgottenBeforeItIsGone) {
   EXPECT_FALSE(LastingMemory::instance().around(static_cast<std::byte*>(memory), 1));
 }
 
+TEST(Allocate, IsSeenByOtherRanksOfTheMachine) {
+  constexpr std::uint64_t kBytes = 3 * kPage;
+  ThreadJob job(3);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&job, rank] {
+      const Context context(job, rank);
+      const Communicator world = context.world();
+      void* memory = nullptr;
+      ASSERT_EQ(unisono_allocate(context.handle(), kBytes, &memory), 0);
+      auto* const values = static_cast<std::uint32_t*>(memory) + 100;
+      *values = 1000 + rank;
+      std::vector<std::uint64_t> place(1), places(3);
+      ASSERT_EQ(unisono_place_of(context.handle(), values, 4, place.data()), 0) << unisono_last_error();
+      EXPECT_NE(place[0], 0U);
+      world.allgather(place, places);
+      void* beyond = &beyond;
+      for (std::uint32_t peer = 0; peer < 3; ++peer) {
+        void* there = nullptr;
+        ASSERT_EQ(unisono_peer_memory(world.handle(), peer, places[peer], 4, &there), 0) << unisono_last_error();
+        EXPECT_EQ(*static_cast<std::uint32_t*>(there), 1000 + peer);
+        EXPECT_EQ(there == values, peer == rank);
+        // Another's memory, no memory at all, and more than there is, are refused.
+        const std::uint64_t other = places[(peer + 1) % 3];
+        for (const auto& [where, bytes] : {std::pair{other, std::uint64_t{4}}, std::pair{std::uint64_t{1}, kPage},
+                                           std::pair{places[peer], ~std::uint64_t{0}}}) {
+          ASSERT_EQ(unisono_peer_memory(world.handle(), peer, where, bytes, &beyond),
+                    static_cast<int>(ErrorCode::kInvalidArgument));
+          EXPECT_EQ(beyond, nullptr);
+          EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("not in the memory that this peer hands out"));
+        }
+      }
+      EXPECT_EQ(unisono_peer_memory(world.handle(), 3, places[0], 4, &beyond),
+                static_cast<int>(ErrorCode::kInvalidArgument));
+      EXPECT_THAT(std::string(unisono_last_error()), HasSubstr("peer 3 was given; the communicator has ranks 0 to 2"));
+      int ordinary = 0;
+      ASSERT_EQ(unisono_place_of(context.handle(), &ordinary, sizeof ordinary, place.data()), 0);
+      EXPECT_EQ(place[0], 0U) << "the stack is not allocated memory";
+      world.barrier();
+      EXPECT_EQ(unisono_deallocate(context.handle(), memory), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Allocate, IsNotSeenByRanksOfOtherHosts) {
+  unisono_thread_job* job = nullptr;
+  ASSERT_EQ(unisono_thread_job_create_on(1, "loop", &job), 0);
+  unisono_context* context = nullptr;
+  ASSERT_EQ(unisono_thread_context(job, 0, nullptr, &context), 0) << unisono_last_error();
+  unisono_communicator* world = nullptr;
+  ASSERT_EQ(unisono_world(context, &world), 0);
+  void* memory = &world;
+  ASSERT_EQ(unisono_peer_memory(world, 0, kPage, 1, &memory), 0) << unisono_last_error();
+  EXPECT_EQ(memory, nullptr);
+  std::uint64_t place = 1;
+  ASSERT_EQ(unisono_place_of(context, &place, sizeof place, &place), 0);
+  EXPECT_EQ(place, 0U);
+  unisono_finalize(context);
+  unisono_thread_job_free(job);
+}
+
 TEST(Allocate, RefusesWhatCannotBe) {
   const Alone alone;
   unisono_context* const context = alone.context.handle();

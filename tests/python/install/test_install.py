@@ -111,13 +111,20 @@ def test_pkg_config_project(prefix: Path, project: Path) -> None:
 def test_components(tmp_path: Path) -> None:
     """Programs need the library alone; headers and links are for those who build them."""
     for component, expected in (
-        ("runtime", {"LICENSE", "THIRD-PARTY.md", "libunisono.so.1", "libunisono.so.0.1.0"}),
+        (
+            "runtime",
+            {
+                "LICENSE", "THIRD-PARTY.md", "libunisono.so.1", "libunisono.so.0.1.0", "libunisono_shmem.so.1",
+                "libunisono_shmem.so.0.1.0",
+            },
+        ),
         (
             "development",
             {
                 "libunisono.so", "unisono.h", "unisono.hpp", "collectives.h", "collectives.hpp", "unisono.pc",
                 "unisono-config.cmake", "unisono-config-version.cmake", "unisono-targets.cmake",
-                "unisono-targets-release.cmake",
+                "unisono-targets-release.cmake", "libunisono_shmem.so", "shmem.h", "lists.h", "deprecated.h",
+                "generic.h", "unisono-shmem.pc", "unisono-oshcc",
             },
         ),
     ):  # fmt: skip
@@ -202,3 +209,31 @@ def test_older_language_is_told_in_one_sentence(prefix: Path, tmp_path: Path, st
     first, *rest = [line.split("error: ", 1)[1] for line in done.stderr.splitlines() if "error: " in line]
     assert first.startswith('#error "unisono.hpp needs C++20: compile with -std=c++20 or newer')
     assert rest == ["unisono.hpp ends here.: No such file or directory"], done.stderr
+
+
+def test_programs_of_openshmem(prefix: Path, tmp_path: Path) -> None:
+    """By the compiler's wrapper and by pkg-config, with no word of the checkout."""
+    source = tmp_path / "ring.c"
+    source.write_text(
+        """#include <shmem.h>
+        #include <stdio.h>
+        static int from = -1;
+        int main(void) {
+          shmem_init();
+          shmem_int_p(&from, shmem_my_pe(), (shmem_my_pe() + 1) % shmem_n_pes());
+          shmem_barrier_all();
+          printf("%d of %d: %d\\n", shmem_my_pe(), shmem_n_pes(), from);
+          shmem_finalize();
+          return 0;
+        }"""
+    )
+    (folder,) = {file.parent for file in prefix.rglob("unisono-shmem.pc")}
+    flags = command("pkg-config", "--cflags", "--libs", "unisono-shmem", PKG_CONFIG_PATH=str(folder)).split()
+    command("cc", source, "-o", tmp_path / "by_pkg_config", *flags, f"-Wl,-rpath,{folder.parent}")
+    command(prefix / "bin" / "unisono-oshcc", source, "-o", tmp_path / "by_wrapper")
+    for name in ("by_pkg_config", "by_wrapper"):
+        loaded = command("ldd", tmp_path / name)
+        assert loaded.count(f"{prefix}/lib/") == 2, loaded
+        run = [sys.executable, "-m", "unisono", "run", "-n", 3, tmp_path / name]
+        output = command(*run, PYTHONPATH=str(ROOT / "python"))
+        assert sorted(output.splitlines()) == [f"{rank} of 3: {(rank + 2) % 3}" for rank in range(3)]

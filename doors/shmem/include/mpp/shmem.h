@@ -1,0 +1,2 @@
+/* The name that older programs include. */
+#include <shmem.h>
