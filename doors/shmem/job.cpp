@@ -88,7 +88,7 @@ Job& Job::of(const char* operation) {
   return *job;
 }
 
-void Job::start(std::uint64_t heap_bytes, bool statics) {
+void Job::start(std::uint64_t heap_bytes, bool statics, bool keeps_heap) {
   const std::lock_guard lock(of_the_job);
   if (if_any() != nullptr) return;
   if (heap_bytes == 0) {
@@ -97,6 +97,7 @@ void Job::start(std::uint64_t heap_bytes, bool statics) {
     heap_bytes = text == nullptr ? kDefault : parse_size("SHMEM_SYMMETRIC_SIZE", text);
   }
   std::unique_ptr<Job> job(new Job);
+  job->keeps_heap_ = keeps_heap;
   job->join();
   try {
     job->make_heap(heap_bytes);
@@ -216,7 +217,7 @@ void Job::leave() {
   for (Region& region : reach.regions) region = Region{};
   reach.size = 0;
   if (statics_memory_ != nullptr && own) unisono_deallocate(context_, statics_memory_);
-  if (heap_memory_ != nullptr) unisono_deallocate(context_, heap_memory_);
+  if (heap_memory_ != nullptr && !keeps_heap_) unisono_deallocate(context_, heap_memory_);
 }
 
 void Job::finish() {
@@ -298,9 +299,11 @@ void Job::look_after_peers(const char* operation) {
   std::size_t count = 0;
   check(operation, unisono_failed(world_, &gone, 1, &count));
   if (count == 0) return;
-  fail(operation, "PE " + std::to_string(gone) + " has died or left the job" +
-                      (count == 1 ? "" : ", and " + std::to_string(count - 1) + " more") +
-                      ", so what this PE waits for may never come; the job ends");
+  fail(operation,
+       "PE " + std::to_string(gone) + " has died or left the job" +
+           (count == 1 ? "" : ", and " + std::to_string(count - 1) + " more") +
+           ", so what this PE waits for may never come; the job ends",
+       "peer_dead");
 }
 
 void Job::exit(int status) {

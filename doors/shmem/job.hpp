@@ -29,8 +29,9 @@ inline constexpr std::uint64_t kExits = std::uint64_t{1} << 32U;
 class Job {
  public:
   /// Joins the job, with a heap of `heap_bytes` (0: what SHMEM_SYMMETRIC_SIZE says) and, if `statics`, the program's
-  /// variables. Collective. Does nothing if there is a job.
-  static void start(std::uint64_t heap_bytes, bool statics);
+  /// variables. Collective. Does nothing if there is a job. `keeps_heap`: the memory stays when the job is left, for
+  /// objects that refer to it and live on.
+  static void start(std::uint64_t heap_bytes, bool statics, bool keeps_heap = false);
   /// Leaves it: a barrier, and the end of its memory. Does nothing if there is none.
   static void finish();
   /// Leaves it without a word to the others but that it is gone.
@@ -84,6 +85,7 @@ class Job {
   unisono_communicator* world_ = nullptr;
   double timeout_ = 0;
   bool deadline_warns_ = false;
+  bool keeps_heap_ = false;
   std::mutex heap_mutex_;
   std::unique_ptr<Heap> heap_;
   std::byte* heap_memory_ = nullptr;

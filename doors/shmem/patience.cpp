@@ -26,6 +26,8 @@ int cores() {
   return count;
 }
 
+thread_local Interrupt interrupt = nullptr;
+
 std::string seconds(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g s", value);
@@ -56,15 +58,18 @@ void Patience::pause_longer() {
   if (now < look_) return;
   look_ = now + kLook;
   job.look_after_peers(operation_);
+  if (interrupt != nullptr && interrupt(nullptr) != 0) fail(operation_, "the wait was interrupted", "revoked");
   if (deadline_ <= 0 || waited() < deadline_) return;
   const std::string sentence =
       "waited " + seconds(deadline_) +
       " for memory of this PE that nobody has changed as it asks; see which PE should have, or "
       "raise UNISONO_SHMEM_TIMEOUT_S";
-  if (!job.deadline_warns()) fail(operation_, sentence);
+  if (!job.deadline_warns()) fail(operation_, sentence, "timeout");
   std::fprintf(stderr, "unisono shmem (PE %d): %s: %s\n", job.rank(), operation_, sentence.c_str());
   deadline_ += job.timeout();
 }
+
+void set_interrupt(Interrupt wants_to_stop) { interrupt = wants_to_stop; }
 
 void look_after_peers(const char* operation) { Job::of(operation).look_after_peers(operation); }
 

@@ -22,8 +22,6 @@ class Patience {
     }
     pause_longer();
   }
-  /// Seconds since the first longer pause.
-  double waited() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -32,6 +30,8 @@ class Patience {
   /// Whether each PE of this host has a core.
   static bool alone();
   void pause_longer();
+  /// Seconds since the first longer pause.
+  double waited() const;
 
   const char* operation_;
   std::uint64_t turns_ = 0;
@@ -39,6 +39,11 @@ class Patience {
   Clock::time_point look_{};
   double deadline_ = 0;
 };
+
+/// A function of this thread that waits ask a hundred times a second; an answer other than 0 ends the wait, by a
+/// Failure. Null: none.
+using Interrupt = int (*)(void* context);
+void set_interrupt(Interrupt wants_to_stop);
 
 /// Looks after the peers. Throws Failure.
 void look_after_peers(const char* operation);

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "doors/shmem/atomics.hpp"
 #include "doors/shmem/copy.hpp"
@@ -69,7 +68,7 @@ void Server::work() noexcept {
       // Others may ask for nothing for as long as they like: a probe that ends by its deadline has taken nothing.
       constexpr double kLook = 60;
       const unisono_result result = unisono_probe(communicator_, UNISONO_ANY_SOURCE, kRequestTag, kLook, &status);
-      if (result != 0 && std::string_view(unisono_result_name(result)) == "timeout") continue;
+      if (result != 0 && result == code_named("timeout")) continue;
       shmem::check(kOperation, result);
       if (!serve(status)) return;
     }

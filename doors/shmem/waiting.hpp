@@ -89,14 +89,6 @@ class Watched {
       for (Patience patience(operation_); !holds(i);) patience.pause();
     }
   }
-  /// Waits `seconds` at most, if that is not negative. False: it does not hold.
-  bool wait_at_most(double seconds) const {
-    for (Patience patience(operation_); !holds(0);) {
-      patience.pause();
-      if (seconds >= 0 && patience.waited() > seconds) return holds(0);
-    }
-    return true;
-  }
   std::size_t wait_any() const {
     if (none_counts()) return SIZE_MAX;
     Patience patience(operation_);

@@ -11,4 +11,5 @@ NB_MODULE(_core, module) {
   unisono::python::bind_registration(module);
   unisono::python::bind_exit_status(module);
   unisono::python::bind_foreign_array(module);
+  unisono::python::bind_shmem(module);
 }

@@ -12,10 +12,11 @@
 #define UNISONO_SHMEM_EACH_AMO(X, F) UNISONO_SHMEM_EACH_SIGNED(X, F) UNISONO_SHMEM_EACH_BITS(X, F)
 #define UNISONO_SHMEM_EACH_RW(X, F) X(float, float, F) X(double, double, F) UNISONO_SHMEM_EACH_AMO(X, F)
 #define UNISONO_SHMEM_EACH_SYNC(X, F) X(short, short, F) X(ushort, unsigned short, F) UNISONO_SHMEM_EACH_AMO(X, F)
-#define UNISONO_SHMEM_EACH_RMA(X, F)                                                                              \
-  X(float, float, F)                                                                                              \
-  X(double, double, F) X(longdouble, long double, F) X(char, char, F) X(schar, signed char, F) X(short, short, F) \
-      UNISONO_SHMEM_EACH_SIGNED(X, F) X(uchar, unsigned char, F) X(ushort, unsigned short, F)                     \
+#define UNISONO_SHMEM_EACH_RMA(X, F)                                                          \
+  X(float, float, F)                                                                          \
+  X(double, double, F)                                                                        \
+  X(longdouble, long double, F) X(char, char, F) X(schar, signed char, F) X(short, short, F)  \
+      UNISONO_SHMEM_EACH_SIGNED(X, F) X(uchar, unsigned char, F) X(ushort, unsigned short, F) \
           UNISONO_SHMEM_EACH_BITS(X, F)
 #define UNISONO_SHMEM_EACH_SUM(X, F) \
   X(complexf, float _Complex, F) X(complexd, double _Complex, F) UNISONO_SHMEM_EACH_RMA(X, F)

@@ -11,10 +11,11 @@
 #define UNISONO_SHMEM_WIDE_SIGNED(X) X(int, int) X(long, long) X(longlong, long long)
 #define UNISONO_SHMEM_WIDE_UNSIGNED(X) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
 #define UNISONO_SHMEM_REAL(X) X(float, float) X(double, double) X(longdouble, long double)
-#define UNISONO_SHMEM_BASIC(X)                                                                                         \
-  UNISONO_SHMEM_REAL(X)                                                                                                \
-  X(char, char)                                                                                                        \
-  X(schar, signed char) X(short, short) UNISONO_SHMEM_WIDE_SIGNED(X) X(uchar, unsigned char) X(ushort, unsigned short) \
+#define UNISONO_SHMEM_BASIC(X)                                                                   \
+  UNISONO_SHMEM_REAL(X)                                                                          \
+  X(char, char)                                                                                  \
+  X(schar, signed char)                                                                          \
+  X(short, short) UNISONO_SHMEM_WIDE_SIGNED(X) X(uchar, unsigned char) X(ushort, unsigned short) \
       UNISONO_SHMEM_WIDE_UNSIGNED(X)
 
 /* Other names for some of them. */
