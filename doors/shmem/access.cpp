@@ -4,12 +4,23 @@
 
 namespace unisono::shmem {
 
-void put_far(const char* operation, const Target& target, int pe, const void* source, std::uint64_t bytes) {
-  Job::of(operation).remote()->put(operation, target, pe, source, bytes);
+namespace {
+
+/// Of no bytes only the PE is looked at.
+Target target_of(const char* operation, const void* address, std::uint64_t bytes, int pe) {
+  return resolve(operation, bytes == 0 ? reach.regions[kHeapRegion].begin : address, bytes, pe);
 }
 
-void get_far(const char* operation, const Target& target, int pe, void* dest, std::uint64_t bytes) {
-  Job::of(operation).remote()->get(operation, target, pe, dest, bytes);
+}  // namespace
+
+void put_far(const char* operation, void* dest, const void* source, std::uint64_t bytes, int pe) {
+  const Target target = target_of(operation, dest, bytes, pe);
+  if (bytes != 0) Job::of(operation).remote()->put(operation, target, pe, source, bytes);
+}
+
+void get_far(const char* operation, void* dest, const void* source, std::uint64_t bytes, int pe) {
+  const Target target = target_of(operation, source, bytes, pe);
+  if (bytes != 0) Job::of(operation).remote()->get(operation, target, pe, dest, bytes);
 }
 
 std::uint64_t atomic_far(const char* operation, Atomic what, std::uint32_t width, const Target& target, int pe,

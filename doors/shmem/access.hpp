@@ -15,9 +15,9 @@
 
 namespace unisono::shmem {
 
-/// By messages; defined where Remote is known.
-void put_far(const char* operation, const Target& target, int pe, const void* source, std::uint64_t bytes);
-void get_far(const char* operation, const Target& target, int pe, void* dest, std::uint64_t bytes);
+/// By messages, or not at all: they throw Failure if the place is not symmetric, or there is no such PE.
+void put_far(const char* operation, void* dest, const void* source, std::uint64_t bytes, int pe);
+void get_far(const char* operation, void* dest, const void* source, std::uint64_t bytes, int pe);
 std::uint64_t atomic_far(const char* operation, Atomic what, std::uint32_t width, const Target& target, int pe,
                          std::uint64_t operand, std::uint64_t comparand, bool fetches);
 
@@ -31,22 +31,17 @@ inline std::uint64_t bytes_of(const char* operation, std::uint64_t count, std::u
 }
 
 inline void put(const char* operation, void* dest, const void* source, std::uint64_t bytes, int pe) {
-  if (bytes == 0) [[unlikely]]
-    return void(resolve(operation, reach.regions[kHeapRegion].begin, 0, pe));
-  const Target target = resolve(operation, dest, bytes, pe);
-  if (target.here != nullptr) [[likely]]
-    return copy(target.here, source, bytes);
-  put_far(operation, target, pe, source, bytes);
+  if (std::byte* const there = near(dest, bytes, pe); there != nullptr) [[likely]]
+    return copy(there, source, bytes);
+  put_far(operation, dest, source, bytes, pe);
 }
 
 inline void get(const char* operation, void* dest, const void* source, std::uint64_t bytes, int pe) {
-  if (bytes == 0) [[unlikely]]
-    return void(resolve(operation, reach.regions[kHeapRegion].begin, 0, pe));
   glance(operation);
-  const Target target = resolve(operation, source, bytes, pe);
-  if (target.here != nullptr) [[likely]]
-    return copy(dest, target.here, bytes);
-  get_far(operation, target, pe, dest, bytes);
+  if (const std::byte* const there = near(source, bytes, pe); there != nullptr) [[likely]] {
+    return copy(dest, there, bytes);
+  }
+  get_far(operation, dest, source, bytes, pe);
 }
 
 /// Every dst_step-th element of `size` bytes gets every src_step-th.

@@ -19,7 +19,6 @@ constexpr std::uint64_t kPage = 4096;
 constexpr const char* kInit = "shmem_init";
 constexpr const char* kFinalize = "shmem_finalize";
 
-std::atomic<Job*> the_job{nullptr};
 std::mutex of_the_job;  // of beginning and end
 
 const char* environment(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
@@ -60,6 +59,8 @@ void at_exit(int status, void* /*user*/) {
 
 }  // namespace
 
+std::atomic<Job*> Job::current_{nullptr};
+
 std::uint64_t parse_size(const std::string& variable, const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -78,14 +79,6 @@ std::uint64_t parse_size(const std::string& variable, const std::string& text) {
     fail(kInit, variable + " is \"" + text + "\"; give bytes, as 1048576, or with K, M, G or T, as 512M");
   }
   return static_cast<std::uint64_t>(bytes);
-}
-
-Job* Job::if_any() { return the_job.load(std::memory_order_acquire); }
-
-Job& Job::of(const char* operation) {
-  Job* const job = if_any();
-  if (job == nullptr) fail(operation, "there is no job; call shmem_init before, and shmem_finalize after all else");
-  return *job;
 }
 
 void Job::start(std::uint64_t heap_bytes, bool statics, bool keeps_heap) {
@@ -120,7 +113,7 @@ void Job::start(std::uint64_t heap_bytes, bool statics, bool keeps_heap) {
     unisono_abandon(job->context_);
     throw;
   }
-  the_job.store(job.release(), std::memory_order_release);
+  current_.store(job.release(), std::memory_order_release);
   static const bool registered = ::on_exit(at_exit, nullptr) == 0;
   (void)registered;
 }
@@ -225,14 +218,14 @@ void Job::finish() {
   if (current == nullptr) return;
   current->barrier(kFinalize);
   const std::lock_guard lock(of_the_job);
-  const std::unique_ptr<Job> job(the_job.exchange(nullptr));
+  const std::unique_ptr<Job> job(current_.exchange(nullptr));
   if (job == nullptr) return;
   job->leave();
   check(kFinalize, unisono_finalize(job->context_));
 }
 
 void Job::abandon() {
-  Job* const job = the_job.exchange(nullptr);
+  Job* const job = current_.exchange(nullptr);
   if (job != nullptr) unisono_abandon(job->context_);  // the helper may be at the rest, which ends with the process
 }
 

@@ -37,9 +37,14 @@ class Job {
   /// Leaves it without a word to the others but that it is gone.
   static void abandon();
   /// The job; throws if there is none.
-  static Job& of(const char* operation);
+  static Job& of(const char* operation) {
+    Job* const job = if_any();
+    if (job == nullptr) [[unlikely]]
+      refuse(operation, nullptr, 0, 0);
+    return *job;
+  }
   /// The job, or null.
-  static Job* if_any();
+  static Job* if_any() { return current_.load(std::memory_order_acquire); }
 
   int rank() const { return reach.rank; }
   int size() const { return reach.size; }
@@ -73,6 +78,7 @@ class Job {
   [[noreturn]] static void die(const std::string& sentence);
 
  private:
+  static std::atomic<Job*> current_;
   Job() = default;
   void join();
   void make_heap(std::uint64_t bytes);

@@ -53,6 +53,20 @@ inline bool locate(const void* address, std::uint64_t bytes, Target& target) {
   return false;
 }
 
+/// Where this process stores and loads what another PE has at `address`; null if that is not so simple, or wrong.
+inline std::byte* near(const void* address, std::uint64_t bytes, int pe) {
+  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(reach.size)) [[unlikely]]
+    return nullptr;
+  for (const Region& region : reach.regions) {
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - region.begin);
+    if (offset < region.bytes && bytes <= region.bytes - offset) [[likely]] {
+      std::byte* const there = region.peers[static_cast<std::size_t>(pe)];
+      return there == nullptr ? nullptr : there + offset;
+    }
+  }
+  return nullptr;
+}
+
 /// Where `bytes` bytes at this PE's `address` are on another PE. Throws Failure if they are not symmetric, or there is
 /// no such PE, or no job.
 inline Target resolve(const char* operation, const void* address, std::uint64_t bytes, int pe) {
