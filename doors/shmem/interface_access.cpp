@@ -7,6 +7,7 @@ using namespace unisono::shmem;  // NOLINT(google-build-using-namespace): the fu
 // A put or get that does not wait is one that does: on one host it is a copy, between hosts a put only waits until its
 // source may be used again.
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types cannot stand in parentheses
 extern "C" {
 
 // Typed: DEFINE is redefined for each group, and each row of the table makes both forms.
@@ -119,3 +120,4 @@ UNISONO_SHMEM_RMA_SIZES(UNISONO_SHMEM_BOTH)
 #undef DEFINE
 
 }  // extern "C"
+// NOLINTEND(bugprone-macro-parentheses)

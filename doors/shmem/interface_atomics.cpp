@@ -5,6 +5,7 @@
 
 using namespace unisono::shmem;  // NOLINT(google-build-using-namespace): the functions below are extern "C"
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types cannot stand in parentheses
 extern "C" {
 
 #define DEFINE(P, C, PE, NAME, TYPE)                                                                                 \
@@ -146,3 +147,4 @@ void shmem_clear_lock(long* lock) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-macro-parentheses)

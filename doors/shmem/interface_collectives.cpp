@@ -15,6 +15,7 @@ Team& set_at(const char* operation, int start, int log_stride, int size) {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types cannot stand in parentheses
 extern "C" {
 
 #define DEFINE_FOR(PREFIX, SUFFIX, TYPE, SIZE)                                                                       \
@@ -169,3 +170,4 @@ void* shrealloc(void* memory, size_t size) { return shmem_realloc(memory, size);
 void shfree(void* memory) { shmem_free(memory); }
 
 }  // extern "C"
+// NOLINTEND(bugprone-macro-parentheses)

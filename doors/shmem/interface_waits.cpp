@@ -13,6 +13,7 @@ Watched<T> one(const char* operation, const T* variable, int comparison, const T
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types cannot stand in parentheses
 extern "C" {
 
 #define DEFINE(NAME, TYPE)                                                                            \
@@ -76,3 +77,4 @@ uint64_t shmem_signal_wait_until(uint64_t* signal, int cmp, uint64_t value) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-macro-parentheses)

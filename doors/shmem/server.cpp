@@ -1,9 +1,9 @@
 #include "doors/shmem/server.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -17,6 +17,10 @@ void mix(std::uint64_t& hash, const void* bytes, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * kPrime;
 }
 
+std::byte* at_address(std::uintptr_t address) {
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): the loader has numbers only
+}
+
 /// The first object that the loader lists is the executable.
 int look(dl_phdr_info* info, std::size_t /*size*/, void* user) {
   auto& found = *static_cast<ProgramData*>(user);
@@ -38,14 +42,12 @@ int look(dl_phdr_info* info, std::size_t /*size*/, void* user) {
     mix(hash, layout, sizeof layout);
     constexpr std::size_t kEnough = 65536;
     if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) {
-      mix(hash, reinterpret_cast<const void*>(at),
-          std::min<std::size_t>(part.p_memsz, kEnough));  // NOLINT(performance-no-int-to-ptr)
+      mix(hash, at_address(at), std::min<std::size_t>(part.p_memsz, kEnough));
     }
   }
   begin = std::max(begin / page * page, (protected_until + page - 1) / page * page);
   end = (end + page - 1) / page * page;
-  if (end > begin)
-    found.pages = {reinterpret_cast<std::byte*>(begin), end - begin};  // NOLINT(performance-no-int-to-ptr)
+  if (end > begin) found.pages = {at_address(begin), end - begin};
   found.signature = hash;
   return 1;
 }

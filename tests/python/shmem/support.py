@@ -18,7 +18,7 @@ def build(folder: Path, source: Path, *options: str) -> Path:
     program = folder / source.stem
     command = [sys.executable, "-m", "unisono.cli.oshcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra"]
     done = subprocess.run(
-        [*command, *options, str(source), "-o", str(program)],
+        [*command, str(source), *options, "-o", str(program)],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
