@@ -5,6 +5,7 @@
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
+/* clang-format off */
 /* Lists of types of which no two are the same: X(NAME, TYPE, F) for each. */
 #define UNISONO_SHMEM_EACH_SIGNED(X, F) X(int, int, F) X(long, long, F) X(longlong, long long, F)
 #define UNISONO_SHMEM_EACH_BITS(X, F) \
@@ -22,6 +23,7 @@
   X(complexf, float _Complex, F) X(complexd, double _Complex, F) UNISONO_SHMEM_EACH_RMA(X, F)
 #define UNISONO_SHMEM_EACH_INTEGER(X, F) \
   X(uchar, unsigned char, F) X(ushort, unsigned short, F) UNISONO_SHMEM_EACH_BITS(X, F)
+/* clang-format on */
 
 /* What is chosen where no type fits: a function without arguments, so that the call does not compile. */
 void unisono_shmem_takes_no_such_type(void);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off */
 /* Integers by their names in C; together with the three types of real numbers no two are the same type. */
 #define UNISONO_SHMEM_WIDE_SIGNED(X) X(int, int) X(long, long) X(longlong, long long)
 #define UNISONO_SHMEM_WIDE_UNSIGNED(X) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
@@ -52,5 +53,7 @@
 #define UNISONO_SHMEM_OLD_BIT_TYPES(X) X(short, short) UNISONO_SHMEM_WIDE_SIGNED(X)
 #define UNISONO_SHMEM_OLD_ORDER_TYPES(X) UNISONO_SHMEM_OLD_BIT_TYPES(X) UNISONO_SHMEM_REAL(X)
 #define UNISONO_SHMEM_OLD_SUM_TYPES(X) UNISONO_SHMEM_OLD_ORDER_TYPES(X) UNISONO_SHMEM_COMPLEX(X)
+
+/* clang-format on */
 
 #endif
