@@ -105,7 +105,7 @@ void Job::start(std::uint64_t heap_bytes, bool statics, bool keeps_heap) {
     }
     job->teams_ = std::make_unique<Teams>(job->world_, reach.rank, reach.size, near);
     if (near.size() != static_cast<std::size_t>(reach.size)) {
-      job->remote_ = std::make_unique<Remote>(job->world_, reach.rank, reach.size);
+      job->remote_ = std::make_unique<Remote>(job->context_, job->world_, reach.rank, reach.size);
     }
   } catch (...) {
     unisono_abort(job->context_, "shmem_init has failed on a PE");
@@ -226,7 +226,7 @@ void Job::finish() {
 
 void Job::abandon() {
   Job* const job = current_.exchange(nullptr);
-  if (job != nullptr) unisono_abandon(job->context_);  // the helper may be at the rest, which ends with the process
+  if (job != nullptr) unisono_abandon(job->context_);  // the server may use the rest, which ends with the process
 }
 
 void Job::barrier(const char* operation) {

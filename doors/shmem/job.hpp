@@ -70,7 +70,7 @@ class Job {
   }
   void barrier(const char* operation);
 
-  /// Throws if a PE has died or left, or the helper has failed; ends the process if some PE has ended the job.
+  /// Throws if a PE has died or left, or the server has failed; ends the process if some PE has ended the job.
   void look_after_peers(const char* operation);
   /// Ends all PEs with this status. Does not return.
   [[noreturn]] void exit(int status);

@@ -23,21 +23,24 @@ unisono_communicator* copy_of(unisono_communicator* world) {
 
 }  // namespace
 
-Remote::Remote(unisono_communicator* world, int rank, int size)
+Remote::Remote(unisono_context* context, unisono_communicator* world, int rank, int size)
     : communicator_(copy_of(world)),
       rank_(rank),
       order_(std::make_unique<std::mutex[]>(static_cast<std::size_t>(size))),
       unanswered_(static_cast<std::size_t>(size)),
-      server_(communicator_) {}
+      server_(std::make_unique<Server>(context, communicator_)) {}
 
 Remote::~Remote() {
   try {
     Request stop{};
     stop.asked = Asked::kStop;
     send("shmem_finalize", rank_, stop, nullptr, nullptr);
-  } catch (const Failure&) {  // NOLINT(bugprone-empty-catch): then the helper finds out by itself
+  } catch (const Failure&) {  // NOLINT(bugprone-empty-catch): then the server finds out by itself
   }
-  server_.join();
+  if (!server_->stop()) {
+    server_.release();  // NOLINT(bugprone-unused-return-value): calls in flight refer to it
+    return;
+  }
   unisono_communicator_free(communicator_);
 }
 

@@ -16,13 +16,13 @@
 
 namespace unisono::shmem {
 
-/// Messages to the helpers of PEs on other hosts, and this PE's own helper. Thread-safe. All functions throw Failure;
+/// Messages to the servers of PEs on other hosts, and this PE's own server. Thread-safe. All functions throw Failure;
 /// the deadlines are those of the communicator.
 class Remote {
  public:
-  /// Collective over the communicator of all PEs. Starts the helper.
-  Remote(unisono_communicator* world, int rank, int size);
-  /// Ends the helper. The PEs must have come to their last barrier.
+  /// Collective over the communicator of all PEs.
+  Remote(unisono_context* context, unisono_communicator* world, int rank, int size);
+  /// Ends the server. The PEs must have come to their last barrier.
   ~Remote();
   Remote(const Remote&) = delete;
   Remote& operator=(const Remote&) = delete;
@@ -37,8 +37,8 @@ class Remote {
   void quiet(const char* operation);
   /// Ends the PEs of other hosts, as far as they can be told.
   void exit(int status);
-  /// Throws Failure if the helper has ended by an error.
-  void check(const char* operation) const { server_.check(operation); }
+  /// Throws Failure if the server has ended by an error.
+  void check(const char* operation) const { server_->check(operation); }
 
  private:
   void send(const char* operation, int pe, const Request& request, const void* inlined, const void* payload);
@@ -52,7 +52,7 @@ class Remote {
   std::unique_ptr<std::mutex[]> order_;        ///< by PE: a payload comes right behind its request
   std::vector<std::atomic<bool>> unanswered_;  ///< by PE: something was sent that nobody has answered
   std::atomic<std::uint32_t> replies_{0};
-  Server server_;
+  std::unique_ptr<Server> server_;
 };
 
 }  // namespace unisono::shmem

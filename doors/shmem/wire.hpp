@@ -1,8 +1,8 @@
 // What PEs of different hosts say to one another.
 //
-//   request  [origin -> owner's helper]  a Request, behind it up to kInline bytes of a put
-//   payload  [origin -> owner's helper]  the bytes of a longer put, right behind its request
-//   reply    [owner's helper -> origin]  the bytes of a get; a word for an atomic that fetches, and for a flush
+//   request  [origin -> owner's server]  a Request, behind it up to kInline bytes of a put
+//   payload  [origin -> owner's server]  the bytes of a longer put, right behind its request
+//   reply    [owner's server -> origin]  the bytes of a get; a word for an atomic that fetches, and for a flush
 //
 // Requests of one PE to another are carried out in the order in which they were sent, so a flush that was answered says
 // that all puts and atomics before it are done.

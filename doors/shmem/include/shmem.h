@@ -5,7 +5,7 @@
  *
  *   symmetric memory   shmem_malloc and its like, and the program's global and static variables
  *   on one host        put and get are copies by the caller, atomics are the processor's; the peer does nothing
- *   between hosts      a helper thread of the peer's process carries them out
+ *   between hosts      the peer's process carries them out: where it waits, or in a thread of its own
  *   wrong use          a sentence on standard error, and the end of the job; nothing has been sent
  *   waits              end with a sentence when a PE has died, and at the deadline (UNISONO_SHMEM_TIMEOUT_S; 300 s)
  *

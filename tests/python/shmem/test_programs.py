@@ -35,14 +35,18 @@ def right(done: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.parametrize("on", ONE_HOST + TWO_HOSTS + OTHERS, ids=name_of)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_random_accesses_agree_with_a_model(programs: Path, on: list[str], seed: int) -> None:
-    right(run(programs / "accesses", 20, seed, on=on))
+def test_random_accesses_agree_with_a_model(programs: Path, on: list[str]) -> None:
+    right(run(programs / "accesses", 20, 1 + len(" ".join(on)), on=on))
 
 
 @pytest.mark.parametrize("on", ONE_HOST + TWO_HOSTS + OTHERS, ids=name_of)
 def test_all_functions(programs: Path, on: list[str]) -> None:
     right(run(programs / "functions", on=on))
+
+
+@pytest.mark.parametrize("on", [["-n", "2"], hosts("a:2,b:1")], ids=name_of)
+def test_threads_of_a_pe_at_once(programs: Path, on: list[str]) -> None:
+    right(run(programs / "threads", on=on))
 
 
 SENTENCES = {
