@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "doors/shmem/failure.hpp"
 #include "doors/shmem/messages.hpp"
@@ -27,7 +26,8 @@ Remote::Remote(unisono_context* context, unisono_communicator* world, int rank, 
     : communicator_(copy_of(world)),
       rank_(rank),
       order_(std::make_unique<std::mutex[]>(static_cast<std::size_t>(size))),
-      unanswered_(static_cast<std::size_t>(size)),
+      sent_(static_cast<std::size_t>(size)),
+      done_(static_cast<std::size_t>(size)),
       server_(std::make_unique<Server>(context, communicator_)) {}
 
 Remote::~Remote() {
@@ -73,8 +73,8 @@ void Remote::put(const char* operation, const Target& target, int pe, const void
   request.offset = target.offset;
   request.bytes = bytes;
   const bool small = bytes <= kInline;
-  unanswered_[static_cast<std::size_t>(pe)].store(true, std::memory_order_relaxed);
   send(operation, pe, request, small ? source : nullptr, small ? nullptr : source);
+  sent_[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
 }
 
 void Remote::get(const char* operation, const Target& target, int pe, void* dest, std::uint64_t bytes) {
@@ -100,25 +100,37 @@ std::uint64_t Remote::atomic(const char* operation, Atomic what, std::uint32_t w
   request.operation = static_cast<std::uint32_t>(what);
   request.width = width;
   request.reply = fetches ? next_reply() : 0;
-  if (!fetches) unanswered_[static_cast<std::size_t>(pe)].store(true, std::memory_order_relaxed);
   send(operation, pe, request, nullptr, nullptr);
+  if (!fetches) sent_[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   std::uint64_t before = 0;
   if (fetches) receive(operation, pe, request.reply, &before, sizeof before);
   return before;
 }
 
 void Remote::quiet(const char* operation) {
-  std::vector<std::pair<int, std::uint32_t>> asked;
-  for (std::size_t pe = 0; pe < unanswered_.size(); ++pe) {
-    if (!unanswered_[pe].load(std::memory_order_relaxed) || !unanswered_[pe].exchange(false)) continue;
+  struct Flush {
+    int pe;
+    std::uint32_t tag;
+    std::uint64_t sent;
+  };
+  std::vector<Flush> asked;
+  for (std::size_t pe = 0; pe < sent_.size(); ++pe) {
+    const std::uint64_t sent = sent_[pe].load(std::memory_order_relaxed);
+    // Another thread may have asked already, but has no answer yet: then both ask.
+    if (done_[pe].load(std::memory_order_relaxed) >= sent) continue;
     Request request{};
     request.asked = Asked::kFlush;
     request.reply = next_reply();
     send(operation, static_cast<int>(pe), request, nullptr, nullptr);
-    asked.emplace_back(static_cast<int>(pe), request.reply);
+    asked.push_back({static_cast<int>(pe), request.reply, sent});
   }
   std::uint64_t word = 0;
-  for (const auto& [pe, tag] : asked) receive(operation, pe, tag, &word, sizeof word);
+  for (const Flush& flush : asked) {
+    receive(operation, flush.pe, flush.tag, &word, sizeof word);
+    std::atomic<std::uint64_t>& done = done_[static_cast<std::size_t>(flush.pe)];
+    std::uint64_t before = done.load(std::memory_order_relaxed);
+    while (before < flush.sent && !done.compare_exchange_weak(before, flush.sent, std::memory_order_relaxed)) continue;
+  }
 }
 
 void Remote::exit(int status) {

@@ -49,8 +49,9 @@ class Remote {
 
   unisono_communicator* communicator_ = nullptr;
   int rank_;
-  std::unique_ptr<std::mutex[]> order_;        ///< by PE: a payload comes right behind its request
-  std::vector<std::atomic<bool>> unanswered_;  ///< by PE: something was sent that nobody has answered
+  std::unique_ptr<std::mutex[]> order_;           ///< by PE: a payload comes right behind its request
+  std::vector<std::atomic<std::uint64_t>> sent_;  ///< by PE: what was sent that nobody answers by itself
+  std::vector<std::atomic<std::uint64_t>> done_;  ///< by PE: how many of these are known to be done
   std::atomic<std::uint32_t> replies_{0};
   std::unique_ptr<Server> server_;
 };
