@@ -312,6 +312,7 @@ UNISONO_SHMEM_SUM_TYPES(UNISONO_SHMEM_DECLARE_SUM)
 
 #include "unisono_shmem/deprecated.h"
 #include "unisono_shmem/generic.h"
+#include "unisono_shmem/overloads.h"
 
 #undef UNISONO_SHMEM_DECLARE_BITS
 #undef UNISONO_SHMEM_DECLARE_ORDER

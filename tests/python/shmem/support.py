@@ -16,12 +16,15 @@ SECONDS = 60
 def build(folder: Path, source: Path, *options: str) -> Path:
     """Compiles a program by unisono-oshcc, which must have nothing to say."""
     program = folder / source.stem
-    command = [sys.executable, "-m", "unisono.cli.oshcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra"]
+    cpp = source.suffix == ".cpp"
+    command = [sys.executable, "-m", "unisono.cli.oshcc", "-std=c++17" if cpp else "-std=c11"]
+    command += ["-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra"]
+    environment = ENVIRONMENT | ({"UNISONO_CC": "c++"} if cpp else {})
     done = subprocess.run(
         [*command, str(source), *options, "-o", str(program)],
         capture_output=True,
         text=True,
-        env=ENVIRONMENT,
+        env=environment,
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

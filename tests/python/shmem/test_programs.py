@@ -22,7 +22,7 @@ def name_of(on: list[str]) -> str:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
-    for source in PROGRAMS.glob("*.c"):
+    for source in (*PROGRAMS.glob("*.c"), *PROGRAMS.glob("*.cpp")):
         build(folder, source)
     return folder
 
@@ -42,6 +42,11 @@ def test_random_accesses_agree_with_a_model(programs: Path, on: list[str]) -> No
 @pytest.mark.parametrize("on", ONE_HOST + TWO_HOSTS + OTHERS, ids=name_of)
 def test_all_functions(programs: Path, on: list[str]) -> None:
     right(run(programs / "functions", on=on))
+
+
+@pytest.mark.parametrize("on", [["-n", "1"], ["-n", "3"]], ids=name_of)
+def test_overloads_of_cpp(programs: Path, on: list[str]) -> None:
+    right(run(programs / "overloads", on=on))
 
 
 @pytest.mark.parametrize("on", [["-n", "2"], hosts("a:2,b:1")], ids=name_of)

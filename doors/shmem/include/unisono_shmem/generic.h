@@ -1,5 +1,5 @@
 /* The forms of C11 without a type in their names: shmem_put, shmem_atomic_add, shmem_sum_reduce and so on choose by the
- * type of their pointers, with or without a context in front. Included by shmem.h; C++ has none. */
+ * type of their pointers, with or without a context in front. Included by shmem.h; C++ has overloads instead. */
 #ifndef UNISONO_SHMEM_GENERIC_H
 #define UNISONO_SHMEM_GENERIC_H
 
