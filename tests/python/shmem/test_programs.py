@@ -54,6 +54,11 @@ def test_threads_of_a_pe_at_once(programs: Path, on: list[str]) -> None:
     right(run(programs / "threads", on=on))
 
 
+def test_a_program_under_the_address_sanitizer(tmp_path: Path) -> None:
+    """What it puts between variables does not keep them from being shared."""
+    right(run(build(tmp_path, PROGRAMS / "accesses.c", "-fsanitize=address"), 3, 1, on=["-n", "2"]))
+
+
 SENTENCES = {
     "before_init": "shmem_long_p: there is no job; call shmem_init before",
     "memory_before_init": "shmem_malloc: there is no job; call shmem_init before",
