@@ -91,7 +91,8 @@ torch: environment-torch package ## installs torch for `import unisono.torch`, i
 test-torch: torch ## torch's own distributed tests on Unisono, beside gloo: a table
 	@.venv-torch/bin/python tests/pytorch/table.py
 
-test-doors: torch environment-dev ## the doors: PyTorch
+test-doors: torch tests ## the doors: PyTorch, SHMEM
+	$(STEP) -k 2 pytest-shmem "tests of SHMEM" .venv/bin/python -m pytest -q tests/python/shmem
 	$(STEP) -k 2 pytest-torch "tests of the torch backend" .venv/bin/python -m pytest -q tests/python/pytorch
 	$(STEP) -k 30 test-torch "torch's own tests" .venv-torch/bin/python tests/pytorch/table.py
 
