@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -88,13 +89,16 @@ class Calls(dist.ProcessGroup):
         self.communicator = communicator
         self._held: list[CallWork] | None = None  # of a batch that is open
         self._flying: deque[CallWork] = deque()  # collectives that may not have ended, in their order
+        self._lock = threading.Lock()
         self._sequence = 0
 
     def _go(self, call: str, how: How, *arguments: Any, **options: Any) -> Any:
         """Makes a call of the communicator, and waits for it unless it is to run beside the program."""
         self._sequence += 1
-        while self._flying and self._flying[0].is_completed():
-            self._flying.popleft()
+        if self._flying:
+            with self._lock:
+                while self._flying and self._flying[0].is_completed():
+                    self._flying.popleft()
         if how.limit != UNSET:
             options["timeout"] = max(how.limit.total_seconds(), _LEAST_LIMIT)
         try:

@@ -291,7 +291,7 @@ class Collectives(Calls):
 
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Any:
         # As with torch's other backends, collectives that this rank has started have ended after it.
-        before = [request for work in self._flying for request in work.requests]
+        before = [request for work in list(self._flying) for request in work.requests]
         return self._go("barrier", how_of(opts, timeout), **({"wait_for": before} if before else {}))
 
     # The names that they had before.
