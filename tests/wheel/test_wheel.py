@@ -129,6 +129,29 @@ def test_pkg_config(environment: Environment, project: Path) -> None:
     check(environment, project / "sum_cpp")
 
 
+def test_programs_of_openshmem(environment: Environment, tmp_path: Path) -> None:
+    """In C, by the compiler that the wheel brings, and in Python."""
+    (tmp_path / "ring.c").write_text(
+        "#include <shmem.h>\n#include <stdio.h>\nstatic long box;\n"
+        "int main(void) {\n  shmem_init();\n  const int me = shmem_my_pe(), n = shmem_n_pes();\n"
+        "  shmem_long_p(&box, 10 + me, (me + 1) % n);\n  shmem_barrier_all();\n"
+        '  printf("%d: %ld\\n", me, box);\n  shmem_finalize();\n  return 0;\n}\n'
+    )
+    environment.run("unisono-oshcc", tmp_path / "ring.c", "-o", tmp_path / "ring")
+    output = environment.run("unisono", "run", "-n", 3, tmp_path / "ring")
+    assert sorted(output.splitlines()) == ["0: 12", "1: 10", "2: 11"]
+    (tmp_path / "ring.py").write_text(
+        "from unisono import shmem\n"
+        "with shmem.init() as world:\n"
+        "    box = shmem.zeros(1)\n"
+        "    shmem.put(box, [10.0 + world.my_pe], (world.my_pe + 1) % world.n_pes)\n"
+        "    shmem.barrier_all()\n"
+        "    print(world.my_pe, box[0])\n"
+    )
+    output = environment.run("unisono", "run", "-n", 3, tmp_path / "ring.py")
+    assert sorted(output.splitlines()) == ["0 12.0", "1 10.0", "2 11.0"]
+
+
 def test_it_is_built_for_every_processor() -> None:
     """Vector code is compiled function by function and chosen at run time; no file of its own is."""
     (commands,) = (ROOT / "build" / "wheel").rglob("build.ninja")
@@ -143,7 +166,7 @@ def test_what_it_needs_is_there_or_in_the_system(environment: Environment) -> No
     (package,) = environment.folder.glob("lib/python3*/site-packages/unisono")
     libraries = [file for file in package.rglob("*.so*") if file.read_bytes()[:4] == b"\x7fELF"]
     brought = {file.name for file in libraries}
-    assert len(brought) == 3, brought
+    assert len(brought) == 4, brought  # the extension, libunisono, libunisono_shmem, libhwy
     for library in libraries:
         needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", environment.run("readelf", "-dW", library)))
         assert needed <= allowed | brought, f"{library.name} needs {needed - allowed - brought}"
