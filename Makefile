@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -85,13 +85,17 @@ soak: package ## random calls whose ranks are killed and stopped, on one host an
 peers: packages-peers environment-dev package environment-peers ## installs Open MPI, MPICH and mpi4py, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers
 
+mpi: packages-peers package ## installs Open MPI and MPICH, and builds what carries their programs (unisono mpirun)
+	$(STEP) mpi "shims for programs of MPI" tools/build --mpi
+
 torch: environment-torch package ## installs torch for `import unisono.torch`, in .venv-torch
 	@.venv-torch/bin/python -c 'import torch; print("  torch", torch.__version__, "in .venv-torch; python/ must be on its path")'
 
 test-torch: torch ## torch's own distributed tests on Unisono, beside gloo: a table
 	@.venv-torch/bin/python tests/pytorch/table.py
 
-test-doors: torch tests ## the doors: PyTorch, SHMEM
+test-doors: torch mpi tests ## the doors: PyTorch, MPI, SHMEM
+	$(STEP) -k 2 pytest-mpi "tests of programs of MPI" .venv/bin/python -m pytest -q tests/python/mpi
 	$(STEP) -k 2 pytest-shmem "tests of SHMEM" .venv/bin/python -m pytest -q tests/python/shmem
 	$(STEP) -k 2 pytest-torch "tests of the torch backend" .venv/bin/python -m pytest -q tests/python/pytorch
 	$(STEP) -k 30 test-torch "torch's own tests" .venv-torch/bin/python tests/pytorch/table.py

@@ -1,0 +1,60 @@
+// Elements of a call of MPI as bytes in a row.
+#pragma once
+
+#include "doors/mpi/mpi.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "doors/mpi/elements.hpp"
+
+namespace unisono::mpi {
+
+/// Blocks of elements of one datatype: where they lie if they are dense, else a packed copy, block behind block, for
+/// which extents of derived datatypes are what MPI says they are.
+class Buffer {
+ public:
+  /// One block.
+  Buffer(const void* base, std::int64_t count, MPI_Datatype type);
+  /// `blocks` blocks of `count` elements, one behind the other.
+  Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype type);
+  /// A block for each rank, at displacements that count extents. Both arrays have `blocks` entries.
+  Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type);
+
+  /// Where the bytes are.
+  std::byte* data() { return copy_.empty() ? base_ : copy_.data(); }
+  std::uint64_t bytes() const { return bytes_; }
+  /// Bytes of one of equal blocks.
+  std::int64_t block_bytes() const { return block_bytes_; }
+  /// Of blocks with counts: their bytes, and where they begin; null displacements: one behind the other.
+  const std::int64_t* counts() const { return counts_.data(); }
+  const std::int64_t* displacements() const { return copy_.empty() ? displacements_.data() : nullptr; }
+
+  /// Copies what the user has, of all blocks or of one, into the packed copy, if there is one.
+  void pack();
+  void pack_block(int block);
+  /// Copies results, of all blocks or of all but one (`but`), to where the user has them, if there is a packed copy.
+  void unpack(int but = -1);
+
+ private:
+  struct Block {
+    std::int64_t elements;
+    std::int64_t displacement;  ///< in extents
+  };
+  void lay_out();
+  void move(int block, bool packs);
+
+  std::byte* base_;
+  MPI_Datatype type_;
+  Layout layout_;
+  std::vector<Block> blocks_;  ///< of a packed copy
+  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> displacements_;
+  std::vector<std::int64_t> starts_;  ///< in the packed copy
+  std::vector<std::byte> copy_;
+  std::uint64_t bytes_ = 0;
+  std::int64_t block_bytes_ = 0;
+};
+
+}  // namespace unisono::mpi

@@ -1,0 +1,26 @@
+// What Unisono has for a communicator of MPI.
+#pragma once
+
+#include "doors/mpi/mpi.hpp"
+
+#include "unisono/unisono.h"
+
+namespace unisono::mpi {
+
+/// Hangs on the communicator by an attribute, and goes with it.
+struct Door {
+  unisono_communicator* communicator = nullptr;  ///< null: this communicator's calls are the MPI's own
+  bool owned = false;                            ///< it is freed with the door
+  int rank = 0;
+  int size = 0;
+};
+
+/// The door of a communicator; null if its calls are the MPI's own: it has one rank, is an intercommunicator, has ranks
+/// that are not of MPI_COMM_WORLD, or Unisono has no communicator for it. The answer is the same on all its ranks.
+/// Collective over the communicator the first time.
+const Door* door_of(MPI_Comm comm);
+/// Once, behind MPI_Init and before MPI_Finalize.
+void open_doors();
+void close_doors();
+
+}  // namespace unisono::mpi

@@ -1,0 +1,134 @@
+#include "doors/mpi/elements.hpp"
+
+#include <array>
+
+#include "core/generated/spec.hpp"
+
+namespace unisono::mpi {
+
+namespace {
+
+template <std::size_t kBytes, bool kSigned>
+constexpr unisono_datatype integer() {
+  if constexpr (kBytes == 1) return kSigned ? UNISONO_INT8 : UNISONO_UINT8;
+  if constexpr (kBytes == 2) return kSigned ? UNISONO_INT16 : UNISONO_UINT16;
+  if constexpr (kBytes == 4) return kSigned ? UNISONO_INT32 : UNISONO_UINT32;
+  return kSigned ? UNISONO_INT64 : UNISONO_UINT64;
+}
+
+struct Named {
+  MPI_Datatype type;
+  unisono_datatype element;
+};
+
+/// The most frequent first. A function, for the handles are addresses in some libraries.
+const auto& named() {
+  static const std::array table{
+      Named{MPI_DOUBLE, UNISONO_FP64},
+      Named{MPI_FLOAT, UNISONO_FP32},
+      Named{MPI_INT, integer<sizeof(int), true>()},
+      Named{MPI_LONG, integer<sizeof(long), true>()},
+      Named{MPI_UNSIGNED, integer<sizeof(unsigned), false>()},
+      Named{MPI_UNSIGNED_LONG, integer<sizeof(unsigned long), false>()},
+      Named{MPI_LONG_LONG, integer<sizeof(long long), true>()},
+      Named{MPI_UNSIGNED_LONG_LONG, integer<sizeof(unsigned long long), false>()},
+      Named{MPI_BYTE, UNISONO_BYTE},
+      Named{MPI_CHAR, UNISONO_INT8},
+      Named{MPI_SIGNED_CHAR, UNISONO_INT8},
+      Named{MPI_UNSIGNED_CHAR, UNISONO_UINT8},
+      Named{MPI_SHORT, integer<sizeof(short), true>()},
+      Named{MPI_UNSIGNED_SHORT, integer<sizeof(unsigned short), false>()},
+      Named{MPI_INT8_T, UNISONO_INT8},
+      Named{MPI_INT16_T, UNISONO_INT16},
+      Named{MPI_INT32_T, UNISONO_INT32},
+      Named{MPI_INT64_T, UNISONO_INT64},
+      Named{MPI_UINT8_T, UNISONO_UINT8},
+      Named{MPI_UINT16_T, UNISONO_UINT16},
+      Named{MPI_UINT32_T, UNISONO_UINT32},
+      Named{MPI_UINT64_T, UNISONO_UINT64},
+      Named{MPI_AINT, integer<sizeof(MPI_Aint), true>()},
+      Named{MPI_OFFSET, integer<sizeof(MPI_Offset), true>()},
+      Named{MPI_COUNT, integer<sizeof(MPI_Count), true>()},
+      Named{MPI_C_BOOL, UNISONO_BOOL},
+      Named{MPI_C_FLOAT_COMPLEX, UNISONO_COMPLEX64},
+      Named{MPI_C_DOUBLE_COMPLEX, UNISONO_COMPLEX128},
+      Named{MPI_FLOAT_INT, UNISONO_FP32_INT32},
+      Named{MPI_DOUBLE_INT, UNISONO_FP64_INT32},
+      Named{MPI_2INT, UNISONO_INT32_INT32},
+  };
+  return table;
+}
+
+int combiner_of(MPI_Datatype type) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  return combiner;
+}
+
+std::optional<unisono_datatype> found(MPI_Datatype type) {
+  for (const Named& one : named()) {
+    if (one.type == type) return one.element;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<unisono_datatype> element_of(MPI_Datatype type) {
+  if (const auto element = found(type)) return element;
+  if (combiner_of(type) != MPI_COMBINER_DUP) return std::nullopt;
+  MPI_Datatype inner = MPI_DATATYPE_NULL;
+  PMPI_Type_get_contents(type, 0, 0, 1, nullptr, nullptr, &inner);
+  const auto element = element_of(inner);
+  if (combiner_of(inner) != MPI_COMBINER_NAMED) PMPI_Type_free(&inner);
+  return element;
+}
+
+std::optional<unisono_op> operator_of(MPI_Op op) {
+  struct NamedOp {
+    MPI_Op op;
+    unisono_op func;
+  };
+  static const std::array table{
+      NamedOp{MPI_SUM, UNISONO_SUM},
+      NamedOp{MPI_MAX, UNISONO_MAX},
+      NamedOp{MPI_MIN, UNISONO_MIN},
+      NamedOp{MPI_PROD, UNISONO_PROD},
+      NamedOp{MPI_LAND, UNISONO_LOGICAL_AND},
+      NamedOp{MPI_LOR, UNISONO_LOGICAL_OR},
+      NamedOp{MPI_LXOR, UNISONO_LOGICAL_XOR},
+      NamedOp{MPI_BAND, UNISONO_BITWISE_AND},
+      NamedOp{MPI_BOR, UNISONO_BITWISE_OR},
+      NamedOp{MPI_BXOR, UNISONO_BITWISE_XOR},
+      NamedOp{MPI_MINLOC, UNISONO_MINLOC},
+      NamedOp{MPI_MAXLOC, UNISONO_MAXLOC},
+  };
+  for (const NamedOp& one : table) {
+    if (one.op == op) return one.func;
+  }
+  return std::nullopt;
+}
+
+Layout layout_of(MPI_Datatype type) {
+  if (const auto element = found(type)) {
+    const auto bytes = static_cast<std::int64_t>(bytes_of(static_cast<Datatype>(*element)));
+    // Of pairs, MPI moves the two values, and leaves what lies between elements.
+    if (*element < UNISONO_FP32_INT32) return {bytes, bytes, true};
+  }
+  Layout layout;
+  int size = 0;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_size(type, &size);
+  PMPI_Type_get_extent(type, &lower, &extent);
+  layout.size = size;
+  layout.extent = extent;
+  if (extent != size || lower != 0) return layout;
+  layout.dense = combiner_of(type) == MPI_COMBINER_NAMED;
+  return layout;
+}
+
+}  // namespace unisono::mpi
