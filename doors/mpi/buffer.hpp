@@ -1,13 +1,12 @@
 // Elements of a call of MPI as bytes in a row.
 #pragma once
 
-#include "doors/mpi/mpi.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "doors/mpi/elements.hpp"
+#include "doors/mpi/mpi.hpp"
 
 namespace unisono::mpi {
 

@@ -1,13 +1,12 @@
 // How a function of MPI becomes a call of Unisono.
 #pragma once
 
-#include "doors/mpi/mpi.hpp"
-
 #include <cstdint>
 #include <optional>
 
 #include "doors/mpi/buffer.hpp"
 #include "doors/mpi/door.hpp"
+#include "doors/mpi/mpi.hpp"
 #include "doors/mpi/report.hpp"
 #include "unisono/unisono.h"
 

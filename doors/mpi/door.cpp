@@ -53,7 +53,8 @@ std::unique_ptr<Door> made(MPI_Comm comm) {
   }
   const std::vector<std::uint32_t> ranks = world_ranks(comm, door->size);
   if (ranks.empty()) return door;
-  int all = unisono_create_group(job()->world, ranks.data(), ranks.size(), 0, nullptr, &door->communicator) == 0 ? 1 : 0;
+  int all =
+      unisono_create_group(job()->world, ranks.data(), ranks.size(), 0, nullptr, &door->communicator) == 0 ? 1 : 0;
   if (all == 0) {
     std::fprintf(stderr, "unisono: %s; collectives of this communicator are the MPI's own\n", unisono_last_error());
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "doors/mpi/mpi.hpp"
-
 #include "unisono/unisono.h"
 
 namespace unisono::mpi {

@@ -93,18 +93,12 @@ std::optional<unisono_op> operator_of(MPI_Op op) {
     unisono_op func;
   };
   static const std::array table{
-      NamedOp{MPI_SUM, UNISONO_SUM},
-      NamedOp{MPI_MAX, UNISONO_MAX},
-      NamedOp{MPI_MIN, UNISONO_MIN},
-      NamedOp{MPI_PROD, UNISONO_PROD},
-      NamedOp{MPI_LAND, UNISONO_LOGICAL_AND},
-      NamedOp{MPI_LOR, UNISONO_LOGICAL_OR},
-      NamedOp{MPI_LXOR, UNISONO_LOGICAL_XOR},
-      NamedOp{MPI_BAND, UNISONO_BITWISE_AND},
-      NamedOp{MPI_BOR, UNISONO_BITWISE_OR},
-      NamedOp{MPI_BXOR, UNISONO_BITWISE_XOR},
-      NamedOp{MPI_MINLOC, UNISONO_MINLOC},
-      NamedOp{MPI_MAXLOC, UNISONO_MAXLOC},
+      NamedOp{MPI_SUM, UNISONO_SUM},          NamedOp{MPI_MAX, UNISONO_MAX},
+      NamedOp{MPI_MIN, UNISONO_MIN},          NamedOp{MPI_PROD, UNISONO_PROD},
+      NamedOp{MPI_LAND, UNISONO_LOGICAL_AND}, NamedOp{MPI_LOR, UNISONO_LOGICAL_OR},
+      NamedOp{MPI_LXOR, UNISONO_LOGICAL_XOR}, NamedOp{MPI_BAND, UNISONO_BITWISE_AND},
+      NamedOp{MPI_BOR, UNISONO_BITWISE_OR},   NamedOp{MPI_BXOR, UNISONO_BITWISE_XOR},
+      NamedOp{MPI_MINLOC, UNISONO_MINLOC},    NamedOp{MPI_MAXLOC, UNISONO_MAXLOC},
   };
   for (const NamedOp& one : table) {
     if (one.op == op) return one.func;

@@ -1,18 +1,17 @@
 // Datatypes and operators of MPI, as Unisono has them.
 #pragma once
 
-#include "doors/mpi/mpi.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "doors/mpi/mpi.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::mpi {
 
-/// What a reduction computes with; none for a type that has no elements of one kind that Unisono knows. Types with equal
-/// signatures have the same answer, so that it is the same on all ranks.
+/// What a reduction computes with; none for a type that has no elements of one kind that Unisono knows. Types with
+/// equal signatures have the same answer, so that it is the same on all ranks.
 std::optional<unisono_datatype> element_of(MPI_Datatype type);
 
 /// A predefined operator; none for one of the user, or one that Unisono has not.

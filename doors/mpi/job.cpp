@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +18,11 @@ namespace unisono::mpi {
 namespace {
 
 Job current;
-MPI_Comm progress = MPI_COMM_NULL;  ///< for asking the MPI below, which makes progress by being asked
+MPI_Comm alone = MPI_COMM_NULL;  ///< of this rank, with nobody else on it
+/// A receive of what nobody sends. To be asked for it the MPI below makes progress; to be asked for messages
+/// (MPI_Iprobe) MPICH makes none.
+MPI_Request never = MPI_REQUEST_NULL;
+char nothing = 0;
 bool joined = false;
 
 /// What rank 0 tells the others.
@@ -90,9 +95,20 @@ class Variable {
   std::optional<std::string> before_;
 };
 
+/// Called in every wait, one thread at a time: at first each few microseconds, in longer waits between naps.
 void make_progress_below(void* /*context*/) {
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::microseconds;
+  constexpr int kTests = 8;  // between two looks at the clock
+  static Clock::time_point last;
+  const Clock::time_point now = Clock::now();
+  // A long message takes a piece a time, and on a busy machine the next nap may last milliseconds.
+  const Clock::time_point until = now + (now - last > microseconds(8) ? microseconds(50) : microseconds(1));
   int flag = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, progress, &flag, MPI_STATUS_IGNORE);
+  do {
+    for (int i = 0; i < kTests; ++i) PMPI_Test(&never, &flag, MPI_STATUS_IGNORE);
+    last = Clock::now();
+  } while (last < until);
 }
 
 bool on_one_host(int size) {
@@ -143,7 +159,8 @@ void begin() {
     current = {};
     return;
   }
-  PMPI_Comm_dup(MPI_COMM_SELF, &progress);
+  PMPI_Comm_dup(MPI_COMM_SELF, &alone);
+  PMPI_Irecv(&nothing, 1, MPI_CHAR, 0, 0, alone, &never);
   PMPI_Comm_group(MPI_COMM_WORLD, &current.group);
   joined = true;
   unisono_set_wait_hook(make_progress_below, nullptr);
@@ -155,7 +172,9 @@ void end() {
   unisono_set_wait_hook(nullptr, nullptr);
   if (unisono_finalize(current.context) != 0) std::fprintf(stderr, "unisono: %s\n", unisono_last_error());
   PMPI_Group_free(&current.group);
-  PMPI_Comm_free(&progress);
+  PMPI_Cancel(&never);
+  PMPI_Wait(&never, MPI_STATUS_IGNORE);
+  PMPI_Comm_free(&alone);
   current = {};
 }
 

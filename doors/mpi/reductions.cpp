@@ -128,8 +128,7 @@ int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_D
   } else {
     give(call, send, all);
   }
-  take(call, receive,
-       static_cast<std::uint64_t>(elements[static_cast<std::size_t>(door->rank)]) * reduction->bytes);
+  take(call, receive, static_cast<std::uint64_t>(elements[static_cast<std::size_t>(door->rank)]) * reduction->bytes);
   return reduced(*door, call, all, entry, Function::kReduceScatter, comm, below);
 }
 

@@ -1,13 +1,13 @@
 #include "doors/mpi/report.hpp"
 
-#include "doors/mpi/mpi.hpp"
-
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "doors/mpi/mpi.hpp"
 
 namespace unisono::mpi {
 
@@ -16,9 +16,10 @@ namespace {
 constexpr auto kFunctions = static_cast<std::size_t>(Function::kCount);
 constexpr auto kReasons = static_cast<std::size_t>(Reason::kCount);
 constexpr std::array<const char*, kFunctions> kNames{
-    "MPI_Barrier",   "MPI_Bcast",   "MPI_Reduce",  "MPI_Allreduce", "MPI_Reduce_scatter_block", "MPI_Reduce_scatter",
-    "MPI_Allgather", "MPI_Allgatherv", "MPI_Gather", "MPI_Gatherv",   "MPI_Scatter",              "MPI_Scatterv",
-    "MPI_Alltoall",  "MPI_Alltoallv",  "MPI_Scan",   "MPI_Exscan"};
+    "MPI_Barrier",        "MPI_Bcast",     "MPI_Reduce",     "MPI_Allreduce", "MPI_Reduce_scatter_block",
+    "MPI_Reduce_scatter", "MPI_Allgather", "MPI_Allgatherv", "MPI_Gather",    "MPI_Gatherv",
+    "MPI_Scatter",        "MPI_Scatterv",  "MPI_Alltoall",   "MPI_Alltoallv", "MPI_Scan",
+    "MPI_Exscan"};
 constexpr std::array<const char*, kReasons> kReasonNames{"communicator", "operator", "datatype"};
 
 /// Of one function, on this rank.
@@ -73,8 +74,9 @@ void print_report() {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) return;
-  std::fprintf(stderr, "\nCollectives of all ranks: carried by Unisono, and left to the MPI\n%-26s %10s %14s %12s  %s\n", "function",
-               "carried", "bytes", "us a call", "left to the MPI, for their");
+  std::fprintf(stderr,
+               "\nCollectives of all ranks: carried by Unisono, and left to the MPI\n%-26s %10s %14s %12s  %s\n",
+               "function", "carried", "bytes", "us a call", "left to the MPI, for their");
   std::uint64_t carried = 0;
   std::uint64_t calls = 0;
   for (std::size_t i = 0; i < kFunctions; ++i) {
@@ -96,7 +98,8 @@ void print_report() {
   }
   if (calls != 0) {
     std::fprintf(stderr, "%.1f %% of %llu calls were carried.\n",
-                 100 * static_cast<double>(carried) / static_cast<double>(calls), static_cast<unsigned long long>(calls));
+                 100 * static_cast<double>(carried) / static_cast<double>(calls),
+                 static_cast<unsigned long long>(calls));
   }
 }
 

@@ -7,8 +7,23 @@ namespace unisono::mpi {
 
 /// Functions that may be carried.
 enum class Function : std::uint8_t {
-  kBarrier, kBcast, kReduce, kAllreduce, kReduceScatterBlock, kReduceScatter, kAllgather, kAllgatherv, kGather,
-  kGatherv, kScatter, kScatterv, kAlltoall, kAlltoallv, kScan, kExscan, kCount,
+  kBarrier,
+  kBcast,
+  kReduce,
+  kAllreduce,
+  kReduceScatterBlock,
+  kReduceScatter,
+  kAllgather,
+  kAllgatherv,
+  kGather,
+  kGatherv,
+  kScatter,
+  kScatterv,
+  kAlltoall,
+  kAlltoallv,
+  kScan,
+  kExscan,
+  kCount,
 };
 const char* name_of(Function function);
 

@@ -26,7 +26,7 @@ nb::object array_at(std::uintptr_t address, std::int64_t count, nb::handle dtype
   auto* descr = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
   Py_INCREF(descr);  // which the array takes
   npy_intp elements = count;
-  auto* data = reinterpret_cast<void*>(address);
+  auto* data = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): Python has it as a number
   nb::object array = nb::steal<nb::object>(
       PyArray_NewFromDescr(&PyArray_Type, descr, 1, &elements, nullptr, data, NPY_ARRAY_CARRAY, nullptr));
   if (!array.is_valid()) throw nb::python_error();

@@ -47,15 +47,31 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "mpirun",
         help="run a program of MPI, its collectives carried by Unisono",
+        usage="unisono mpirun [--mpi openmpi|mpich] [--show] -n P [OPTION...] PROGRAM [ARGUMENT...]",
         description="Starts a program of Open MPI or MPICH by the launcher of its own MPI, with a shim before the "
-        "MPI's library: blocking collectives on intracommunicators go by Unisono, all else by the MPI. "
-        "UNISONO_MPI_REPORT=1 prints at the end what was carried, UNISONO_MPI=off carries nothing.",
+        "MPI's library: blocking collectives on intracommunicators go by Unisono, all else by the MPI. --mpi says "
+        "whose program it is, if that is not seen; --show prints the command and runs nothing; what follows is the "
+        "launcher's. UNISONO_MPI_REPORT=1 prints at the end what was carried, UNISONO_MPI=off carries nothing.",
+        # Options are the launcher's, but for two, which `own_options` takes.
+        prefix_chars="\0",
+        add_help=False,
     )
-    parser.add_argument("--mpi", choices=[kind.name for kind in KINDS], help="whose program it is, if that is not seen")
-    parser.add_argument("--show", action="store_true", help="print the command instead of running it")
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-n P [OPTION...] PROGRAM [ARGUMENT...]",
-                        help="the launcher's options, the program, its arguments")  # fmt: skip
-    parser.set_defaults(execute=execute)
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.set_defaults(execute=execute, help=parser.print_help)
+
+
+def own_options(words: list[str]) -> tuple[str | None, bool, list[str]]:
+    """Whose program it is, whether to print only, and what the launcher gets. Raises MpiError."""
+    kind, shows = None, False
+    while words and words[0] in ("--mpi", "--show"):
+        option, *words = words
+        if option == "--show":
+            shows = True
+            continue
+        kind, *words = words or [""]
+        if kind not in (known.name for known in KINDS):
+            raise MpiError(f"--mpi {kind}: allowed are {', '.join(known.name for known in KINDS)}")
+    return kind, shows, words
 
 
 def program_of(words: Sequence[str]) -> str:
@@ -137,14 +153,18 @@ def command(words: Sequence[str], wanted: str | None = None) -> list[str]:
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.words[:1] in (["-h"], ["--help"]):
+        options.help()
+        return 0
     try:
-        if not options.words:
+        kind, shows, words = own_options(options.words)
+        if not words:
             raise MpiError("nothing to run; write for instance: unisono mpirun -n 4 ./program")
-        made = command(options.words, options.mpi)
+        made = command(words, kind)
     except MpiError as error:
         print(f"unisono mpirun: {error}", file=sys.stderr)
         return 2
-    if options.show:
+    if shows:
         print(shlex.join(made))
         return 0
     return subprocess.call(made)

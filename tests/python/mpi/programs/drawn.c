@@ -1,5 +1,5 @@
-/* Drawn collectives: each is made by the MPI_ function, which a shim may carry, and by the PMPI_ function below, on data
- * that differ on every rank. Both must write the same bytes, gaps included.
+/* Drawn collectives: each is made by the MPI_ function, which a shim may carry, and by the PMPI_ function below, on
+ * data that differ on every rank. Both must write the same bytes, gaps included.
  *
  *     drawn SEED CALLS
  */
@@ -187,7 +187,11 @@ static void reductions(MPI_Comm comm, int ranks, int me, MPI_Op own) {
 
 static void movements(MPI_Comm comm, int ranks, int me) {
   static const int counts[] = {0, 1, 3, 50, 400};
+#ifdef MPICH /* whose own scatter of pairs fails ("Message truncated", in 4.0) */
+  const MPI_Datatype bases[] = {MPI_INT, MPI_DOUBLE, MPI_CHAR, MPI_SHORT, MPI_LONG};
+#else
   const MPI_Datatype bases[] = {MPI_INT, MPI_DOUBLE, MPI_CHAR, MPI_SHORT, MPI_DOUBLE_INT};
+#endif
   MPI_Datatype base = bases[draw(5)];
   /* Each rank has a datatype of its own, with as many elements of the base. */
   uint64_t forms[64];

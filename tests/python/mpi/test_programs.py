@@ -1,0 +1,99 @@
+"""Unchanged programs of MPI: what the shim carries is what the MPI below would have done, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+SECONDS = 100
+SEED = int(os.environ.get("UNISONO_SEED", "0") or "0", 0) or random.randrange(1 << 30)
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(ROOT / "python"),
+    # Open MPI asks for it where the tests run as root, and takes more ranks than cores then.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+
+
+@pytest.fixture(params=["openmpi", "mpich"])
+def mpi(request: pytest.FixtureRequest) -> str:
+    """An MPI that is installed, and has its shim."""
+    kind: str = request.param
+    if shutil.which(f"mpicc.{kind}") is None or not (ROOT / f"build/release/libunisono_mpi_{kind}.so").exists():
+        pytest.skip(f"there is no {kind}, or no shim for it: `make mpi` installs and builds both")
+    return kind
+
+
+def compiled(mpi: str, name: str, folder: Path) -> Path:
+    program = folder / name
+    words = [f"mpicc.{mpi}", "-O1", "-Wall", "-Wextra", "-Werror", PROGRAMS / f"{name}.c", "-o", program, "-pthread"]
+    subprocess.run(words, check=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+    return program
+
+
+def run(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "unisono", "mpirun", *map(str, words)],
+        capture_output=True, text=True, timeout=SECONDS, env=ENVIRONMENT | more, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+
+
+def right(done: subprocess.CompletedProcess[str], ranks: int) -> None:
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.stdout.count("right") == ranks, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_drawn_collectives(mpi: str, ranks: int, tmp_path: Path) -> None:
+    """Each is made by the function that is carried and by the MPI's own, with datatypes that differ between ranks."""
+    program = compiled(mpi, "drawn", tmp_path)
+    done = run("-n", ranks, program, SEED + ranks, 300, UNISONO_MPI_REPORT="1")
+    right(done, ranks)
+    carried = re.search(r"([\d.]+) % of (\d+) calls were carried", done.stderr)
+    assert carried is not None, done.stderr
+    assert float(carried[1]) > 50
+    # Own operators, and datatypes that Unisono has not, are left to the MPI.
+    assert re.search(r"MPI_Allreduce .* operator: \d+", done.stderr) or ranks == 2, done.stderr
+
+
+def test_nothing_is_carried_where_that_is_said(mpi: str, tmp_path: Path) -> None:
+    done = run("-n", 2, compiled(mpi, "drawn", tmp_path), SEED, 50, UNISONO_MPI="off", UNISONO_MPI_REPORT="1")
+    right(done, 2)
+    assert "0.0 % of 100 calls were carried" in done.stderr
+
+
+def test_the_mpi_makes_progress_in_our_waits(mpi: str, tmp_path: Path) -> None:
+    right(run("-n", 2, compiled(mpi, "progress", tmp_path)), 2)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_threads_and_handles_that_are_used_again(mpi: str, ranks: int, tmp_path: Path) -> None:
+    right(run("-n", ranks, compiled(mpi, "threads", tmp_path)), ranks)
+
+
+def test_what_cannot_be_started_is_said(mpi: str, tmp_path: Path) -> None:
+    program = compiled(mpi, "progress", tmp_path)
+    other = {"openmpi": "mpich", "mpich": "openmpi"}[mpi]
+    for words, said in [
+        ((), "nothing to run"),
+        (("-n", 2, "/bin/ls"), "needs neither Open MPI nor MPICH"),
+        (("-n", 2, "no-such-program"), "no program among: -n 2 no-such-program"),
+        (("--mpi", "other", "ls"), "--mpi other: allowed are openmpi, mpich"),
+        (("--mpi", other, "-n", 2, program), f"and --mpi says {other}"),
+    ]:
+        done = run(*words)
+        assert done.returncode == 2
+        assert said in done.stderr
+    shown = run("--show", "-n", 2, program)
+    assert f"libunisono_mpi_{mpi}.so" in shown.stdout
+    assert shown.stdout.rstrip().endswith(f"-n 2 {program}")
