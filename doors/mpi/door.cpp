@@ -40,6 +40,18 @@ std::vector<std::uint32_t> world_ranks(MPI_Comm comm, int size) {
   return found;
 }
 
+/// A number for making a communicator that no other one has that is made at the same time, by other threads: its rank 0
+/// says it, from its own number and how many it has made.
+std::int64_t number_for(MPI_Comm comm, int rank, std::uint32_t world_rank) {
+  constexpr std::int64_t kRanks = 1 << 15;
+  constexpr std::int64_t kNumbers = 1 << 16;
+  static std::atomic<std::int64_t> made{0};
+  std::int64_t number = 0;
+  if (rank == 0) number = (world_rank % kRanks) * kNumbers + made.fetch_add(1, std::memory_order_relaxed) % kNumbers;
+  PMPI_Bcast(&number, 1, MPI_INT64_T, 0, comm);
+  return number;
+}
+
 std::unique_ptr<Door> made(MPI_Comm comm) {
   auto door = std::make_unique<Door>();
   int between = 0;
@@ -53,8 +65,10 @@ std::unique_ptr<Door> made(MPI_Comm comm) {
   }
   const std::vector<std::uint32_t> ranks = world_ranks(comm, door->size);
   if (ranks.empty()) return door;
-  int all =
-      unisono_create_group(job()->world, ranks.data(), ranks.size(), 0, nullptr, &door->communicator) == 0 ? 1 : 0;
+  const std::int64_t number = number_for(comm, door->rank, ranks.front());
+  const unisono_result result =
+      unisono_create_group(job()->world, ranks.data(), ranks.size(), number, nullptr, &door->communicator);
+  int all = result == 0 ? 1 : 0;
   if (all == 0) {
     std::fprintf(stderr, "unisono: %s; collectives of this communicator are the MPI's own\n", unisono_last_error());
   }
@@ -76,7 +90,10 @@ void open_doors() {
 void close_doors() {
   if (keyval == MPI_KEYVAL_INVALID) return;
   // Those of other communicators go with these, or with the process; the job that they are of ends now.
-  PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
+  void* value = nullptr;
+  int found = 0;
+  PMPI_Comm_get_attr(MPI_COMM_WORLD, keyval, static_cast<void*>(&value), &found);
+  if (found != 0) PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
   generation.fetch_add(1, std::memory_order_release);
 }
 

@@ -62,8 +62,10 @@ def test_drawn_collectives(mpi: str, ranks: int, tmp_path: Path) -> None:
     carried = re.search(r"([\d.]+) % of (\d+) calls were carried", done.stderr)
     assert carried is not None, done.stderr
     assert float(carried[1]) > 50
-    # Own operators, and datatypes that Unisono has not, are left to the MPI.
-    assert re.search(r"MPI_Allreduce .* operator: \d+", done.stderr) or ranks == 2, done.stderr
+    # What moves data is left to the MPI for its communicator alone, which has one rank.
+    for line in done.stderr.splitlines():
+        if re.match(r"MPI_(Bcast|All(gather|toall)v?|Gatherv?|Scatterv?|Barrier) ", line):
+            assert not re.search(r"operator|datatype", line), line
 
 
 def test_nothing_is_carried_where_that_is_said(mpi: str, tmp_path: Path) -> None:
