@@ -99,20 +99,9 @@ def bound(program: str) -> tuple[Kind, str] | None:
     return None
 
 
-def extension_of(interpreter: str) -> str | None:
-    """mpi4py's extension, if the program is a Python that has it."""
-    if not re.match(r"(python|pypy)[\d.]*$", Path(interpreter).name):
-        return None
-    code = "import importlib.util as u; print(u.find_spec('mpi4py.MPI').origin)"
-    done = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return done.stdout.strip() or None
-
-
 def kind_of(program: str, wanted: str | None) -> tuple[Kind, str]:
     """Which MPI it is, and where its library is. Raises MpiError."""
     found = bound(program)
-    if found is None and (extension := extension_of(program)) is not None:
-        found = bound(extension)
     if found is not None and wanted in (None, found[0].name):
         return found
     if found is not None:

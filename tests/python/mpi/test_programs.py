@@ -99,3 +99,15 @@ def test_what_cannot_be_started_is_said(mpi: str, tmp_path: Path) -> None:
     shown = run("--show", "-n", 2, program)
     assert f"libunisono_mpi_{mpi}.so" in shown.stdout
     assert shown.stdout.rstrip().endswith(f"-n 2 {program}")
+
+
+def test_program_of_the_page(mpi: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs/mpi.md").read_text()
+    (listing,) = re.findall(r'```c title="sums.c"\n(.*?)```', page, re.DOTALL)
+    (tmp_path / "sums.c").write_text(listing)
+    subprocess.run([f"mpicc.{mpi}", tmp_path / "sums.c", "-o", tmp_path / "sums"], check=True, timeout=SECONDS)
+    done = run("-n", 4, tmp_path / "sums", UNISONO_MPI_REPORT="1")
+    assert done.returncode == 0, done.stderr
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]  # type: ignore[index]
+    times = re.compile(r"\d+\.\d+ $", re.MULTILINE)
+    assert times.sub("T", done.stdout + done.stderr).split() == times.sub("T", shown).split()
