@@ -176,9 +176,10 @@ class CallWork(Work):
         return None
 
     def _bring(self) -> None:
+        """Once, whoever sees the end first. The others wait until it is done: only then is nothing left to bring."""
         if self._finish is None:
             return
         with self._lock:
-            finish, self._finish = self._finish, None
-            if finish is not None:
-                finish()
+            if self._finish is not None:
+                self._finish()
+                self._finish = None

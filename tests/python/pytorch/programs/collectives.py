@@ -209,7 +209,8 @@ class Calls:
             splits = [[2] * self.size for _ in range(self.size)]
         sent, received = splits[self.rank], [splits[r][self.rank] for r in range(self.size)]
         output = self.empty((sum(received), *width), dtype, "out")
-        given = () if self.how == 0 and splits[0] == [2] * self.size else (received, sent)
+        even = all(split == [2] * self.size for split in splits)
+        given = () if self.how == 0 and even else (received, sent)
         self.end(dist.all_to_all_single(
             output, self.mine((sum(sent), *width), dtype), *given, async_op=self.asynchronous
         ))  # fmt: skip
