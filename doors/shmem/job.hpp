@@ -34,7 +34,7 @@ class Job {
   static void start(std::uint64_t heap_bytes, bool statics, bool keeps_heap = false);
   /// Leaves it: a barrier, and the end of its memory. Does nothing if there is none.
   static void finish();
-  /// Leaves it without a word to the others but that it is gone.
+  /// Leaves it without the barrier. The others see that this PE is gone.
   static void abandon();
   /// The job; throws if there is none.
   static Job& of(const char* operation) {

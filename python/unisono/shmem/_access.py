@@ -54,7 +54,7 @@ def put_signal(
 ) -> None:
     """A put, behind which the word `signal` of PE `pe` is set to `value`, or gets it added.
 
-    Whoever sees the signal there sees the values, too. `signal` is a symmetric array of one uint64.
+    A PE that sees the signal also sees the values. `signal` is a symmetric array of one uint64.
     """
     address = address_of("put_signal", dest)
     word = address_of("put_signal", signal)
