@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import draw  # noqa: E402  (found through the path above)
 
-SHARE = 0.25
+SHARE = 0.2
 """Of each module that the commit does not touch, this part of the cases runs, and one at least."""
 
 DRAWN = pytest.StashKey[str]()

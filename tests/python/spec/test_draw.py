@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 CASES = [f"tests/python/{module}::test_it[{case}]" for module in ("a/test_a.py", "b/test_b.py") for case in range(30)]
+PART = 6
+"""Of the thirty cases of a module, the fifth that is drawn (conftest.SHARE)."""
 CASES += ["tests/python/c/test_c.py::test_alone"]
 TABLE = {"python": {"engine/": ["a/"]}, "cpp": {"engine/": ["engine"]}}
 
@@ -56,7 +58,7 @@ def test_nothing_is_lost_over_many_seeds() -> None:
 def test_every_module_runs_and_touched_ones_whole() -> None:
     nothing = chosen(draw.Draw("seed", table=TABLE))
     assert {name.split("::")[0] for name in nothing} == {name.split("::")[0] for name in CASES}
-    assert len(nothing) == 8 + 8 + 1
+    assert len(nothing) == 2 * PART + 1
     engine = chosen(draw.Draw("seed", frozenset({"engine/rx.cpp"}), TABLE))
     assert engine - nothing <= set(CASES[:30]) <= engine
     itself = chosen(draw.Draw("seed", frozenset({"tests/python/b/test_b.py"}), TABLE))
@@ -67,14 +69,14 @@ def test_of_slow_modules_a_part_runs_in_any_case() -> None:
     table = TABLE | {"slow": {"python": ["a/test_a"]}}
     for touched in ("engine/rx.cpp", "tests/python/a/test_a.py"):
         names = chosen(draw.Draw("seed", frozenset({touched}), table))
-        assert sum("a/test_a.py" in name for name in names) == 8
+        assert sum("a/test_a.py" in name for name in names) == PART
 
 
 def test_of_a_large_commit_a_part_runs_of_what_it_touches() -> None:
     many = frozenset({"engine/engine.cpp", *(f"docs/{i}.md" for i in range(draw.LARGE))})
     names = chosen(draw.Draw("3", many, TABLE))
     assert sum("a/test_a.py" in name for name in names) == 30 * draw.PART_OF_LARGE
-    assert sum("b/test_b.py" in name for name in names) == 8
+    assert sum("b/test_b.py" in name for name in names) == PART
     assert len(draw.Draw("3", many).files([f"docs/{i}.md" for i in range(100)], 0.1)) == 100 * draw.PART_OF_LARGE
     floors = ["engine", "core", "driver", "network", "reference"]
     for size in (1, draw.LARGE + 1):
