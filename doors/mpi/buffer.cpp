@@ -1,69 +1,135 @@
 #include "doors/mpi/buffer.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace unisono::mpi {
 
-Buffer::Buffer(const void* base, std::int64_t count, MPI_Datatype type) : Buffer(base, 1, count, type) {}
+namespace {
 
-Buffer::Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype type)
-    : base_(static_cast<std::byte*>(const_cast<void*>(base))), type_(type), layout_(layout_of(type)) {
-  block_bytes_ = count * layout_.size;
-  bytes_ = static_cast<std::uint64_t>(block_bytes_) * static_cast<std::uint64_t>(blocks);
-  if (layout_.dense || bytes_ == 0) return;
-  for (std::int64_t block = 0; block < blocks; ++block) blocks_.push_back({count, block * count});
-  lay_out();
-}
+std::byte* address(const void* base) { return static_cast<std::byte*>(const_cast<void*>(base)); }
 
-Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type)
-    : base_(static_cast<std::byte*>(const_cast<void*>(base))), type_(type), layout_(layout_of(type)) {
-  std::int64_t reach = 0;
-  for (int block = 0; block < blocks; ++block) {
-    counts_.push_back(counts[block] * layout_.size);
-    displacements_.push_back(displacements[block] * layout_.extent);
-    if (counts[block] != 0) reach = std::max(reach, displacements_.back() + counts_.back());
-  }
-  if (layout_.dense) {
-    bytes_ = static_cast<std::uint64_t>(reach);
-    return;
-  }
-  for (int block = 0; block < blocks; ++block) blocks_.push_back({counts[block], displacements[block]});
-  lay_out();
-}
-
-void Buffer::lay_out() {
-  std::int64_t at = 0;
-  for (const Block& block : blocks_) {
-    starts_.push_back(at);
-    at += block.elements * layout_.size;
-  }
-  bytes_ = static_cast<std::uint64_t>(at);
-  copy_.resize(std::max<std::size_t>(bytes_, 1));
-}
-
-void Buffer::move(int block, bool packs) {
-  const auto index = static_cast<std::size_t>(block);
-  std::byte* user = base_ + blocks_[index].displacement * layout_.extent;
-  std::byte* packed = copy_.data() + starts_[index];
-  // MPI counts bytes of a pack by int, so a long block goes in pieces.
+/// MPI counts bytes of a pack by int, so that a long block goes in pieces.
+template <class Piece>
+void in_pieces(std::byte* user, std::int64_t count, const Layout& layout, std::byte* packed, Piece&& piece) {
   constexpr std::int64_t kPiece = std::int64_t{1} << 28;
-  const std::int64_t most = std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, layout_.size));
-  for (std::int64_t rest = blocks_[index].elements; rest > 0;) {
+  const std::int64_t most = std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, layout.size));
+  for (std::int64_t rest = count; rest > 0;) {
     const auto now = static_cast<int>(std::min(rest, most));
-    const auto bytes = static_cast<int>(now * layout_.size);
-    int position = 0;
-    if (packs) {
-      PMPI_Pack(user, now, type_, packed, bytes, &position, MPI_COMM_SELF);
-    } else {
-      PMPI_Unpack(packed, bytes, &position, user, now, type_, MPI_COMM_SELF);
-    }
-    user += now * layout_.extent;
+    const auto bytes = static_cast<int>(now * layout.size);
+    piece(user, now, packed, bytes);
+    user += now * layout.extent;
     packed += bytes;
     rest -= now;
   }
 }
 
+}  // namespace
+
+void pack_elements(const void* user, std::int64_t count, MPI_Datatype type, const Layout& layout, std::byte* packed) {
+  in_pieces(address(user), count, layout, packed, [&](const void* from, int elements, void* to, int bytes) {
+    int position = 0;
+    PMPI_Pack(from, elements, type, to, bytes, &position, MPI_COMM_SELF);
+  });
+}
+
+void unpack_elements(const std::byte* packed, std::int64_t count, MPI_Datatype type, const Layout& layout, void* user) {
+  in_pieces(address(user), count, layout, address(packed), [&](void* to, int elements, const void* from, int bytes) {
+    int position = 0;
+    PMPI_Unpack(from, bytes, &position, to, elements, type, MPI_COMM_SELF);
+  });
+}
+
+Buffer::Buffer(const void* base, std::int64_t count, MPI_Datatype type) : Buffer(base, 1, count, type) {}
+
+Buffer::Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype type) : base_(address(base)) {
+  const Layout layout = layout_of(type);
+  block_bytes_ = count * layout.size;
+  bytes_ = static_cast<std::uint64_t>(block_bytes_) * static_cast<std::uint64_t>(blocks);
+  if (layout.dense || bytes_ == 0) return;
+  types_.push_back({type, layout});
+  for (std::int64_t block = 0; block < blocks; ++block) blocks_.push_back({count, block * count * layout.extent, 0});
+  finish(false);
+}
+
+Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type)
+    : base_(address(base)) {
+  if (blocks == 0) return;
+  const Layout layout = layout_of(type);
+  types_.push_back({type, layout});
+  for (int block = 0; block < blocks; ++block) add(counts[block], displacements[block] * layout.extent, 0);
+  finish(layout.dense);
+}
+
+Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, const MPI_Datatype* types)
+    : base_(address(base)) {
+  bool dense = true;
+  for (int block = 0; block < blocks; ++block) {
+    types_.push_back({types[block], counts[block] == 0 ? Layout{} : layout_of(types[block])});
+    dense &= counts[block] == 0 || types_.back().layout.dense;
+    add(counts[block], displacements[block], types_.size() - 1);
+  }
+  finish(dense);
+}
+
+Buffer::~Buffer() {
+  for (Type& one : types_) {
+    if (one.owned) PMPI_Type_free(&one.type);
+  }
+}
+
+void Buffer::add(std::int64_t count, std::int64_t at, std::size_t type) {
+  counts_.push_back(count * types_[type].layout.size);
+  displacements_.push_back(at);
+  blocks_.push_back({count, at, type});
+}
+
+void Buffer::finish(bool dense) {
+  if (dense) {
+    std::int64_t reach = 0;
+    for (std::size_t block = 0; block < counts_.size(); ++block) {
+      if (counts_[block] != 0) reach = std::max(reach, displacements_[block] + counts_[block]);
+    }
+    bytes_ = static_cast<std::uint64_t>(reach);
+    blocks_.clear();
+    types_.clear();
+    return;
+  }
+  std::int64_t at = 0;
+  for (const Block& block : blocks_) {
+    starts_.push_back(at);
+    at += block.elements * types_[block.type].layout.size;
+  }
+  bytes_ = static_cast<std::uint64_t>(at);
+  copy_.resize(std::max<std::size_t>(bytes_, 1));
+}
+
+void Buffer::keep_types() {
+  for (Type& one : types_) {
+    if (one.owned || one.layout.size == 0) continue;
+    PMPI_Type_dup(one.type, &one.type);
+    one.owned = true;
+  }
+}
+
+void Buffer::move(int block, bool packs) {
+  const auto index = static_cast<std::size_t>(block);
+  const Block& one = blocks_[index];
+  const Type& type = types_[one.type];
+  std::byte* const packed = copy_.data() + starts_[index];
+  if (packs) {
+    pack_elements(base_ + one.at, one.elements, type.type, type.layout, packed);
+  } else {
+    unpack_elements(packed, one.elements, type.type, type.layout, base_ + one.at);
+  }
+}
+
+void Buffer::copy_always() {
+  if (copy_.empty()) copy_.resize(std::max<std::size_t>(bytes_, 1));
+}
+
 void Buffer::pack() {
+  if (blocks_.empty() && !copy_.empty()) std::memcpy(copy_.data(), base_, bytes_);
   for (std::size_t block = 0; block < blocks_.size(); ++block) move(static_cast<int>(block), true);
 }
 

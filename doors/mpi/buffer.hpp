@@ -10,8 +10,8 @@
 
 namespace unisono::mpi {
 
-/// Blocks of elements of one datatype: where they lie if they are dense, else a packed copy, block behind block, for
-/// which extents of derived datatypes are what MPI says they are.
+/// Blocks of elements: where they lie if their datatypes are dense, else a packed copy, block behind block, for which
+/// extents of derived datatypes are what MPI says they are.
 class Buffer {
  public:
   /// One block.
@@ -20,6 +20,12 @@ class Buffer {
   Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype type);
   /// A block for each rank, at displacements that count extents. Both arrays have `blocks` entries.
   Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type);
+  /// A block for each rank, each of a datatype of its own, at displacements in bytes. A block without elements may have
+  /// any datatype, none included.
+  Buffer(const void* base, int blocks, const int* counts, const int* displacements, const MPI_Datatype* types);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
 
   /// Where the bytes are.
   std::byte* data() { return copy_.empty() ? base_ : copy_.data(); }
@@ -28,8 +34,12 @@ class Buffer {
   std::int64_t block_bytes() const { return block_bytes_; }
   /// Of blocks with counts: their bytes, and where they begin; null displacements: one behind the other.
   const std::int64_t* counts() const { return counts_.data(); }
-  const std::int64_t* displacements() const { return copy_.empty() ? displacements_.data() : nullptr; }
+  const std::int64_t* displacements() const { return blocks_.empty() ? displacements_.data() : nullptr; }
 
+  /// Has the bytes copied even if they are dense: for input that lies where results go.
+  void copy_always();
+  /// Keeps the datatypes that are still needed, so that the program may free them before the call has ended.
+  void keep_types();
   /// Copies what the user has, of all blocks or of one, into the packed copy, if there is one.
   void pack();
   void pack_block(int block);
@@ -39,14 +49,20 @@ class Buffer {
  private:
   struct Block {
     std::int64_t elements;
-    std::int64_t displacement;  ///< in extents
+    std::int64_t at;  ///< bytes from `base_`
+    std::size_t type;
   };
-  void lay_out();
+  struct Type {
+    MPI_Datatype type;
+    Layout layout;
+    bool owned = false;
+  };
+  void add(std::int64_t count, std::int64_t at, std::size_t type);
+  void finish(bool dense);
   void move(int block, bool packs);
 
   std::byte* base_;
-  MPI_Datatype type_;
-  Layout layout_;
+  std::vector<Type> types_;    ///< of blocks in a packed copy
   std::vector<Block> blocks_;  ///< of a packed copy
   std::vector<std::int64_t> counts_;
   std::vector<std::int64_t> displacements_;
@@ -55,5 +71,9 @@ class Buffer {
   std::uint64_t bytes_ = 0;
   std::int64_t block_bytes_ = 0;
 };
+
+/// Copies elements between the user's memory and bytes in a row.
+void pack_elements(const void* user, std::int64_t count, MPI_Datatype type, const Layout& layout, std::byte* packed);
+void unpack_elements(const std::byte* packed, std::int64_t count, MPI_Datatype type, const Layout& layout, void* user);
 
 }  // namespace unisono::mpi

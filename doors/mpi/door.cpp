@@ -18,8 +18,7 @@ std::atomic<std::uint64_t> generation{1};
 
 int forget(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*state*/) {
   generation.fetch_add(1, std::memory_order_release);
-  const std::unique_ptr<Door> door(static_cast<Door*>(value));
-  if (door->owned && job() != nullptr) unisono_communicator_free(door->communicator);
+  drop(*static_cast<Door*>(value));
   return MPI_SUCCESS;
 }
 
@@ -82,6 +81,14 @@ std::unique_ptr<Door> made(MPI_Comm comm) {
 }
 
 }  // namespace
+
+void keep(const Door& door) { door.users.fetch_add(1, std::memory_order_relaxed); }
+
+void drop(const Door& door) {
+  if (door.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (door.owned && job() != nullptr) unisono_communicator_free(door.communicator);
+  delete &door;  // NOLINT(cppcoreguidelines-owning-memory): the attribute held it
+}
 
 void open_doors() {
   if (job() != nullptr) PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, nullptr);

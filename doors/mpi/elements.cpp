@@ -87,6 +87,16 @@ std::optional<unisono_datatype> element_of(MPI_Datatype type) {
   return element;
 }
 
+bool is_predefined(MPI_Datatype type) {
+  const int combiner = combiner_of(type);
+  if (combiner != MPI_COMBINER_DUP) return combiner == MPI_COMBINER_NAMED;
+  MPI_Datatype inner = MPI_DATATYPE_NULL;
+  PMPI_Type_get_contents(type, 0, 0, 1, nullptr, nullptr, &inner);
+  const bool answer = is_predefined(inner);
+  if (combiner_of(inner) != MPI_COMBINER_NAMED) PMPI_Type_free(&inner);
+  return answer;
+}
+
 std::optional<unisono_op> operator_of(MPI_Op op) {
   struct NamedOp {
     MPI_Op op;

@@ -14,6 +14,9 @@ namespace unisono::mpi {
 /// equal signatures have the same answer, so that it is the same on all ranks.
 std::optional<unisono_datatype> element_of(MPI_Datatype type);
 
+/// Whether MPI defines the datatype, or it is a duplicate of such a one.
+bool is_predefined(MPI_Datatype type);
+
 /// A predefined operator; none for one of the user, or one that Unisono has not.
 std::optional<unisono_op> operator_of(MPI_Op op);
 

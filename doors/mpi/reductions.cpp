@@ -1,135 +1,170 @@
-// Reductions of MPI. Exported: they stand before those of the MPI below.
+#include "doors/mpi/reductions.hpp"
+
+#include <optional>
 #include <vector>
 
-#include "doors/mpi/calls.hpp"
+#include "core/generated/spec.hpp"
 
-using namespace unisono::mpi;  // NOLINT(google-build-using-namespace): the functions below are extern "C"
+namespace unisono::mpi {
 
 namespace {
 
-/// The call of a reduction, with its operator, and buffers of so many elements.
-unisono_call reducing(unisono_collective collective, const Reduction& reduction, std::int64_t count) {
-  unisono_call call = call_of(collective, reduction.datatype);
-  call.op = reduction.op;
-  call.count = count;
-  return call;
-}
+/// Who computes: Unisono with these, or the MPI's operator; with neither the call is the MPI's own.
+struct Reduction {
+  std::optional<unisono_op> op;
+  unisono_datatype datatype = 0;
+  std::int64_t bytes = 0;  ///< of an element of Unisono's
+};
 
-void give(unisono_call& call, const void* src, std::uint64_t bytes) {
-  call.src = src;
-  call.src_bytes = bytes;
-}
-void take(unisono_call& call, void* dst, std::uint64_t bytes) {
-  call.dst = dst;
-  call.dst_bytes = bytes;
-}
-
-/// Runs a call of `elements` elements, or leaves it to the MPI, if the operator is not defined on the datatype: so on
-/// all ranks.
-template <class Below>
-int reduced(const Door& door, const unisono_call& call, std::uint64_t bytes, Entry& entry, Function function,
-            MPI_Comm comm, Below&& below) {
-  const unisono_result result = unisono_run(door.communicator, &call);
-  if (is_undefined(result)) {
-    entry.fell_through(Reason::kDatatype);
-    return below();
+std::optional<Reduction> reduction_of(const Operands& operands, Reason& reason) {
+  const auto op = operator_of(operands.op);
+  if (!op) {
+    reason = Reason::kOperator;
+    if (operands.op == MPI_OP_NULL || operands.op == MPI_REPLACE || operands.op == MPI_NO_OP) return std::nullopt;
+    return Reduction{};
   }
-  entry.carried(bytes);
-  return told(result, function, comm);
+  if (const auto element = element_of(operands.type)) {
+    return Reduction{op, *element, static_cast<std::int64_t>(bytes_of(static_cast<Datatype>(*element)))};
+  }
+  // Predefined operators take predefined datatypes only.
+  reason = Reason::kDatatype;
+  return is_predefined(operands.type) ? std::optional(Reduction{}) : std::nullopt;
 }
 
-/// All-reduce, scan and exscan, which have one vector on each rank.
-template <class Below>
-int of_vectors(unisono_collective collective, Function function, const void* send, void* receive, int count,
-               MPI_Datatype type, MPI_Op op, MPI_Comm comm, Below&& below) {
-  Entry entry(function);
-  const Door* const door = count < 0 ? nullptr : door_of(comm);
-  if (door == nullptr) return below();
-  const auto reduction = reduction_of(op, type, entry);
-  if (!reduction) return below();
-  unisono_call call = reducing(collective, *reduction, count);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * reduction->bytes;
-  call.in_place = send == MPI_IN_PLACE ? 1 : 0;
-  if (call.in_place == 0) give(call, send, bytes);
-  take(call, receive, bytes);
-  return reduced(*door, call, bytes, entry, function, comm, below);
+void become(Operation& operation, unisono_collective collective, const Reduction& reduction) {
+  operation.call.collective = collective;
+  operation.call.datatype = reduction.datatype;
+  operation.call.op = *reduction.op;
+}
+
+/// Buffers of a call that Unisono computes; lengths in bytes. A null destination: this rank gets no result.
+void bind(Operation& operation, const Operands& operands, std::int64_t give, void* receive, std::int64_t take) {
+  unisono_call& call = operation.call;
+  if (operands.send == MPI_IN_PLACE) {
+    call.in_place = 1;
+    operation.overwrites(operands.receive, static_cast<std::uint64_t>(take));
+  } else {
+    call.src = operands.send;
+    call.src_bytes = static_cast<std::uint64_t>(give);
+  }
+  if (receive == nullptr) return;
+  call.dst = receive;
+  call.dst_bytes = static_cast<std::uint64_t>(take);
+}
+
+/// The operands as bytes, for an operator of the MPI.
+Buffer& operands_as_bytes(Operation& operation, const Operands& operands, std::int64_t count) {
+  Buffer& from =
+      operation.from.emplace(operands.send == MPI_IN_PLACE ? operands.receive : operands.send, count, operands.type);
+  if (operands.send == MPI_IN_PLACE) {
+    operation.overwrites(operands.receive, static_cast<std::uint64_t>(count * layout_of(operands.type).extent));
+  }
+  operation.call.datatype = UNISONO_BYTE;
+  operation.give(from);
+  operation.bytes = from.bytes();
+  return from;
+}
+
+/// Reduce-scatter by an operator of the MPI: every rank sends each other one the block that it will have.
+bool exchange_and_fold(Operation& operation, const Operands& operands, const std::vector<std::int64_t>& counts) {
+  const Fold fold(operands.op, operands.type);
+  const int ranks = operation.door->size;
+  std::int64_t total = 0;
+  for (const std::int64_t count : counts) {
+    operation.send_counts.push_back(count * fold.layout().size);
+    total += count;
+  }
+  const std::int64_t own = counts[static_cast<std::size_t>(operation.door->rank)];
+  operation.receive_counts.assign(static_cast<std::size_t>(ranks), own * fold.layout().size);
+  operands_as_bytes(operation, operands, total);
+  operation.call.collective = UNISONO_ALLTOALLV;
+  operation.call.send_counts = operation.send_counts.data();
+  operation.call.recv_counts = operation.receive_counts.data();
+  operation.folds(fold, own, ranks, ranks, operands.receive);
+  return true;
 }
 
 }  // namespace
 
-extern "C" {
-
-int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return of_vectors(UNISONO_ALLREDUCE, Function::kAllreduce, send, receive, count, type, op, comm,
-                    [&] { return PMPI_Allreduce(send, receive, count, type, op, comm); });
+bool prepare_vectors(Operation& operation, unisono_collective collective, const Operands& operands, int count) {
+  if (count < 0) return false;
+  const auto reduction = reduction_of(operands, operation.reason);
+  if (!reduction) return false;
+  if (reduction->op) {
+    become(operation, collective, *reduction);
+    operation.call.count = count;
+    bind(operation, operands, count * reduction->bytes, operands.receive, count * reduction->bytes);
+    operation.bytes = static_cast<std::uint64_t>(count * reduction->bytes);
+    return true;
+  }
+  operation.call.collective = UNISONO_ALLGATHER;
+  operation.call.count = operands_as_bytes(operation, operands, count).block_bytes();
+  const int ranks = operation.door->size;
+  int folded = ranks;
+  if (collective == UNISONO_SCAN) folded = operation.door->rank + 1;
+  if (collective == UNISONO_EXSCAN) folded = operation.door->rank;
+  operation.folds(Fold(operands.op, operands.type), count, ranks, folded, operands.receive);
+  return true;
 }
 
-int MPI_Scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return of_vectors(UNISONO_SCAN, Function::kScan, send, receive, count, type, op, comm,
-                    [&] { return PMPI_Scan(send, receive, count, type, op, comm); });
+bool prepare_reduce(Operation& operation, const Operands& operands, int count, int root) {
+  if (count < 0 || root < 0 || root >= operation.door->size) return false;
+  const auto reduction = reduction_of(operands, operation.reason);
+  if (!reduction) return false;
+  const bool is_root = operation.door->rank == root;
+  operation.call.root = root;
+  if (reduction->op) {
+    become(operation, UNISONO_REDUCE, *reduction);
+    operation.call.count = count;
+    const std::int64_t bytes = count * reduction->bytes;
+    bind(operation, operands, bytes, is_root ? operands.receive : nullptr, bytes);
+    operation.bytes = static_cast<std::uint64_t>(bytes);
+    return true;
+  }
+  operation.call.collective = UNISONO_GATHER;
+  operation.call.count = operands_as_bytes(operation, operands, count).block_bytes();
+  const int blocks = is_root ? operation.door->size : 0;
+  operation.folds(Fold(operands.op, operands.type), count, blocks, blocks, operands.receive);
+  return true;
 }
 
-int MPI_Exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return of_vectors(UNISONO_EXSCAN, Function::kExscan, send, receive, count, type, op, comm,
-                    [&] { return PMPI_Exscan(send, receive, count, type, op, comm); });
-}
-
-int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
-  const auto below = [&] { return PMPI_Reduce(send, receive, count, type, op, root, comm); };
-  Entry entry(Function::kReduce);
-  const Door* const door = count < 0 ? nullptr : door_of(comm);
-  if (door == nullptr || root < 0 || root >= door->size) return below();
-  const auto reduction = reduction_of(op, type, entry);
-  if (!reduction) return below();
-  unisono_call call = reducing(UNISONO_REDUCE, *reduction, count);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * reduction->bytes;
-  call.root = root;
-  call.in_place = send == MPI_IN_PLACE ? 1 : 0;
-  if (call.in_place == 0) give(call, send, bytes);
-  if (door->rank == root) take(call, receive, bytes);
-  return reduced(*door, call, bytes, entry, Function::kReduce, comm, below);
-}
-
-int MPI_Reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  const auto below = [&] { return PMPI_Reduce_scatter_block(send, receive, count, type, op, comm); };
-  Entry entry(Function::kReduceScatterBlock);
-  const Door* const door = count < 0 ? nullptr : door_of(comm);
-  if (door == nullptr) return below();
-  const auto reduction = reduction_of(op, type, entry);
-  if (!reduction) return below();
-  unisono_call call = reducing(UNISONO_REDUCE_SCATTER, *reduction, count);
-  const std::uint64_t block = static_cast<std::uint64_t>(count) * reduction->bytes;
-  const std::uint64_t all = block * static_cast<std::uint64_t>(door->size);
-  call.in_place = send == MPI_IN_PLACE ? 1 : 0;
-  if (call.in_place == 0) give(call, send, all);
-  take(call, receive, call.in_place != 0 ? all : block);
-  return reduced(*door, call, all, entry, Function::kReduceScatterBlock, comm, below);
-}
-
-int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op,
-                       MPI_Comm comm) {
-  const auto below = [&] { return PMPI_Reduce_scatter(send, receive, counts, type, op, comm); };
-  Entry entry(Function::kReduceScatter);
-  const Door* const door = door_of(comm);
-  if (door == nullptr) return below();
-  const auto reduction = reduction_of(op, type, entry);
-  if (!reduction) return below();
-  const std::vector<std::int64_t> elements(counts, counts + door->size);
+bool prepare_reduce_scatter(Operation& operation, const Operands& operands, const int* counts) {
+  const auto reduction = reduction_of(operands, operation.reason);
+  if (!reduction) return false;
+  const std::vector<std::int64_t> elements(counts, counts + operation.door->size);
+  if (!reduction->op) return exchange_and_fold(operation, operands, elements);
   std::int64_t total = 0;
   for (const std::int64_t each : elements) total += each;
-  const std::uint64_t all = static_cast<std::uint64_t>(total) * reduction->bytes;
-  unisono_call call = reducing(UNISONO_REDUCE_SCATTERV, *reduction, 0);
-  call.recv_counts = elements.data();
+  const std::int64_t own = elements[static_cast<std::size_t>(operation.door->rank)];
+  become(operation, UNISONO_REDUCE_SCATTERV, *reduction);
+  operation.receive_counts = elements;
+  operation.call.recv_counts = operation.receive_counts.data();
+  operation.bytes = static_cast<std::uint64_t>(total * reduction->bytes);
+  Operands bound = operands;
   // In place, the input is in `receive` and the result goes to its begin: from a copy, whatever block it is.
-  std::vector<std::byte> input;
-  if (send == MPI_IN_PLACE) {
-    input.assign(static_cast<std::byte*>(receive), static_cast<std::byte*>(receive) + all);
-    give(call, input.data(), all);
-  } else {
-    give(call, send, all);
+  if (operands.send == MPI_IN_PLACE) {
+    bound.send = operation.copies_input(operands.receive, operation.bytes);
+    operation.overwrites(operands.receive, operation.bytes);
   }
-  take(call, receive, static_cast<std::uint64_t>(elements[static_cast<std::size_t>(door->rank)]) * reduction->bytes);
-  return reduced(*door, call, all, entry, Function::kReduceScatter, comm, below);
+  bind(operation, bound, total * reduction->bytes, operands.receive, own * reduction->bytes);
+  return true;
 }
 
-}  // extern "C"
+bool prepare_reduce_scatter_block(Operation& operation, const Operands& operands, int count) {
+  if (count < 0) return false;
+  const auto reduction = reduction_of(operands, operation.reason);
+  if (!reduction) return false;
+  const int ranks = operation.door->size;
+  if (!reduction->op) {
+    return exchange_and_fold(operation, operands, std::vector<std::int64_t>(static_cast<std::size_t>(ranks), count));
+  }
+  become(operation, UNISONO_REDUCE_SCATTER, *reduction);
+  operation.call.count = count;
+  const std::int64_t block = count * reduction->bytes;
+  const std::int64_t all = block * ranks;
+  bind(operation, operands, all, operands.receive, operands.send == MPI_IN_PLACE ? all : block);
+  operation.bytes = static_cast<std::uint64_t>(all);
+  return true;
+}
+
+}  // namespace unisono::mpi

@@ -12,7 +12,15 @@ static void* work(void* number) {
   const int own = (int)(long)number;
   for (int i = 0; i < kTurns; ++i) {
     int mine = rank + own + i, all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comms[own]);
+    if (i % 3 == 0) {
+      MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comms[own]);
+    } else {
+      MPI_Request request;
+      int flag = 0;
+      MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_SUM, comms[own], &request);
+      while (i % 3 == 1 && !flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     if (all != size * (size - 1) / 2 + size * (own + i)) wrong = 1;
     if (i % 50 == 0) { /* a handle that is used again for another communicator */
       MPI_Comm next;
