@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "doors/mpi/device.hpp"
 #include "doors/mpi/job.hpp"
 
 namespace unisono::mpi {
@@ -64,9 +65,13 @@ std::unique_ptr<Door> made(MPI_Comm comm) {
   }
   const std::vector<std::uint32_t> ranks = world_ranks(comm, door->size);
   if (ranks.empty()) return door;
-  const std::int64_t number = number_for(comm, door->rank, ranks.front());
-  const unisono_result result =
-      unisono_create_group(job()->world, ranks.data(), ranks.size(), number, nullptr, &door->communicator);
+  unisono_result result = 0;
+  if (on_devices() && door->size == job()->size) {  // which know no groups
+    result = unisono_split(job()->world, 0, door->rank, 0, &door->communicator);
+  } else {
+    const std::int64_t number = number_for(comm, door->rank, ranks.front());
+    result = unisono_create_group(job()->world, ranks.data(), ranks.size(), number, nullptr, &door->communicator);
+  }
   int all = result == 0 ? 1 : 0;
   if (all == 0) {
     std::fprintf(stderr, "unisono: %s; collectives of this communicator are the MPI's own\n", unisono_last_error());

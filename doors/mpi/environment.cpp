@@ -1,4 +1,4 @@
-// Begin and end of a program of MPI. Exported: they stand before those of the MPI below.
+// Begin and end of a program of MPI. What is exported stands before the functions of the MPI below.
 #include "doors/mpi/door.hpp"
 #include "doors/mpi/job.hpp"
 #include "doors/mpi/report.hpp"
@@ -8,10 +8,23 @@ using namespace unisono::mpi;  // NOLINT(google-build-using-namespace): the func
 
 namespace {
 
+/// At the end: MPI_Finalize frees MPI_COMM_SELF before all else, whoever calls it and by whatever name.
+int close(MPI_Comm /*comm*/, int /*key*/, void* /*value*/, void* /*state*/) {
+  requests::close();
+  print_report();
+  close_doors();
+  end();
+  return MPI_SUCCESS;
+}
+
 void open() {
   begin_report();
   begin();
   open_doors();
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  PMPI_Comm_free_keyval(&key);  // it goes with the attribute
 }
 
 }  // namespace
@@ -30,14 +43,6 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (result != MPI_SUCCESS) return result;
   open();
   return result;
-}
-
-int MPI_Finalize() {
-  requests::close();
-  print_report();
-  close_doors();
-  end();
-  return PMPI_Finalize();
 }
 
 }  // extern "C"

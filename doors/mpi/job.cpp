@@ -12,6 +12,10 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
+
+#include "doors/mpi/device.hpp"
+#include "doors/mpi/time.hpp"
 
 namespace unisono::mpi {
 
@@ -24,6 +28,7 @@ MPI_Comm alone = MPI_COMM_NULL;  ///< of this rank, with nobody else on it
 MPI_Request never = MPI_REQUEST_NULL;
 char nothing = 0;
 bool joined = false;
+Time* simulated = nullptr;  ///< not freed by itself: a child of fork that exits has no thread to end
 
 /// What rank 0 tells the others.
 struct Meeting {
@@ -123,13 +128,15 @@ bool on_one_host(int size) {
 }
 
 bool join(int rank, int size, const Meeting& at) {
+  if (!take_device(rank)) return false;
   const Variable place("UNISONO_JOIN", at.where.data());
   const Variable secret("UNISONO_SECRET", at.secret.data());
   const Variable own("UNISONO_RANK", std::to_string(rank));
   const Variable of("UNISONO_SIZE", std::to_string(size));
   unisono_settings settings{};
   settings.struct_size = sizeof settings;
-  settings.deadlines = UNISONO_DEADLINE_WARNS;  // MPI knows none
+  // MPI knows none; a device ends calls whose deadline has passed.
+  if (!on_devices()) settings.deadlines = UNISONO_DEADLINE_WARNS;
   if (unisono_init(&settings, &current.context) != 0 || unisono_world(current.context, &current.world) != 0) {
     std::fprintf(stderr, "unisono: rank %d: %s; collectives are the MPI's own\n", rank, unisono_last_error());
     return false;
@@ -161,14 +168,17 @@ void begin() {
   }
   PMPI_Comm_dup(MPI_COMM_SELF, &alone);
   PMPI_Irecv(&nothing, 1, MPI_CHAR, 0, 0, alone, &never);
+  current.size = size;
   PMPI_Comm_group(MPI_COMM_WORLD, &current.group);
   joined = true;
+  if (in_simulated_time()) simulated = new Time(current.world, rank, size);  // NOLINT(cppcoreguidelines-owning-memory)
   unisono_set_wait_hook(make_progress_below, nullptr);
 }
 
 void end() {
   if (!joined) return;
   joined = false;
+  delete std::exchange(simulated, nullptr);  // NOLINT(cppcoreguidelines-owning-memory)
   unisono_set_wait_hook(nullptr, nullptr);
   if (unisono_finalize(current.context) != 0) std::fprintf(stderr, "unisono: %s\n", unisono_last_error());
   PMPI_Group_free(&current.group);

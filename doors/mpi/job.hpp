@@ -10,6 +10,7 @@ namespace unisono::mpi {
 struct Job {
   unisono_context* context = nullptr;
   unisono_communicator* world = nullptr;
+  int size = 0;
   MPI_Group group = MPI_GROUP_NULL;  ///< of MPI_COMM_WORLD
 };
 

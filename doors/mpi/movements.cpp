@@ -1,5 +1,7 @@
 #include "doors/mpi/movements.hpp"
 
+#include "doors/mpi/device.hpp"
+
 namespace unisono::mpi {
 
 namespace {
@@ -130,6 +132,13 @@ bool among_all(Operation& operation, unisono_collective collective, const Blocks
   return true;
 }
 
+/// A device must be told the counts of all ranks, which MPI lets the root alone know.
+bool root_alone_knows(Operation& operation) {
+  if (!on_devices()) return false;
+  operation.reason = Reason::kDevice;
+  return true;
+}
+
 bool is_valid(const Elements& elements) { return elements.data == MPI_IN_PLACE || elements.count >= 0; }
 
 }  // namespace
@@ -166,6 +175,7 @@ bool prepare_gather(Operation& operation, const Elements& send, const Elements& 
 }
 
 bool prepare_gatherv(Operation& operation, const Elements& send, const Blocks& receive, int root) {
+  if (root_alone_knows(operation)) return false;
   return to_root(operation, UNISONO_GATHERV, send, receive, root);
 }
 
@@ -174,6 +184,7 @@ bool prepare_scatter(Operation& operation, const Elements& send, const Elements&
 }
 
 bool prepare_scatterv(Operation& operation, const Blocks& send, const Elements& receive, int root) {
+  if (root_alone_knows(operation)) return false;
   return from_root(operation, UNISONO_SCATTERV, send, receive, root);
 }
 

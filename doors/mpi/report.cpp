@@ -22,7 +22,7 @@ constexpr std::array<const char*, kFunctions> kNames{
     "Reduce_scatter", "Allgather", "Allgatherv", "Gather",    "Gatherv",
     "Scatter",        "Scatterv",  "Alltoall",   "Alltoallv", "Alltoallw",
     "Scan",           "Exscan"};
-constexpr std::array<const char*, kReasons> kReasonNames{"communicator", "operator", "datatype"};
+constexpr std::array<const char*, kReasons> kReasonNames{"communicator", "operator", "datatype", "device"};
 
 /// Of one function in one form.
 enum Field : std::size_t { kCarried, kBytes, kNanoseconds, kCompared, kOurs, kTheirs, kFell };

@@ -33,7 +33,7 @@ enum class Form : std::uint8_t { kBlocking, kNonblocking, kPersistent, kCount };
 std::string name_of(Function function, Form form = Form::kBlocking);
 
 /// Why a call is the MPI's own.
-enum class Reason : std::uint8_t { kCommunicator, kOperator, kDatatype, kCount };
+enum class Reason : std::uint8_t { kCommunicator, kOperator, kDatatype, kDevice, kCount };
 
 /// Whether somebody wants the report: only then calls are counted and timed.
 bool reports();

@@ -9,11 +9,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import config
+from .mpi_devices import DeviceError, devices
+from .run import PLATFORMS
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "mpirun",
         help="run a program of MPI, its collectives carried by Unisono",
-        usage="unisono mpirun [--mpi openmpi|mpich] [--show] -n P [OPTION...] PROGRAM [ARGUMENT...]",
+        usage="unisono mpirun [--mpi openmpi|mpich] [--platform PLATFORM] [--show] -n P [OPTION...] PROGRAM "
+        "[ARGUMENT...]",
         description="Starts a program of Open MPI or MPICH by the launcher of its own MPI, with a shim before the "
-        "MPI's library: blocking collectives on intracommunicators go by Unisono, all else by the MPI. --mpi says "
-        "whose program it is, if that is not seen; --show prints the command and runs nothing; what follows is the "
-        "launcher's. UNISONO_MPI_REPORT=1 prints at the end what was carried, UNISONO_MPI=off carries nothing.",
-        # Options are the launcher's, but for two, which `own_options` takes.
+        "MPI's library: collectives on intracommunicators go by Unisono, all else by the MPI. --mpi says whose "
+        "program it is, if that is not seen; --platform functional or rtl carries them by devices, as in unisono run; "
+        "--show prints the command and runs nothing; what follows is the launcher's. UNISONO_MPI_REPORT=1 prints at "
+        "the end what was carried, UNISONO_MPI=off carries nothing.",
+        # Options are the launcher's, but for three, which `own_options` takes.
         prefix_chars="\0",
         add_help=False,
     )
@@ -60,18 +64,32 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(execute=execute, help=parser.print_help)
 
 
-def own_options(words: list[str]) -> tuple[str | None, bool, list[str]]:
-    """Whose program it is, whether to print only, and what the launcher gets. Raises MpiError."""
-    kind, shows = None, False
-    while words and words[0] in ("--mpi", "--show"):
+@dataclass
+class Own:
+    """Options of the command itself, which stand before the launcher's words."""
+
+    kind: str | None = None
+    platform: str | None = None
+    shows: bool = False
+
+
+def own_options(words: list[str]) -> tuple[Own, list[str]]:
+    """The command's own options, and what the launcher gets. Raises MpiError."""
+    own = Own()
+    allowed = {"--mpi": [known.name for known in KINDS], "--platform": list(PLATFORMS)}
+    while words and words[0] in ("--show", *allowed):
         option, *words = words
         if option == "--show":
-            shows = True
+            own.shows = True
             continue
-        kind, *words = words or [""]
-        if kind not in (known.name for known in KINDS):
-            raise MpiError(f"--mpi {kind}: allowed are {', '.join(known.name for known in KINDS)}")
-    return kind, shows, words
+        value, *words = words or [""]
+        if value not in allowed[option]:
+            raise MpiError(f"{option} {value}: allowed are {', '.join(allowed[option])}")
+        if option == "--mpi":
+            own.kind = value
+        else:
+            own.platform = value
+    return own, words
 
 
 def program_of(words: Sequence[str]) -> str:
@@ -124,8 +142,8 @@ def shim_of(kind: Kind) -> Path:
     return shim
 
 
-def command(words: Sequence[str], wanted: str | None = None) -> list[str]:
-    """What is run."""
+def command(words: Sequence[str], wanted: str | None = None, variables: Mapping[str, str] | None = None) -> list[str]:
+    """What is run; `variables` come to the ranks besides those of the environment."""
     kind, library = kind_of(program_of(words), wanted)
     # The library comes along, for what the shim has of it is missed in processes that load none, such as shells.
     before = f"{shim_of(kind)}:{library}"
@@ -136,7 +154,12 @@ def command(words: Sequence[str], wanted: str | None = None) -> list[str]:
         raise MpiError(f"the launcher of {kind.title} is not here: {', '.join(kind.launchers)}")
     if kind.name == "mpich":  # which hands on the environment as it is
         return [launcher, "-genv", "LD_PRELOAD", before, *words]
-    handed_on = [word for name in sorted(os.environ) if name.startswith("UNISONO_") for word in ("-x", name)]
+    handed_on = [
+        word
+        for name in sorted({*os.environ, *(variables or {})})
+        if name.startswith("UNISONO_")
+        for word in ("-x", name)
+    ]
     return [launcher, "-x", f"LD_PRELOAD={before}", *handed_on, *words]
 
 
@@ -146,14 +169,17 @@ def execute(options: argparse.Namespace) -> int:
         options.help()
         return 0
     try:
-        kind, shows, words = own_options(options.words)
+        own, words = own_options(options.words)
         if not words:
             raise MpiError("nothing to run; write for instance: unisono mpirun -n 4 ./program")
-        made = command(words, kind)
-    except MpiError as error:
+        if own.shows:
+            print(shlex.join(command(words, own.kind)))
+            return 0
+        if own.platform is None:
+            return subprocess.call(command(words, own.kind))
+        program_of(words)  # before a cluster is started for nothing
+        with devices(own.platform, words) as variables:
+            return subprocess.call(command(words, own.kind, variables), env=os.environ | variables)
+    except (MpiError, DeviceError) as error:
         print(f"unisono mpirun: {error}", file=sys.stderr)
         return 2
-    if shows:
-        print(shlex.join(made))
-        return 0
-    return subprocess.call(made)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from unisono.cli.cluster import ClusterError, find_cluster
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -116,6 +117,33 @@ def test_threads_and_handles_that_are_used_again(mpi: str, ranks: int, tmp_path:
     right(run("-n", ranks, compiled(mpi, "threads", tmp_path)), ranks)
 
 
+@pytest.mark.parametrize("platform", ["functional", "rtl"])
+def test_devices_carry_an_unchanged_program(mpi: str, platform: str, tmp_path: Path) -> None:
+    if platform == "rtl":
+        try:
+            find_cluster()
+        except ClusterError as error:
+            pytest.skip(str(error))
+    done = run("--platform", platform, "-n", 2, compiled(mpi, "devices", tmp_path), UNISONO_MPI_REPORT="1")
+    right(done, 2)
+    assert "75.0 % of 8 calls were carried" in done.stderr
+    assert re.search(r"^MPI_Gatherv .* device: 2$", done.stderr, re.MULTILINE)
+    assert ("unisono-cluster: 2 nodes" in done.stderr) == (platform == "rtl")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_errors_are_those_of_mpi(mpi: str, ranks: int, tmp_path: Path) -> None:
+    done = run("-n", ranks, compiled(mpi, "errors", tmp_path))
+    right(done, ranks)
+    assert "unisono: MPI_Allreduce: allreduce" in done.stderr
+
+
+def test_a_killed_rank_ends_the_job(mpi: str, tmp_path: Path) -> None:
+    done = run("-n", 3, compiled(mpi, "killed", tmp_path))
+    assert done.returncode != 0
+    assert "not killed" not in done.stdout
+
+
 def test_what_cannot_be_started_is_said(mpi: str, tmp_path: Path) -> None:
     program = compiled(mpi, "progress", tmp_path)
     other = {"openmpi": "mpich", "mpich": "openmpi"}[mpi]
@@ -124,6 +152,8 @@ def test_what_cannot_be_started_is_said(mpi: str, tmp_path: Path) -> None:
         (("-n", 2, "/bin/ls"), "needs neither Open MPI nor MPICH"),
         (("-n", 2, "no-such-program"), "no program among: -n 2 no-such-program"),
         (("--mpi", "other", "ls"), "--mpi other: allowed are openmpi, mpich"),
+        (("--platform", "card", "ls"), "--platform card: allowed are native, functional, rtl"),
+        (("--platform", "rtl", program), "needs a number of ranks"),
         (("--mpi", other, "-n", 2, program), f"and --mpi says {other}"),
     ]:
         done = run(*words)
