@@ -36,8 +36,12 @@ KINDS = (
     ),
 )  # fmt: skip
 _SECONDS = 20
-#: Options whose values are names that a program may have, too.
-_NAMES_FOLLOW = {"-H", "-host", "--host", "-hosts", "--hosts", "-hostfile", "--hostfile", "-machinefile", "-f", "-x"}
+#: Options of the launchers whose values may be names of files, which a program could have, and how many each has.
+_VALUES = dict.fromkeys(
+    ("H", "host", "hosts", "hostfile", "machinefile", "default-hostfile", "f", "rankfile", "rf", "x", "wdir", "wd",
+     "prefix", "tune", "am", "map-by", "bind-to", "rank-by", "genvlist", "launcher", "launcher-exec", "rmk", "iface",
+     "output-filename", "path", "configfile"), 1,
+) | dict.fromkeys(("mca", "gmca", "genv", "env"), 2)  # fmt: skip
 
 
 class MpiError(Exception):
@@ -94,10 +98,13 @@ def own_options(words: list[str]) -> tuple[Own, list[str]]:
 
 def program_of(words: Sequence[str]) -> str:
     """The program among the words of a launcher: the first that can be run and is no option's value."""
-    for before, word in zip(["", *words], words, strict=False):
-        if word.startswith("-") or before in _NAMES_FOLLOW:
-            continue
-        if found := shutil.which(word):
+    values = 0
+    for word in words:
+        if values > 0:
+            values -= 1
+        elif word.startswith("-"):
+            values = _VALUES.get(word.lstrip("-"), 0)
+        elif found := shutil.which(word):
             return found
     raise MpiError("no program among: " + shlex.join(words) + "; write it with its folder, as ./program")
 

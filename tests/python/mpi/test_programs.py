@@ -112,6 +112,10 @@ def test_calls_are_compared(mpi: str, ranks: int, tmp_path: Path) -> None:
     assert all(int(count) % ranks == 0 for name, count in rows if name == "MPI_Barrier")
 
 
+def test_who_has_ended_a_collective_may_wait_in_the_mpi(mpi: str, tmp_path: Path) -> None:
+    right(run("-n", 3, compiled(mpi, "afterwards", tmp_path)), 3)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_threads_and_handles_that_are_used_again(mpi: str, ranks: int, tmp_path: Path) -> None:
     right(run("-n", ranks, compiled(mpi, "threads", tmp_path)), ranks)
