@@ -15,7 +15,8 @@ namespace unisono {
 /// The process's hook. Thread-safe.
 ///
 /// Every thread that waits calls it, with no lock held, at least each `kInterval` as far as the system lets it run; so
-/// waits do not sleep longer than that. Of threads that wait at once, one at a time is in it; the others wait on.
+/// waits do not sleep longer than that. A wait that ends before it is due may call nothing, one in some tens must. Of
+/// threads that wait at once, one at a time is in it; the others wait on.
 class WaitHook {
  public:
   using Function = void (*)(void* context);

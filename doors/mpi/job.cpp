@@ -22,15 +22,15 @@ char nothing = 0;
 bool joined = false;
 Time* simulated = nullptr;  ///< not freed by itself: a child of fork that exits has no thread to end
 
-/// Called in every wait, one thread at a time: at first each few microseconds, in longer waits between naps.
+/// Called in waits, one thread at a time: at first each few microseconds, in longer waits between naps.
 void make_progress_below(void* /*context*/) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::microseconds;
-  constexpr int kTests = 8;  // between two looks at the clock
+  constexpr int kTests = 2;  // between two looks at the clock
   static Clock::time_point last;
   const Clock::time_point now = Clock::now();
   // A long message takes a piece a time, and on a busy machine the next nap may last milliseconds.
-  const Clock::time_point until = now + (now - last > microseconds(8) ? microseconds(50) : microseconds(1));
+  const Clock::time_point until = now - last > microseconds(8) ? now + microseconds(50) : now;
   int flag = 0;
   do {
     for (int i = 0; i < kTests; ++i) PMPI_Test(&never, &flag, MPI_STATUS_IGNORE);
