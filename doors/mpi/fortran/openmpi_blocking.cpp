@@ -1,4 +1,5 @@
 // Begin, end, and collectives that block, of programs in Fortran.
+#include <cstddef>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -20,6 +21,7 @@ const MPI_Datatype* types_of(In types, MPI_Comm comm) {
     PMPI_Comm_size(comm, &size);
   }
   std::vector<MPI_Datatype> own;
+  own.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) own.push_back(PMPI_Type_f2c(types[rank]));
   static std::set<std::vector<MPI_Datatype>> known;
   static std::mutex mutex;
@@ -31,6 +33,8 @@ const MPI_Datatype* types_of(In types, MPI_Comm comm) {
 
 #pragma GCC visibility push(default)
 extern "C" {
+
+// NOLINTBEGIN(readability-identifier-naming): names of Fortran end in an underscore
 
 void mpi_init_(Out error) { answer(error, MPI_Init(nullptr, nullptr)); }
 
@@ -148,5 +152,6 @@ decltype(mpi_alltoall_) ompi_alltoall_f [[gnu::alias("mpi_alltoall_")]];
 decltype(mpi_alltoallv_) ompi_alltoallv_f [[gnu::alias("mpi_alltoallv_")]];
 decltype(mpi_alltoallw_) ompi_alltoallw_f [[gnu::alias("mpi_alltoallw_")]];
 
+// NOLINTEND(readability-identifier-naming)
 }  // extern "C"
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-// Requests of programs in Fortran, whose indices begin with 1.
+// Requests of programs in Fortran, whose indices begin with 1, and what outlives its handle for them.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -97,6 +97,8 @@ bool has_statuses(int result) { return result == MPI_SUCCESS || result == MPI_ER
 #pragma GCC visibility push(default)
 extern "C" {
 
+// NOLINTBEGIN(readability-identifier-naming): names of Fortran end in an underscore
+
 void mpi_wait_(Out request, Out status, Out error) {
   Request own(request);
   Status to(status);
@@ -189,6 +191,14 @@ void mpi_startall_(In count, Out requests, Out error) {
   answer(error, MPI_Startall(*count, own.data()));
 }
 
+// Which something in flight may need.
+void mpi_op_free_(Out op, Out error) {
+  MPI_Op own = PMPI_Op_f2c(*op);
+  const int result = MPI_Op_free(&own);
+  *op = PMPI_Op_c2f(own);
+  answer(error, result);
+}
+
 // What `use mpi_f08` goes by. Of functions that give a flag it is the names of Fortran's PMPI.
 decltype(mpi_wait_) ompi_wait_f [[gnu::alias("mpi_wait_")]];
 decltype(mpi_waitall_) ompi_waitall_f [[gnu::alias("mpi_waitall_")]];
@@ -202,6 +212,8 @@ decltype(mpi_request_free_) ompi_request_free_f [[gnu::alias("mpi_request_free_"
 decltype(mpi_request_get_status_) pmpi_request_get_status_ [[gnu::alias("mpi_request_get_status_")]];
 decltype(mpi_start_) ompi_start_f [[gnu::alias("mpi_start_")]];
 decltype(mpi_startall_) ompi_startall_f [[gnu::alias("mpi_startall_")]];
+decltype(mpi_op_free_) ompi_op_free_f [[gnu::alias("mpi_op_free_")]];
 
+// NOLINTEND(readability-identifier-naming)
 }  // extern "C"
 #pragma GCC visibility pop

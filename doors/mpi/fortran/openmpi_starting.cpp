@@ -6,6 +6,8 @@ using namespace unisono::mpi::fortran;  // NOLINT(google-build-using-namespace):
 #pragma GCC visibility push(default)
 extern "C" {
 
+// NOLINTBEGIN(readability-identifier-naming): names of Fortran end in an underscore
+
 void mpi_ibarrier_(In comm, Out request, Out error) {
   begun(request, error, [&](MPI_Request* made) { return MPI_Ibarrier(comm_of(comm), made); });
 }
@@ -147,5 +149,6 @@ decltype(mpi_ialltoall_) ompi_ialltoall_f [[gnu::alias("mpi_ialltoall_")]];
 decltype(mpi_ialltoallv_) ompi_ialltoallv_f [[gnu::alias("mpi_ialltoallv_")]];
 decltype(mpi_ialltoallw_) ompi_ialltoallw_f [[gnu::alias("mpi_ialltoallw_")]];
 
+// NOLINTEND(readability-identifier-naming)
 }  // extern "C"
 #pragma GCC visibility pop
