@@ -28,19 +28,27 @@ static void same(const char* what) {
   fill();
 }
 
-#define BOTH(name, ...)                                     \
-  do {                                                      \
-    int* to = one;                                          \
-    MPI_Request request;                                    \
-    MPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);            \
-    to = two;                                               \
-    PMPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);           \
-    same(#name);                                            \
-    PMPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);           \
-    to = one;                                               \
-    MPI_I##name##_c(__VA_ARGS__, MPI_COMM_WORLD, &request); \
-    MPI_Wait(&request, MPI_STATUS_IGNORE);                  \
-    same("i" #name);                                        \
+#define BOTH(name, ...)                                                        \
+  do {                                                                         \
+    int* to = one;                                                             \
+    MPI_Request request;                                                       \
+    MPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);                               \
+    to = two;                                                                  \
+    PMPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);                              \
+    same(#name);                                                               \
+    PMPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);                              \
+    to = one;                                                                  \
+    MPI_I##name##_c(__VA_ARGS__, MPI_COMM_WORLD, &request);                    \
+    MPI_Wait(&request, MPI_STATUS_IGNORE);                                     \
+    same("i" #name);                                                           \
+    to = two;                                                                  \
+    PMPI_##name##_c(__VA_ARGS__, MPI_COMM_WORLD);                              \
+    to = one;                                                                  \
+    MPI_##name##_init_c(__VA_ARGS__, MPI_COMM_WORLD, MPI_INFO_NULL, &request); \
+    MPI_Start(&request);                                                       \
+    MPI_Wait(&request, MPI_STATUS_IGNORE);                                     \
+    MPI_Request_free(&request);                                                \
+    same("persistent " #name);                                                 \
   } while (0)
 #define MPI_IBcast_c MPI_Ibcast_c
 #define MPI_IGather_c MPI_Igather_c
