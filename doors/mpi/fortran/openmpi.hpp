@@ -5,6 +5,8 @@
 // library for `use mpi_f08` calls. Both hand over the same.
 #pragma once
 
+#include <vector>
+
 #include "doors/mpi/mpi.hpp"
 
 // Constants of Fortran are addresses of common blocks, by which they are known. Weak, for a library of Open MPI that
@@ -43,9 +45,12 @@ inline void answer(Out error, int result) {
   if (error != nullptr) *error = result;
 }
 
-/// The datatypes of a call with one for each rank of `comm`. They outlive the call, for one that does not block may
-/// look at them until it ends: equal arrays are the same one, which stays. Thread-safe.
-const MPI_Datatype* types_of(In types, MPI_Comm comm);
+/// The datatypes of a call with one for each rank of `comm`; none of what is sent in place, where `types` says nothing.
+std::vector<MPI_Datatype> types_of(In types, const void* send, MPI_Comm comm);
+
+/// The same for as long as the program runs, for a call that does not block may look at them until it ends. Equal ones
+/// are one. Thread-safe.
+const MPI_Datatype* kept(std::vector<MPI_Datatype> types);
 
 /// Makes a call that gives a request.
 template <class Call>

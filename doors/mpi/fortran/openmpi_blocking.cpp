@@ -11,7 +11,8 @@ using namespace unisono::mpi::fortran;  // NOLINT(google-build-using-namespace):
 
 namespace unisono::mpi::fortran {
 
-const MPI_Datatype* types_of(In types, MPI_Comm comm) {
+std::vector<MPI_Datatype> types_of(In types, const void* send, MPI_Comm comm) {
+  if (send == MPI_IN_PLACE) return {};
   int between = 0;
   int size = 0;
   PMPI_Comm_test_inter(comm, &between);
@@ -23,10 +24,14 @@ const MPI_Datatype* types_of(In types, MPI_Comm comm) {
   std::vector<MPI_Datatype> own;
   own.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) own.push_back(PMPI_Type_f2c(types[rank]));
+  return own;
+}
+
+const MPI_Datatype* kept(std::vector<MPI_Datatype> types) {
   static std::set<std::vector<MPI_Datatype>> known;
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
-  return known.insert(std::move(own)).first->data();
+  return known.insert(std::move(types)).first->data();
 }
 
 }  // namespace unisono::mpi::fortran
@@ -124,10 +129,8 @@ void mpi_alltoallw_(void* send, In send_counts, In send_displacements, In send_t
                     In displacements, In types, In comm, Out error) {
   MPI_Comm const of = comm_of(comm);
   void* const from = place(send);
-  // In place, the types of what is sent say nothing, and may be no array.
-  const MPI_Datatype* const from_types = from == MPI_IN_PLACE ? nullptr : types_of(send_types, of);
-  answer(error, MPI_Alltoallw(from, send_counts, send_displacements, from_types, place(receive), counts, displacements,
-                              types_of(types, of), of));
+  answer(error, MPI_Alltoallw(from, send_counts, send_displacements, types_of(send_types, from, of).data(),
+                              place(receive), counts, displacements, types_of(types, nullptr, of).data(), of));
 }
 
 // What `use mpi_f08` goes by.

@@ -137,11 +137,11 @@ void mpix_alltoallw_init_(void* send, In send_counts, In send_displacements, In 
                           In displacements, In types, In comm, In info, Out request, Out error) {
   MPI_Comm const of = comm_of(comm);
   void* const from = place(send);
-  // In place, the types of what is sent say nothing, and may be no array.
-  const MPI_Datatype* const from_types = from == MPI_IN_PLACE ? nullptr : types_of(send_types, of);
+  const MPI_Datatype* const from_types = kept(types_of(send_types, from, of));
+  const MPI_Datatype* const to_types = kept(types_of(types, nullptr, of));
   begun(request, error, [&](MPI_Request* made) {
     return MPIX_Alltoallw_init(from, send_counts, send_displacements, from_types, place(receive), counts, displacements,
-                               types_of(types, of), of, PMPI_Info_f2c(*info), made);
+                               to_types, of, PMPI_Info_f2c(*info), made);
   });
 }
 

@@ -122,11 +122,11 @@ void mpi_ialltoallw_(void* send, In send_counts, In send_displacements, In send_
                      In displacements, In types, In comm, Out request, Out error) {
   MPI_Comm const of = comm_of(comm);
   void* const from = place(send);
-  // In place, the types of what is sent say nothing, and may be no array.
-  const MPI_Datatype* const from_types = from == MPI_IN_PLACE ? nullptr : types_of(send_types, of);
+  const MPI_Datatype* const from_types = kept(types_of(send_types, from, of));
+  const MPI_Datatype* const to_types = kept(types_of(types, nullptr, of));
   begun(request, error, [&](MPI_Request* made) {
     return MPI_Ialltoallw(from, send_counts, send_displacements, from_types, place(receive), counts, displacements,
-                          types_of(types, of), of, made);
+                          to_types, of, made);
   });
 }
 

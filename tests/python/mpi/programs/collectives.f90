@@ -226,7 +226,7 @@ contains
 
   ! What has a count, and a displacement, for each rank.
   subroutine move_each()
-    integer :: counts(ranks), places(ranks), to(ranks), from(ranks), r, n, root
+    integer :: counts(ranks), places(ranks), to(ranks), from(ranks), twos(ranks), r, n, root
     DATATYPE :: t, all_types(ranks)
     t = MPI_DOUBLE_PRECISION
     all_types = t
@@ -249,7 +249,18 @@ contains
     call mpi_alltoallv(send, to, places, t, one, from, places, t, c, e)
     call below_alltoallv(send, to, places, VALUE(t), two, from, places, VALUE(t), VALUE(c), e)
     call same('alltoallv')
+    twos = 2
+    one = send
+    two = send
+    call mpi_alltoallv(MPI_IN_PLACE, to, to, t, one, twos, places, t, c, e)
+    call below_alltoallv(send, twos, places, VALUE(t), two, twos, places, VALUE(t), VALUE(c), e)
+    call same('alltoallv in place')
     places = 8 * places
+    one = send
+    two = send
+    call mpi_alltoallw(MPI_IN_PLACE, to, to, all_types, one, twos, places, all_types, c, e)
+    call below_alltoallw(send, twos, places, VALUE(t), two, twos, places, VALUE(t), VALUE(c), e)
+    call same('alltoallw in place')
     call mpi_alltoallw(send, to, places, all_types, one, from, places, all_types, c, e)
     call below_alltoallw(send, to, places, VALUE(t), two, from, places, VALUE(t), VALUE(c), e)
     call same('alltoallw')
