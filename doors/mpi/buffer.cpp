@@ -9,6 +9,34 @@ namespace {
 
 std::byte* address(const void* base) { return static_cast<std::byte*>(const_cast<void*>(base)); }
 
+/// Elements at an address that is not null: MPICH packs nothing from MPI_BOTTOM, of which datatypes say where they lie.
+class Anchored {
+ public:
+  Anchored(const void* user, std::int64_t count, MPI_Datatype elements) : at(address(user)), type(elements) {
+    if (user != nullptr || count == 0) return;
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    PMPI_Type_get_true_extent(elements, &lower, &extent);
+    at = reinterpret_cast<std::byte*>(lower);  // NOLINT(performance-no-int-to-ptr): it is one
+    const int one = 1;
+    const MPI_Aint back = -lower;
+    PMPI_Type_create_hindexed(1, &one, &back, elements, &type);
+    PMPI_Type_commit(&type);
+    owned_ = true;
+  }
+  Anchored(const Anchored&) = delete;
+  Anchored& operator=(const Anchored&) = delete;
+  ~Anchored() {
+    if (owned_) PMPI_Type_free(&type);
+  }
+
+  std::byte* at;
+  MPI_Datatype type;
+
+ private:
+  bool owned_ = false;
+};
+
 /// MPI counts bytes of a pack by int, so that a long block goes in pieces.
 template <class Piece>
 void in_pieces(std::byte* user, std::int64_t count, const Layout& layout, std::byte* packed, Piece&& piece) {
@@ -27,16 +55,18 @@ void in_pieces(std::byte* user, std::int64_t count, const Layout& layout, std::b
 }  // namespace
 
 void pack_elements(const void* user, std::int64_t count, MPI_Datatype type, const Layout& layout, std::byte* packed) {
-  in_pieces(address(user), count, layout, packed, [&](const void* from, int elements, void* to, int bytes) {
+  const Anchored anchored(user, count, type);
+  in_pieces(anchored.at, count, layout, packed, [&](const void* from, int elements, void* to, int bytes) {
     int position = 0;
-    PMPI_Pack(from, elements, type, to, bytes, &position, MPI_COMM_SELF);
+    PMPI_Pack(from, elements, anchored.type, to, bytes, &position, MPI_COMM_SELF);
   });
 }
 
 void unpack_elements(const std::byte* packed, std::int64_t count, MPI_Datatype type, const Layout& layout, void* user) {
-  in_pieces(address(user), count, layout, address(packed), [&](void* to, int elements, const void* from, int bytes) {
+  const Anchored anchored(user, count, type);
+  in_pieces(anchored.at, count, layout, address(packed), [&](void* to, int elements, const void* from, int bytes) {
     int position = 0;
-    PMPI_Unpack(from, bytes, &position, to, elements, type, MPI_COMM_SELF);
+    PMPI_Unpack(from, bytes, &position, to, elements, anchored.type, MPI_COMM_SELF);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "doors/mpi/elements.hpp"
 
 #include <array>
+#include <vector>
 
 #include "core/generated/spec.hpp"
 
@@ -21,9 +22,46 @@ struct Named {
   unisono_datatype element;
 };
 
+/// What Fortran has that is as long as the compiler of the MPI below made it, and may be missing.
+void add_fortran(std::vector<Named>& table) {
+  struct OfLength {
+    MPI_Datatype type;
+    int bytes;
+    unisono_datatype element;
+  };
+  const std::array known{
+      OfLength{MPI_INTEGER, 4, UNISONO_INT32},
+      OfLength{MPI_INTEGER, 8, UNISONO_INT64},
+      OfLength{MPI_REAL, 4, UNISONO_FP32},
+      OfLength{MPI_REAL, 8, UNISONO_FP64},
+      OfLength{MPI_DOUBLE_PRECISION, 8, UNISONO_FP64},
+      OfLength{MPI_COMPLEX, 8, UNISONO_COMPLEX64},
+      OfLength{MPI_COMPLEX, 16, UNISONO_COMPLEX128},
+      OfLength{MPI_DOUBLE_COMPLEX, 16, UNISONO_COMPLEX128},
+      // Its operators are the logical ones, of which all that is not 0 is true, and the result is 0 or 1.
+      OfLength{MPI_LOGICAL, 4, UNISONO_INT32},
+      OfLength{MPI_LOGICAL, 8, UNISONO_INT64},
+      // The other pairs of Fortran are of two floating-point numbers, which Unisono has not.
+      OfLength{MPI_2INTEGER, 8, UNISONO_INT32_INT32},
+      OfLength{MPI_INTEGER1, 1, UNISONO_INT8},
+      OfLength{MPI_INTEGER2, 2, UNISONO_INT16},
+      OfLength{MPI_INTEGER4, 4, UNISONO_INT32},
+      OfLength{MPI_INTEGER8, 8, UNISONO_INT64},
+      OfLength{MPI_REAL4, 4, UNISONO_FP32},
+      OfLength{MPI_REAL8, 8, UNISONO_FP64},
+      OfLength{MPI_COMPLEX8, 8, UNISONO_COMPLEX64},
+      OfLength{MPI_COMPLEX16, 16, UNISONO_COMPLEX128},
+  };
+  for (const OfLength& one : known) {
+    int bytes = 0;
+    if (one.type != MPI_DATATYPE_NULL) PMPI_Type_size(one.type, &bytes);
+    if (bytes == one.bytes) table.push_back({one.type, one.element});
+  }
+}
+
 /// The most frequent first. A function, for the handles are addresses in some libraries.
-const auto& named() {
-  static const std::array table{
+std::vector<Named> all_named() {
+  std::vector<Named> table{
       Named{MPI_DOUBLE, UNISONO_FP64},
       Named{MPI_FLOAT, UNISONO_FP32},
       Named{MPI_INT, integer<sizeof(int), true>()},
@@ -56,6 +94,12 @@ const auto& named() {
       Named{MPI_DOUBLE_INT, UNISONO_FP64_INT32},
       Named{MPI_2INT, UNISONO_INT32_INT32},
   };
+  add_fortran(table);
+  return table;
+}
+
+const std::vector<Named>& named() {
+  static const std::vector<Named> table = all_named();
   return table;
 }
 

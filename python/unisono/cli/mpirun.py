@@ -36,6 +36,13 @@ KINDS = (
     ),
 )  # fmt: skip
 _SECONDS = 20
+#: Prints where mpi4py has its modules for libraries of MPI, and loads none of them.
+_MODULES = """
+import glob, importlib.util
+spec = importlib.util.find_spec("mpi4py")
+for folder in spec.submodule_search_locations if spec else []:
+    print(*glob.glob(folder + "/MPI.*.so"), sep="\\n")
+"""
 #: Options of the launchers whose values may be names of files, which a program could have, and how many each has.
 _VALUES = dict.fromkeys(
     ("H", "host", "hosts", "hostfile", "machinefile", "default-hostfile", "f", "rankfile", "rf", "x", "wdir", "wd",
@@ -112,7 +119,16 @@ def program_of(words: Sequence[str]) -> str:
 def libraries(program: str) -> dict[str, str]:
     """What a program loads: the paths of libraries by their names. Nothing for a script."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return dict(re.findall(r"^\s*(\S+) => (\S+)", done.stdout, re.MULTILINE))
+    return dict(re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE))
+
+
+def modules_of(program: str) -> list[str]:
+    """The modules of mpi4py, if the program is a Python that has it."""
+    if re.fullmatch(r"python[\d.]*", Path(program).name) is None:
+        return []
+    words = [program, "-c", _MODULES]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    return done.stdout.splitlines()
 
 
 def bound(program: str) -> tuple[Kind, str] | None:
@@ -131,6 +147,13 @@ def kind_of(program: str, wanted: str | None) -> tuple[Kind, str]:
         return found
     if found is not None:
         raise MpiError(f"{program} needs {found[0].title}, and --mpi says {wanted}")
+    needed = [one for module in modules_of(program) if (one := bound(module))]
+    if wanted is None and len({kind.name for kind, _ in needed}) > 1:
+        titles = " and ".join(kind.title for kind, _ in needed)
+        raise MpiError(f"mpi4py of {program} is there for {titles}; say which by --mpi")
+    for kind, path in needed:
+        if wanted in (None, kind.name):
+            return kind, path
     if wanted is None:
         raise MpiError(f"{program} needs neither Open MPI nor MPICH as far as ldd sees; say which by --mpi")
     (kind,) = (kind for kind in KINDS if kind.name == wanted)
