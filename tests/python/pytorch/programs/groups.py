@@ -58,7 +58,7 @@ if size > 1:
     group = dist.new_group(backend="unisono")
     assert total(group, rank) == wanted(list(range(size)))
     dist.destroy_process_group()
-# Backends by device: ours takes the whole group, so that tensors of the other device are refused, not carried elsewhere.
+# Backends by device: ours takes the whole group, so tensors of the other device are refused, not carried elsewhere.
 for names in ("cpu:unisono,cuda:gloo", "cuda:gloo,cpu:unisono"):
     dist.init_process_group(names)
     world = dist.group.WORLD
