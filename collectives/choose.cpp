@@ -49,6 +49,15 @@ constexpr Rule one_on_each(Collective collective, const char* name, std::uint64_
   return rule;
 }
 
+/// For ranks of one host that has fewer cores than ranks. A step of a ring waits for the neighbour's, and so for the
+/// system to give the neighbour a core; where few ranks combine and the others wait for long, they are in no one's way.
+constexpr Rule crowded(Collective collective, const char* name, std::uint64_t max_bytes, std::uint32_t max_ranks) {
+  Rule rule = use(collective, name, max_bytes, max_ranks);
+  rule.crowded = Which::kWith;
+  rule.hosts = Which::kWithout;
+  return rule;
+}
+
 // clang-format off
 constexpr Rule kRules[] = {
     between_hosts(Collective::kBcast, "two_level"),
@@ -84,6 +93,8 @@ constexpr Rule kRules[] = {
     use(Collective::kAllreduce, "reduce_bcast", kAnyBytes, 2),
     use(Collective::kAllreduce, "recursive_doubling", 16 * kKiB),
     use(Collective::kAllreduce, "rabenseifner", 256 * kKiB),
+    crowded(Collective::kAllreduce, "ring", 1024 * kKiB, 16),
+    crowded(Collective::kAllreduce, "reduce_bcast", kAnyBytes, 16),
     use(Collective::kAllreduce, "ring", kAnyBytes, 64),
     use(Collective::kAllreduce, "rabenseifner"),
 

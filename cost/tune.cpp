@@ -204,7 +204,9 @@ std::vector<Rule> tune(const Machine& machine, std::uint32_t most_ranks) {
         rule.direct = direct ? Which::kWith : Which::kWithout;
         rule.hosts = Which::kWithout;  // what was measured is one machine
         rule.crowded = crowded ? Which::kWith : Which::kWithout;
-        add_rules(collective, shapes, {}, rule, direct, prices, rules);
+        Tuning tuning;  // what would be chosen without the rules
+        tuning.crowded = crowded;
+        add_rules(collective, shapes, tuning, rule, direct, prices, rules);
       }
     }
   });

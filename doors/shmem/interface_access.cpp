@@ -120,4 +120,6 @@ UNISONO_SHMEM_RMA_SIZES(UNISONO_SHMEM_BOTH)
 #undef DEFINE
 
 }  // extern "C"
+
+UNISONO_SHMEM_NAMES_ACCESS
 // NOLINTEND(bugprone-macro-parentheses)

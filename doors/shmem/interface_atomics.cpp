@@ -147,4 +147,6 @@ void shmem_clear_lock(long* lock) {
 }
 
 }  // extern "C"
+
+UNISONO_SHMEM_NAMES_ATOMICS
 // NOLINTEND(bugprone-macro-parentheses)

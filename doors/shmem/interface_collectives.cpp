@@ -170,4 +170,6 @@ void* shrealloc(void* memory, size_t size) { return shmem_realloc(memory, size);
 void shfree(void* memory) { shmem_free(memory); }
 
 }  // extern "C"
+
+UNISONO_SHMEM_NAMES_COLLECTIVES
 // NOLINTEND(bugprone-macro-parentheses)

@@ -82,6 +82,8 @@ void shmem_global_exit(int status) {
   guarded([&] { Job::of("shmem_global_exit").exit(status); });
 }
 
+void shmem_pcontrol(int /*level*/, ...) {}
+
 int shmem_my_pe(void) {
   return guarded([] { return Job::of("shmem_my_pe").rank(); });
 }
@@ -215,3 +217,5 @@ void shmem_ctx_destroy(shmem_ctx_t ctx) {
 }
 
 }  // extern "C"
+
+UNISONO_SHMEM_NAMES_SETUP

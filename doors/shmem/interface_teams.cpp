@@ -87,3 +87,5 @@ int shmem_team_sync(shmem_team_t team) {
 }
 
 }  // extern "C"
+
+UNISONO_SHMEM_NAMES_TEAMS

@@ -77,4 +77,6 @@ uint64_t shmem_signal_wait_until(uint64_t* signal, int cmp, uint64_t value) {
 }
 
 }  // extern "C"
+
+UNISONO_SHMEM_NAMES_WAITS
 // NOLINTEND(bugprone-macro-parentheses)

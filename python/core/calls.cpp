@@ -19,6 +19,7 @@
 
 #include "core/generated/spec.hpp"
 #include "python/core/array_memory.hpp"
+#include "python/core/completions.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
 #include "python/core/quick.hpp"
@@ -224,11 +225,12 @@ class Request {
   void offload() const {
     without_gil([&] { return unisono_request_offload(call_.request); });
   }
-  /// Calls `function()` once, when the call has ended.
-  void on_complete(const nb::callable& function) const {
+  /// Calls `function()` once, when the call has ended: in the thread of the program that makes the progress, or, if the
+  /// helper thread does, or `beside`, in one that is there for this (Completions). It may wait there if `beside`.
+  void on_complete(const nb::callable& function, bool beside) const {
     PyObject* const held = nb::object(function).release().ptr();  // until it has been called
     try {
-      without_gil([&] { return unisono_on_complete(call_.request, completed, held); });
+      without_gil([&] { return unisono_on_complete(call_.request, beside ? told_beside : completed, held); });
     } catch (...) {
       Py_DECREF(held);
       throw;
@@ -238,6 +240,9 @@ class Request {
  private:
   /// What is called on completion, by any thread, without the GIL.
   static void completed(unisono_request*, unisono_result, void* function) {
+    if (PyGILState_GetThisThreadState() == nullptr) {  // no thread of Python: others need it for their progress
+      return Completions::instance().add(static_cast<PyObject*>(function), Completions::Waits::kRefused);
+    }
     const nb::gil_scoped_acquire held;
     const auto own = nb::steal<nb::object>(static_cast<PyObject*>(function));
     try {
@@ -246,6 +251,9 @@ class Request {
       error.restore();
       PyErr_WriteUnraisable(own.ptr());
     }
+  }
+  static void told_beside(unisono_request*, unisono_result, void* function) {
+    Completions::instance().add(static_cast<PyObject*>(function), Completions::Waits::kAllowed);
   }
 
   InFlight call_;
@@ -949,7 +957,8 @@ void bind_calls(nb::module_& module) {
       .def("test", &Request::test, "Makes progress; whether the call has completed.")
       .def("start", &Request::start, "Starts a prepared call.")
       .def("offload", &Request::offload, "Has the helper thread make progress until the call has ended.")
-      .def("on_complete", &Request::on_complete, "function"_a, "Calls function() once, when the call has ended.")
+      .def("on_complete", &Request::on_complete, "function"_a, "beside"_a = false,
+           "Calls function() once, when the call has ended; beside: by a thread that is there for this.")
       .def_prop_ro("received", &Request::received, "Elements received by a completed recv.")
       .def("status", &Request::status, "What a completed recv has got: source, tag, elements, bytes, datatype.");
 
@@ -968,7 +977,27 @@ void bind_calls(nb::module_& module) {
   module.def("restore_array_memory", &restore_array_memory, "before"_a,
              "NumPy takes the memory of new arrays from where it did before.");
   module.def(
-      "forget_threads", [] { threads_inside().store(0); }, "In a child of fork: its parent's threads are not here.");
+      "forget_threads",
+      [] {
+        threads_inside().store(0);
+        Completions::forget();
+      },
+      "In a child of fork: its parent's threads are not here.");
+  module.def(
+      "completions",
+      [] {
+        const Completions::Counts counts = Completions::instance().counts();
+        return std::tuple(counts.called, counts.gil_taken, counts.waiting);
+      },
+      "Of what threads beside the program are told with: functions called, times that they took the GIL, still to "
+      "call.");
+  module.def(
+      "end_completions",
+      [](double seconds) {
+        const WithoutGil released;
+        return Completions::instance().end(std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
+      },
+      "seconds"_a, "Calls what is left of them, and ends the threads; whether all have ended.");
 
   nb::class_<Communicator>(module, "Communicator", "A communicator of the C interface.")
       .def_prop_ro("rank", &Communicator::rank)

@@ -294,6 +294,7 @@ def _close_all() -> None:
             # Raised here it would be shown as ignored, and the process would end with status 0.
             traceback.print_exception(error)
             _core.fail_at_exit()
+    _core.end_completions(_PATIENCE)
     # Threads whose calls were cancelled come out of the library now. Python before 3.14 ends those that come later by
     # unwinding them, which C++ answers with SIGABRT.
     patience = time.monotonic() + _PATIENCE

@@ -105,9 +105,10 @@ class Request:
     def add_done_callback(self, function: Callable[[Request], object]) -> None:
         """Calls `function(request)` once when the call has completed or failed; at once if it has already.
 
-        It runs on the thread that makes the progress. It may start calls, test requests and add callbacks; what would
-        wait for other ranks raises `InvalidArgumentError` there. `request.wait()` gives the result, or raises. What
-        `function` raises is reported by `sys.unraisablehook`.
+        It runs on the thread of the program that makes the progress; where the helper thread does, on one that is there
+        for callbacks. It may start calls, test requests and add callbacks; what would wait for other ranks raises
+        `InvalidArgumentError` there. `request.wait()` gives the result, or raises. What `function` raises is reported
+        by `sys.unraisablehook`.
         """
 
         def completed() -> None:
@@ -115,6 +116,13 @@ class Request:
             function(self)
 
         self._core.on_complete(completed)
+
+    def _tell(self, function: Callable[[], object]) -> None:
+        """Calls `function()` once when the call has completed or failed, always on a thread that is there for this.
+
+        It may wait for other ranks: progress, and other functions, do not wait for it.
+        """
+        self._core.on_complete(function, beside=True)
 
     def offload(self) -> None:
         """Has the process's helper thread make progress until the call has completed, whether or not anybody waits.

@@ -102,6 +102,8 @@ UNISONO_SHMEM_API int shmem_init_thread(int requested, int* provided);
 UNISONO_SHMEM_API void shmem_query_thread(int* provided);
 UNISONO_SHMEM_API void shmem_finalize(void);
 UNISONO_SHMEM_API void shmem_global_exit(int status);
+/* For tools that put functions of their own before these (pshmem.h): does nothing. */
+UNISONO_SHMEM_API void shmem_pcontrol(int level, ...);
 UNISONO_SHMEM_API int shmem_my_pe(void);
 UNISONO_SHMEM_API int shmem_n_pes(void);
 UNISONO_SHMEM_API int shmem_pe_accessible(int pe);
@@ -318,5 +320,7 @@ UNISONO_SHMEM_SUM_TYPES(UNISONO_SHMEM_DECLARE_SUM)
 #undef UNISONO_SHMEM_DECLARE_ORDER
 #undef UNISONO_SHMEM_DECLARE_SUM
 #undef UNISONO_SHMEM_CTX
+
+#include "pshmem.h"
 
 #endif

@@ -97,6 +97,9 @@ class CallWork(Work):
         except UnisonoError as error:
             raise as_torch_error(error) from None
         self._bring()
+        if self._future is not None:
+            with contextlib.suppress(RuntimeError):  # what a wait has not found is nobody's error here
+                self._future.wait()  # which is being told: who has waited finds it complete
         return True
 
     def synchronize(self) -> None:
@@ -126,7 +129,10 @@ class CallWork(Work):
         return self._tensors
 
     def get_future(self) -> torch.futures.Future[Any]:
-        """A future of `result`, completed by the process's helper thread."""
+        """A future of `result`, completed by a thread beside the program; at once if all calls have ended.
+
+        Its callbacks may wait for other calls.
+        """
         with self._lock:
             if self._future is not None:
                 return self._future
@@ -134,10 +140,13 @@ class CallWork(Work):
             # What fails in a callback is an error for torch's own code as well, DistributedDataParallel for one. What
             # Future.set_exception leaves is one for Python's callers alone: others take it for the result.
             future = self._future = completed.then(self._outcome)
+        if self.is_completed():
+            completed.set_result(None)
+            return future
         missing = len(self.requests)
         self.offload()
 
-        def ended(_: Request) -> None:
+        def ended() -> None:
             nonlocal missing
             with self._lock:
                 missing -= 1
@@ -146,9 +155,7 @@ class CallWork(Work):
                 completed.set_result(None)
 
         for request in list(self.requests):
-            request.add_done_callback(ended)
-        if not self.requests:
-            completed.set_result(None)
+            request._tell(ended)
         return future
 
     def _source_rank(self) -> int:

@@ -15,7 +15,8 @@ namespace unisono::testing_programs {
 
 /// How long the blocks of a v-collective are.
 inline std::uint64_t block_count(std::uint64_t n, std::uint32_t from, std::uint32_t to) {
-  return n == 0 ? 0 : (n + 3 * from + 5 * to) % (2 * n + 1);  // differs by pair, sometimes 0
+  return n == 0 ? 0
+                : (n + std::uint64_t{3} * from + std::uint64_t{5} * to) % (2 * n + 1);  // differs by pair, sometimes 0
 }
 
 inline bool is_vector(Collective collective) {

@@ -162,6 +162,23 @@ TEST(Choice, FollowsLatencyForSmallAndBandwidthForLarge) {
   EXPECT_EQ(chosen_name(make_call(Collective::kScan, 8, 16)), "recursive_doubling");
 }
 
+TEST(Choice, IsAnotherForLongVectorsWhereRanksAreMoreThanCores) {
+  const auto chosen = [](std::uint32_t ranks, std::uint64_t count, Tuning tuning) {
+    const Call call = make_call(Collective::kAllreduce, ranks, count);
+    return std::string(algorithms()[static_cast<std::size_t>(choose_algorithm(call, tuning))].name);
+  };
+  Tuning crowded;
+  crowded.crowded = true;
+  EXPECT_EQ(chosen(4, 16'000'000, crowded), "reduce_bcast");
+  EXPECT_EQ(chosen(16, 16'000'000, crowded), "reduce_bcast");
+  EXPECT_EQ(chosen(17, 16'000'000, crowded), "ring");
+  EXPECT_EQ(chosen(4, 16'000'000, {}), "ring");
+  EXPECT_EQ(chosen(4, 25'000, crowded), "rabenseifner");
+  EXPECT_EQ(chosen(4, 200'000, crowded), "ring");
+  crowded.hosts = true;
+  EXPECT_EQ(chosen(5, 16'000'000, crowded), "ring") << "the ranks of a host may have a core each";
+}
+
 TEST(Choice, UsesGroupsWhereThereAreSome) {
   Call call = make_call(Collective::kAllreduce, 8, 16);
   call.group_size = 4;

@@ -67,7 +67,8 @@ def prediction(answer: dict[str, Any], name: str) -> dict[str, Any]:
     [
         (["allreduce", "--bytes", "8", "--ranks", "4"], "flat"),
         (["allreduce", "--bytes", "64K", "--ranks", "4"], "rabenseifner"),
-        (["allreduce", "--bytes", "4M", "--ranks", "4"], "ring"),
+        (["allreduce", "--bytes", "4M", "--ranks", "4", "--cores", "4"], "ring"),
+        (["allreduce", "--bytes", "4M", "--ranks", "4", "--cores", "2"], "reduce_bcast"),
         (["allreduce", "--bytes", "4M", "--ranks", "4", "--buffers", "allocated"], "direct"),
         (["bcast", "--bytes", "4M", "--ranks", "100"], "scatter_allgather"),
         (["alltoallv", "--bytes", "4K", "--ranks", "3"], "scattered"),

@@ -33,6 +33,12 @@ def test_calls_beside_the_program(ranks: int) -> None:
     right(unisono_run(ranks, "beside.py"), ranks)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_futures(ranks: int) -> None:
+    """Each completes once, in batches; callbacks fail and wait, and PowerSGD's do."""
+    right(unisono_run(ranks, "futures.py"), ranks)
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_models_in_parts(ranks: int) -> None:
     """DDP, FSDP2 and tensor parallel give what gloo gives."""

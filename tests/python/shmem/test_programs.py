@@ -54,6 +54,11 @@ def test_threads_of_a_pe_at_once(programs: Path, on: list[str]) -> None:
     right(run(programs / "threads", on=on))
 
 
+@pytest.mark.parametrize("on", [["-n", "1"], ["-n", "3"], hosts("a:1,b:1")], ids=name_of)
+def test_a_tool_comes_before_functions_and_calls_them_by_other_names(programs: Path, on: list[str]) -> None:
+    right(run(programs / "tool", on=on))
+
+
 def test_a_program_under_the_address_sanitizer(tmp_path: Path) -> None:
     """What it puts between variables does not keep them from being shared."""
     right(run(build(tmp_path, PROGRAMS / "accesses.c", "-fsanitize=address"), 3, 1, on=["-n", "2"]))

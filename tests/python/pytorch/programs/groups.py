@@ -58,4 +58,24 @@ if size > 1:
     group = dist.new_group(backend="unisono")
     assert total(group, rank) == wanted(list(range(size)))
     dist.destroy_process_group()
+# Backends by device: ours takes the whole group, so tensors of the other device are refused, not carried elsewhere.
+for names in ("cpu:unisono,cuda:gloo", "cuda:gloo,cpu:unisono"):
+    dist.init_process_group(names)
+    world = dist.group.WORLD
+    if names.startswith("cpu"):
+        assert isinstance(world, unisono.torch.ProcessGroup)
+    assert total(None, rank) == wanted(list(range(size)))
+    try:
+        dist.all_reduce(torch.ones(3, device="meta"))
+    except RuntimeError as error:
+        assert "device meta" in str(error), error
+    else:
+        raise AssertionError("a tensor on another device was taken")
+    try:
+        dist.split_group(split_ranks=[list(range(size))])
+    except RuntimeError as error:
+        assert "No device" in str(error), error
+    else:
+        raise AssertionError("torch splits groups without an accelerator now; docs/torch.md says that it does not")
+    dist.destroy_process_group()
 print("right", flush=True)
