@@ -516,6 +516,15 @@ class NativeEngine::Impl final : public FastPath::Watch {
     }
     if (begin) begin();
   }
+  /// The same where a call may have ended without a wait: nobody need come back for what is still to be sent.
+  void leave_if_ended() {
+    if (blocks.poe->sleeps_on_word()) return;  // there is no network
+    {
+      const std::lock_guard lock(mutex);
+      if (!calls.idle()) return;
+    }
+    leave_to_others();
+  }
 };
 
 template <class Done>
@@ -809,7 +818,11 @@ void NativeEngine::bind_window(std::uint32_t communicator, Binding window) {
   if (fast_path != nullptr) fast_path->windows().show(of.window);
 }
 
-CallId NativeEngine::submit(const CallRequest& request) { return submit(request, false); }
+CallId NativeEngine::submit(const CallRequest& request) {
+  const CallId id = submit(request, false);
+  impl_->leave_if_ended();
+  return id;
+}
 
 CallId NativeEngine::submit_awaited(const CallRequest& request) { return submit(request, true); }
 
@@ -975,9 +988,14 @@ LastAlgorithm NativeEngine::last_algorithm(std::uint32_t communicator) const {
 }
 
 CallResult NativeEngine::test(CallId id) {
-  const Turn turn(*impl_);
-  if (!impl_->calls.result(id).complete) impl_->progress();
-  return impl_->calls.result(id);
+  CallResult result;
+  {
+    const Turn turn(*impl_);
+    if (!impl_->calls.result(id).complete) impl_->progress();
+    result = impl_->calls.result(id);
+  }
+  impl_->leave_if_ended();
+  return result;
 }
 
 CallResult NativeEngine::wait(CallId id, std::chrono::microseconds at_most) {
@@ -1067,8 +1085,11 @@ void NativeEngine::forget(CallId id) {
 }
 
 void NativeEngine::progress() {
-  const Turn turn(*impl_);
-  impl_->progress();
+  {
+    const Turn turn(*impl_);
+    impl_->progress();
+  }
+  impl_->leave_if_ended();
 }
 
 void NativeEngine::revoke(std::uint32_t communicator, const std::string& reason) {

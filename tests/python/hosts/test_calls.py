@@ -46,15 +46,22 @@ def test_what_a_call_has_sent_arrives_without_further_calls(tmp_path: Path) -> N
     assert (status, lines, errors) == (0, ["[0.0, 1.0, 2.0, 3.0]", "answered True"], "")
 
 
-def test_what_is_lost_is_sent_again_without_further_calls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", ["comm.send(mine, 1)", "by_tests(comm.send_async(mine, 1))"])
+def test_what_is_lost_is_sent_again_without_further_calls(ends: str, tmp_path: Path) -> None:
     """Over UDP: the sender stays out of the library until the receiver has the message."""
     status, lines, errors = job(
         tmp_path,
         f"""
         place = {str(tmp_path / "answer")!r}
+
+        def by_tests(request):
+            while not request.test():
+                time.sleep(0.0001)
+
         for turn in range(15):
+            mine = np.arange(40.0) + turn
             if comm.rank == 0:
-                comm.send(np.arange(40.0) + turn, 1)
+                {ends}
                 deadline = time.monotonic() + 15
                 while not os.path.exists(place + str(turn)) and time.monotonic() < deadline:
                     time.sleep(0.002)
