@@ -29,8 +29,9 @@ void make_progress_below(void* /*context*/) {
   constexpr int kTests = 2;  // between two looks at the clock
   static Clock::time_point last;
   const Clock::time_point now = Clock::now();
-  // A long message takes a piece a time, and on a busy machine the next nap may last milliseconds.
-  const Clock::time_point until = now - last > microseconds(8) ? now + microseconds(50) : now;
+  // Between naps a long message takes a piece a time. Not for longer: it may be one of many short waits, and the ranks
+  // that it keeps waiting would call theirs.
+  const Clock::time_point until = now - last > microseconds(8) ? now + microseconds(2) : now;
   int flag = 0;
   do {
     for (int i = 0; i < kTests; ++i) PMPI_Test(&never, &flag, MPI_STATUS_IGNORE);

@@ -163,7 +163,7 @@ class ShmPoe final : public Poe {
     constexpr int kPolls = 16;
     // A short wait ends before the hook is due: it reads no clock, and calls nothing but once in so many.
     constexpr int kFirstPolls = 96;
-    constexpr int kShortWaits = 32;
+    constexpr int kShortWaits = 128;
     static constinit thread_local int short_waits = 0;
     const bool due = short_waits >= kShortWaits;
     if (eager && !due && !crowded_for_hook()) {

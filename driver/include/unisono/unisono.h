@@ -517,7 +517,7 @@ UNISONO_API void unisono_set_interrupt(int (*wants_to_stop)(void* context), void
 /* Has a function of the program called in every wait of this process: for a second progress engine, a library below or
  * beside this one, that must be driven while a thread waits here. Each thread that waits calls it, at least every 10 us
  * as far as the system lets the thread run; so waits do not sleep for longer. Of waits that end before it is due, one
- * in 33 calls it. It is called with no lock held, by one
+ * in 129 calls it. It is called with no lock held, by one
  * thread at a time, and not by threads of this library. It may make progress (unisono_progress), start calls, test
  * requests, ask for callbacks and free requests that have ended; what would wait is refused in it, as in a callback
  * (unisono_on_complete). What it starts on a communicator comes after the call that waits.
