@@ -91,13 +91,12 @@ Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displ
   finish(layout.dense);
 }
 
-Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, const MPI_Datatype* types)
-    : base_(address(base)) {
+Buffer::Buffer(const void* base, const std::vector<Given>& blocks) : base_(address(base)) {
   bool dense = true;
-  for (int block = 0; block < blocks; ++block) {
-    types_.push_back({types[block], counts[block] == 0 ? Layout{} : layout_of(types[block])});
-    dense &= counts[block] == 0 || types_.back().layout.dense;
-    add(counts[block], displacements[block], types_.size() - 1);
+  for (const Given& block : blocks) {
+    types_.push_back({block.type, block.count == 0 ? Layout{} : layout_of(block.type)});
+    dense &= block.count == 0 || types_.back().layout.dense;
+    add(block.count, block.at, types_.size() - 1);
   }
   finish(dense);
 }
@@ -115,6 +114,8 @@ void Buffer::add(std::int64_t count, std::int64_t at, std::size_t type) {
 }
 
 void Buffer::finish(bool dense) {
+  // What lies before the buffer's begin is copied, too.
+  dense = dense && std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.at >= 0; });
   if (dense) {
     std::int64_t reach = 0;
     for (std::size_t block = 0; block < counts_.size(); ++block) {

@@ -20,9 +20,14 @@ class Buffer {
   Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype type);
   /// A block for each rank, at displacements that count extents. Both arrays have `blocks` entries.
   Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type);
-  /// A block for each rank, each of a datatype of its own, at displacements in bytes. A block without elements may have
-  /// any datatype, none included.
-  Buffer(const void* base, int blocks, const int* counts, const int* displacements, const MPI_Datatype* types);
+  /// A block with a datatype of its own, so many bytes from the buffer's begin. One without elements may have any
+  /// datatype, none included.
+  struct Given {
+    std::int64_t count;
+    std::int64_t at;
+    MPI_Datatype type;
+  };
+  Buffer(const void* base, const std::vector<Given>& blocks);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doors/mpi/movements.hpp"
+#include "doors/mpi/neighbours.hpp"
 #include "doors/mpi/operation.hpp"
 #include "doors/mpi/reductions.hpp"
 #include "doors/mpi/report.hpp"
@@ -55,8 +56,9 @@ template <class Prepare, class Below, class Begin>
 int carry_request(Function function, Form form, MPI_Comm comm, Begin&& begin, MPI_Request* request, Prepare&& prepare,
                   Below&& below) {
   Entry entry(function, form);
-  if (door_of(comm) == nullptr) return below();
-  auto operation = std::make_unique<Operation>(function, comm);
+  // To make a door would be to wait for the others. There is one since the communicator was made (communicators.cpp).
+  if (door_of(comm, Make::kNo) == nullptr) return below();
+  auto operation = std::make_unique<Operation>(function, comm, Make::kNo);
   operation->waits = false;
   if (!prepare(*operation)) {
     entry.fell_through(operation->reason);
@@ -64,7 +66,7 @@ int carry_request(Function function, Form form, MPI_Comm comm, Begin&& begin, MP
   }
   const std::uint64_t bytes = operation->bytes;
   // What became of it is said by the operation, which is handed over.
-  const Operation told(function, comm);
+  const Operation told(function, comm, Make::kNo);
   const unisono_result result = begin(std::move(operation), request);
   if (is_undefined(result)) {
     entry.fell_through(Reason::kDatatype);

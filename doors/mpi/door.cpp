@@ -82,6 +82,7 @@ std::unique_ptr<Door> made(MPI_Comm comm) {
     door->communicator = nullptr;
   }
   door->owned = door->communicator != nullptr;
+  if (door->owned && !on_devices()) door->neighbours = neighbours_of(comm, door->communicator);
   return door;
 }
 
@@ -91,12 +92,15 @@ void keep(const Door& door) { door.users.fetch_add(1, std::memory_order_relaxed)
 
 void drop(const Door& door) {
   if (door.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (door.owned && job() != nullptr) unisono_communicator_free(door.communicator);
+  unisono_communicator* const communicator = door.owned && job() != nullptr ? door.communicator : nullptr;
   delete &door;  // NOLINT(cppcoreguidelines-owning-memory): the attribute held it
+  if (communicator != nullptr) unisono_communicator_free(communicator);
 }
 
 void open_doors() {
-  if (job() != nullptr) PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, nullptr);
+  if (job() == nullptr) return;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, nullptr);
+  door_of(MPI_COMM_WORLD);
 }
 
 void close_doors() {
@@ -109,7 +113,7 @@ void close_doors() {
   generation.fetch_add(1, std::memory_order_release);
 }
 
-const Door* door_of(MPI_Comm comm) {
+const Door* door_of(MPI_Comm comm, Make make) {
   if (job() == nullptr || comm == MPI_COMM_NULL) return nullptr;
   struct Last {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -123,6 +127,7 @@ const Door* door_of(MPI_Comm comm) {
   int found = 0;
   PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&value), &found);
   const Door* door = static_cast<const Door*>(value);
+  if (found == 0 && make == Make::kNo) return nullptr;
   if (found == 0) {
     std::unique_ptr<Door> fresh = made(comm);
     door = fresh.get();

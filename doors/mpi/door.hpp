@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "doors/mpi/mpi.hpp"
+#include "doors/mpi/neighbours.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::mpi {
@@ -15,6 +17,7 @@ struct Door {
   bool owned = false;                            ///< it is freed with the door
   int rank = 0;
   int size = 0;
+  std::unique_ptr<Neighbours> neighbours;            ///< of a topology
   mutable std::atomic<int> users{1};                 ///< the communicator's attribute, and requests
   mutable std::atomic<std::uint32_t> comparable{0};  ///< calls so far that could be compared (report.hpp)
 };
@@ -23,10 +26,12 @@ struct Door {
 void keep(const Door& door);
 void drop(const Door& door);
 
+/// Whether a door is made where there is none, which is collective over the communicator.
+enum class Make : std::uint8_t { kNo, kYes };
 /// The door of a communicator; null if its calls are the MPI's own: it has one rank, is an intercommunicator, has ranks
-/// that are not of MPI_COMM_WORLD, or Unisono has no communicator for it. The answer is the same on all its ranks.
-/// Collective over the communicator the first time.
-const Door* door_of(MPI_Comm comm);
+/// that are not of MPI_COMM_WORLD, or Unisono has no communicator for it; or it has none yet, and none is made. The
+/// answer is the same on all its ranks.
+const Door* door_of(MPI_Comm comm, Make make = Make::kYes);
 /// Once, behind MPI_Init and before MPI_Finalize.
 void open_doors();
 void close_doors();

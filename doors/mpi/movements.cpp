@@ -1,5 +1,7 @@
 #include "doors/mpi/movements.hpp"
 
+#include <vector>
+
 #include "doors/mpi/device.hpp"
 
 namespace unisono::mpi {
@@ -26,7 +28,9 @@ void emplace(std::optional<Buffer>& buffer, int ranks, const Blocks& of) {
   buffer.emplace(of.data, ranks, of.counts, of.displacements, of.type);
 }
 void emplace(std::optional<Buffer>& buffer, int ranks, const TypedBlocks& of) {
-  buffer.emplace(of.data, ranks, of.counts, of.displacements, of.types);
+  std::vector<Buffer::Given> blocks;
+  for (int rank = 0; rank < ranks; ++rank) blocks.push_back({of.counts[rank], of.displacements[rank], of.types[rank]});
+  buffer.emplace(of.data, blocks);
 }
 
 /// All blocks of a collective: equal ones have a count, others an array of them.

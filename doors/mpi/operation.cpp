@@ -37,7 +37,11 @@ int class_of(unisono_result result) {
 }
 
 unisono_call of_blocks(unisono_collective collective) {
-  return {.struct_size = sizeof(unisono_call), .collective = collective, .datatype = UNISONO_BYTE};
+  unisono_call call{};
+  call.struct_size = sizeof call;
+  call.collective = collective;
+  call.datatype = UNISONO_BYTE;
+  return call;
 }
 
 }  // namespace
@@ -162,15 +166,15 @@ unisono_result Operation::run_in_slices() {
   collect.src = slice;
   collect.src_bytes = static_cast<std::uint64_t>(own);
   collect.recv_counts = slices.data();
-  std::vector<std::byte> results;
+  std::vector<std::byte> gathered;
   if (receives) {
-    if (!fold_->layout().dense) results.resize(from->bytes());
-    collect.dst = fold_->layout().dense ? result_ : results.data();
+    if (!fold_->layout().dense) gathered.resize(from->bytes());
+    collect.dst = fold_->layout().dense ? result_ : gathered.data();
     collect.dst_bytes = from->bytes();
   }
   const unisono_result result = unisono_run(door->communicator, &collect);
   if (result == 0 && receives && !fold_->layout().dense) {
-    unpack_elements(results.data(), count, fold_->type(), fold_->layout(), result_);
+    unpack_elements(gathered.data(), count, fold_->type(), fold_->layout(), result_);
   }
   return result;
 }

@@ -22,7 +22,9 @@ class Operation {
   static constexpr int kAll = -2;
 
   /// What `prepare_…` (movements.hpp, reductions.hpp) fills in; `door` is null where the call is the MPI's own.
-  Operation(Function of, MPI_Comm on) : function(of), comm(on), door(door_of(on)) {}
+  Operation(Function of, MPI_Comm on, Make make = Make::kYes) : function(of), comm(on), door(door_of(on, make)) {
+    call.struct_size = sizeof call;
+  }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -31,7 +33,7 @@ class Operation {
   const Door* door;
   bool waits = true;                      ///< false: it is started, and must not wait for others meanwhile
   Reason reason = Reason::kCommunicator;  ///< why it is not carried
-  unisono_call call{.struct_size = sizeof(unisono_call)};
+  unisono_call call{};
   std::uint64_t bytes = 0;     ///< for the report
   std::optional<Buffer> from;  ///< all of it is input
   std::optional<Buffer> to;    ///< holds results

@@ -17,11 +17,28 @@ constexpr auto kFunctions = static_cast<std::size_t>(Function::kCount);
 constexpr auto kForms = static_cast<std::size_t>(Form::kCount);
 constexpr auto kRows = kFunctions * kForms;
 constexpr auto kReasons = static_cast<std::size_t>(Reason::kCount);
-constexpr std::array<const char*, kFunctions> kNames{
-    "Barrier",        "Bcast",     "Reduce",     "Allreduce", "Reduce_scatter_block",
-    "Reduce_scatter", "Allgather", "Allgatherv", "Gather",    "Gatherv",
-    "Scatter",        "Scatterv",  "Alltoall",   "Alltoallv", "Alltoallw",
-    "Scan",           "Exscan"};
+constexpr std::array<const char*, kFunctions> kNames{"Barrier",
+                                                     "Bcast",
+                                                     "Reduce",
+                                                     "Allreduce",
+                                                     "Reduce_scatter_block",
+                                                     "Reduce_scatter",
+                                                     "Allgather",
+                                                     "Allgatherv",
+                                                     "Gather",
+                                                     "Gatherv",
+                                                     "Scatter",
+                                                     "Scatterv",
+                                                     "Alltoall",
+                                                     "Alltoallv",
+                                                     "Alltoallw",
+                                                     "Scan",
+                                                     "Exscan",
+                                                     "Neighbor_allgather",
+                                                     "Neighbor_allgatherv",
+                                                     "Neighbor_alltoall",
+                                                     "Neighbor_alltoallv",
+                                                     "Neighbor_alltoallw"};
 constexpr std::array<const char*, kReasons> kReasonNames{"communicator", "operator", "datatype", "device"};
 
 /// Of one function in one form.

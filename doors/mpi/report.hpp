@@ -26,6 +26,11 @@ enum class Function : std::uint8_t {
   kAlltoallw,
   kScan,
   kExscan,
+  kNeighborAllgather,
+  kNeighborAllgatherv,
+  kNeighborAlltoall,
+  kNeighborAlltoallv,
+  kNeighborAlltoallw,
   kCount,
 };
 /// How they are called. Of persistent ones each start counts.

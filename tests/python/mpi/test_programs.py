@@ -112,6 +112,17 @@ def test_calls_are_compared(mpi: str, ranks: int, tmp_path: Path) -> None:
     assert all(int(count) % ranks == 0 for name, count in rows if name == "MPI_Barrier")
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_exchanges_with_neighbours(mpi: str, ranks: int, tmp_path: Path) -> None:
+    done = run("-n", ranks, compiled(mpi, "neighbours", tmp_path), SEED, UNISONO_MPI_REPORT="1")
+    right(done, ranks)
+    assert re.search(r"^100.0 % of \d+ calls were carried", done.stderr, re.MULTILINE)
+
+
+def test_a_collective_that_is_started_waits_for_nobody(mpi: str, tmp_path: Path) -> None:
+    right(run("-n", 2, compiled(mpi, "starts", tmp_path)), 2)
+
+
 def test_who_has_ended_a_collective_may_wait_in_the_mpi(mpi: str, tmp_path: Path) -> None:
     right(run("-n", 3, compiled(mpi, "afterwards", tmp_path)), 3)
 
