@@ -29,6 +29,7 @@ void emplace(std::optional<Buffer>& buffer, int ranks, const Blocks& of) {
 }
 void emplace(std::optional<Buffer>& buffer, int ranks, const TypedBlocks& of) {
   std::vector<Buffer::Given> blocks;
+  blocks.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) blocks.push_back({of.counts[rank], of.displacements[rank], of.types[rank]});
   buffer.emplace(of.data, blocks);
 }
