@@ -32,9 +32,15 @@ struct Active {
 };
 using Shared = std::shared_ptr<Active>;
 
+/// Never destroyed: a process that exits without MPI_Finalize, or a child of fork, has nothing to wait for.
+template <class Value>
+Value& for_ever() {
+  return *new Value;  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
 std::mutex mutex;  ///< of all below; nobody waits with it
-std::vector<Shared> flying;
-std::vector<Shared> resting;  ///< persistent ones, in flight or not
+auto& flying = for_ever<std::vector<Shared>>();
+auto& resting = for_ever<std::vector<Shared>>();  ///< persistent ones, in flight or not
 std::vector<int> free_tags;
 int most_tag = 0;
 MPI_Comm alone = MPI_COMM_NULL;
@@ -169,8 +175,13 @@ bool restart(MPI_Request* request, int* error) {
   entry.carried(one->operation->bytes);
   one->operation->begin();
   const std::lock_guard lock(mutex);
-  *error = one->operation->told(unisono_request_start(one->request));
-  if (*error == MPI_SUCCESS) fly(one);
+  const unisono_result result = unisono_request_start(one->request);
+  if (result == 0) {
+    fly(one);
+    return true;
+  }
+  PMPI_Send(nullptr, 0, MPI_BYTE, 0, one->tag, alone);  // nobody shall wait for it
+  *error = one->operation->told(result);
   return true;
 }
 
