@@ -54,6 +54,38 @@ void mpi_init_thread_f08_(In required, Out provided, Out error) {
 
 void mpi_finalize_f08_(Out error) { answer(error, MPI_Finalize()); }
 
+void mpi_comm_dup_f08_(In comm, Out made, Out error) { answer(error, MPI_Comm_dup(*comm, made)); }
+
+void mpi_comm_dup_with_info_f08_(In comm, In info, Out made, Out error) {
+  answer(error, MPI_Comm_dup_with_info(*comm, *info, made));
+}
+
+void mpi_comm_split_f08_(In comm, In colour, In key, Out made, Out error) {
+  answer(error, MPI_Comm_split(*comm, *colour, *key, made));
+}
+
+void mpi_comm_split_type_f08_(In comm, In kind, In key, In info, Out made, Out error) {
+  answer(error, MPI_Comm_split_type(*comm, *kind, *key, *info, made));
+}
+
+void mpi_comm_create_f08_(In comm, In group, Out made, Out error) {
+  answer(error, MPI_Comm_create(*comm, *group, made));
+}
+
+void mpi_comm_create_group_f08_(In comm, In group, In tag, Out made, Out error) {
+  answer(error, MPI_Comm_create_group(*comm, *group, *tag, made));
+}
+
+void mpi_intercomm_merge_f08_(In comm, In high, Out made, Out error) {
+  answer(error, MPI_Intercomm_merge(*comm, *high, made));
+}
+
+void mpi_cart_create_f08_(In comm, In dimensions, In sizes, In periods, In reorder, Out made, Out error) {
+  answer(error, MPI_Cart_create(*comm, *dimensions, sizes, periods, *reorder, made));
+}
+
+void mpi_cart_sub_f08_(In comm, In remain, Out made, Out error) { answer(error, MPI_Cart_sub(*comm, remain, made)); }
+
 void mpi_barrier_f08_(In comm, Out error) { answer(error, MPI_Barrier(*comm)); }
 
 void mpi_ibarrier_f08_(In comm, Out request, Out error) { answer(error, MPI_Ibarrier(*comm, request)); }
