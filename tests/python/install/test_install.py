@@ -124,7 +124,7 @@ def test_components(tmp_path: Path) -> None:
                 "libunisono.so", "unisono.h", "unisono.hpp", "collectives.h", "collectives.hpp", "unisono.pc",
                 "unisono-config.cmake", "unisono-config-version.cmake", "unisono-targets.cmake",
                 "unisono-targets-release.cmake", "libunisono_shmem.so", "shmem.h", "lists.h", "deprecated.h",
-                "generic.h", "overloads.h", "unisono-shmem.pc", "unisono-oshcc",
+                "generic.h", "overloads.h", "names.h", "pshmem.h", "unisono-shmem.pc", "unisono-oshcc",
             },
         ),
     ):  # fmt: skip
