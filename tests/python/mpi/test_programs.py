@@ -44,6 +44,7 @@ def compiled(mpi: str, name: str, folder: Path) -> Path:
         "-Wextra",
         "-Werror",
         "-Wno-stringop-overflow",
+        "-Wno-stringop-overread",
         PROGRAMS / f"{name}.c",
         "-o",
         program,
