@@ -64,9 +64,9 @@ void gives_own(Operation& operation, const Elements& send) {
   operation.give(*operation.from);
 }
 
+/// A block of every rank comes here.
 template <class Receive>
-bool to_all(Operation& operation, unisono_collective collective, const Elements& send, const Receive& receive) {
-  become(operation, collective);
+bool receives_all(Operation& operation, const Elements& send, const Receive& receive) {
   emplace(operation.to, operation.door->size, receive);
   takes(operation, receive);
   operation.results = Operation::kAll;
@@ -76,17 +76,16 @@ bool to_all(Operation& operation, unisono_collective collective, const Elements&
 }
 
 template <class Receive>
+bool to_all(Operation& operation, unisono_collective collective, const Elements& send, const Receive& receive) {
+  become(operation, collective);
+  return receives_all(operation, send, receive);
+}
+
+template <class Receive>
 bool to_root(Operation& operation, unisono_collective collective, const Elements& send, const Receive& receive,
              int root) {
   if (!becomes_rooted(operation, collective, root)) return false;
-  if (operation.door->rank == root) {
-    emplace(operation.to, operation.door->size, receive);
-    takes(operation, receive);
-    operation.results = Operation::kAll;
-    gives_own(operation, send);
-    operation.bytes = operation.to->bytes();
-    return true;
-  }
+  if (operation.door->rank == root) return receives_all(operation, send, receive);
   operation.from.emplace(send.data, send.count, send.type);
   operation.give(*operation.from);
   operation.call.count = operation.from->block_bytes();

@@ -13,9 +13,9 @@ namespace unisono::python {
 
 namespace nb = nanobind;
 
-/// What has ended and is still to be told, and the threads that tell it. Whoever makes progress only leaves the
-/// function here: it neither waits for the GIL nor runs a line of Python. A thread takes the GIL once for all that is
-/// there, and for all that comes meanwhile. Thread-safe.
+/// The queue of functions whose calls have ended, and the threads that call them. The thread that brings a call to its
+/// end only adds its function: it does not wait for the GIL, and runs no Python. A thread of the queue takes the GIL
+/// once for all functions that are there, and for those that come meanwhile. Thread-safe.
 class Completions {
  public:
   /// What a function may do.
