@@ -90,6 +90,16 @@ void Completions::add(PyObject* function, Waits waits) {
   call(function, waits);
 }
 
+/// Under the lock: sees to it that a thread looks at what is left, beside the one that is in a function.
+void Completions::summon() {
+  if (asking_ || watching_ != 0) return;
+  if (idle_ != 0) {
+    come_.notify_one();
+  } else if (threads_ < kMostThreads) {
+    start();
+  }
+}
+
 /// Under the lock. Whether there is one thread more.
 bool Completions::start() {
   // Signals are for the program's own threads.
@@ -153,6 +163,8 @@ void Completions::call_all(std::unique_lock<std::mutex>& lock) {
     const Ended next = ended_.front();
     ended_.pop_front();
     ++counts_.called;
+    // The thread that was woken for those that are left may be this one, and the function may wait for them.
+    if (!ended_.empty()) summon();
     lock.unlock();
     call(next.function, next.waits);
     lock.lock();

@@ -49,6 +49,7 @@ class Completions {
   };
 
   bool start();
+  void summon();
   void serve();
   void call_all(std::unique_lock<std::mutex>& lock);
   bool unattended() const { return !asking_ && calling_ == 0; }
