@@ -176,11 +176,19 @@ constexpr Rule kStableRules[] = {
     use(Collective::kExscan, "recursive_doubling"),
 };
 
+constexpr Rule kStreamRules[] = {
+    use(Collective::kBcast, "chain"), use(Collective::kReduce, "chain"),  use(Collective::kAllreduce, "reduce_bcast"),
+    use(Collective::kScan, "linear"), use(Collective::kExscan, "linear"),
+};
+
 constexpr bool all_rules_name_an_algorithm() {
   for (const Rule& rule : kRules) {
     if (rule.position == kNoPosition) return false;
   }
   for (const Rule& rule : kStableRules) {
+    if (rule.position == kNoPosition) return false;
+  }
+  for (const Rule& rule : kStreamRules) {
     if (rule.position == kNoPosition) return false;
   }
   return true;
@@ -285,5 +293,7 @@ ByteRange same_choice(const Call& call, const Tuning& tuning) {
 std::span<const Rule> default_rules() { return kRules; }
 
 std::span<const Rule> stable_rules() { return kStableRules; }
+
+std::span<const Rule> stream_rules() { return kStreamRules; }
 
 }  // namespace unisono

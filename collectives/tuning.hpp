@@ -76,6 +76,10 @@ std::span<const Rule> default_rules();
 /// stable against all of that.
 std::span<const Rule> stable_rules();
 
+/// Rules for communicators of streams: algorithms that go through src or dst once, in order, so that a stream can be in
+/// its place (docs/streams.md). For collectives that they do not name, all algorithms do so alike, or none does.
+std::span<const Rule> stream_rules();
+
 /// A number that tables share only if they are equal; 0 for the empty one.
 std::uint32_t hash_of(std::span<const Rule> rules);
 

@@ -14,6 +14,7 @@
 #include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 #include "engine/admit.hpp"
+#include "engine/stream_ports.hpp"
 
 namespace unisono::driver {
 
@@ -261,12 +262,49 @@ unisono_call in_bytes(const Communicator& communicator, const unisono_call& give
 
 }  // namespace
 
+namespace {
+
+/// Ports in the place of src and dst.
+void check_streams(const unisono_call& given, const std::string& operation, bool scaled, CallRequest& request) {
+  constexpr int kBoth = UNISONO_SRC_STREAM | UNISONO_DST_STREAM;
+  if ((given.streams & ~kBoth) != 0) {
+    throw Error(ErrorCode::kInvalidArgument, operation + ": streams is " + std::to_string(given.streams) +
+                                                 "; allowed are UNISONO_SRC_STREAM (1), UNISONO_DST_STREAM (2), both "
+                                                 "(3), and 0");
+  }
+  const auto port = [&](int which, std::uint32_t number, const void* data, const char* name, std::int8_t& to) {
+    if ((given.streams & which) == 0) return;
+    cclo::check_port(number, operation);
+    if (data != nullptr) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  operation + ": " + name + " is a buffer and a stream port; give one of them");
+    }
+    to = static_cast<std::int8_t>(number);
+  };
+  port(UNISONO_SRC_STREAM, given.src_port, given.src, "src", request.src_port);
+  port(UNISONO_DST_STREAM, given.dst_port, given.dst, "dst", request.dst_port);
+  const char* const besides = given.wire_datatype != 0   ? "wire_datatype"
+                              : scaled                   ? "element_bytes"
+                              : given.program != nullptr ? "a program"
+                                                         : nullptr;
+  if (besides != nullptr) {
+    throw Error(ErrorCode::kUnsupported,
+                operation + ": src or dst is a stream port, and " + besides + " was given; only one can be");
+  }
+}
+
+}  // namespace
+
 void check_call(const Communicator& communicator, const unisono_call& given, CheckedCall& checked) {
   const bool exchange = given.graph != nullptr || given.send_datatypes != nullptr || given.recv_datatypes != nullptr;
   if (exchange && given.wire_datatype != 0) {
     throw Error(ErrorCode::kUnsupported,
                 "wire_datatype was given; exchanges along a graph, or with a datatype for each pair, travel as they "
                 "are. Leave it out");
+  }
+  if (exchange && given.streams != 0) {
+    throw Error(ErrorCode::kUnsupported,
+                "a stream port was given; exchanges along a graph, or with a datatype for each pair, have buffers");
   }
   if (given.graph != nullptr) {
     check_neighbours(communicator, given, checked);
@@ -399,6 +437,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   }
 
   // Buffers.
+  if (given.streams != 0) check_streams(given, operation, scaled != 1, request);
   if (collective == Collective::kProgram) {
     if (given.program == nullptr) throw Error(ErrorCode::kInvalidArgument, "program: no program was given");
     const auto set = Programs::instance().get(reinterpret_cast<std::uintptr_t>(given.program), "program",
@@ -422,8 +461,8 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
     request.src = bind_as_given("src", given.src, given.src_bytes, Region::kSrc);
     request.dst = bind_as_given("dst", given.dst, given.dst_bytes, Region::kDst);
   } else {
-    request.src = driver::bind(operation, "src", given.src, given.src_bytes, src, element);
-    request.dst = driver::bind(operation, "dst", given.dst, given.dst_bytes, dst, element);
+    if (request.src_port < 0) request.src = driver::bind(operation, "src", given.src, given.src_bytes, src, element);
+    if (request.dst_port < 0) request.dst = driver::bind(operation, "dst", given.dst, given.dst_bytes, dst, element);
   }
   cclo::check_disjoint(collective, request.src, request.dst, refuse);
 

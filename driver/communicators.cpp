@@ -1,5 +1,6 @@
 // Communicators of the C interface: how they are made.
 #include "core/log.hpp"
+#include "core/reserved_tags.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
 #include "driver/interface.hpp"
@@ -34,6 +35,7 @@ CommunicatorHints hints_of(const unisono_communicator_settings* given) {
   hints.eager_limit = own.eager_limit;
   hints.timeout = duration_of(own.timeout_seconds, "timeout_seconds");
   hints.lanes = own.without_lanes == 0;
+  hints.streams = own.streams != 0;
   if (own.name != nullptr) hints.name = checked_name(own.name);
   return hints;
 }
@@ -131,9 +133,9 @@ unisono_result unisono_create_group(unisono_communicator* parent, const uint32_t
                                     const unisono_communicator_settings* settings,
                                     unisono_communicator** communicator) {
   return making("unisono_create_group", parent, communicator, [&](const auto& of) {
-    if (tag < 0 || tag > static_cast<std::int64_t>(kMaxUserTag)) {
+    if (tag < 0 || tag > static_cast<std::int64_t>(kMaxGroupTag)) {
       throw Error(ErrorCode::kInvalidArgument, "create_group: tag " + std::to_string(tag) +
-                                                   " was given; allowed are 0 to " + std::to_string(kMaxUserTag));
+                                                   " was given; allowed are 0 to " + std::to_string(kMaxGroupTag));
     }
     return create_group(of, list_of(ranks, count), static_cast<std::uint32_t>(tag), hints_of(settings));
   });

@@ -119,6 +119,11 @@ void Group::abandon(Communicator& communicator, const Error& error) {
 }
 
 void Group::add(std::shared_ptr<Request> request) {
+  if (request->call().request.streams()) {
+    // Which calls go as one is agreed by what all ranks can see, and a stream is the affair of one.
+    throw Error(ErrorCode::kUnsupported,
+                "a call with a stream port was started in a group; start it before the group, or after it");
+  }
   const std::lock_guard lock(mutex_);
   requests_.push_back(std::move(request));
 }

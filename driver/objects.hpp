@@ -346,7 +346,8 @@ struct CommunicatorHints {
   std::uint32_t eager_limit = 0;         ///< bytes; 0, or more than the context's: the context's
   std::chrono::microseconds timeout{0};  ///< default deadline of calls; 0: the context's
   bool lanes = true;
-  std::string name;  ///< empty: none
+  bool streams = false;  ///< without lanes, and algorithms that serve streams, if all members say so
+  std::string name;      ///< empty: none
 };
 
 /// Groups of endpoints, listed in order of rank: their hosts.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/crc32c.hpp"
+#include "core/reserved_tags.hpp"
 #include "driver/objects.hpp"
 
 namespace unisono::driver {
@@ -81,7 +82,7 @@ class SomeOf final : public Circle {
       : parent_(parent),
         ranks_(ranks),
         position_(static_cast<std::uint32_t>(std::find(ranks.begin(), ranks.end(), parent.rank) - ranks.begin())),
-        tag_(static_cast<std::uint32_t>(kMaxUserTag) + 1 + tag) {}
+        tag_(kFirstGroupTag + tag) {}
   std::uint32_t members() const override { return static_cast<std::uint32_t>(ranks_.size()); }
   std::uint32_t position() const override { return position_; }
   std::uint32_t rank(std::uint32_t position) const override { return ranks_[position]; }
@@ -122,9 +123,10 @@ class SomeOf final : public Circle {
 std::vector<std::byte> capabilities_for(const Endpoint& endpoint, const CommunicatorHints& hints) {
   Agreement capabilities = endpoint.engine->capabilities();
   if (hints.eager_limit != 0) capabilities.eager_limit = std::min(capabilities.eager_limit, hints.eager_limit);
-  if (!hints.lanes) {
+  if (!hints.lanes || hints.streams) {
     Capability capability = decode_capability({capabilities.capability});
     capability.lanes = false;
+    capability.streams = capability.streams || hints.streams;
     capabilities.capability = encode(capability)[0];
   }
   return pack_capabilities(capabilities);

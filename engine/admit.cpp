@@ -6,6 +6,7 @@
 
 #include "collectives/by_position.hpp"
 #include "core/operators.hpp"
+#include "core/reserved_tags.hpp"
 #include "core/signature.hpp"
 #include "core/user_op.hpp"
 #include "engine/fast_path.hpp"
@@ -40,6 +41,7 @@ class Admission {
     vectors();
     buffers();
     plan();
+    if (state_.streams) place_streams();
     bind();
   }
 
@@ -95,6 +97,10 @@ class Admission {
     if (facts_.point_to_point) {
       if (!request_.reserved_tag) check_tag(request_.tag, refusal_);
       state_.tag = request_.tag;
+      if (c == Collective::kSend && request_.dst_port >= 0) {
+        port(request_.dst_port);
+        state_.tag = stream_tag(static_cast<std::uint32_t>(request_.dst_port));
+      }
     }
     wanted();
     state_.space = facts_.point_to_point ? CallState::Space::kPointToPoint
@@ -247,17 +253,104 @@ class Admission {
     }
   }
 
+  void port(std::int64_t number) const { check_port(number, refusal_.title()); }
+
+  /// Enters a region whose elements come from a port or go to one.
+  void stream(Region region, StreamSide side, std::int8_t number, std::uint64_t bytes) {
+    if (number < 0) return;
+    state_.streams->bounds.push_back({region, side, static_cast<std::uint8_t>(number), bytes});
+  }
+
+  /// Refuses gaps between the elements of a stream.
+  void packed(const char* name, const std::uint64_t* counts, const std::uint64_t* displacements) const {
+    if (counts == nullptr || displacements == nullptr) return;
+    std::uint64_t at = 0;
+    for (std::uint32_t rank = 0; rank < call_.size; ++rank) {
+      if (counts[rank] != 0 && displacements[rank] != at) {
+        refuse(ErrorCode::kUnsupported, std::string(name) + " is a stream port, and the block of rank " +
+                                            std::to_string(rank) + " is displaced to element " +
+                                            std::to_string(displacements[rank]) + ", not to " + std::to_string(at) +
+                                            "; blocks of a stream come one behind the other. Leave displacements out");
+      }
+      at += counts[rank];
+    }
+  }
+
+  /// What of src and dst are streams; `src` and `dst` are bytes that the call uses.
+  void streams(std::uint64_t src, std::uint64_t dst) {
+    state_.streams = std::make_unique<CallStreams>();
+    if (facts_.vectors && request_.vectors != nullptr && (!facts_.rooted || call_.rank == call_.root)) {
+      const VectorArguments& v = *request_.vectors;
+      const bool reduces = facts_.reduces;  // whose blocks are those of the source
+      if (request_.src_port >= 0) {
+        packed("src", v.send_counts, v.send_displacements);
+        if (reduces) packed("src", v.recv_counts, v.recv_displacements);
+      }
+      if (request_.dst_port >= 0 && (!reduces || call_.in_place)) packed("dst", v.recv_counts, v.recv_displacements);
+    }
+    if (request_.src_port >= 0) port(request_.src_port);
+    stream(Region::kSrc, StreamSide::kToEngine, request_.src_port, src);
+    if (request_.dst_port < 0 || call_.collective == Collective::kSend) return;
+    port(request_.dst_port);
+    const Uses uses = uses_of(call_);
+    // What a broadcast's root sends it has.
+    const bool writes =
+        uses.writes != Extent::kNothing && (call_.collective != Collective::kBcast || call_.rank != call_.root);
+    if (uses.reads != Extent::kNothing) stream(Region::kDst, StreamSide::kToEngine, request_.dst_port, dst);
+    if (writes) stream(Region::kDst, StreamSide::kToKernel, request_.dst_port, dst);
+  }
+
+  /// Enters the ports that the moves of a program name.
+  void name_ports(const CheckedProgram& checked) {
+    if (!state_.streams) state_.streams = std::make_unique<CallStreams>();
+    for (std::uint32_t number = 0; number < StreamPorts::kPorts; ++number) {
+      if ((checked.ports_to_engine >> number & 1U) != 0) state_.streams->use(StreamSide::kToEngine, number);
+      if ((checked.ports_to_kernel >> number & 1U) != 0) state_.streams->use(StreamSide::kToKernel, number);
+    }
+  }
+
+  /// Decides whether moves go to the ports themselves. They cannot where others are to reach the region, as over lanes,
+  /// nor where the program takes elements twice, or in another order than theirs.
+  void place_streams() {
+    CallStreams& streams = *state_.streams;
+    const CheckedProgram& checked = *state_.program;
+    const bool by_messages = !state_.plan->lanes && communicator_.fast_path == nullptr;
+    for (CallStreams::Bound& bound : streams.bounds) {
+      const auto number = static_cast<std::size_t>(bound.region);
+      const bool once = bound.side == StreamSide::kToEngine ? checked.reads_once[number] : checked.writes_once[number];
+      bound.staged = !by_messages || !once || checked.writes_params || checked.extents[number] != bound.bytes;
+      streams.use(bound.side, bound.port);
+      Binding& region = state_.regions[number];
+      region = {nullptr, bound.bytes};
+      if (!bound.staged) continue;
+      std::vector<std::byte>& memory = streams.memory[static_cast<std::size_t>(bound.region)];
+      try {
+        memory.resize(bound.bytes);
+      } catch (const std::exception&) {
+        refuse(ErrorCode::kOutOfMemory, std::to_string(bound.bytes) + " bytes for the elements of stream port " +
+                                            std::to_string(bound.port) + " could not be had");
+      }
+      region.data = memory.data();
+    }
+  }
+
   void buffers() {
     if (call_.collective == Collective::kProgram || bound_) {
+      if (request_.streams()) {
+        refuse(ErrorCode::kUnsupported,
+               "src or dst is a stream port; the moves of a program name the ports that they use, and its regions are "
+               "memory");
+      }
       state_.regions[static_cast<std::size_t>(Region::kSrc)] = request_.src;
       state_.regions[static_cast<std::size_t>(Region::kDst)] = request_.dst;
       check_disjoint(call_.collective, request_.src, request_.dst, refusal_);
       return;
     }
     const auto [src, dst] = footprint_of(call_, blocks_);
-    buffer("src", request_.src, src);
-    buffer("dst", request_.dst, dst);
     const std::uint64_t element = element_bytes(call_);
+    if (request_.streams()) streams(times(src, element), times(dst, element));
+    if (request_.src_port < 0) buffer("src", request_.src, src);
+    if (request_.dst_port < 0) buffer("dst", request_.dst, dst);
     const Binding used_src = src == 0 ? Binding{} : Binding{request_.src.data, src * element};
     const Binding used_dst = dst == 0 ? Binding{} : Binding{request_.dst.data, dst * element};
     check_disjoint(call_.collective, used_src, used_dst, refusal_);
@@ -385,10 +478,12 @@ class Admission {
   void bind() {
     const CheckedProgram& checked = *state_.program;
     const Program& program = checked.program;
+    if ((checked.ports_to_engine | checked.ports_to_kernel) != 0) name_ports(checked);
     for (const Region region : {Region::kSrc, Region::kDst}) {
       const std::uint64_t bytes = checked.extents[static_cast<std::size_t>(region)];
       const Binding& bound = state_.regions[static_cast<std::size_t>(region)];
-      if (bytes > (bound.data == nullptr ? 0 : bound.bytes)) {
+      const bool there = bound.data != nullptr || state_.streams != nullptr;
+      if (bytes > (there ? bound.bytes : 0)) {
         refuse(ErrorCode::kBufferTooSmall, std::string(name_of(region)) + " has " + std::to_string(bound.bytes) +
                                                " bytes; the program uses " + std::to_string(bytes));
       }
@@ -445,9 +540,11 @@ std::string wildcard_in_hardware(const CallRequest& request) {
 
 void admit(const CallRequest& request, CallState& call) { Admission(request, call).run(); }
 
-void Refusal::operator()(ErrorCode code, const std::string& what) const {
-  throw Error(code, operation + (communicator == nullptr ? "" : " on " + communicator->title()) + ": " + what);
+std::string Refusal::title() const {
+  return operation + (communicator == nullptr ? std::string() : " on " + communicator->title());
 }
+
+void Refusal::operator()(ErrorCode code, const std::string& what) const { throw Error(code, title() + ": " + what); }
 
 void check_operands(const Call& call, const Refusal& refuse) {
   const CollectiveFacts facts = facts_of(call.collective);

@@ -36,6 +36,7 @@ struct Refusal {
   const char* operation = "call";
   const Communicator* communicator = nullptr;
   [[noreturn]] void operator()(ErrorCode code, const std::string& what) const;
+  std::string title() const;
 };
 
 /// The names of all values of an enumeration but `except`, and but the operators of the user: "sum, prod, min".

@@ -14,6 +14,7 @@ class Dmp;
 class CallQueue;
 class Communicators;
 class Counters;
+class StreamPorts;
 
 /// One engine's blocks. Each block holds a reference to this and uses its neighbours through it.
 struct Blocks {
@@ -25,6 +26,7 @@ struct Blocks {
   CallQueue* calls = nullptr;
   Communicators* communicators = nullptr;
   Counters* counters = nullptr;
+  StreamPorts* streams = nullptr;
 };
 
 }  // namespace unisono::cclo

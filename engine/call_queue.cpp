@@ -1,6 +1,7 @@
 #include "engine/call_queue.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/footprint.hpp"
 #include "core/log.hpp"
@@ -71,6 +72,7 @@ CallState& CallQueue::create() {
   call.program.reset();
   call.regions = {};
   call.wait_for.clear();
+  call.streams.reset();
   call.hooks.reset();
   call.sequence = call.signature = call.tag = 0;
   call.operation = nullptr;
@@ -101,6 +103,9 @@ void CallQueue::abandon(CallState& call) {
 void CallQueue::submit(CallState& call) {
   Communicator& communicator = *call.communicator;
   enter(call);
+  if (call.streams) {
+    for (const CallStreams::Use& use : call.streams->uses) blocks_.streams->join(use.side, use.port, call.id);
+  }
   blocks_.counters->count(NativeCounter::kCallsQueued);
   if (call.space != CallState::Space::kCollective) {
     begin_record(call);
@@ -308,6 +313,68 @@ bool CallQueue::ready(CallState& call) {
   return true;
 }
 
+/// Takes what kernels have given for a staged call. Returns whether all of it is there.
+bool CallQueue::take_streams(CallState& call) {
+  bool whole = true;
+  CallStreams& streams = *call.streams;
+  for (CallStreams::Bound& bound : streams.bounds) {
+    if (bound.side != StreamSide::kToEngine || !bound.staged) continue;
+    if (!blocks_.streams->has_turn(bound.side, bound.port, call.id)) {
+      whole = false;  // also if it takes nothing: it begins after those before it
+      continue;
+    }
+    StreamQueue& queue = blocks_.streams->queue(bound.side, bound.port);
+    const std::uint64_t bytes = std::min(queue.here(), bound.bytes - bound.done);
+    if (bytes != 0) {
+      std::memcpy(streams.memory[static_cast<std::size_t>(bound.region)].data() + bound.done, queue.front(), bytes);
+      queue.taken(bytes);
+      bound.done += bytes;
+      streams.moved += bytes;
+    }
+    whole = whole && bound.done == bound.bytes;
+  }
+  if (!whole) return false;
+  for (const CallStreams::Bound& bound : streams.bounds) {  // the next call's elements may come
+    const bool moves = std::any_of(streams.bounds.begin(), streams.bounds.end(), [&](const CallStreams::Bound& other) {
+      return other.side == bound.side && other.port == bound.port && !other.staged;
+    });
+    if (bound.side == StreamSide::kToEngine && !moves) blocks_.streams->leave(bound.side, bound.port, call.id);
+  }
+  return true;
+}
+
+/// Gives kernels what a staged call has brought. Returns whether all of it has gone.
+bool CallQueue::give_streams(CallState& call) {
+  bool whole = true;
+  CallStreams& streams = *call.streams;
+  for (CallStreams::Bound& bound : streams.bounds) {
+    if (bound.side != StreamSide::kToKernel || !bound.staged) continue;
+    // A message may have been shorter than the receive.
+    const std::uint64_t all = call.call.collective == Collective::kRecv ? call.received_bytes : bound.bytes;
+    if (blocks_.streams->has_turn(bound.side, bound.port, call.id)) {
+      StreamQueue& queue = blocks_.streams->queue(bound.side, bound.port);
+      const std::uint64_t bytes = std::min(queue.room(), all - bound.done);
+      if (bytes != 0) {
+        std::memcpy(queue.back(bytes), streams.memory[static_cast<std::size_t>(bound.region)].data() + bound.done,
+                    bytes);
+        queue.put(bytes);
+        bound.done += bytes;
+        streams.moved += bytes;
+      }
+    }
+    whole = whole && bound.done == all;
+  }
+  return whole;
+}
+
+/// The call has ended, and uses its ports no more. A kernel that reads on learns that what it awaits does not come.
+void CallQueue::leave_streams(CallState& call, ErrorCode code, const std::string& message) {
+  for (const CallStreams::Use& use : call.streams->uses) {
+    blocks_.streams->leave(use.side, use.port, call.id);
+    if (code != ErrorCode::kOk && use.side == StreamSide::kToKernel) blocks_.streams->fail(use.port, code, message);
+  }
+}
+
 /// Among engines in hardware, point-to-point messages are told apart by the order in which they are announced.
 bool CallQueue::in_turn(const CallState& call) {
   const Communicator& communicator = *call.communicator;
@@ -322,6 +389,10 @@ bool CallQueue::start(CallState& call) {
   bool starts = false;
   guard(call, [&] { starts = ready(call); });
   if (!starts) return call.finished;
+  if (call.streams) {
+    const std::uint64_t before = call.streams->moved;
+    if (!take_streams(call)) return call.streams->moved != before;
+  }
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
   if (call.transfer) call.communicator->fast_path->post_transfer(*call.transfer);
@@ -362,6 +433,12 @@ void CallQueue::progress_lanes(const Communicator& communicator) {
 bool CallQueue::advance(CallState& call) {
   bool any = false;
   bool complete = false;
+  if (call.streams && call.streams->gives) {
+    const std::uint64_t before = call.streams->moved;
+    if (!give_streams(call)) return call.streams->moved != before;
+    finish(call, ErrorCode::kOk, {});
+    return true;
+  }
   if (call.lane) {
     guard(call, [&] {
       try {
@@ -423,6 +500,16 @@ bool CallQueue::advance(CallState& call) {
       return true;
     }
   }
+  if (call.streams && !give_streams(call)) {
+    call.streams->gives = true;
+    // Whatever comes after it on its lanes goes on.
+    if (call.lane) {
+      static_cast<void>(call.communicator->fast_path->dequeue(*call.lane));
+      call.spare_lane = std::move(call.lane);
+    }
+    call.transfer.reset();
+    return true;
+  }
   finish(call, ErrorCode::kOk, {});
   return true;
 }
@@ -451,6 +538,7 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   }
   if (call.transfer && call.started) note += communicator.fast_path->withdraw_transfer(*call.transfer);
   blocks_.rbm->release(call);
+  if (call.streams) leave_streams(call, code, message);
   // What the network still takes from the call's memory it must take now.
   if (code != ErrorCode::kOk) note += settle(communicator, "the call's memory");
   communicator.calls.erase(std::find(communicator.calls.begin(), communicator.calls.end(), &call));
@@ -751,6 +839,10 @@ bool CallQueue::examine(Clock::time_point now) {
       if (!call.probed && now - call.submitted > call.timeout / 2) probe(call, now);
       if (compare_awaited(call, now)) continue;
       if (now >= call.deadline) {
+        if (call.streams && call.streams->moved != std::exchange(call.streams->moved_before, call.streams->moved)) {
+          call.deadline = now + call.timeout;  // that of a stream bounds how long nothing moves
+          continue;
+        }
         if (compare_all(call)) continue;
         if (!call.warns) {
           fail(call, ErrorCode::kTimeout, phase(call, "timed out after " + milliseconds(call.timeout)));
@@ -800,13 +892,65 @@ std::vector<std::uint32_t> CallQueue::asked_of(const CallState& call) {
   return ranks;
 }
 
+/// What a call waits for at stream ports, in words; empty if nothing.
+std::string CallQueue::awaited_streams(const CallState& call) const {
+  std::string text;
+  if (!call.streams) return text;
+  const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(call.call.dtype));
+  const auto say = [&](StreamSide side, std::uint32_t port, std::uint64_t done, std::uint64_t all) {
+    const bool takes = side == StreamSide::kToEngine;
+    text += text.empty() ? "" : "; ";
+    if (!blocks_.streams->has_turn(side, port, call.id)) {
+      text += formatted("waits until calls before it have done with stream port {}", port);
+    } else if (all == 0) {
+      text += formatted("stream port {}: its kernel {} {} elements", port, takes ? "has given" : "was given",
+                        done / element);
+    } else {
+      text += formatted("stream port {}: its kernel has {} {} of {} elements", port, takes ? "given" : "taken",
+                        takes ? done / element : (done - blocks_.streams->queue(side, port).here()) / element,
+                        all / element);
+    }
+  };
+  const CallStreams& streams = *call.streams;
+  if (!call.started || streams.gives) {
+    if (std::any_of(call.wait_for.begin(), call.wait_for.end(), [&](CallId id) { return !result(id).complete; })) {
+      return text;
+    }
+    const StreamSide side = streams.gives ? StreamSide::kToKernel : StreamSide::kToEngine;
+    for (const CallStreams::Bound& bound : streams.bounds) {
+      if (bound.staged && bound.side == side && bound.done != bound.bytes) {
+        say(side, bound.port, bound.done, bound.bytes);
+      }
+    }
+    return text;
+  }
+  for (std::uint32_t index = call.retired; index < call.entered; ++index) {
+    const MoveState& state = call.window[index % kWindow];
+    if (state.state != MoveState::State::kStarted) continue;
+    for (const StreamAccess* access : {&state.in, &state.out}) {
+      if (access->queue == nullptr) continue;
+      const bool takes = access->side == StreamSide::kToEngine;
+      if (takes ? access->queue->here() >= element : access->queue->room() >= element) continue;
+      const CallStreams::Use& use = call.streams->use(access->side, access->port);
+      std::uint64_t all = 0;
+      for (const CallStreams::Bound& bound : streams.bounds) {
+        if (bound.side == access->side && bound.port == access->port) all += bound.bytes;
+      }
+      if (use.done == access->ordinal) say(access->side, access->port, use.bytes, all);
+    }
+  }
+  return text;
+}
+
 /// Tells in the flight record what a call waits for. One on the lanes of which a thread takes care tells it itself.
-void CallQueue::record_wait(const CallState& call, Clock::time_point now) {
+void CallQueue::record_wait(const CallState& call, Clock::time_point now) const {
   constexpr std::chrono::milliseconds kPatience{10};
   if (call.watched || call.finished || now - call.submitted < kPatience) return;
   std::string first = "is to follow another call";
   std::vector<std::uint32_t> awaited;
-  if (call.started) {
+  if (const std::string kernel = awaited_streams(call); !kernel.empty()) {
+    first = kernel;
+  } else if (call.started) {
     first = "is at it";
     // A call that waits for any of several ranks does not wait for all of them.
     const bool anybody = Dmp::awaits_anybody(call);
@@ -864,6 +1008,9 @@ bool CallQueue::look_for_dead(CallState& call) {
 
 /// Goes on from `text`: what the call waits for, who has not come, and what these do instead.
 std::string CallQueue::phase(const CallState& call, std::string text) const {
+  const std::string kernel = awaited_streams(call);
+  if (!kernel.empty()) text += ": " + kernel;
+  if (!call.started && !kernel.empty()) return text;
   if (!call.started) {
     text += " before it began: it follows call";
     for (const CallId id : call.wait_for) text += " " + std::to_string(id);

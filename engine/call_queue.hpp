@@ -143,6 +143,9 @@ class CallQueue {
 
   void enter(CallState& call);
   bool advance(CallState& call);
+  bool take_streams(CallState& call);
+  bool give_streams(CallState& call);
+  void leave_streams(CallState& call, ErrorCode code, const std::string& message);
   bool ready(CallState& call);
   static bool in_turn(const CallState& call);
   bool start(CallState& call);
@@ -157,7 +160,8 @@ class CallQueue {
   bool compare_awaited(CallState& call, Clock::time_point now);
   bool awaits_in_vain(CallState& call, std::span<const std::uint32_t> awaited);
   static bool records_own_count(const CallState& call);
-  static void record_wait(const CallState& call, Clock::time_point now);
+  void record_wait(const CallState& call, Clock::time_point now) const;
+  std::string awaited_streams(const CallState& call) const;
   std::string phase(const CallState& call, std::string text) const;
   Record& record(CallId id) { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }
   const Record& record(CallId id) const { return records_[id & ((CallId{1} << kSlotBits) - 1)]; }

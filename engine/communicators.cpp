@@ -98,6 +98,12 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     return endpoint < blocks_.poe->size() && blocks_.poe->host_of(endpoint) != blocks_.poe->host_of(endpoints[0]);
   });
   made->tuning.radices = made->capability.radices;
+  if (capability.streams && !capability.lanes && !made->hardware_peers) {  // made for streams, by all members
+    auto rules = std::make_shared<std::vector<Rule>>(made->tuning.rules.begin(), made->tuning.rules.end());
+    rules->insert(rules->end(), stream_rules().begin(), stream_rules().end());
+    made->tuning.rules = *rules;
+    made->rules = std::move(rules);
+  }
   made->peers = Peers(endpoints, agreed.rx_buffer_count);
   std::vector<bool> seen(blocks_.poe->size(), false);
   for (std::uint32_t rank = 0; rank < made->size; ++rank) {

@@ -64,7 +64,7 @@ void Dmp::resolve(const CallState& call, MoveState& state) {
                       std::to_string(offset) + " of " + name_of(operand.region) + ", which has " +
                       std::to_string(region.bytes) + " bytes");
     }
-    return region.data + offset;
+    return region.data == nullptr ? nullptr : region.data + offset;  // without memory it is a stream
   };
   state.op0 = m.op0.kind == OperandKind::kMemory ? place(m.op0, "op0") : nullptr;
   state.op1 = m.op1.kind == OperandKind::kMemory ? place(m.op1, "op1") : nullptr;
@@ -91,6 +91,7 @@ void Dmp::enter(CallState& call) {
   state.count = state.bytes = state.done = 0;
   state.op0 = state.op1 = nullptr;
   state.local = nullptr;
+  state.in = state.out = {};
   state.ports.clear();
   state.parts.clear();
   if (m.kind != MoveKind::kMove) return;
@@ -98,6 +99,8 @@ void Dmp::enter(CallState& call) {
   const bool known = !call.program->writes_params;
   if (known) resolve(call, state);
   if (known && !exists(call, state)) return;
+  if (call.streams) [[unlikely]]
+    attach_streams(call, state);
   if (m.op1.kind == OperandKind::kArrival) {
     for (const std::uint32_t peer : ranks_of(program, m.arrival.peer, m.arrival.mode)) {
       Port& port = state.ports.emplace_back();
@@ -115,6 +118,54 @@ void Dmp::enter(CallState& call) {
       part.peer = peer;
       part.ordinal = call.pairs[peer].sends_entered++;
     }
+  }
+}
+
+StreamAccess Dmp::access(CallState& call, StreamSide side, std::uint32_t port) {
+  CallStreams::Use& use = call.streams->use(side, port);
+  return {&blocks_.streams->queue(side, port), side, static_cast<std::uint8_t>(port), use.entered++};
+}
+
+void Dmp::attach_streams(CallState& call, MoveState& state) {
+  const Move& m = *state.move;
+  const auto port_of = [&](const Operand& operand, StreamSide side) -> std::optional<std::uint32_t> {
+    if (operand.kind == OperandKind::kStream) return static_cast<std::uint32_t>(operand.offset);
+    if (operand.kind != OperandKind::kMemory) return std::nullopt;
+    const CallStreams::Bound* const bound = call.streams->direct(operand.region, side);
+    return bound == nullptr ? std::nullopt : std::optional<std::uint32_t>(bound->port);
+  };
+  const auto first = port_of(m.op0, StreamSide::kToEngine);
+  const auto second = port_of(m.op1, StreamSide::kToEngine);
+  if (first || second) state.in = access(call, StreamSide::kToEngine, first ? *first : *second);
+  state.in_second = !first;
+  if (const auto port = port_of(m.local, StreamSide::kToKernel)) {
+    state.out = access(call, StreamSide::kToKernel, *port);
+  }
+}
+
+bool Dmp::has_turn(const CallState& call, const StreamAccess& access) const {
+  if (access.queue == nullptr) return true;
+  return blocks_.streams->has_turn(access.side, access.port, call.id) &&
+         call.streams->use(access.side, access.port).done == access.ordinal;
+}
+
+std::uint64_t Dmp::streamable(const CallState& call, const MoveState& state) const {
+  if (!has_turn(call, state.in) || !has_turn(call, state.out)) return 0;
+  std::uint64_t bytes = state.bytes - state.done;
+  if (state.in.queue != nullptr) bytes = std::min(bytes, state.in.queue->here());
+  if (state.out.queue != nullptr) bytes = std::min(bytes, state.out.queue->room());
+  return bytes - bytes % bytes_of(state.move->dtype);
+}
+
+void Dmp::streamed(CallState& call, MoveState& state, std::uint64_t bytes) {
+  call.streams->moved += bytes;
+  if (state.in.queue != nullptr) {
+    state.in.queue->taken(bytes);
+    call.streams->use(state.in.side, state.in.port).bytes += bytes;
+  }
+  if (state.out.queue != nullptr) {
+    state.out.queue->put(bytes);
+    call.streams->use(state.out.side, state.out.port).bytes += bytes;
   }
 }
 
@@ -241,6 +292,8 @@ void Dmp::compute(const CallState& call, MoveState& state, std::uint64_t bytes) 
   const std::byte* a = state.op0 != nullptr ? state.op0 + state.done : nullptr;
   const std::byte* b = state.op1 != nullptr ? state.op1 + state.done : nullptr;
   std::byte* local = state.local != nullptr ? state.local + state.done : nullptr;
+  if (state.in.queue != nullptr) (state.in_second ? b : a) = state.in.queue->front();
+  if (state.out.queue != nullptr) local = state.out.queue->back(bytes);
   std::byte* put = m.remote.kind == RemoteKind::kMemory ? put_space_ : nullptr;
   std::byte* first = local != nullptr ? local : !state.parts.empty() ? state.parts.front().reserved : put;
 
@@ -290,7 +343,7 @@ bool Dmp::sends_as_is(const MoveState& state) {
   const Move& m = *state.move;
   const bool one_operand = (state.op0 != nullptr) != (state.op1 != nullptr || !state.ports.empty());
   return state.parts.size() == 1 && one_operand && state.ports.size() <= 1 && m.func != Func::kAvg &&
-         state.local == nullptr && m.remote.kind != RemoteKind::kMemory;
+         state.local == nullptr && m.remote.kind != RemoteKind::kMemory && !state.streams();
 }
 
 /// Where the operand of a move that sends as it is goes on.
@@ -332,7 +385,7 @@ bool Dmp::lend(CallState& call, MoveState& state, std::uint64_t bytes, std::uint
 bool Dmp::puts_as_is(const MoveState& state) {
   const Move& m = *state.move;
   return (state.op0 != nullptr) != (state.op1 != nullptr) && state.ports.empty() && state.parts.empty() &&
-         state.local == nullptr && m.func != Func::kAvg;
+         state.local == nullptr && m.func != Func::kAvg && !state.streams();
 }
 
 /// A piece that is shorter than is worth it goes by messages, which the window's owner takes as well.
@@ -365,7 +418,8 @@ const std::byte* Dmp::standing(const MoveState& state) {
   // What lands in its place, and goes on from there.
   const bool passes = state.ports.size() == 1 && state.ports.front().state == Port::State::kDirect &&
                       state.ports.front().landing == state.local && state.local != nullptr && state.op0 == nullptr &&
-                      state.move->func != Func::kAvg && state.move->remote.kind != RemoteKind::kMemory;
+                      !state.streams() && state.move->func != Func::kAvg &&
+                      state.move->remote.kind != RemoteKind::kMemory;
   return passes ? state.local + state.done : nullptr;
 }
 
@@ -431,6 +485,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
   const bool lends = as_is && can_lend(call, state);
   const auto pass = [&](std::uint64_t bytes) {
     state.done += bytes;
+    if (state.streams()) streamed(call, state, bytes);
     for (Port& port : state.ports) blocks_.rbm->consume(call, port, bytes);
     any = true;
   };
@@ -449,6 +504,10 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     }
     if (state.way == MoveState::Way::kAsked) return any;
     std::uint64_t bytes = state.bytes - state.done;
+    if (state.streams()) {  // first, for who holds credit or space must not wait for a kernel
+      bytes = streamable(call, state);
+      if (bytes == 0) return any;
+    }
     bool secured = true;
     for (Part& part : state.parts) {
       const std::optional<std::uint64_t> allowed = secure(call, state, part);
@@ -494,7 +553,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
 }
 
 bool Dmp::advance_empty(CallState& call, MoveState& state) {
-  bool ready = true;
+  bool ready = has_turn(call, state.in) && has_turn(call, state.out);
   for (Part& part : state.parts) ready = secure(call, state, part).has_value() && ready;
   for (const Port& port : state.ports) ready = ready && (port.arrived || port.remote_memory);
   if (!ready || (!state.parts.empty() && !reserve(call, state, 0))) return false;
@@ -507,6 +566,10 @@ bool Dmp::advance_empty(CallState& call, MoveState& state) {
 }
 
 void Dmp::complete(CallState& call, MoveState& state) {
+  for (StreamAccess* access : {&state.in, &state.out}) {
+    if (access->queue != nullptr) ++call.streams->use(access->side, access->port).done;
+    *access = {};
+  }
   for (const Part& part : state.parts) {
     Pair& pair = call.pairs[part.peer];
     if (call.communicator->hardware_peers ? !part.eager : pair.grant.ordinal == part.ordinal) {

@@ -40,6 +40,14 @@ class Dmp {
   /// Bytes of the move that may go on, as far as the move `index` before it is concerned.
   static std::uint64_t visible(CallState& call, const MoveState& state, std::uint32_t index);
   bool issue_ports(CallState& call, MoveState& move);
+  /// Finds out which of a move's operands and results are streams, as it enters the window.
+  void attach_streams(CallState& call, MoveState& move);
+  StreamAccess access(CallState& call, StreamSide side, std::uint32_t port);
+  /// Whether it is the move's turn at a stream; of no access, it always is.
+  bool has_turn(const CallState& call, const StreamAccess& access) const;
+  /// Bytes of the move that its streams have elements and room for; 0 if it is not its turn.
+  std::uint64_t streamable(const CallState& call, const MoveState& move) const;
+  static void streamed(CallState& call, MoveState& move, std::uint64_t bytes);
   static bool granted(const Communicator& communicator, const Pair& pair, const Part& part, bool asks);
   /// Bytes from `done` on that may be sent now; nothing if the message may not begin yet.
   std::optional<std::uint64_t> secure(CallState& call, MoveState& move, Part& part);

@@ -10,6 +10,7 @@
 
 #include "core/cores.hpp"
 #include "core/crc32c.hpp"
+#include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "engine/admit.hpp"
@@ -24,6 +25,7 @@
 #include "engine/rbm.hpp"
 #include "engine/rx.hpp"
 #include "engine/short_send.hpp"
+#include "engine/stream_ports.hpp"
 #include "engine/tx.hpp"
 #include "network/wait_hook.hpp"
 
@@ -169,7 +171,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
         dmp(blocks),
         calls(blocks),
         communicators(blocks, settings, *this) {
-    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators, &counters};
+    blocks = {&poe, &tx, &rx, &rbm, &dmp, &calls, &communicators, &counters, &streams};
     communicators.know(settings.rules);
     if (poe.orders() != nullptr) resets = poe.orders()->resets.load(std::memory_order_relaxed);
   }
@@ -215,6 +217,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
     communicators.for_each([&](Communicator& c) {
       if (!c.gets.empty()) any = rx.serve(c) || any;
     });
+    if (streams.reading != 0) any = receive_for_kernels() || any;
     if (!any || ++rounds % kRoundsPerLook == 0) {
       const Clock::time_point now = blocks.poe->now();
       if (now >= next_look || now >= calls.next_deadline()) {
@@ -270,6 +273,47 @@ class NativeEngine::Impl final : public FastPath::Watch {
     }
     return call;
   }
+
+  /// Begins to receive what peers have sent to ports that kernels wait at, and that no call uses. Returns whether there
+  /// was any.
+  bool receive_for_kernels() {
+    bool any = false;
+    for (std::uint32_t port = 0; port < StreamPorts::kPorts; ++port) {
+      if (streams.readers[port] == 0 || streams.used(StreamSide::kToKernel, port)) continue;
+      std::optional<CallRequest> receive;
+      communicators.for_each([&](Communicator& communicator) {
+        if (receive || communicator.revoked) return;
+        const std::uint32_t tag = stream_tag(port);
+        const std::optional<MessageStatus> found = CallQueue::look_for(communicator, {0, tag, true, false});
+        if (!found) return;
+        receive.emplace();
+        receive->communicator = communicator.number;
+        receive->tag = tag;
+        receive->reserved_tag = true;
+        receive->call.collective = Collective::kRecv;
+        receive->call.dtype = found->dtype;
+        receive->call.root = found->source;
+        receive->call.count = found->bytes / std::max<std::uint64_t>(1, bytes_of(found->dtype));
+        receive->dst_port = static_cast<std::int8_t>(port);
+      });
+      if (!receive) continue;
+      CallState& call = admitted(*receive);
+      if (is_transfer(call)) call.transfer = transfer_of(call);
+      set_deadline(call, {});
+      calls.submit(call);
+      // Nobody has asked for it; whoever reads at the port hears of its failure there.
+      calls.when_complete(call.id, [this, id = call.id](const CallResult&) {
+        const std::lock_guard lock(mutex);
+        calls.forget(id);
+      });
+      any = true;
+    }
+    return any;
+  }
+
+  /// Goes on with a kernel at a port until `step`, under the lock, says that it has done, or `at_most` has passed.
+  template <class Step>
+  void serve_kernel(std::chrono::microseconds at_most, Step&& step);
 
   static bool is_transfer(const CallState& call) {
     return call.communicator->fast_path != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
@@ -475,6 +519,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
   Rx rx;
   Rbm rbm;
   Dmp dmp;
+  StreamPorts streams;
   CallQueue calls;
   Communicators communicators;
 
@@ -643,6 +688,15 @@ namespace {
 }  // namespace
 
 CallId Engine::submit_at_once(const Request& /*request*/) { return 0; }
+
+std::uint64_t Engine::write_stream(std::uint32_t /*port*/, std::span<const std::byte> /*bytes*/,
+                                   std::chrono::microseconds /*at_most*/) {
+  throw Error(ErrorCode::kUnsupported, "the streams of this engine are those of kernels on its device");
+}
+
+std::uint64_t Engine::read_stream(std::uint32_t port, std::span<std::byte> bytes, std::chrono::microseconds at_most) {
+  return write_stream(port, bytes, at_most);
+}
 
 std::optional<CallResult> Engine::take(CallId /*id*/) { return std::nullopt; }
 
@@ -918,6 +972,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
   const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
   const bool one_sided = collective == Collective::kPut || collective == Collective::kGet;
   const bool may_be_short = request.wait_for.empty() && request.timeout.count() == 0 && !request.hooks &&
+                            !request.streams() &&
                             (transfers || one_sided || request.lanes_carry || carried_by_lanes(collective));
   std::shared_ptr<FastPath> fast_path = may_be_short ? this->fast_path(request.communicator) : nullptr;
   if (fast_path != nullptr) {
@@ -985,6 +1040,79 @@ LastAlgorithm NativeEngine::last_algorithm(std::uint32_t communicator) const {
   const std::uint32_t number = impl_->communicators.get(communicator).last->number.load(std::memory_order_relaxed);
   const std::uint32_t position = number & ~LastNumber::kAutomatic;
   return {position == 0 ? nullptr : &algorithms()[position - 1], (number & LastNumber::kAutomatic) != 0};
+}
+
+template <class Step>
+void NativeEngine::Impl::serve_kernel(std::chrono::microseconds at_most, Step&& step) {
+  const auto begin = Clock::now();
+  bool done = false;
+  {
+    const Turn turn(*this);
+    done = step();
+    // Calls that wait for these elements, or for the room, go on at once.
+    if (!calls.idle()) progress();
+    done = done || step();
+    if (driven) wake_waiting();
+  }
+  while (!done) {
+    const auto left = at_most - std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
+    if (left.count() <= 0) return;
+    if (Interrupt::current().pending()) throw Error(ErrorCode::kRevoked, kInterrupted);
+    wait_until([&] { return done = step(); }, std::min<std::chrono::microseconds>(left, Interrupt::kInterval),
+               Manner::kForeground);
+  }
+  leave_to_others();
+}
+
+std::uint64_t NativeEngine::write_stream(std::uint32_t port, std::span<const std::byte> bytes,
+                                         std::chrono::microseconds at_most) {
+  check_port(port, "write to a stream");
+  std::uint64_t done = 0;
+  impl_->serve_kernel(at_most, [&] {
+    StreamQueue& queue = impl_->streams.queue(StreamSide::kToEngine, port);
+    const std::uint64_t piece = std::min<std::uint64_t>(queue.room(), bytes.size() - done);
+    if (piece != 0) std::copy_n(bytes.data() + done, piece, queue.back(piece));
+    queue.put(piece);
+    done += piece;
+    return done == bytes.size();
+  });
+  return done;
+}
+
+std::uint64_t NativeEngine::read_stream(std::uint32_t port, std::span<std::byte> bytes,
+                                        std::chrono::microseconds at_most) {
+  check_port(port, "read from a stream");
+  std::uint64_t done = 0;
+  std::optional<StreamPorts::Failure> failure;
+  struct Reader {
+    explicit Reader(Impl& of, std::uint32_t at) : engine(of), port(at) { count(1); }
+    ~Reader() { count(-1); }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    void count(int by) const {
+      const std::lock_guard lock(engine.mutex);
+      engine.streams.readers[port] += by;
+      engine.streams.reading += by;
+    }
+    Impl& engine;
+    std::uint32_t port;
+  };
+  const Reader reader(*impl_, port);
+  impl_->serve_kernel(at_most, [&] {
+    StreamQueue& queue = impl_->streams.queue(StreamSide::kToKernel, port);
+    const std::uint64_t piece = std::min<std::uint64_t>(queue.here(), bytes.size() - done);
+    if (piece != 0) std::copy_n(queue.front(), piece, bytes.data() + done);
+    queue.taken(piece);
+    done += piece;
+    if (done == bytes.size()) return true;
+    // What came before the failure is given first, and counted.
+    if (done == 0) failure = impl_->streams.take_failure(port);
+    return failure.has_value() || (done != 0 && impl_->streams.has_failure(port));
+  });
+  if (failure) {
+    throw Error(failure->code, "stream port " + std::to_string(port) + " brings no more: " + failure->text);
+  }
+  return done;
 }
 
 CallResult NativeEngine::test(CallId id) {

@@ -99,12 +99,16 @@ struct CallRequest : Request {
   bool any_tag = false;                    ///< recv: with whichever tag; `tag` is 0
   bool probe = false;                      ///< recv: waits until there is such a message, and leaves it there
   MessageStatus* status = nullptr;         ///< of `run`, recv: what came; null: nobody asks
+  /// Stream ports in the place of src and dst; -1: memory. Of a send, `dst_port` is the peer's: no receive is needed.
+  std::int8_t src_port = -1;
+  std::int8_t dst_port = -1;
 
+  bool streams() const { return src_port >= 0 || dst_port >= 0; }
   /// Whether it asks for nothing that a request has no words for. (A program and the like come with operations that
   /// are never without them.)
   bool plain() const {
     return algorithm == -1 && call.radix == 0 && !call.direct && wait_for.empty() && timeout.count() == 0 &&
-           hooks == nullptr && !reserved_tag && !any_source && !any_tag && !probe && status == nullptr;
+           hooks == nullptr && !streams() && !reserved_tag && !any_source && !any_tag && !probe && status == nullptr;
   }
 };
 
@@ -230,6 +234,14 @@ class Engine {
   /// remains usable for as long as the caller keeps it. A front door that has it hands its requests to that first
   /// (FastPath::try_run), which needs no look for the communicator; `run` does the same for those that have not.
   virtual std::shared_ptr<cclo::FastPath> fast_path(std::uint32_t communicator) const;
+  /// What kernels do at a stream port of this engine (docs/streams.md): give bytes to calls, and take bytes from calls.
+  /// Both go on until all bytes have gone through, or for `at_most`, and return how many have; they make progress on
+  /// all calls meanwhile. Several threads may be at different ports; at one port and side, one at a time. Throw
+  /// Error(kInvalidArgument) for a port that there is not, and Error(kUnsupported) on engines whose kernels are
+  /// elsewhere. `read_stream` throws what the call that gave elements to the port has failed with.
+  virtual std::uint64_t write_stream(std::uint32_t port, std::span<const std::byte> bytes,
+                                     std::chrono::microseconds at_most);
+  virtual std::uint64_t read_stream(std::uint32_t port, std::span<std::byte> bytes, std::chrono::microseconds at_most);
   /// The algorithm of the last collective call that has begun on a communicator.
   virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;
   /// What a communicator's members have agreed on, and how it is.
@@ -317,6 +329,9 @@ class NativeEngine final : public Engine {
   std::uint64_t run(const CallRequest& request) override;
   std::optional<MessageStatus> look_for(const CallRequest& request) override;
   std::shared_ptr<cclo::FastPath> fast_path(std::uint32_t communicator) const override;
+  std::uint64_t write_stream(std::uint32_t port, std::span<const std::byte> bytes,
+                             std::chrono::microseconds at_most) override;
+  std::uint64_t read_stream(std::uint32_t port, std::span<std::byte> bytes, std::chrono::microseconds at_most) override;
   LastAlgorithm last_algorithm(std::uint32_t communicator) const override;
   CommunicatorState state(std::uint32_t communicator) const override;
   void configure(const EngineSettings& settings) override;

@@ -28,6 +28,7 @@
 #include "engine/pairs.hpp"
 #include "engine/plan.hpp"
 #include "engine/recorder.hpp"
+#include "engine/stream_ports.hpp"
 #include "engine/validate.hpp"
 #include "network/reach.hpp"
 
@@ -123,6 +124,14 @@ struct Part {
   Ticket write = 0;        ///< by which it writes them to the peer's memory; 0: it sends them
 };
 
+/// An operand or result of a move that is a stream port.
+struct StreamAccess {
+  StreamQueue* queue = nullptr;  ///< null: it is none
+  StreamSide side = StreamSide::kToEngine;
+  std::uint8_t port = 0;
+  std::uint32_t ordinal = 0;  ///< n, among the accesses of the call to this queue
+};
+
 /// A move in flight.
 struct MoveState {
   enum class State : std::uint8_t { kEntered, kStarted, kComplete };
@@ -147,8 +156,12 @@ struct MoveState {
   const std::byte* op0 = nullptr;
   const std::byte* op1 = nullptr;  ///< memory operand
   std::byte* local = nullptr;
+  StreamAccess in, out;    ///< an operand, and the local result
+  bool in_second = false;  ///< `in` is op1
   std::vector<Port> ports;
   std::vector<Part> parts;  ///< messages
+
+  bool streams() const { return in.queue != nullptr || out.queue != nullptr; }
 };
 
 /// How far a peer lets this rank write into one of its landing areas.
@@ -224,6 +237,7 @@ struct CallState {
   MessageStatus status;
   Posted posted;  ///< of a receive that does not go over the lanes
   std::vector<CallId> wait_for;
+  std::unique_ptr<CallStreams> streams;  ///< null: it uses none
   std::shared_ptr<CallHooks> hooks;
   Clock::time_point submitted;
   Clock::time_point deadline;

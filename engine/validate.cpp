@@ -20,6 +20,10 @@ class Examiner {
       move_ = &program_.moves[index_];
       if (move_->kind == MoveKind::kMove) examine();
     }
+    for (std::size_t region = 0; region < passes_.size(); ++region) {
+      checked_.reads_once[region] = passes_[region].in_order && !passes_[region].written;
+      checked_.writes_once[region] = passes_[region].in_order && !passes_[region].read;
+    }
   }
 
  private:
@@ -37,10 +41,17 @@ class Examiner {
     const bool arrives = m.op1.kind == OperandKind::kArrival;
     const bool fetches = m.op1.kind == OperandKind::kRemoteMemory;
     const bool stores = m.remote.kind == RemoteKind::kMemory;
-    if (m.op0.kind == OperandKind::kStream || m.local.kind == OperandKind::kStream ||
-        m.remote.kind == RemoteKind::kStream) {
-      unsupported("it uses a stream, which this engine does not have");
+    if (m.remote.kind == RemoteKind::kStream) {
+      unsupported("its result goes to a stream port of a peer; send to the port instead (stream_put)");
     }
+    if (m.op0.kind == OperandKind::kStream) checked_.ports_to_engine |= port_of(m.op0);
+    if (m.local.kind == OperandKind::kStream) checked_.ports_to_kernel |= port_of(m.local);
+    const bool two = m.op0.kind == OperandKind::kMemory && m.op1.kind == OperandKind::kMemory;
+    if (two && m.op0.region == m.op1.region) passes_[static_cast<std::size_t>(m.op0.region)].in_order = false;
+    for (const Operand& operand : {m.op0, m.op1}) {
+      if (operand.kind == OperandKind::kMemory) pass(operand, false);
+    }
+    if (m.local.kind == OperandKind::kMemory) pass(m.local, true);
     if (arrives && m.arrival.mode != PeerMode::kRank && !capability_.fan_in) unsupported("a member lacks fan-in");
     if (sends && m.remote.mode == PeerMode::kList && !capability_.lists) unsupported("a member lacks peer lists");
     if (fetches || stores) {
@@ -66,6 +77,24 @@ class Examiner {
     if (m.local.region == Region::kParams) checked_.writes_params = true;
     overlap(m.op0, bytes, "op0");
     overlap(m.op1, bytes, "op1");
+  }
+
+  std::uint32_t port_of(const Operand& operand) const {
+    if (operand.offset >= kMaxStreamPorts) {
+      malformed("stream port " + std::to_string(operand.offset) + " is named; there are ports 0 to " +
+                std::to_string(kMaxStreamPorts - 1));
+    }
+    return std::uint32_t{1} << operand.offset;
+  }
+
+  /// Follows whether a region is gone through once, from its begin.
+  void pass(const Operand& operand, bool writes) {
+    if (!move_->count_indirect && move_->count == 0) return;
+    Pass& region = passes_[static_cast<std::size_t>(operand.region)];
+    (writes ? region.written : region.read) = true;
+    const bool next = !operand.indirect && !move_->count_indirect && operand.offset == region.position;
+    region.in_order = region.in_order && next;
+    region.position += move_->count_indirect ? 0 : move_->count * bytes_of(move_->dtype);
   }
 
   void place(const Operand& operand, std::uint64_t bytes, const char* what) {
@@ -99,6 +128,11 @@ class Examiner {
   bool direct_;
   std::size_t index_ = 0;
   const Move* move_ = nullptr;
+  struct Pass {
+    bool in_order = true, read = false, written = false;
+    std::uint64_t position = 0;
+  };
+  std::array<Pass, 5> passes_;  ///< by Region
 };
 
 }  // namespace

@@ -26,6 +26,11 @@ struct CheckedProgram {
   bool writes_params = false;              ///< indirect values are known only when a move starts
   bool messages = false;                   ///< it exchanges messages
   bool remote_memory = false;              ///< it puts or gets
+  /// By Region: all that reads it takes its elements once, in their order, and nothing writes it; and likewise for
+  /// results. So a stream can be in its place (docs/streams.md).
+  std::array<bool, 5> reads_once{}, writes_once{};
+  /// Ports that its moves name: bit n is port n.
+  std::uint32_t ports_to_engine = 0, ports_to_kernel = 0;
 };
 
 /// Examines `program` for a communicator of `size` ranks: the rules of core/program_check.hpp, its memory, and what

@@ -42,6 +42,12 @@ class Device {
   /// The device's clock, in which deadlines of calls are counted. Only differences mean something.
   virtual std::chrono::nanoseconds now() = 0;
 
+  /// What a kernel of the host does at a stream port: gives bytes, as many as find room now, and takes bytes that are
+  /// there. Both return how many, and wait for nothing. Throw Error(kUnsupported) for a device whose streams a host
+  /// does not reach.
+  virtual std::size_t give(std::uint32_t port, std::span<const std::byte> bytes);
+  virtual std::size_t take(std::uint32_t port, std::span<std::byte> bytes);
+
   /// Tells the hosts of all devices something, and returns when all have: what each has told, by node. Empty for a
   /// device that has no such way.
   virtual std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own);

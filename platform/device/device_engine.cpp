@@ -17,6 +17,7 @@
 #include "engine/call_queue.hpp"
 #include "engine/known_tuning.hpp"
 #include "engine/state.hpp"
+#include "engine/stream_ports.hpp"
 #include "network/wait_hook.hpp"
 #include "platform/device/broken_ways.hpp"
 #include "platform/device/flight.hpp"
@@ -210,6 +211,7 @@ class DeviceEngine::Impl {
     nanoseconds submitted{0};
     Clock::time_point began;  ///< on this machine
     std::shared_ptr<Image> src, dst, scratch, params;
+    std::int8_t src_port = -1, dst_port = -1;   ///< stream ports of the device in their place
     std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
     CallResult result;
     std::vector<Listener> listeners;
@@ -585,6 +587,12 @@ class DeviceEngine::Impl {
 
   Work& submit(const CallRequest& request) {
     check_alive();
+    if (request.call.collective == Collective::kSend && request.dst_port >= 0) {
+      throw Error(ErrorCode::kUnsupported,
+                  formatted("stream_put on communicator {}: devices do not send to ports of their peers; send, and "
+                            "receive into the port there",
+                            request.communicator));
+    }
     if (request.reserved_tag) {
       throw Error(ErrorCode::kUnsupported,
                   formatted("create_group on communicator {}: its members would exchange messages with tags of the "
@@ -616,6 +624,15 @@ class DeviceEngine::Impl {
     made->call->communicator = &on.state;
     made->group = &on;
     cclo::admit(request, *made->call);
+    if (made->call->streams) {
+      // The device has its own ports, and knows whether its program can go to them.
+      made->src_port = request.src_port;
+      made->dst_port = request.dst_port;
+      for (const cclo::CallStreams::Bound& bound : made->call->streams->bounds) {
+        made->call->regions[static_cast<std::size_t>(bound.region)] = {};
+      }
+      made->call->streams.reset();
+    }
     check_size(*made);
     made->id = ++last_id;
     made->automatic = request.algorithm == -1;
@@ -779,6 +796,13 @@ class DeviceEngine::Impl {
     };
     bind(src_image, src, descriptor.src_address, descriptor.src_bytes);
     bind(dst_image, dst, descriptor.dst_address, descriptor.dst_bytes);
+    const auto stream = [](std::int8_t port, bool& is_stream, std::uint64_t& address) {
+      if (port < 0) return;
+      is_stream = true;
+      address = static_cast<std::uint64_t>(port);
+    };
+    stream(work.src_port, descriptor.src_stream, descriptor.src_address);
+    stream(work.dst_port, descriptor.dst_stream, descriptor.dst_address);
     bind(scratch_image, scratch, descriptor.scratch_address, descriptor.scratch_bytes);
     bind(params_image, params, descriptor.params_address, descriptor.params_bytes);
     do {
@@ -1284,6 +1308,30 @@ void DeviceEngine::start_together(std::chrono::milliseconds patience) {
   Device& device = *impl_->device;
   // A wait of a part of a microsecond would end early, and then be followed by one of none, for ever.
   while (device.now() < start) device.wait(std::chrono::ceil<microseconds>(start - device.now()));
+}
+
+std::uint64_t DeviceEngine::write_stream(std::uint32_t port, std::span<const std::byte> bytes, microseconds at_most) {
+  cclo::check_port(port, "write to a stream");
+  std::uint64_t done = 0;
+  impl_->wait_until(
+      [&] {
+        impl_->use([&] { done += impl_->device->give(port, bytes.subspan(done)); });
+        return done == bytes.size();
+      },
+      at_most);
+  return done;
+}
+
+std::uint64_t DeviceEngine::read_stream(std::uint32_t port, std::span<std::byte> bytes, microseconds at_most) {
+  cclo::check_port(port, "read from a stream");
+  std::uint64_t done = 0;
+  impl_->wait_until(
+      [&] {
+        impl_->use([&] { done += impl_->device->take(port, bytes.subspan(done)); });
+        return done == bytes.size();
+      },
+      at_most);
+  return done;
 }
 
 void DeviceEngine::pass(microseconds at_most) {

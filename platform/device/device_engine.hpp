@@ -99,6 +99,9 @@ class DeviceEngine final : public Engine {
   CallResult wait(CallId id, std::chrono::microseconds at_most) override;
   bool wait_any(std::span<const CallId> ids, std::chrono::microseconds at_most) override;
   bool drive(std::chrono::microseconds at_most) override;
+  std::uint64_t write_stream(std::uint32_t port, std::span<const std::byte> bytes,
+                             std::chrono::microseconds at_most) override;
+  std::uint64_t read_stream(std::uint32_t port, std::span<std::byte> bytes, std::chrono::microseconds at_most) override;
   void when_complete(CallId id, Listener listener) override;
   void forget(CallId id) override;
   void progress() override;

@@ -389,7 +389,9 @@ class FunctionalDevice::Impl {
       reject(ErrorCode::kInvalidArgument);
     }
     if (call.collective == Collective::kNop && call.algorithm != 0) reject(ErrorCode::kInvalidArgument);  // no kernels
-    if (call.src_stream || call.dst_stream) reject(ErrorCode::kUnsupported);
+    const bool no_port = (call.src_stream && call.src_address >= kMaxStreamPorts) ||
+                         (call.dst_stream && call.dst_address >= kMaxStreamPorts);
+    if (no_port) reject(ErrorCode::kInvalidArgument);
     if (outstanding(call.call_id)) reject(ErrorCode::kInvalidArgument);
   }
 
@@ -424,8 +426,16 @@ class FunctionalDevice::Impl {
     request.tag = call.tag;
     request.window_offset = call.window_offset;
     if (call.collective == Collective::kProgram) request.program = program_of(call);
-    request.src = bound(call.src_address, call.src_bytes);
-    request.dst = bound(call.dst_address, call.dst_bytes);
+    if (call.src_stream) {
+      request.src_port = static_cast<std::int8_t>(call.src_address);
+    } else {
+      request.src = bound(call.src_address, call.src_bytes);
+    }
+    if (call.dst_stream) {
+      request.dst_port = static_cast<std::int8_t>(call.dst_address);
+    } else {
+      request.dst = bound(call.dst_address, call.dst_bytes);
+    }
     request.scratch = bound(call.scratch_address, call.scratch_bytes);
     request.params = bound(call.params_address, call.params_bytes);
     // Not bound is none: the engine would provide its own.
@@ -628,6 +638,14 @@ void FunctionalDevice::load(std::uint64_t address, std::span<std::byte> bytes) {
 }
 
 bool FunctionalDevice::wait(microseconds at_most) { return impl_->wait(at_most); }
+
+std::size_t FunctionalDevice::give(std::uint32_t port, std::span<const std::byte> bytes) {
+  return impl_->engine.write_stream(port, bytes, microseconds(0));
+}
+
+std::size_t FunctionalDevice::take(std::uint32_t port, std::span<std::byte> bytes) {
+  return impl_->engine.read_stream(port, bytes, microseconds(0));
+}
 
 std::chrono::nanoseconds FunctionalDevice::now() { return impl_->poe.now().time_since_epoch(); }
 

@@ -11,7 +11,7 @@ namespace unisono {
 
 /// Answers to its registers as docs/rtl/exchange.md and call_front.md say, and carries calls out on the native engine,
 /// over messages on a network that leads from node to node. Calls make progress while their host reads `status` or
-/// waits. It has no kernels and no streams.
+/// waits. Its kernels are its host's: they reach its streams by `give` and `take`.
 class FunctionalDevice final : public Device {
  public:
   /// What the hardware engine has, and remote memory.
@@ -35,6 +35,8 @@ class FunctionalDevice final : public Device {
   void store(std::uint64_t address, std::span<const std::byte> bytes) override;
   void load(std::uint64_t address, std::span<std::byte> bytes) override;
   bool wait(std::chrono::microseconds at_most) override;
+  std::size_t give(std::uint32_t port, std::span<const std::byte> bytes) override;
+  std::size_t take(std::uint32_t port, std::span<std::byte> bytes) override;
   std::chrono::nanoseconds now() override;
   std::uint32_t node() const override;
 

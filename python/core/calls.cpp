@@ -387,8 +387,8 @@ class Communicator {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
 
-  /// Hints for a communicator that is made: group_size, eager_limit, timeout, lanes, name, group (0: none).
-  using Hints = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>, std::uint64_t>;
+  /// Hints for a communicator that is made: group_size, eager_limit, timeout, lanes, name, group (0: none), streams.
+  using Hints = std::tuple<std::uint32_t, std::uint32_t, double, bool, std::optional<std::string>, std::uint64_t, bool>;
 
   std::optional<Communicator> split(std::int64_t colour, std::int64_t key, const Hints& hints) const {
     return made(hints, [&](const auto* settings, auto* result) {
@@ -495,7 +495,7 @@ class Communicator {
                    const std::optional<std::string>& algorithm, std::uint64_t window_offset,
                    const std::vector<const Request*>& wait_for, double timeout, const Program* program,
                    const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes,
-                   int wire_datatype, std::uint64_t element_bytes) const {
+                   int wire_datatype, std::uint64_t element_bytes, int src_port, int dst_port) const {
     if (!abandoned().empty()) release_completed();
     Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
     made.before.reserve(wait_for.size());
@@ -531,6 +531,10 @@ class Communicator {
     call.graph = ranks ? nullptr : graph->handle;
     call.wire_datatype = wire_datatype;
     call.element_bytes = element_bytes;
+    if (src_port >= 0) call.streams |= UNISONO_SRC_STREAM;
+    if (dst_port >= 0) call.streams |= UNISONO_DST_STREAM;
+    call.src_port = static_cast<std::uint32_t>(std::max(src_port, 0));
+    call.dst_port = static_cast<std::uint32_t>(std::max(dst_port, 0));
     return made;
   }
 
@@ -655,19 +659,6 @@ class Communicator {
     interruptibly([&] { return unisono_run(handle_, &given.call); }, given.dst.owner());
   }
 
- private:
-  bool run_quick(const std::optional<unisono_call>& call, nb::handle destination) const {
-    if (!call) return false;
-    interruptibly([&] { return unisono_run(handle_, &*call); }, destination);
-    return true;
-  }
-  /// A receive, and a send at the same time if there is one; the elements that came.
-  std::int64_t exchange(const unisono_call* send, const unisono_call& recv, nb::handle destination) const {
-    std::int64_t received = 0;
-    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); }, destination);
-    return received;
-  }
-
   /// Runs what waits for other ranks to its end. Python handles signals in the main thread only: there the wait asks
   /// for them. A signal whose handler raises ends it, and with it the communicator, but for agreements.
   template <class Call>
@@ -695,12 +686,26 @@ class Communicator {
     return 1;
   }
 
+ private:
+  bool run_quick(const std::optional<unisono_call>& call, nb::handle destination) const {
+    if (!call) return false;
+    interruptibly([&] { return unisono_run(handle_, &*call); }, destination);
+    return true;
+  }
+  /// A receive, and a send at the same time if there is one; the elements that came.
+  std::int64_t exchange(const unisono_call* send, const unisono_call& recv, nb::handle destination) const {
+    std::int64_t received = 0;
+    interruptibly([&] { return unisono_sendrecv(handle_, send, &recv, &received); }, destination);
+    return received;
+  }
+
   /// What `make(settings, &communicator)` makes; none if it makes none.
   template <class Make>
   static std::optional<Communicator> made(const Hints& hints, Make&& make) {
-    const auto& [group_size, eager_limit, timeout, lanes, name, group] = hints;
-    const unisono_communicator_settings settings{
-        sizeof settings, group_size, eager_limit, timeout, lanes ? 0 : 1, name ? name->c_str() : nullptr, group};
+    const auto& [group_size, eager_limit, timeout, lanes, name, group, streams] = hints;
+    const unisono_communicator_settings settings{sizeof settings, group_size,     eager_limit,
+                                                 timeout,         lanes ? 0 : 1,  name ? name->c_str() : nullptr,
+                                                 group,           streams ? 1 : 0};
     unisono_communicator* result = nullptr;
     interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
@@ -794,6 +799,21 @@ class Context {
   }
   void reset() const {
     without_gil([&] { return unisono_reset(handle_); });
+  }
+  /// Bytes that have gone through.
+  std::uint64_t stream_write(std::uint32_t port, nb::handle data, double seconds) const {
+    const Memory from(data, "elements", false);
+    std::uint64_t done = 0;
+    Communicator::interruptibly(
+        [&] { return unisono_stream_write(handle_, port, from.data(), from.bytes(), seconds, &done); });
+    return done;
+  }
+  std::uint64_t stream_read(std::uint32_t port, nb::handle data, double seconds) const {
+    const Memory into(data, "into", true);
+    std::uint64_t done = 0;
+    Communicator::interruptibly(
+        [&] { return unisono_stream_read(handle_, port, into.data(), into.bytes(), seconds, &done); });
+    return done;
   }
   void progress() const {
     without_gil([&] { return unisono_progress(handle_); });
@@ -1029,18 +1049,19 @@ void bind_calls(nb::module_& module) {
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
              const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
-             std::uint64_t element_bytes, bool starts) {
-            return std::make_unique<Request>(self.start(
-                self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
-                             send_displacements, recv_counts, recv_displacements, algorithm, window_offset, wait_for,
-                             timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype, element_bytes),
-                starts));
+             std::uint64_t element_bytes, int src_port, int dst_port, bool starts) {
+            return std::make_unique<Request>(
+                self.start(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
+                                        send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
+                                        wait_for, timeout, program, graph, send_datatypes, recv_datatypes,
+                                        wire_datatype, element_bytes, src_port, dst_port),
+                           starts));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
-          "element_bytes"_a, "starts"_a)
+          "element_bytes"_a, "src_port"_a, "dst_port"_a, "starts"_a)
       .def("quick", &Communicator::quick, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
            "root"_a.none(), "in_place"_a)
       .def("quick_counted", &Communicator::quick_counted, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
@@ -1063,17 +1084,17 @@ void bind_calls(nb::module_& module) {
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
              const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
-             std::uint64_t element_bytes) {
+             std::uint64_t element_bytes, int src_port, int dst_port) {
             self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
                                   wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype,
-                                  element_bytes));
+                                  element_bytes, src_port, dst_port));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
-          "element_bytes"_a)
+          "element_bytes"_a, "src_port"_a, "dst_port"_a)
       .def("sendrecv", &Communicator::sendrecv, "datatype"_a, "element_bytes"_a, "src"_a, "count"_a, "to"_a,
            "send_tag"_a, "dst"_a, "source"_a, "recv_tag"_a, "wait_for"_a, "timeout"_a, "wire_datatype"_a,
            "A send and a receive at once; the elements that came.");
@@ -1089,6 +1110,8 @@ void bind_calls(nb::module_& module) {
       .def("configure", &Context::configure, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
            "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none(), "deadlines"_a)
       .def("progress", &Context::progress)
+      .def("stream_write", &Context::stream_write, "port"_a, "data"_a, "seconds"_a)
+      .def("stream_read", &Context::stream_read, "port"_a, "data"_a, "seconds"_a)
       .def("descriptor", &Context::descriptor)
       .def("arm", &Context::arm)
       .def("abort", &Context::abort, "reason"_a)

@@ -50,6 +50,7 @@ from .operator import Operator
 from .program import Builder, Program, Report
 from .registration import Registration, register
 from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
+from .stream import Stream, StreamPort
 from .version import __version__
 
 __all__ = [
@@ -99,6 +100,8 @@ __all__ = [
     "RevokedError",
     "Settings",
     "Status",
+    "Stream",
+    "StreamPort",
     "Store",
     "ThreadJob",
     "TruncatedError",

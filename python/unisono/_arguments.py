@@ -79,7 +79,7 @@ def name_of(operation: str, given: Any) -> str:
     raise InvalidArgumentError(f"{operation}: name is {given!r}; pass a text of ASCII, or None")
 
 
-def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str, int]:
+def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str, int, bool]:
     """Settings of a communicator as `_core` takes them."""
     if unknown := settings.keys() - CommunicatorSettings.__annotations__.keys():
         raise TypeError(
@@ -103,9 +103,12 @@ def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, 
     lanes: Any = settings.get("lanes", True)
     if not isinstance(lanes, bool):
         raise InvalidArgumentError(f"{operation}: lanes is {lanes!r}; allowed are True and False")
+    streams: Any = settings.get("streams", False)
+    if not isinstance(streams, bool):
+        raise InvalidArgumentError(f"{operation}: streams is {streams!r}; allowed are True and False")
     seconds = 0.0 if timeout is None else seconds_of(operation, timeout)
     name = name_of(operation, settings.get("name"))
-    return group_size, eager_limit, seconds, lanes, name, 0 if group is None else group + 1
+    return group_size, eager_limit, seconds, lanes, name, 0 if group is None else group + 1, streams
 
 
 def ranks_of(operation: str, given: Iterable[int]) -> list[int]:

@@ -44,10 +44,12 @@ class Buffers:
         "_value",
         "datatype",
         "dst",
+        "dst_port",
         "in_place",
         "operation",
         "own_bytes",
         "src",
+        "src_port",
         "target",
     )
 
@@ -69,6 +71,8 @@ class Buffers:
         self.dst: Array | None = None
         #: The user's destination, or the one that was made for the call.
         self.target: Array | None = None
+        #: Stream ports in the place of src and dst; -1: there are buffers.
+        self.src_port = self.dst_port = -1
         self.datatype = Datatype.NONE
         self.own_bytes = 0
         self._packs = ""  # which array was packed, in words
@@ -174,6 +178,8 @@ class Arguments(NamedTuple):
     recv_datatypes: list[int] | None
     wire_datatype: int
     own_bytes: int
+    src_port: int
+    dst_port: int
 
 
 class Call(NamedTuple):

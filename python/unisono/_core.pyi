@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-_Hints = tuple[int, int, float, bool, str, int]
+_Hints = tuple[int, int, float, bool, str, int, bool]
 _Status = tuple[int, int, int, int, int]
 
 class Program:
@@ -76,6 +76,8 @@ class Communicator:
         recv_datatypes: list[int] | None,
         wire_datatype: int,
         element_bytes: int,
+        src_port: int,
+        dst_port: int,
         starts: bool,
     ) -> Request: ...
     def quick(self, collective: int, src: object, dst: object, op: object, root: object, in_place: object) -> bool: ...
@@ -127,6 +129,8 @@ class Communicator:
         recv_datatypes: list[int] | None,
         wire_datatype: int,
         element_bytes: int,
+        src_port: int,
+        dst_port: int,
     ) -> None: ...
     def sendrecv(
         self,
@@ -174,6 +178,8 @@ class Context:
         deadlines: int,
     ) -> None: ...
     def progress(self) -> None: ...
+    def stream_write(self, port: int, data: npt.NDArray[Any], seconds: float) -> int: ...
+    def stream_read(self, port: int, data: npt.NDArray[Any], seconds: float) -> int: ...
     def descriptor(self) -> int: ...
     def arm(self) -> bool: ...
     def abort(self, reason: str) -> None: ...

@@ -17,6 +17,7 @@ from ._options import CommunicatorSettings, CommunicatorState, LastAlgorithm
 from ._signatures import options_by_name
 from ._spec import Capability
 from .errors import InvalidArgumentError
+from .stream import StreamPort
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -79,6 +80,13 @@ class ManagementCalls(Calls):
     def zeros(self, shape: SupportsIndex | Sequence[SupportsIndex], dtype: npt.DTypeLike = np.float64) -> Array:
         """As `empty`, and all elements are zero; as `numpy.zeros`."""
         return allocated_array("zeros", self._context.allocate, shape, dtype)
+
+    def stream(self, port: int) -> StreamPort:
+        """A stream port of this rank, as a kernel sees it: where `Stream(port)` in calls comes from and goes to.
+
+        The ports are the context's: all its communicators have the same.
+        """
+        return StreamPort(lambda _: self._context, port)
 
     def free(self) -> None:
         """Frees a communicator made by `split`. Calls in flight on it fail."""

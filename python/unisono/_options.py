@@ -57,6 +57,8 @@ class CommunicatorSettings(TypedDict, total=False):
     - `timeout`: default deadline of a call in seconds; the least that a member gives.
     - `lanes`: False, on one member, means no use of shared memory but for messages.
     - `name`: see `Communicator.name`.
+    - `streams`: True, on all members: for calls with `Stream`, whose elements then go on one by one
+      (docs/streams.md). Its calls go without lanes, by algorithms that take elements in their order.
     """
 
     group_size: int
@@ -65,6 +67,7 @@ class CommunicatorSettings(TypedDict, total=False):
     timeout: float | None
     lanes: bool
     name: str | None
+    streams: bool
 
 
 class LastAlgorithm(NamedTuple):

@@ -10,11 +10,12 @@ import numpy as np
 from ._announce import Block, announced
 from ._arguments import AnyOp, func_of
 from ._arrays import Array, allocation_of
-from ._buffers import NO_LAYOUT, Buffers, Call
+from ._buffers import NO_LAYOUT, Buffers, Call, Layout
 from ._calls import Calls
-from ._options import Options
+from ._options import IN_PLACE, Options
 from ._spec import Collective, Func
-from .errors import InvalidArgumentError, MismatchedCallError, NoMemoryError
+from .errors import InvalidArgumentError, InvalidCountError, MismatchedCallError, NoMemoryError
+from .stream import Stream, is_streamed, streamed
 
 SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
 
@@ -74,6 +75,20 @@ class PreparedCalls(Calls):
             displaced = "sent" in counted or "received" in counted
             layout = self._layout(name, "", counts, displacements if displaced else None)
         own = ((layout.counts or [0] * self.size)[self.rank],) if counted and not own_only else None
+        if is_streamed(src, dst):
+            placed = in_place or src is IN_PLACE or dst is IN_PLACE
+            streams, n = streamed(
+                name,
+                src,
+                dst,
+                own_place if placed else plain,
+                self.size,
+                None if not own_only else self._own_count(name, src, dst),
+                computes=shape.reduces,
+                in_place=placed,
+                dst_name="buffer" if shape.collective == Collective.BCAST else "dst",
+            )
+            return self._counted(shape, streams, n, options, op, root, layout)
         buffers = Buffers(
             name,
             src if plain.src or own_place.src else None,
@@ -112,6 +127,29 @@ class PreparedCalls(Calls):
                 count = self._count_of(name, "dst", result, uses.dst)
         if own_only:
             count = buffers.need("src" if uses.src else "dst").size
+        return self._counted(shape, buffers, count, options, op, root, layout)
+
+    def _own_count(self, operation: str, src: Any, dst: Any) -> int:
+        """The count of a rank that knows no other's, of a call with a stream."""
+        for end in (src, dst):
+            if isinstance(end, Stream) and end.count is not None:
+                return end.count
+        raise InvalidCountError(
+            f"{operation}: no count is known; give that of this rank, as in unisono.Stream(0, 10), or counts"
+        )
+
+    def _counted(
+        self,
+        shape: Shape,
+        buffers: Buffers,
+        count: int,
+        options: Options,
+        op: AnyOp | None,
+        root: int,
+        layout: Layout,
+    ) -> Call:
+        """A call whose buffers are known."""
+        name = shape.collective.name.lower()
         sends = "sent" in {part for form in (shape.plain.root, shape.plain.elsewhere) for part in form}
         return self._call(
             shape.collective,
@@ -140,7 +178,15 @@ class PreparedCalls(Calls):
         name = shape.collective.name.lower()
         receives = self._layout(name, "recv_", recv_counts, recv_displacements)
         sends = self._layout(name, "send_", send_counts, send_displacements)
-        buffers = Buffers(name, src, dst, computes=shape.reduces)
+        if is_streamed(src, dst):
+            buffers, _ = streamed(name, src, dst, ("sent", "received"), self.size, computes=shape.reduces)
+        else:
+            buffers = Buffers(name, src, dst, computes=shape.reduces)
+        if is_streamed(src, dst):
+            if buffers.dst_port < 0 and buffers.dst is None:
+                raise InvalidArgumentError(f"{name}: dst is missing; pass a buffer or a stream")
+            func = Func.NONE if op is None else func_of(name, op)
+            return self._call(shape.collective, buffers, 0, options, op=func, sends=sends, receives=receives)
         if not buffers.in_place:
             buffers.need("src")
             buffers.allocate((receives.extent(),))

@@ -17,6 +17,7 @@ from ._spec import Collective, Func
 from .errors import InvalidArgumentError, UnisonoError, UnknownAlgorithmError
 from .program import Program
 from .request import Request
+from .stream import Stream, is_streamed, streamed
 
 
 def _what_came(result: Array, received: int) -> Array:
@@ -72,6 +73,8 @@ class PrimitiveCalls(Calls):
         peer = peer_of("recv", peer, source)
         if status is not None:
             return self._recv_status(dst, peer, tag, status_for("recv", status), options)
+        if isinstance(dst, Stream):
+            return self._result(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
         if not options and (received := self._core.quick_recv(dst, peer, tag)) >= 0:
             return _what_came(dst, received)
         result, request = self._recv_long(dst, peer, tag, options)
@@ -88,6 +91,17 @@ class PrimitiveCalls(Calls):
     ) -> Request:
         """As `recv`; `Request.received` gives the number of elements, `Request.status` source and tag as well."""
         return self._start(self._to_peer(Collective.RECV, None, dst, peer_of("recv", peer, source), tag, 0, options))
+
+    def stream_put(self, src: Any, peer: int, port: int, **options: Unpack[Options]) -> None:
+        """Sends src, an array or a `Stream`, to stream port `port` of `peer`, where a kernel reads it.
+
+        No receive is called there. Returns when src may be reused.
+        """
+        self._run(self._to_port(src, peer, port, options))
+
+    def stream_put_async(self, src: Any, peer: int, port: int, **options: Unpack[Options]) -> Request:
+        """As `stream_put`."""
+        return self._start(self._to_port(src, peer, port, options))
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, timeout: float | None = None) -> Status:
         """Waits until there is a message that such a receive would get, and says which; the message stays.
@@ -212,23 +226,42 @@ class PrimitiveCalls(Calls):
 
     def _local(self, collective: Collective, src: Any, dst: Any, op: AnyOp | None, options: Options) -> Call:
         name = collective.name.lower()
+        func = Func.NONE if op is None else func_of(name, op)
+        if is_streamed(src, dst):
+            streams, count = streamed(name, src, dst, ("n", "n"), 1, options.get("count"), computes=op is not None)
+            return self._call(collective, streams, count, options, op=func)
         buffers = Buffers(name, src, dst, computes=collective == Collective.COMBINE)
         source = buffers.need("src")
         if collective == Collective.COMBINE:
             buffers.need("dst")
         buffers.allocate(source.shape)
-        return self._call(collective, buffers, source.size, options, op=Func.NONE if op is None else func_of(name, op))
+        return self._call(collective, buffers, source.size, options, op=func)
 
     def _to_peer(
         self, collective: Collective, src: Any, dst: Any, peer: int, tag: int, offset: int, options: Options
     ) -> Call:
         name = collective.name.lower()
-        buffers = Buffers(name, src, dst)
-        array = buffers.need("dst" if collective in (Collective.RECV, Collective.GET) else "src")
         offset = integer(name, "offset", offset)
+        takes = collective in (Collective.RECV, Collective.GET)
+        if is_streamed(src, dst):
+            streams, count = streamed(name, src, dst, ("", "n") if takes else ("n", ""), 1, options.get("count"))
+            return self._call(collective, streams, count, options, root=peer, tag=tag, offset=offset)
+        buffers = Buffers(name, src, dst)
+        array = buffers.need("dst" if takes else "src")
         if offset < 0:
             raise InvalidArgumentError(f"{name}: offset is {offset}; allowed are 0 and more bytes")
         return self._call(collective, buffers, array.size, options, root=peer, tag=tag, offset=offset)
+
+    def _to_port(self, src: Any, peer: int, port: int, options: Options) -> Call:
+        if isinstance(src, Stream):
+            buffers, count = streamed("stream_put", src, None, ("n", ""), 1, options.get("count"))
+        else:
+            buffers = Buffers("stream_put", src, None)
+            count = buffers.need("src").size
+        buffers.dst_port = integer("stream_put", "port", port)
+        if buffers.dst_port < 0:
+            raise InvalidArgumentError(f"stream_put: port is {port}; allowed are 0 to 15")
+        return self._call(Collective.SEND, buffers, count, options, root=peer)
 
     def _program(self, program: Program | str | os.PathLike[str], src: Any, dst: Any, options: Options) -> Call:
         if not isinstance(program, Program | str | os.PathLike):

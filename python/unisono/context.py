@@ -24,6 +24,7 @@ from ._signatures import options_by_name
 from ._torch import shared_factories
 from .communicator import Communicator
 from .errors import InvalidArgumentError, RevokedError, UnisonoError, WrongProcessError
+from .stream import StreamPort
 
 T = TypeVar("T")
 
@@ -174,6 +175,10 @@ class Context:
         a communicator of the others).
         """
         self._living("reset").reset()
+
+    def stream(self, port: int) -> StreamPort:
+        """A stream port of this rank, as a kernel sees it: where `Stream(port)` in calls comes from and goes to."""
+        return StreamPort(self._living, port)
 
     def progress(self) -> None:
         """Makes progress on all calls in flight, and returns at once. Any thread may call it.

@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 10
+#define UNISONO_ABI_MINOR 11
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -109,6 +109,9 @@ enum {
   UNISONO_DEADLINE_OFF = 3 /* nothing */
 };
 
+/* What of a call are stream ports; see "streams" in unisono_call. */
+enum { UNISONO_SRC_STREAM = 1, UNISONO_DST_STREAM = 2 };
+
 /* In place of peer (`root`) and tag of a receive or a probe: whichever. Neither is a rank less one by mistake. */
 enum { UNISONO_ANY_SOURCE = -1000, UNISONO_ANY_TAG = -2000 };
 
@@ -163,7 +166,13 @@ typedef struct {
  *
  * With element_bytes a call of UNISONO_BYTE moves elements of the user's own, such as structures, of that many bytes:
  * all counts and displacements are of these. Calls that compute (combine and the reductions) have no such elements, nor
- * have programs. Ranks agree on bytes: 2 elements of 4 bytes on one are 1 element of 8 bytes on another. */
+ * have programs. Ranks agree on bytes: 2 elements of 4 bytes on one are 1 element of 8 bytes on another.
+ *
+ * With `streams` UNISONO_SRC_STREAM, UNISONO_DST_STREAM or both, src or dst is no buffer but a stream port of this rank,
+ * src_port or dst_port, 0 to 15: the call takes its elements as a kernel gives them (unisono_stream_write), and hands
+ * out its results as they come (unisono_stream_read). Each rank says so for itself. A send with UNISONO_DST_STREAM goes
+ * to port dst_port of its peer, which calls no receive. Calls use a port one after the other, in the order in which they
+ * were started. The deadline of such a call counts from the last element. docs/streams.md has the rules. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -192,6 +201,9 @@ typedef struct {
   const unisono_datatype* recv_datatypes;
   unisono_datatype wire_datatype; /* 0: the datatype's own; see below */
   uint64_t element_bytes;         /* with UNISONO_BYTE: bytes of an element of the user's own; 0: one. See below */
+  int streams;                    /* UNISONO_SRC_STREAM, UNISONO_DST_STREAM; see above */
+  uint32_t src_port;
+  uint32_t dst_port;
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);
@@ -321,6 +333,8 @@ typedef struct {
   const char* name;       /* as of unisono_communicator_set_name, on this rank; null: none */
   uint64_t group;         /* ranks that give equal numbers are a group for two-level algorithms, of any size and of any
                            * ranks; all give one, or none does. Without it and group_size groups are hosts */
+  int streams;            /* 1, on all members: for calls with stream ports, whose elements then go on one by one. Its
+                           * calls go without lanes, by algorithms that take elements in their order */
 } unisono_communicator_settings;
 
 /* As unisono_split, with settings, which may be null. */
@@ -619,6 +633,24 @@ UNISONO_API unisono_result unisono_request_count(unisono_request* request, int64
 UNISONO_API unisono_result unisono_request_status(unisono_request* request, unisono_status* status);
 /* Frees a request; waits for it first if it is still in flight. */
 UNISONO_API void unisono_request_free(unisono_request* request);
+
+/* Streams: what a kernel, the part of a program that computes, does at a port of its rank. It hands elements to calls
+ * with UNISONO_SRC_STREAM, and takes those of calls with UNISONO_DST_STREAM, without a buffer in between but the port's
+ * queue of 16 KiB. Bytes go through in order, however they are cut, and calls take as many as they need: what one call
+ * leaves is the begin of the next one's.
+ *
+ * Both wait, and make progress on all calls meanwhile, until all bytes have gone through or `seconds` have passed, and
+ * say in *done how many have; 0 s: without waiting. With UNISONO_WHOLE in place of seconds they go on for as long as
+ * bytes go through, and end with timeout when none has for the default deadline of the context's calls. A read ends with
+ * the error of the call that gave elements to the port, once what it had given has been read. Different ports, and the
+ * two sides of one, can be used by several threads at once; one side by one at a time.
+ *
+ * invalid_argument: there is no such port. unsupported: on engines that are devices, kernels are there. */
+#define UNISONO_WHOLE (-1.0)
+UNISONO_API unisono_result unisono_stream_write(unisono_context* context, uint32_t port, const void* data,
+                                                uint64_t bytes, double seconds, uint64_t* done);
+UNISONO_API unisono_result unisono_stream_read(unisono_context* context, uint32_t port, void* data, uint64_t bytes,
+                                               double seconds, uint64_t* done);
 
 /* Programs. A file holds one program for each rank (docs/program-files.md). */
 UNISONO_API unisono_result unisono_program_load(const char* path, unisono_program** program);

@@ -96,6 +96,16 @@ struct Located {
 struct InPlace {};
 inline constexpr InPlace kInPlace{};
 
+/// Stands for a buffer of `count` elements: a stream port of this rank, 0 to 15, to which a kernel gives them
+/// (Context::write_stream), or from which it takes them (Context::read_stream). See unisono_call.
+template <class T>
+struct Stream {
+  using value_type = T;  // NOLINT(readability-identifier-naming): as containers have it
+  std::uint32_t port = 0;
+  std::size_t count = 0;
+  std::size_t size() const { return count; }
+};
+
 namespace detail {
 
 template <class T>
@@ -138,7 +148,20 @@ constexpr unisono_datatype datatype_of() {
 }
 
 template <class Range>
-using Element = std::remove_cv_t<std::ranges::range_value_t<std::remove_cvref_t<Range>>>;
+struct ElementOf {
+  using Type = std::remove_cv_t<std::ranges::range_value_t<Range>>;
+};
+template <class T>
+struct ElementOf<Stream<T>> {
+  using Type = T;
+};
+template <class Range>
+using Element = typename ElementOf<std::remove_cvref_t<Range>>::Type;
+
+template <class T>
+inline constexpr bool kIsStream = false;
+template <class T>
+inline constexpr bool kIsStream<Stream<T>> = true;
 
 inline void check(unisono_result result) {
   if (result != 0) throw Error(result, unisono_last_error());
@@ -153,13 +176,24 @@ concept Transferable = detail::datatype_of<T>()
 
 /// A buffer that is read.
 template <class Range>
-concept Source =
-    std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> && Transferable<detail::Element<Range>>;
+concept Source = (detail::kIsStream<std::remove_cvref_t<Range>> ||
+                  (std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>)) &&
+                 Transferable<detail::Element<Range>>;
+
+namespace detail {
+template <class Range>
+constexpr bool is_writable() {
+  if constexpr (kIsStream<std::remove_cvref_t<Range>>) {
+    return true;
+  } else {
+    return !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<std::remove_reference_t<Range>>>>;
+  }
+}
+}  // namespace detail
 
 /// A buffer that is written.
 template <class Range>
-concept Destination = Source<Range> &&
-    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<std::remove_reference_t<Range>>>>;
+concept Destination = Source<Range> && detail::is_writable<Range>();
 
 /// A source of the destination's element type, or kInPlace.
 template <class Range, class To>
@@ -495,6 +529,7 @@ struct CommunicatorSettings {
   bool lanes = true;              ///< false, on one member: no use of shared memory but for messages
   std::string name = {};          ///< as of Communicator::set_name, on this rank
   std::uint64_t group = 0;        ///< ranks that give equal numbers are a group, of any size and of any ranks; 0: none
+  bool streams = false;           ///< for calls with streams, on all members: see unisono_communicator_settings
 };
 
 /// What a collective call ran with.
@@ -566,6 +601,10 @@ class Caller {
     Prepared& src(Range&& range) {
       if constexpr (std::is_same_v<std::remove_cvref_t<Range>, InPlace>) {
         call_.in_place = 1;
+      } else if constexpr (detail::kIsStream<std::remove_cvref_t<Range>>) {
+        call_.datatype = detail::datatype_of<detail::Element<Range>>();
+        call_.streams |= UNISONO_SRC_STREAM;
+        call_.src_port = range.port;
       } else {
         call_.datatype = detail::datatype_of<detail::Element<Range>>();
         call_.src = std::ranges::data(range);
@@ -576,8 +615,17 @@ class Caller {
     template <class Range>
     Prepared& dst(Range&& range) {
       call_.datatype = detail::datatype_of<detail::Element<Range>>();
-      call_.dst = std::ranges::data(range);
-      call_.dst_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
+      if constexpr (detail::kIsStream<std::remove_cvref_t<Range>>)
+        return dst_port(range.port);
+      else {  // NOLINT(readability-else-after-return): a stream has no data
+        call_.dst = std::ranges::data(range);
+        call_.dst_bytes = std::ranges::size(range) * sizeof(detail::Element<Range>);
+        return *this;
+      }
+    }
+    Prepared& dst_port(std::uint32_t port) {
+      call_.streams |= UNISONO_DST_STREAM;
+      call_.dst_port = port;
       return *this;
     }
     Prepared& op(Op op) {
@@ -855,6 +903,20 @@ class Communicator : public detail::Calls {
     detail::check(unisono_window(handle_.get(), memory.data(), memory.size_bytes()));
   }
 
+  /// Sends src to stream port `port` of `peer`, where a kernel reads it; no receive is called there.
+  template <Source S>
+  void stream_put(const S& src, std::uint32_t peer, std::uint32_t port, const Options& options = {}) const {
+    Prepared call(UNISONO_SEND, options);
+    call.src(src).dst_port(port).root(peer).count(length(src));
+    run(call);
+  }
+  template <Source S>
+  Request stream_put_async(const S& src, std::uint32_t peer, std::uint32_t port, const Options& options = {}) const {
+    Prepared call(UNISONO_SEND, options);
+    call.src(src).dst_port(port).root(peer).count(length(src));
+    return start(call);
+  }
+
   /// Receives at most dst's length from `peer`, or from kAnySource, with `tag`, or kAnyTag; says what came.
   template <Destination D>
   Status recv(D&& dst, std::int64_t peer, std::int64_t tag = 0, const Options& options = {}) const {
@@ -1057,7 +1119,8 @@ class Communicator : public detail::Calls {
             settings.timeout_seconds,
             settings.lanes ? 0 : 1,
             settings.name.c_str(),
-            settings.group};
+            settings.group,
+            settings.streams ? 1 : 0};
   }
 
   /// Elements of an edge's block, where all have one length.
@@ -1204,6 +1267,26 @@ class Context {
       register_memory(Range&& range) const {
     return {handle_, std::ranges::data(range), std::ranges::size(range) * sizeof(*std::ranges::data(range))};
   }
+  /// What a kernel does at a stream port: gives all of a range's elements to calls with Stream in place of src, and
+  /// fills a range with those of calls with Stream in place of dst. They wait, and make progress on all calls, as
+  /// unisono_stream_write and unisono_stream_read do, which take parts as well.
+  template <class Range>
+  requires std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>
+  void write_stream(std::uint32_t port, const Range& elements) const {
+    std::uint64_t done = 0;
+    detail::check(unisono_stream_write(handle_, port, std::ranges::data(elements),
+                                       std::ranges::size(elements) * sizeof(*std::ranges::data(elements)),
+                                       UNISONO_WHOLE, &done));
+  }
+  template <class Range>
+  requires std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>
+  void read_stream(std::uint32_t port, Range&& elements) const {
+    std::uint64_t done = 0;
+    detail::check(unisono_stream_read(handle_, port, std::ranges::data(elements),
+                                      std::ranges::size(elements) * sizeof(*std::ranges::data(elements)), UNISONO_WHOLE,
+                                      &done));
+  }
+
   /// What the ranks of the job are doing, and who waits for whom; with `history`, their last calls as well. Not
   /// collective.
   std::string dump(bool history = false) const {

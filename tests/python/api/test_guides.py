@@ -72,6 +72,17 @@ def test_cpp_guide(tmp_path: Path) -> None:
     check(run(compiled(tmp_path, "guide-cpp.md", "guide.cpp", "g++", "-std=c++20")))
 
 
+def test_the_page_of_streams(tmp_path: Path) -> None:
+    script = tmp_path / "streams.py"
+    script.write_text(listing("streams.md", "streams.py"))
+    expected = [f"rank {rank}: the largest sum is 30" for rank in range(4)]
+    assert sorted(run(script).splitlines()) == expected
+    for rank in range(4):
+        assert f"[{rank}] {expected[rank]}\n" in (ROOT / "docs" / "streams.md").read_text()
+    # 1000 elements of 1 + 2 + 3 + 4.
+    assert run(compiled(tmp_path, "streams.md", "streams.cpp", "g++", "-std=c++20")) == "the sum is 10000\n"
+
+
 def jacobi() -> str:
     """What the program of the page for MPI's users prints, computed by one rank alone."""
     u = np.zeros(4 * 64 + 2)

@@ -1,0 +1,18 @@
+// Tags of the library's own messages. Users have 0 to kMaxUserTag. Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "core/generated/spec.hpp"
+
+namespace unisono {
+
+/// Messages to a stream port of their receiver.
+inline constexpr std::uint32_t kFirstStreamTag = 0xffff0000U;
+constexpr std::uint32_t stream_tag(std::uint32_t port) { return kFirstStreamTag + port; }
+
+/// By these, groups of ranks find each other as they make communicators: kFirstGroupTag + what the user has given.
+inline constexpr auto kFirstGroupTag = static_cast<std::uint32_t>(kMaxUserTag) + 1;
+inline constexpr std::uint32_t kMaxGroupTag = kFirstStreamTag - kFirstGroupTag - 1;
+
+}  // namespace unisono

@@ -1,0 +1,77 @@
+"""Calls with stream ports on devices: the host is their kernel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+PROGRAM = """
+import numpy as np
+import unisono
+from unisono import Stream
+
+with unisono.init(timeout=30) as context:
+    world = context.world
+    rank, size = world.rank, world.size
+    n = 3000
+    mine = [(np.arange(n) % 89 * (r + 1)).astype("f4") for r in range(size)]
+    # From ports into a buffer, and from a buffer into a port.
+    request = world.reduce_async(Stream(0, n, "f4"), np.zeros(n, "f4") if rank == 1 else None, root=1,
+                                 algorithm="chain")
+    context.stream(0).write(mine[rank])
+    total = request.wait()
+    if rank == 1:
+        np.testing.assert_array_equal(total, sum(mine))
+    if rank == 0:
+        request = world.bcast_async(Stream(1, n, "f4"), root=0, algorithm="chain")
+        context.stream(1).write(mine[0])
+    else:
+        request = world.bcast_async(Stream(0, n, "f4"), root=0, algorithm="chain")
+        np.testing.assert_array_equal(context.stream(0).take(n, "f4"), mine[0])
+    request.wait()
+    # Around a ring, on one rank with a buffer.
+    right, left = (rank + 1) % size, (rank - 1) % size
+    if rank == 0:
+        request = world.send_async(mine[0], right)
+    else:
+        request = world.send_async(Stream(1, n, "f4"), right)
+        context.stream(1).write(mine[rank])
+    got = world.recv_async(Stream(0, n, "f4"), left)
+    np.testing.assert_array_equal(context.stream(0).take(n, "f4"), mine[left])
+    request.wait()
+    got.wait()
+    print(f"rank {rank} is right\\n", end="")
+"""
+
+REFUSED = """    try:
+        world.stream_put(mine[rank], right, 0)
+        raise SystemExit("it was carried out")
+    except unisono.UnsupportedError as error:
+        assert "receive into the port" in str(error), error
+    try:
+        world.copy(Stream(0, 10, "f4"), np.zeros(10, "f4"), timeout=0.2)
+        raise SystemExit("it has ended")
+    except unisono.DeadlineError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("platform", ["native", "functional"])
+def test_the_host_is_the_kernel(tmp_path: Path, platform: str) -> None:
+    script = tmp_path / "program.py"
+    end = PROGRAM.index("    print(")
+    refused = REFUSED if platform == "functional" else ""
+    script.write_text(PROGRAM[:end] + refused + PROGRAM[end:])
+    around = {name: value for name, value in os.environ.items() if not name.startswith("UNISONO_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "run", "-n", "3", "--platform", platform, script],
+        capture_output=True, text=True, timeout=100, env=around | {"PYTHONPATH": str(ROOT / "python")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {rank} is right" for rank in range(3)]
