@@ -257,8 +257,8 @@ def _say_serial(console: Console, options: argparse.Namespace, network: Topology
         return
     where = next(wait.queue for wait in finding.kernel_circle)
     console.print(
-        f"Note: this holds where a full queue holds up only what goes into it. In SMI's kernels it holds up all that "
-        f"the kernel reads; with them a circle within {network.names[where.rank]} is left (--kernels serial shows it).",
+        "Note: proven where a full queue holds up only what goes into it. A kernel of SMI is held up altogether; then "
+        f"a circle is left, through {network.names[where.rank]} (--kernels serial prints it).",
         style="dim",
         markup=False,
     )

@@ -54,6 +54,7 @@ def describe(topology: Topology, tables: Tables, programs: Sequence[Program] = (
                 "node": name,
                 "program": programs[rank].name or topology.programs[rank] if programs else topology.programs[rank],
                 "links": links,
+                "ports": _ports(tables, rank),
                 "cks": [
                     [[_word(link, step) for step in table] for table in tables.cks[rank][link]]
                     for link in range(tables.links)
@@ -95,6 +96,17 @@ def _target(link: int, code: int, links: int) -> str | None:
     if code < links:
         return f"ckr{code - 1 + (code - 1 >= link)}"
     return f"endpoint{code - links}"
+
+
+def _ports(tables: Tables, rank: int) -> list[dict[str, dict[str, int] | None]]:
+    """For each port who takes its data and its control: a CKR, and the number of an endpoint there."""
+    ends: list[dict[str, int] | None] = []
+    for index in range(len(tables.ckr[rank][0]) if tables.ckr else 0):
+        places = ((link, tables.ckr[rank][link][index]) for link in range(tables.links))
+        ends.append(
+            next(({"ckr": k, "endpoint": code - tables.links} for k, code in places if code >= tables.links), None)
+        )
+    return [dict(zip(KINDS, ends[at : at + 2], strict=True)) for at in range(0, len(ends), 2)]
 
 
 def _layout(data: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from .topology import Port, Topology
 
 TRIES = 24  #: to do with so many virtual channels, in random orders
 ENOUGH = 6  #: orders to choose from
-TRIES_OF_MANY = 4  #: where there are more than MANY pairs
+ENOUGH_OF_MANY = 2  #: where there are more than MANY pairs
 MANY = 2000
 PASSES = 4  #: over all destinations, in which each chooses anew, knowing what the others have chosen
 PATIENCE = 20_000  #: steps of a search that takes back what it chose, in small networks
@@ -160,12 +160,13 @@ def _with(ways: Ways, channels: int) -> Found:
 
 def _searched(ways: Ways, channels: int, begin: _Order | None = None) -> list[list[int]]:
     """Some orders, if some tries find any."""
+    enough = ENOUGH if ways.topology.size**2 <= MANY else ENOUGH_OF_MANY
     found: list[list[int]] = []
-    for number in range(TRIES if ways.topology.size**2 <= MANY else TRIES_OF_MANY):
+    for number in range(TRIES):
         order = _Search(ways, channels, random.Random(number) if number else None).run(begin)
         if order is not None:
             found.append(order.sorted())
-        if len(found) == ENOUGH:
+        if len(found) == enough:
             break
     return found
 

@@ -10,22 +10,19 @@ FAR = 1 << 30
 
 def route(topology: Topology, ckr: list[list[list[int]]]) -> Tables:
     """Tables with the root from which the ways are shortest in all; of equal ways the least loaded links are taken."""
-    best = min(range(topology.size), key=lambda root: (_total(topology, root), root))
+    best = min((_Levels(topology, root) for root in range(topology.size)), key=_Levels.total)
     tables = empty(topology, "updown", 1, ckr)
-    levels = topology.distances(best)
     loads = dict.fromkeys(topology.peers, 0.0)
     for target in range(topology.size):
-        exits = _exits(topology, levels, target)
-        left, _ = _left(topology, levels, target)
+        left, exits = best.exits(target)
         amounts = [[0.0] * topology.links for _ in range(topology.size)]
-        # A link is chosen for all that comes: who is far chooses first, so that loads are known.
+        # Who is farthest chooses first: so what comes to each is known.
         for rank in sorted(range(topology.size), key=lambda r: (-left[r], r)):
             if rank == target:
                 continue
-            ways = exits[rank]
             for link in range(topology.links):
                 own = Port(rank, link)
-                out = own if own in ways else min(ways, key=lambda port: (loads[port], port))
+                out = own if own in exits[rank] else min(exits[rank], key=lambda port: (loads[port], port))
                 amount = amounts[rank][link] + 1 / topology.links
                 loads[out] += amount
                 peer = topology.peers[out]
@@ -34,45 +31,42 @@ def route(topology: Topology, ckr: list[list[list[int]]]) -> Tables:
     return tables
 
 
-def _is_up(topology: Topology, levels: list[int], port: Port) -> bool:
-    """Whether a link leads towards the root: to a lower level, or on one level to a lower rank."""
-    peer = topology.peers[port]
-    return (levels[peer.rank], peer.rank) < (levels[port.rank], port.rank)
+class _Levels:
+    """The distances from a root, and which links lead up: to a lower level, or on one level to a lower rank."""
 
+    def __init__(self, topology: Topology, root: int) -> None:
+        self.size = topology.size
+        level = topology.distances(root)
+        self.order = sorted(range(self.size), key=lambda rank: (level[rank], rank))
+        self.up: list[list[tuple[Port, int]]] = [[] for _ in range(self.size)]
+        self.down: list[list[tuple[Port, int]]] = [[] for _ in range(self.size)]
+        for port, peer in sorted(topology.peers.items()):
+            if port.rank != peer.rank:
+                is_up = (level[peer.rank], peer.rank) < (level[port.rank], port.rank)
+                (self.up if is_up else self.down)[port.rank].append((port, peer.rank))
 
-def _left(topology: Topology, levels: list[int], target: int) -> tuple[list[int], list[bool]]:
-    """Hops from each node, and whether they all go down. Who can go down does, so nobody goes up after down."""
-    order = sorted(range(topology.size), key=lambda rank: (levels[rank], rank))
-    left = [FAR] * topology.size
-    left[target] = 0
-    for rank in reversed(order):
-        for link in range(topology.links):
-            peer = topology.peers.get(Port(rank, link))
-            if peer is not None and not _is_up(topology, levels, Port(rank, link)):
-                left[rank] = min(left[rank], 1 + left[peer.rank])
-    down = [hops < FAR for hops in left]
-    for rank in order:
-        if not down[rank]:
-            for link in range(topology.links):
-                peer = topology.peers.get(Port(rank, link))
-                if peer is not None and _is_up(topology, levels, Port(rank, link)):
-                    left[rank] = min(left[rank], 1 + left[peer.rank])
-    return left, down
+    def left(self, target: int) -> tuple[list[int], list[bool]]:
+        """Hops from each node, and whether all go down. Who can go down does, so nobody goes up after down."""
+        left = [FAR] * self.size
+        left[target] = 0
+        for rank in reversed(self.order):
+            for _, there in self.down[rank]:
+                left[rank] = min(left[rank], 1 + left[there])
+        falls = [hops < FAR for hops in left]
+        for rank in self.order:
+            if not falls[rank]:
+                left[rank] = min(1 + left[there] for _, there in self.up[rank])
+        return left, falls
 
+    def exits(self, target: int) -> tuple[list[int], list[list[Port]]]:
+        """Hops from each node, and the links that lead on in so few."""
+        left, falls = self.left(target)
+        exits = []
+        for rank in range(self.size):
+            onward = [entry for entry in self.down[rank] if falls[entry[1]]] if falls[rank] else self.up[rank]
+            exits.append([port for port, there in onward if left[there] == left[rank] - 1])
+        return left, exits
 
-def _exits(topology: Topology, levels: list[int], target: int) -> list[list[Port]]:
-    """Of each node the links that lead on, in as few hops as up*/down* has."""
-    left, down = _left(topology, levels, target)
-    exits: list[list[Port]] = [[] for _ in range(topology.size)]
-    for port, peer in sorted(topology.peers.items()):
-        if port.rank == peer.rank or left[port.rank] != 1 + left[peer.rank]:
-            continue
-        up = _is_up(topology, levels, port)
-        if up != down[port.rank] and (up or down[peer.rank]):
-            exits[port.rank].append(port)
-    return exits
-
-
-def _total(topology: Topology, root: int) -> int:
-    levels = topology.distances(root)
-    return sum(sum(_left(topology, levels, target)[0]) for target in range(topology.size))
+    def total(self) -> int:
+        """Hops of all ways together."""
+        return sum(sum(self.left(target)[0]) for target in range(self.size))

@@ -19,9 +19,9 @@ from unisono.routing.topology import Port, Topology
 
 # What SMI's generator writes for the eight boards and the two programs below: of all its 65 files, in the order of
 # their names, each name, a zero byte, and the content. Taken from a run of it (commit c54d5b2, networkx 3.2.1).
-OF_SMI = "ab00dbc3e0c3944cec3e29afe95c975e0865bb86bc37caeb519e637b4a1eb837"
+OF_SMI = "d071fe394b5e1ba38f5ea28542afa3cc944826c634f0e3684b953125e0b17e4a"
 
-FIRST = [("push", 0), ("pop", 1), ("push", 2), ("pop", 3), ("pop", 4)]
+FIRST = [("pop", 0), ("push", 1), ("pop", 2), ("push", 4), ("pop", 5), ("push", 5), ("push", 6)]
 SECOND = [("broadcast", 1), ("pop", 0), ("push", 0), ("reduce", 5), ("gather", 2), ("scatter", 3)]
 
 
@@ -56,27 +56,36 @@ def test_the_bytes_are_those_of_smi(tmp_path: Path) -> None:
 
 
 def test_ports_are_dealt_to_kernels_in_turn() -> None:
-    """Data first, then control; worked out by hand for five ports of one direction each."""
+    """Data first, then control; worked out by hand for seven ports."""
     program = programs.Program("first", tuple(FIRST))
-    assert program.ports == 5
-    # CKR: data of ports 1, 3, 4, then control (for the credits of push) of ports 0 and 2.
+    assert program.ports == 7
+    # CKR: data of pop 0, 2, 5; then control, for the credits of push 1, 4, 5, 6.
     assert program.endpoints(4) == {
-        (1, "data"): (0, 0), (3, "data"): (1, 0), (4, "data"): (2, 0), (0, "control"): (3, 0), (2, "control"): (0, 1),
+        (0, "data"): (0, 0), (2, "data"): (1, 0), (5, "data"): (2, 0), (1, "control"): (3, 0),
+        (4, "control"): (0, 1), (5, "control"): (1, 1), (6, "control"): (2, 1),
     }  # fmt: skip
     assert program.served("cks", 4) == [
-        [(0, "cks_data"), (4, "cks_control")], [(2, "cks_data")], [(1, "cks_control")], [(3, "cks_control")],
+        [(1, "cks_data"), (0, "cks_control")], [(4, "cks_data"), (2, "cks_control")],
+        [(5, "cks_data"), (5, "cks_control")], [(6, "cks_data")],
     ]  # fmt: skip
-    assert program.ckr_tables(4)[0] == [0, 3, 4, 0, 0, 5, 1, 0, 2, 0]
+    #                                  port: 0     1     2     3     4     5     6
+    assert program.ckr_tables(4)[0] == [4, 0, 0, 3, 1, 0, 0, 0, 0, 5, 2, 1, 0, 2]
+    assert program.ckr_tables(4)[2] == [1, 0, 0, 3, 2, 0, 0, 0, 0, 1, 4, 2, 0, 5]
     eager = programs.Program("first", tuple(FIRST), rendezvous=False)
-    assert eager.endpoints(4) == {(1, "data"): (0, 0), (3, "data"): (1, 0), (4, "data"): (2, 0)}
+    assert eager.endpoints(4) == {(0, "data"): (0, 0), (2, "data"): (1, 0), (5, "data"): (2, 0)}
 
 
-def test_tables_of_a_node_without_all_cables() -> None:
-    network = topology.parse('{"connections": {"a:x:ch0": "a:y:ch0", "b:x:ch0": "a:x:ch1"}}', "three.json")
-    tables = schemes.make(network, programs.of_nodes(network, [], 1), "smi")
-    codes = [[step.code for step in tables.cks[rank][link][0]] for rank, link in ((0, 0), (0, 1), (1, 0), (2, 0))]
-    assert network.names == ("a:x", "a:y", "b:x")
-    assert codes == [[1, 0, 2], [1, 2, 0], [0, 1, 0], [0, 0, 1]]
+def test_tables_of_three_nodes_worked_out_by_hand() -> None:
+    network = topology.parse('{"connections": {"y:a:ch2": "z:a:ch1", "z:a:ch3": "x:a:ch0"}}', "three.json")
+    assert network.names == ("x:a", "y:a", "z:a")
+    expected = {
+        (0, 0): [1, 0, 0], (0, 1): [1, 2, 2], (1, 0): [3, 1, 3], (1, 2): [0, 1, 0],
+        (2, 0): [4, 2, 1], (2, 1): [4, 0, 1], (2, 2): [4, 3, 1], (2, 3): [0, 3, 1],
+    }  # fmt: skip
+    for scheme in schemes.SCHEMES:
+        tables = schemes.make(network, programs.of_nodes(network, [], 1), scheme)
+        for (rank, link), codes in expected.items():
+            assert [step.code for step in tables.cks[rank][link][0]] == codes, (scheme, rank, link)
 
 
 def queue_circle(network: Topology, finding: Finding, ranks: list[int]) -> bool:
