@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from .programs import KINDS, Program
+from .programs import KINDS, MOST_CODES, Program
 from .tables import LOCAL_CKR, MOST_CHANNELS, NO_WAY, OWN_LINK, Step, Tables, code_of, other_of
 from .topology import MOST_LINKS, MOST_RANKS, Port, Topology, read_text
 
@@ -101,7 +101,7 @@ def _target(link: int, code: int, links: int) -> str | None:
 def _ports(tables: Tables, rank: int) -> list[dict[str, dict[str, int] | None]]:
     """For each port who takes its data and its control: a CKR, and the number of an endpoint there."""
     ends: list[dict[str, int] | None] = []
-    for index in range(len(tables.ckr[rank][0]) if tables.ckr else 0):
+    for index in range(len(tables.ckr[rank][0])):
         places = ((link, tables.ckr[rank][link][index]) for link in range(tables.links))
         ends.append(
             next(({"ckr": k, "endpoint": code - tables.links} for k, code in places if code >= tables.links), None)
@@ -127,6 +127,8 @@ def decode(topology: Topology, folder: Path) -> Tables:
         data = json.loads(text)
     except json.JSONDecodeError as failure:
         raise InvalidArgumentError(f"{path}, line {failure.lineno}: this is no JSON: {failure.msg}") from failure
+    except RecursionError as failure:
+        raise InvalidArgumentError(f"{path} has no tables: its lists stand within one another") from failure
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InvalidArgumentError(f'{path} has no tables: its "format" is not "{FORMAT}"')
     if data.get("version") != VERSION:
@@ -161,6 +163,8 @@ def _tables(topology: Topology, data: dict[str, Any]) -> Tables:
             raise InvalidArgumentError(
                 f"rank {node['rank']} is {node['node']} here, and {topology.names[rank % size]} in the topology"
             )
+        if len(node["links"]) != links:
+            raise InvalidArgumentError(f"{node['node']} has {len(node['links'])} links; a node has {links}")
         for link, end in enumerate(node["links"]):
             peer = topology.peers.get(Port(rank, link))
             if (None if end is None else (end["rank"], end["link"])) != peer:
@@ -194,8 +198,12 @@ def _step(link: int, word: str | None) -> Step:
 def _code(link: int, word: str | None, links: int) -> int:
     if word is None:
         return 0
-    found = re.fullmatch(r"ckr(\d)|endpoint(\d+)", word)
-    if found is None or (found[1] and int(found[1]) in (link, *range(links, 10))):
+    found = re.fullmatch(r"ckr(\d)|endpoint(\d{1,3})", word)
+    if (
+        found is None
+        or int(found[2] or 0) + links >= MOST_CODES
+        or (found[1] and int(found[1]) in (link, *range(links, 10)))
+    ):
         raise InvalidArgumentError(f"{word!r} is no entry of CKR_{link}")
     if found[1]:
         return 1 + int(found[1]) - (int(found[1]) > link)
@@ -207,14 +215,14 @@ def _code(link: int, word: str | None, links: int) -> int:
 
 def image(tables: Tables, rank: int) -> bytes:
     """What the hardware of a node loads: head, tables of CKS, tables of CKR, check sum."""
-    entries = len(tables.ckr[rank][0]) if tables.ckr else 0
+    entries = len(tables.ckr[rank][0])
     head = HEAD.pack(
         MAGIC, VERSION, tables.links, tables.channels, 0, tables.size, rank, entries // len(KINDS), 0
     )  # fmt: skip
     body = b"".join(
         bytes(step.code | step.channel << 4 for step in table) for link in tables.cks[rank] for table in link
     )
-    body += b"".join(map(bytes, tables.ckr[rank]) if tables.ckr else ())
+    body += b"".join(map(bytes, tables.ckr[rank]))
     data = head + body
     data += bytes(-len(data) % 4)
     return data + zlib.crc32(data).to_bytes(4, "little")

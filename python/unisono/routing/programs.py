@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from .topology import Topology, _Pairs, read_json, read_text
 
 CKS_DATA, CKS_CONTROL, CKR_DATA, CKR_CONTROL = WAYS = ("cks_data", "cks_control", "ckr_data", "ckr_control")
 KINDS = ("data", "control")  #: of messages that come to a port, in the order of CKR's tables
+MOST_CODES = 128  #: of an entry of CKR: a signed byte, too
 MOST_PORTS = 128  #: a message's header has a signed byte for them
 
 _USES = {
@@ -70,6 +71,11 @@ class Program:
     def ckr_tables(self, links: int) -> list[list[int]]:
         """Each CKR's table: data and control of every port in turn; 0: nobody takes this."""
         endpoints = self.endpoints(links)
+        most = max((end.number + 1 for end in endpoints.values()), default=0)
+        if links + most > MOST_CODES:
+            raise InvalidArgumentError(
+                f"a CKR would have {most} endpoints; with {links} links it may have {MOST_CODES - links}"
+            )
         tables = []
         for link in range(links):
             table = []
@@ -152,8 +158,3 @@ def check_ranks(program: Program, size: int) -> None:
         raise InvalidArgumentError(
             f"the program {program.name} is built for {program.most_ranks} ranks; the topology has {size}"
         )
-
-
-def most_entries(programs: Sequence[Program], links: int) -> int:
-    """The greatest number of endpoints of one CKR."""
-    return max(len(entries) for program in programs for entries in program.served("ckr", links))

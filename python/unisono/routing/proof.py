@@ -199,8 +199,8 @@ class _Walk:
             place = self.topology.peers[Port(queue.rank, queue.link)] if queue.kind == "link" else queue
             arriving.setdefault((place.rank, place.link), []).append((queue, message))
         for (rank, link), queues in sorted(arriving.items()):
-            tables = self.tables.ckr[rank] if self.tables.ckr else []
-            for index in range(len(tables[link]) if tables else 0):
+            tables = self.tables.ckr[rank]
+            for index in range(min(map(len, tables))):
                 here = link
                 way: list[tuple[int, Queue]] = []
                 while 0 < (code := tables[here][index]) < self.tables.links and len(way) < self.tables.links:
@@ -233,7 +233,8 @@ def examine(topology: Topology, tables: Tables) -> Finding:
     walk = _Walk(topology, tables, finding)
     for target in range(topology.size):
         known: dict[tuple[int, int, int], int | None] = {}
-        for source in range(topology.size):
+        # Who sends to itself comes last: what is held up by others' messages must not be noted as by these.
+        for source in sorted(range(topology.size), key=lambda rank: (rank == target, rank)):
             for link in range(topology.links):
                 hops = walk.go(Message(source, link, target), known)
                 if hops is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .topology import Port, Topology
+from .topology import Topology
 
 OWN_LINK = 0  #: entries of CKS, as SMI encodes them
 LOCAL_CKR = 1
@@ -70,8 +69,3 @@ def empty(topology: Topology, scheme: str, channels: int, ckr: list[list[list[in
         for rank in range(topology.size)
     ]
     return Tables(scheme, channels, cks, ckr)
-
-
-def cables_of(topology: Topology) -> Iterator[Port]:
-    """The links of all nodes that have a cable: each is a way out, by rank and number."""
-    return iter(sorted(topology.peers))

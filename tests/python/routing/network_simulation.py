@@ -31,7 +31,7 @@ class Simulation:
         self.room, self.serial = room, serial
         self.random = random.Random(seed)
         self.queues: dict[Place, deque[Packet]] = {}
-        self.hands: dict[tuple[str, int, int], tuple[Packet, Place]] = {}
+        self.hands: dict[tuple[str, int, int], tuple[Packet, Place | None]] = {}
         self.delivered = 0
         self.sent = 0
 
@@ -155,3 +155,70 @@ class Simulation:
             assert len(self.queues[after]) == self.room
             here = after
         return way[way.index(here) :]
+
+
+class SmiKernels(Simulation):
+    """SMI's kernels cycle by cycle: they look at their inputs in SMI's order, and take up to `reads` packets in a row.
+
+    Every flow of packets begins in an endpoint of its own, which always has more.
+    """
+
+    def __init__(
+        self, topology: Topology, tables: Tables, flows: list[Packet], *, room: int = 16, reads: int = 8
+    ) -> None:
+        super().__init__(topology, tables, room=room, serial=True)
+        self.reads = reads
+        others = [[other for other in range(tables.links) if other != link] for link in range(tables.links)]
+        self.inputs: dict[tuple[str, int, int], list[Place | Packet]] = {}
+        for rank in range(topology.size):
+            for link in range(tables.links):
+                cks: list[Place | Packet] = [("s>s", rank, other, link, 0) for other in others[link]]
+                cks.append(("r>s", rank, link, link, 0))
+                cks += [flow for flow in flows if flow[:2] == (rank, link)]
+                peer = topology.peers.get(Port(rank, link))
+                ckr: list[Place | Packet] = [] if peer is None else [("wire", *peer, peer.link, 0)]
+                ckr += [("r>r", rank, other, link, 0) for other in others[link]]
+                ckr.append(("s>r", rank, link, link, 0))
+                self.inputs["cks", rank, link], self.inputs["ckr", rank, link] = cks, ckr
+        self.turns = dict.fromkeys(self.inputs, (0, 0))
+
+    def cycle(self) -> bool:
+        """Every kernel takes at most one packet, and writes what it holds if there is room; whether any did."""
+        moved = False
+        for kernel, inputs in self.inputs.items():
+            at, count = self.turns[kernel]
+            if kernel not in self.hands:
+                taken = self.take(inputs[at])
+                if taken is not None:
+                    code, rank, link = kernel
+                    after = self.sends(rank, link, 0, taken) if code == "cks" else self.receives(rank, link, 0, taken)
+                    self.hands[kernel] = (taken, after)
+                    count += 1
+                    moved = True
+                if taken is None or count == self.reads:
+                    at, count = (at + 1) % len(inputs), 0
+                self.turns[kernel] = at, count
+            if kernel in self.hands:
+                packet, after = self.hands[kernel]
+                if after is None or self.has_room(after):
+                    del self.hands[kernel]
+                    self.put(after, packet)
+                    moved = True
+        return moved
+
+    def take(self, source: Place | Packet) -> Packet | None:
+        if isinstance(source, Packet):
+            self.sent += 1
+            return source
+        queue = self.queues.get(source)
+        return queue.popleft() if queue else None
+
+    def lives(self, cycles: int) -> bool:
+        """Whether packets arrive to the end: in no hundred cycles none."""
+        for _ in range(cycles // 100):
+            before = self.delivered
+            for _ in range(100):
+                self.cycle()
+            if self.delivered == before:
+                return False
+        return True

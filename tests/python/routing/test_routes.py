@@ -296,6 +296,24 @@ def test_wrong_entries_of_ports_are_named() -> None:
     assert wrong > 80
 
 
+def test_a_cable_from_a_node_to_itself_is_of_no_use_and_does_no_harm() -> None:
+    text = '{"connections": {"a:x:ch0": "a:x:ch1", "a:x:ch2": "b:x:ch0", "b:x:ch3": "c:x:ch2"}}'
+    network = topology.parse(text, "loop.json")
+    for scheme in schemes.SCHEMES:
+        finding = proof.examine(network, made(network, scheme))
+        assert finding.right, scheme
+        assert finding.loads[Port(0, 0)] == finding.loads[Port(0, 1)] == 0
+        assert finding.hops[0, 0, 2] == 2
+
+
+def test_one_node_alone() -> None:
+    network = topology.bus(1)
+    for scheme in schemes.SCHEMES:
+        finding = proof.examine(network, made(network, scheme))
+        assert finding.right
+        assert finding.hops == {(0, link, 0): 0 for link in range(4)}
+
+
 def test_large_networks() -> None:
     network = topology.torus([7, 7])
     finding = proof.examine(network, made(network))

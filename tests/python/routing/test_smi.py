@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from network_simulation import Packet, Simulation
+from network_simulation import Packet, Simulation, SmiKernels
 from routing_support import smi_torus
 from unisono.cli import main
 from unisono.errors import InvalidArgumentError
@@ -162,6 +162,19 @@ def test_kernels_that_hold_one_message_wait_for_each_other_on_a_bus_of_three() -
     assert Simulation(two, tables, serial=True).run([Packet(0, k, 1) for k in range(4)] + [Packet(1, 1, 0)], 100)
 
 
+def test_smis_order_of_reading_does_not_save_its_kernels() -> None:
+    """Eight packets in a row, FIFOs of 16: what passes through goes on; with endpoints that send too, all stops."""
+    network = topology.bus(3)
+    tables, _ = found(network, "shortest")
+    through = [Packet(0, 0, 2), Packet(2, 1, 0)]
+    own = [Packet(1, 0, 0), Packet(1, 1, 2)]  # each by the other link than its CKS's
+    assert SmiKernels(network, tables, through).lives(3000)
+    kernels = SmiKernels(network, tables, through + own)
+    assert not kernels.lives(3000)
+    assert kernels.delivered < 100
+    assert Simulation(network, tables, room=16).run(through + own, 500)
+
+
 # ------------------------------------------------------------------------------------------------ foreign tables
 
 
@@ -255,3 +268,7 @@ def test_programs_and_nodes_that_do_not_fit(tmp_path: Path) -> None:
     assert str(raised.value) == "the program second is built for 4 ranks; the topology has 8"
     with pytest.raises(InvalidArgumentError, match=r"^0 ports were asked for; there may be 1 to 128$"):
         programs.of_nodes(network, [], 0)
+    with pytest.raises(InvalidArgumentError) as raised:
+        programs.any_program(128).ckr_tables(1)
+    assert str(raised.value) == "a CKR would have 256 endpoints; with 1 links it may have 127"
+    assert max(map(max, programs.any_program(128).ckr_tables(4))) == 67
