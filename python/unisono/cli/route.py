@@ -154,10 +154,12 @@ def _write_all(folder: Path, files: dict[str, bytes]) -> None:
     """Writes files, and removes those of an earlier network that would pass for tables of this one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in folder.iterdir():
-            ours = smi_files.NAME.fullmatch(path.name) or own_files.IMAGE.fullmatch(path.name)
-            if (ours or path.name == smi_files.HOSTS) and path.name not in files:
-                path.unlink()
+        there = [path for path in folder.iterdir() if path.name not in files]
+        old = [path for path in there if smi_files.NAME.fullmatch(path.name)]
+        if old:
+            old += [path for path in there if path.name == smi_files.HOSTS]
+        for path in old + [path for path in there if own_files.IMAGE.fullmatch(path.name)]:
+            path.unlink()
         for name, data in files.items():
             (folder / name).write_bytes(data)
     except OSError as failure:

@@ -106,6 +106,10 @@ def test_what_needs_several_channels_is_not_for_smi(place: Path, capsys: pytest.
     said = route(capsys, "ring.json", "-o", "out")
     assert "virtual channels used   2\n" in said
     assert "Nothing for SMI: its tables have no virtual channels, and these need 2." in said
+    (place / "out" / "hostfile").write_text("somebody's\n")
+    route(capsys, "ring.json", "-o", "out")
+    assert (place / "out" / "hostfile").read_text() == "somebody's\n"  # without SMI's tables beside it, it is not ours
+    (place / "out" / "hostfile").unlink()
     assert names(place / "out") == {"routes.json"} | {f"rank{r}.{kind}" for r in range(5) for kind in ("bin", "hex")}
     assert (
         '"link@1"' in (place / "out" / "routes.json").read_text() or "@1" in (place / "out" / "routes.json").read_text()

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_simulation import Packet, Simulation
 from routing_support import Walker, random_topology, topologies
+from unisono.errors import InvalidArgumentError
 from unisono.routing import own_files, programs, proof, schemes, shortest, smi_files, topology
 from unisono.routing.tables import OWN_LINK, Step, Tables
 from unisono.routing.topology import Port, Topology
@@ -50,6 +51,10 @@ def test_written_tables_lead_everywhere_by_shortest_ways(network: Topology) -> N
             assert walker.verdict() == "right"
         again = own_files.decode(network, Path(folder))
         assert (again.cks, again.ckr, again.channels) == (tables.cks, tables.ckr, tables.channels)
+        for rank in range(network.size):
+            data = (Path(folder) / f"rank{rank}.bin").read_bytes()
+            assert own_files.read_image(data) == (rank, tables.cks[rank], tables.ckr[rank])
+            assert own_files.from_hex(Path(folder) / f"rank{rank}.hex") == data
         if tables.channels == 1:
             foreign = smi_files.decode(network, Path(folder))
             assert (foreign.cks, foreign.ckr) == (tables.cks, tables.ckr)
@@ -312,6 +317,18 @@ def test_one_node_alone() -> None:
         finding = proof.examine(network, made(network, scheme))
         assert finding.right
         assert finding.hops == {(0, link, 0): 0 for link in range(4)}
+
+
+def test_a_damaged_image_is_refused() -> None:
+    network = topology.bus(3)
+    data = own_files.image(made(network), 1)
+    assert own_files.read_image(data)[0] == 1
+    for at in range(len(data)):
+        with pytest.raises(InvalidArgumentError, match=r"^the image is damaged: its check sum is wrong$"):
+            own_files.read_image(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+    for wrong in (data[:12], b"", data + bytes(4)):
+        with pytest.raises(InvalidArgumentError, match=r"^the image "):
+            own_files.read_image(wrong)
 
 
 def test_large_networks() -> None:
