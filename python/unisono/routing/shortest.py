@@ -23,6 +23,7 @@ ENOUGH = 6  #: orders to choose from
 ENOUGH_OF_MANY = 2  #: where there are more than MANY pairs
 MANY = 2000
 PASSES = 4  #: over all destinations, in which each chooses anew, knowing what the others have chosen
+ROOTS = 16  #: that are tried for what does in any case, the most central first
 PATIENCE = 20_000  #: steps of a search that takes back what it chose, in small networks
 
 Spot = tuple[Port, int]
@@ -190,10 +191,12 @@ def _forced(ways: Ways) -> _Order | None:
 
 
 def _bound(ways: Ways) -> tuple[int, list[int]]:
-    """An order that does, whatever the network: up*/down* once on each virtual channel, from the best of all roots."""
+    """An order that does, whatever the network: up*/down* once on each virtual channel, from the best of some roots."""
     best: tuple[int, list[int]] | None = None
-    for root in range(ways.topology.size):
-        level = ways.topology.distances(root)
+    central = sorted(range(ways.topology.size), key=lambda rank: (sum(ways.far[rank]), rank))
+    number = {port: at for at, port in enumerate(ways.ports)}
+    for root in central[:ROOTS]:
+        level = ways.far[root]
 
         def place(port: Port, level: list[int] = level) -> tuple[bool, int, int, Port]:
             peer = ways.peer[port]
@@ -201,7 +204,7 @@ def _bound(ways: Ways) -> tuple[int, list[int]]:
             sign = -1 if up else 1
             return not up, sign * level[port.rank], sign * port.rank, port
 
-        order = [ways.ports.index(port) for port in sorted(ways.ports, key=place)]
+        order = [number[port] for port in sorted(ways.ports, key=place)]
         channels = _channels_of(ways, order)
         if best is None or channels < best[0]:
             best = channels, [on * len(ways.ports) + x for on in range(channels) for x in order]

@@ -36,7 +36,7 @@ def ends(network: Topology) -> list[tuple[int, int, int]]:
     return [(source, link, target) for source in ranks for link in range(network.links) for target in ranks]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(network=topologies())
 def test_written_tables_lead_everywhere_by_shortest_ways(network: Topology) -> None:
     tables = made(network)
@@ -145,7 +145,7 @@ def one_channel_is_enough(network: Topology, patience: int = 30_000) -> bool | N
 def test_the_fewest_channels_by_exhaustive_search() -> None:
     chance = random.Random(5)
     seen = {1: 0, 2: 0}
-    for _ in range(120):
+    for _ in range(90):
         network = random_topology(chance, chance.randint(3, 7), chance.randint(2, 4), chance.randint(0, 7))
         enough = one_channel_is_enough(network)
         if enough is not None:

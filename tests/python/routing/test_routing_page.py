@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from unisono.cli import main
-from unisono.routing import topology
+from unisono.routing import programs, proof, report, schemes, topology
+from unisono.routing.topology import Topology
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "routing.md").read_text(encoding="utf-8")
 
@@ -41,3 +42,29 @@ def test_the_topology_of_the_page_is_one() -> None:
     shown = re.search(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert shown
     assert topology.parse(shown[1], "page").size == 2
+
+
+SHAPES = {
+    "torus 2x4": topology.torus([2, 4]),
+    "torus 4x4": topology.torus([4, 4]),
+    "cube 2x2x2": topology.torus([2, 2, 2]),
+    "bus of 8": topology.bus(8),
+    "ring of 4": topology.bus(4, closed=True),
+    "ring of 5": topology.bus(5, closed=True),
+    "ring of 8": topology.bus(8, closed=True),
+}
+
+
+def figures(network: Topology, scheme: str) -> str:
+    tables = schemes.make(network, programs.of_nodes(network, [], 1), scheme)
+    finding = proof.examine(network, tables)
+    found = report.summary(network, finding)
+    ways = "**circle**" if finding.circle else f"{tables.channels} channel{'s' * (tables.channels > 1)}"
+    alike = sum(finding.loads.values()) / len(finding.loads)
+    return f"{found.mean:.3f} hops, {ways}, {found.load:.4g} ({alike:.4g})"
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_figures_of_the_page(name: str) -> None:
+    cells = (name, *(figures(SHAPES[name], scheme) for scheme in schemes.SCHEMES))
+    assert f"| {' | '.join(cells)} |\n" in PAGE
