@@ -217,6 +217,22 @@ def test_no_traffic_stops_for_ever(scheme: str) -> None:
             assert Simulation(network, tables, room=room, seed=seed).run(all_pairs(network), 60)
 
 
+def test_packets_stop_in_every_circle_that_is_found_and_nowhere_else() -> None:
+    circles = 0
+    for seed in range(16):
+        chance = random.Random(seed)
+        network = random_topology(chance, chance.randint(4, 9), chance.choice((3, 4)), chance.randint(2, 6))
+        tables = made(network, "smi")
+        circle = proof.examine(network, tables).circle
+        if circle:
+            packets = [Packet(*wait.message) for wait in circle]
+            assert any(not Simulation(network, tables, seed=s).run(packets, 500) for s in range(12)), seed
+            circles += 1
+        else:
+            assert Simulation(network, tables, seed=seed).run(all_pairs(network), 60)
+    assert 4 < circles < 16
+
+
 @settings(max_examples=25, deadline=None)
 @given(network=topologies(most=6, most_links=4), data=st.data())
 def test_a_changed_entry_is_judged_rightly(network: Topology, data: st.DataObject) -> None:
