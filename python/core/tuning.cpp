@@ -17,6 +17,7 @@
 #include "cost/tune.hpp"
 #include "driver/calibrate.hpp"
 #include "engine/copy_class.hpp"
+#include "engine/stream_access.hpp"
 #include "network/shm/segment.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/module.hpp"
@@ -276,6 +277,45 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   return answer;
 }
 
+/// What a communicator of streams would do with a call: the algorithm that it chooses, and of each that there is, by
+/// name, whether src and dst go on element by element.
+nb::dict streamed(int collective, std::uint32_t size, std::uint64_t count, int datatype, int op, bool in_place) {
+  Call call;
+  call.collective = static_cast<Collective>(collective);
+  call.size = size;
+  call.count = count;
+  call.dtype = static_cast<Datatype>(datatype);
+  call.func = static_cast<Func>(op);
+  call.in_place = in_place;
+  struct Entry {
+    const char* name;
+    cclo::StreamRegions regions;
+  };
+  std::vector<Entry> entries;
+  const char* const chosen = without_gil([&]() -> const char* {
+    std::vector<Rule> rules = cost::rules_in_force().rules;
+    rules.insert(rules.end(), stream_rules().begin(), stream_rules().end());
+    const Choice choice = choose(call, {rules});
+    for (const Algorithm& algorithm : algorithms()) {
+      if (algorithm.collective != call.collective || algorithm.direct) continue;
+      if (algorithm.admits != nullptr && !algorithm.admits(call)) continue;
+      entries.push_back({algorithm.name, cclo::streamed_regions(algorithm, call)});
+    }
+    return choice.position < 0 ? nullptr : algorithms()[static_cast<std::size_t>(choice.position)].name;
+  });
+  nb::dict answer;
+  answer["algorithm"] = chosen == nullptr ? nb::object(nb::none()) : nb::cast(chosen);
+  nb::dict table;
+  for (const Entry& entry : entries) {
+    nb::dict one;
+    one["src"] = entry.regions.src;
+    one["dst"] = entry.regions.dst;
+    table[entry.name] = one;
+  }
+  answer["algorithms"] = table;
+  return answer;
+}
+
 }  // namespace
 
 void bind_tuning(nb::module_& module) {
@@ -338,6 +378,8 @@ void bind_tuning(nb::module_& module) {
   module.def("explain", &explained, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "root"_a, "in_place"_a,
              "reachable"_a, "cores"_a, "algorithm"_a = "", "hosts"_a = std::vector<std::uint64_t>{},
              "Why a call is served as it is.");
+  module.def("streamed", &streamed, "collective"_a, "size"_a, "count"_a, "datatype"_a, "op"_a, "in_place"_a,
+             "Which operands of a call can be streams that go on element by element.");
 }
 
 }  // namespace unisono::python

@@ -75,6 +75,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="of a call that names it, as in ring or knomial:8 (by the rules)",
     )
     parser.add_argument("--in-place", action="store_true", help="the in-place form")
+    parser.add_argument(
+        "--streams", action="store_true", help="what a communicator of streams does: which operands are copied"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="results of `unisono bench` to compare with")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="how to print (text)")
     parser.set_defaults(execute=execute)
@@ -129,6 +132,17 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         int(collective), options.ranks, count, int(datatype), int(Func.SUM if collective.reduces else Func.NONE), 0,
         options.in_place, options.buffers == "allocated" or copied, cores, options.algorithm, hosts,
     )  # fmt: skip
+    answer["streams"] = None
+    if options.streams:
+        if not collective.data or collective.name.endswith("V"):
+            raise InvalidArgumentError(
+                f"--streams: {operation} has "
+                + ("no data" if not collective.data else "counts by rank; its streams are copied, by every algorithm")
+            )
+        func = Func.SUM if collective.reduces else Func.NONE
+        answer["streams"] = _core.streamed(
+            int(collective), options.ranks, count, int(datatype), int(func), options.in_place
+        )
     answer["kernel_copy"] = {"from": from_bytes, "this_call": copied}
     rules = _core.tuning_in_force()
     tuning = {name: rules[name] for name in ("path", "hash", "warning", "calibrated", "network")}
@@ -286,6 +300,8 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     if out := [each for each in answer["candidates"] if each["prediction"] is None]:
         missing = "; ".join(_missing(each, call["buffers"], several=several) for each in out)
         console.print(f"Not for this call: {missing}.", style="dim", markup=False)
+    if answer["streams"] is not None:
+        _print_streams(console, answer["streams"])
     chosen = _of(answer, answer["algorithm"])
     if chosen is not None:
         _print_chosen(console, answer, chosen)
@@ -320,6 +336,18 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     table = f"table {tuning['hash']}" if tuning["hash"] else "the built-in table"
     by = "" if several else f"Predictions by {figures}. "
     console.print(f"{by}Rules: {table}.", style="dim", markup=False, soft_wrap=True)
+
+
+def _print_streams(console: Console, streams: dict[str, Any]) -> None:
+    """What becomes of stream ports in the place of src and dst, by every algorithm."""
+    table = Table("on a communicator of streams", "src", "dst", box=None, pad_edge=False)
+    words = {True: "[green]element by element[/]", False: "copied"}
+    for name, goes in streams["algorithms"].items():
+        chosen = name == streams["algorithm"]
+        table.add_row(f"[bold cyan]{name}[/] (chosen)" if chosen else name, words[goes["src"]], words[goes["dst"]])
+    console.print(table)
+    console.print("On communicators with lanes every stream is copied (docs/streams.md).", style="dim", markup=False)
+    console.print()
 
 
 def _of(answer: dict[str, Any], name: str | None) -> dict[str, Any] | None:

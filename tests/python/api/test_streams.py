@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unisono import Communicator, DeadlineError, Stream, ThreadJob
 
+ROOT = Path(__file__).resolve().parents[3]
 P = 4
 N = 1000
 
@@ -228,6 +234,29 @@ def test_automatic_choice_of_a_communicator_of_streams() -> None:
         return names
 
     assert run(member)[0] == ["chain", "chain"]
+
+
+def explained(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "unisono", "explain", *arguments, "--streams"], capture_output=True, text=True,
+        timeout=60, env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "COLUMNS": "100"},
+    )  # fmt: skip
+
+
+def test_explain_says_what_is_copied() -> None:
+    done = explained("allreduce", "--ranks", "4", "--bytes", "64K", "--format", "json")
+    streams = json.loads(done.stdout)["streams"]
+    assert streams["algorithm"] == "reduce_bcast"
+    assert streams["algorithms"]["reduce_bcast"] == {"src": True, "dst": True}
+    assert streams["algorithms"]["ring"] == {"src": False, "dst": False}
+    lines = [line.rstrip() for line in explained("allreduce", "--ranks", "4", "--bytes", "64K").stdout.splitlines()]
+    page = (ROOT / "docs" / "streams.md").read_text().splitlines()
+    begin = page.index("on a communicator of streams  src                 dst")
+    for line in page[begin : begin + 5]:
+        assert line in lines
+    refused = explained("gatherv")
+    assert refused.returncode == 2
+    assert "counts by rank" in refused.stderr
 
 
 def test_wrong_use_is_refused_and_nothing_is_lost() -> None:
