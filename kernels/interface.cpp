@@ -41,6 +41,7 @@ SMI_Comm comm_of(const std::shared_ptr<driver::Communicator>& communicator) {
 /// The job of the program, if it has asked for SMI_COMM_WORLD.
 struct World {
   unisono_context* context = nullptr;
+  unisono_communicator* communicator = nullptr;
   SMI_Comm comm = nullptr;
   int process = 0;
 };
@@ -91,11 +92,15 @@ SMI_Comm unisono_smi_world(void) {
   if (job.comm != nullptr) return job.comm;
   job.process = getpid();
   require(unisono_init(nullptr, &job.context));
-  unisono_communicator* all = nullptr;
-  require(unisono_world(job.context, &all));
-  require(unisono_smi_comm_of(all, &job.comm));
+  require(unisono_world(job.context, &job.communicator));
+  require(unisono_smi_comm_of(job.communicator, &job.comm));
   on_exit(leave_world, nullptr);
   return job.comm;
+}
+
+unisono_communicator* unisono_smi_world_communicator(void) {
+  unisono_smi_world();
+  return world().communicator;
 }
 
 unisono_result unisono_smi_comm_of(unisono_communicator* communicator, SMI_Comm* comm) {

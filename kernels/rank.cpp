@@ -509,7 +509,9 @@ void Rank::close(bool in_order) {
 void Rank::background() {
   std::unique_lock lock(role_mutex_);
   while (!closed_) {
-    if (driven_ || wanted_ != 0) {
+    // Where nothing can go on by itself, the engine is left to the program's threads.
+    const auto lives = [](const auto& kernel) { return !kernel->ended; };
+    if (driven_ || wanted_ != 0 || (sends_ == 0 && std::none_of(kernels_.begin(), kernels_.end(), lives))) {
       role_.wait_for(lock, kNap);
       continue;
     }

@@ -102,6 +102,8 @@ typedef unisono_smi_channel SMI_GatherChannel;
  * If that fails, the program ends. */
 UNISONO_API SMI_Comm unisono_smi_world(void);
 #define SMI_COMM_WORLD (unisono_smi_world())
+/* Its communicator, for calls of Unisono beside channels. Owned by the library. */
+UNISONO_API unisono_communicator* unisono_smi_world_communicator(void);
 /* The same ranks as a communicator of Unisono's, whose context must outlive the use. Not collective. */
 UNISONO_API unisono_result unisono_smi_comm_of(unisono_communicator* communicator, SMI_Comm* comm);
 /* Collective over `parent`: a communicator of the ranks with equal `colour`, in the order of `key`, then of rank; null

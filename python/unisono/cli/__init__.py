@@ -11,10 +11,10 @@ from rich.console import Console
 
 from ..errors import UnisonoError
 from ..version import __version__
-from . import algorithms, bench, calibrate, check, doctor, dump, explain, housekeeping, mpirun, ps, run, show
+from . import algorithms, bench, calibrate, check, doctor, dump, explain, housekeeping, kernel, mpirun, ps, run, show
 from .output import fill_standard_streams
 
-COMMANDS = (run, mpirun, ps, dump, housekeeping, algorithms, show, check, explain, bench, calibrate, doctor)
+COMMANDS = (run, mpirun, kernel, ps, dump, housekeeping, algorithms, show, check, explain, bench, calibrate, doctor)
 
 
 def parser() -> argparse.ArgumentParser:
