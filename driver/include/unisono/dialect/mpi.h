@@ -3,6 +3,8 @@
 #ifndef UNISONO_DIALECT_MPI_H
 #define UNISONO_DIALECT_MPI_H
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "smi/communicator.h"

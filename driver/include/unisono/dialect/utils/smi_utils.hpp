@@ -4,6 +4,12 @@
 
 #include <mpi.h>
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <sstream>
 #include <string>
 
 #define CHECK_MPI(call) \
