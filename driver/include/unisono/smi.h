@@ -250,6 +250,9 @@ static inline unisono_smi_channel SMI_Open_alltoall_channel(int count, SMI_Datat
 }
 
 static inline void unisono_smi_move(void* to, const void* from, unsigned bytes) {
+#if defined(__GNUC__)
+  __asm__("" : "+r"(to), "+r"(from)); /* compilers warn of lengths that an object cannot have */
+#endif
   switch (bytes) {
     case 1:
       memcpy(to, from, 1);

@@ -51,6 +51,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     host.add_argument("-l", dest="libraries", action="append", default=[], help="a library to link")
     host.add_argument("--show", action="store_true", help="print the compiler's command, and run nothing")
     host.set_defaults(execute=execute_host)
+    check = actions.add_parser("check", help="say by line what hardware has no place for: heap, exceptions, recursion")
+    check.add_argument("sources", nargs="+", help="sources in the dialect (.cl), or in C++ (.cpp)")
+    check.set_defaults(execute=execute_check)
     parser.set_defaults(help=parser.print_help)
 
 
@@ -127,6 +130,91 @@ def kernels(text: str) -> list[str]:
         if body is not None and body[0].endswith("{"):
             names.append(declared[1])
     return names
+
+
+#: What a kernel that is to become hardware cannot have, and what that is.
+_REFUSED = (
+    (re.compile(r"\b(?:malloc|calloc|realloc|free|alloca|aligned_alloc|posix_memalign)\s*\("), "memory of the heap"),
+    (re.compile(r"\b(?:new|delete)\b"), "memory of the heap"),
+    (re.compile(r"\bstd\s*::\s*(?:vector|string|map|set|list|deque|unordered_\w+|function|make_\w+)\b"),
+     "a class that uses the heap"),
+    (re.compile(r"\b(?:try|catch|throw)\b"), "an exception"),
+    (re.compile(r"\b(?:virtual|dynamic_cast|typeid)\b"), "a choice of functions at run time"),
+)  # fmt: skip
+_DEFINITION = re.compile(r"\b(\w+)\s*\(")
+_NO_FUNCTIONS = {
+    "if",
+    "for",
+    "while",
+    "switch",
+    "return",
+    "sizeof",
+    "do",
+    "else",
+    "__attribute__",
+    "alignof",
+    "decltype",
+}
+
+
+def _functions(bare: str) -> dict[str, tuple[int, str]]:
+    """The functions that are defined at the outermost level, by name: where, and their bodies."""
+    found: dict[str, tuple[int, str]] = {}
+    place = 0
+    while (start := _DEFINITION.search(bare, place)) is not None:
+        behind = _balanced(bare, start.end() - 1)
+        body = re.compile(r"(?:\s|\bconst\b|\bnoexcept\b|__attribute__\s*\(\([^{;]*\)\))*\{").match(bare, behind)
+        if start[1] in _NO_FUNCTIONS or body is None:
+            place = start.end()
+            continue
+        depth, end = 1, body.end()
+        while depth and end < len(bare):
+            depth += {"{": 1, "}": -1}.get(bare[end], 0)
+            end += 1
+        found.setdefault(start[1], (start.start(), bare[body.end() : end]))
+        place = end
+    return found
+
+
+def refused(text: str) -> list[tuple[int, str]]:
+    """What hardware has no place for: lines, and why. Read as text: what macros and headers bring is not seen."""
+    bare = blank(text)
+    bare = re.sub(
+        r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", lambda line: re.sub(r"[^\n]", " ", line[0]), bare, flags=re.MULTILINE
+    )
+    found = [(_line(bare, at.start()), what) for pattern, what in _REFUSED for at in pattern.finditer(bare)]
+    functions = _functions(bare)
+    calls = {
+        name: [called for called in functions if re.search(rf"\b{called}\s*\(", body)]
+        for name, (_, body) in functions.items()
+    }
+    for name, (place, _) in functions.items():
+        way, seen = [*calls[name]], set[str]()
+        while way:
+            at = way.pop()
+            if at == name:
+                found.append((_line(bare, place), f"recursion: {name} calls itself" + ("" if name in calls[name] else
+                              ", by way of others")))  # fmt: skip
+                break
+            if at not in seen:
+                seen.add(at)
+                way += calls[at]
+    return sorted(found)
+
+
+def execute_check(arguments: argparse.Namespace) -> int:
+    """Prints what is refused, a line each; the exit status is 1 if anything is."""
+    status = 0
+    for source in arguments.sources:
+        try:
+            lines = refused(Path(source).read_text())
+        except OSError as error:
+            print(f"unisono kernel: {source}: {error.strerror}", file=sys.stderr)
+            return 1
+        for line, what in lines:
+            print(f"{source}:{line}: {what}; hardware has no place for it")
+            status = 1
+    return status
 
 
 def translate(text: str, name: str) -> str:
