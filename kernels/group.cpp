@@ -85,30 +85,49 @@ void Group::ship(const Task* me) {
   for (SendLink* const link : list_) {
     // What another thread of the program pushes, it may be pushing now.
     if (!link->active() || link->owner() == nullptr) continue;
-    if (link->owner()->fibre != nullptr || link->owner() == me) link->ship();
+    if (link->owner()->fibre == nullptr && link->owner() != me) continue;
+    try {
+      link->ship();
+    } catch (const Error& error) {
+      link->fail(error.code(), error.what());
+    }
   }
 }
 
 std::string Group::leave(const Task& kernel) {
   std::string left;
   for (SendLink* const link : list_) {
-    if (!link->active() || link->owner() != &kernel) continue;
-    link->ship();
-    if (link->failed()) continue;
+    if (link->owner() != &kernel) continue;
+    if (!link->active() || link->failed()) {
+      link->abandon();
+      continue;
+    }
+    try {
+      link->ship();
+    } catch (const Error&) {  // the communicator has ended
+      link->abandon();
+      continue;
+    }
     const std::string sentence = formatted(
         "kernel {} of rank {} has ended after {} of {} elements that it sends from port {} to rank {}{}", kernel.name,
         owner_.number_in_world(), link->pushed(), link->use().count, link->port(), link->peer(), suffix());
     link->fail(ErrorCode::kMismatchedCall, sentence);
     tell(link->peer(), Control(Control::Kind::kLeft, link->port(), rank(), sentence));
+    link->abandon();
     left = sentence;
   }
   for (const auto& [key, link] : receivers_) {
-    if (!link->active() || link->owner() != &kernel || link->failed()) continue;
+    if (link->owner() != &kernel) continue;
+    if (!link->active() || link->failed()) {
+      link->abandon();
+      continue;
+    }
     const std::string sentence = formatted(
         "kernel {} of rank {} has ended after {} of {} elements that it receives at port {} from rank {}{}",
         kernel.name, owner_.number_in_world(), link->popped(), link->use().count, link->port(), link->peer(), suffix());
     link->fail(ErrorCode::kMismatchedCall, sentence);
     tell(link->peer(), Control(Control::Kind::kBroken, link->port(), rank(), sentence));
+    link->abandon();
     left = sentence;
   }
   return left;

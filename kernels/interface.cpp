@@ -91,7 +91,18 @@ SMI_Comm unisono_smi_world(void) {
   World& job = world();
   if (job.comm != nullptr) return job.comm;
   job.process = getpid();
-  require(unisono_init(nullptr, &job.context));
+  unisono_settings settings{};
+  settings.struct_size = sizeof settings;
+  if (const char* const text = std::getenv("UNISONO_SMI_TIMEOUT_S");
+      text != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+    char* end = nullptr;
+    settings.timeout_seconds = std::strtod(text, &end);
+    if (end == text || *end != 0 || !(settings.timeout_seconds > 0)) {
+      std::fprintf(stderr, "unisono: error: UNISONO_SMI_TIMEOUT_S is \"%s\"; give seconds, more than 0\n", text);
+      std::exit(1);  // NOLINT(concurrency-mt-unsafe)
+    }
+  }
+  require(unisono_init(&settings, &job.context));
   require(unisono_world(job.context, &job.communicator));
   require(unisono_smi_comm_of(job.communicator, &job.comm));
   on_exit(leave_world, nullptr);
@@ -175,11 +186,14 @@ void unisono_smi_check(unisono_result result) {
 }
 
 unisono_result unisono_kernel_launch(SMI_Comm comm, const char* name, void (*function)(void* argument), void* argument,
-                                     int forever, unisono_kernel** kernel) {
+                                     void (*release)(void* argument), int forever, unisono_kernel** kernel) {
   return driving(comm, [&](Group& group) {
     if (function == nullptr) throw Error(ErrorCode::kInvalidArgument, "the function of a kernel is null");
+    std::shared_ptr<void> owned;
+    if (release != nullptr) owned = std::shared_ptr<void>(argument, release);
+    // A kernel that does not go on leaves its stack as it is, so nothing that is to be released lies there.
     auto launched = group.owner().launch(
-        name == nullptr ? "?" : name, [function, argument] { function(argument); }, forever != 0);
+        name == nullptr ? "?" : name, [function, argument] { function(argument); }, std::move(owned), forever != 0);
     if (kernel == nullptr) return;
     auto* const handle = new Launched{group.owner().shared_from_this(), std::move(launched)};
     *kernel = reinterpret_cast<unisono_kernel*>(handle);

@@ -12,6 +12,7 @@ namespace unisono::kernels {
 
 struct Kernel {
   Task task;
+  std::shared_ptr<void> owned;  ///< what it runs on
   std::unique_ptr<Fibre> fibre;
   bool forever = false;  ///< it need not end
   bool ended = false;

@@ -65,6 +65,11 @@ class Link : public Receiver {
   /// From now on nothing can be done with it: every use throws this.
   void fail(ErrorCode code, const std::string& sentence);
   bool failed() const { return !failure_.empty(); }
+  /// Who has used it is gone.
+  void abandon() {
+    owner_ = waiter_ = nullptr;
+    active_ = false;
+  }
 
   unisono_smi_end end{};
 

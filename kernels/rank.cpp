@@ -210,7 +210,10 @@ bool Rank::drain() {
     in_flight_.pop_back();
     flight->complete = true;
     if (flight->receiver != nullptr) {
-      flight->receiver->landed(flight);
+      try {
+        flight->receiver->landed(flight);
+      } catch (const Error&) {  // the communicator was revoked or freed: what waits there hears of it by its own calls
+      }
     } else {
       give_back(flight);
     }
@@ -294,8 +297,10 @@ void Rank::run_until(Task& me) {
   }
 }
 
-std::shared_ptr<Kernel> Rank::launch(std::string name, std::function<void()> body, bool forever) {
+std::shared_ptr<Kernel> Rank::launch(std::string name, std::function<void()> body, std::shared_ptr<void> owned,
+                                     bool forever) {
   auto kernel = std::make_shared<Kernel>();
+  kernel->owned = std::move(owned);
   kernel->task.name = std::move(name);
   kernel->forever = forever;
   kernel->fibre = std::make_unique<Fibre>([this, raw = kernel.get(), body = std::move(body)] {
@@ -343,6 +348,7 @@ void Rank::end(Kernel& kernel) {
   kernel.waiters.clear();
   // Its stack is still in use if it has failed, and dropped here.
   kernel.fibre.reset();
+  kernel.owned.reset();
   kernel.task.fibre = nullptr;
   const auto found =
       std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& other) { return other.get() == &kernel; });
@@ -501,6 +507,12 @@ void Rank::close(bool in_order) {
     } else {
       thread_.join();
     }
+  }
+  ready_.clear();
+  polling_.clear();
+  for (const auto& kernel : kernels_) {
+    kernel->fibre.reset();
+    kernel->owned.reset();
   }
   endpoint_.reset();
 }

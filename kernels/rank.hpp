@@ -65,7 +65,9 @@ class Rank : public std::enable_shared_from_this<Rank> {
   /// Lets the others go on. `polls`: the caller looks for something that others do, and need not run before they have.
   void yield(bool polls);
 
-  std::shared_ptr<Kernel> launch(std::string name, std::function<void()> body, bool forever);
+  /// `owned` lives as long as the kernel does.
+  std::shared_ptr<Kernel> launch(std::string name, std::function<void()> body, std::shared_ptr<void> owned,
+                                 bool forever);
   /// Ends the kernel that runs, with an error; does not return.
   [[noreturn]] void end_kernel(ErrorCode code, std::string sentence);
   /// Waits for the end of a kernel, and throws what it ended with.

@@ -170,7 +170,10 @@ std::string waits_of(Rank& rank) {
     line.element = task.wait.element;
     line.count = task.wait.count;
     if (task.wait.name != nullptr) line.name = task.wait.name;
-    if (task.wait.towards != nullptr) line.towards = task.wait.towards->name;
+    // Who was at a queue last may have ended since.
+    for (const auto& kernel : rank.kernels()) {
+      if (task.wait.towards == &kernel->task) line.towards = kernel->task.name;
+    }
     for (const Group* const group : rank.groups()) {
       if (group->number() == line.communicator) line.peer = in_world(*group, task.wait.peer);
     }

@@ -99,7 +99,7 @@ typedef unisono_smi_channel SMI_ScatterChannel;
 typedef unisono_smi_channel SMI_GatherChannel;
 
 /* All ranks of the job that the environment describes, which is joined at the first use and left when the program ends.
- * If that fails, the program ends. */
+ * If that fails, the program ends. UNISONO_SMI_TIMEOUT_S in the environment is its deadline in seconds; 60 without. */
 UNISONO_API SMI_Comm unisono_smi_world(void);
 #define SMI_COMM_WORLD (unisono_smi_world())
 /* Its communicator, for calls of Unisono beside channels. Owned by the library. */
@@ -135,11 +135,12 @@ UNISONO_API void unisono_smi_check(unisono_result result);
 
 /* Kernels: functions that run beside the program and each other, one at a time, taking turns where they wait. */
 typedef struct unisono_kernel unisono_kernel;
-/* Starts function(argument) as a kernel of the rank of `comm`. `name` is copied, for sentences. `forever`: it need not
- * end; nobody waits for it, and it ends with the program. `kernel`: its handle, to be given to unisono_kernel_wait
- * once; may be null. */
+/* Starts function(argument) as a kernel of the rank of `comm`. `name` is copied, for sentences. `release`, if not null,
+ * gets the argument when the kernel has ended, or will not go on. `forever`: it need not end; nobody waits for it, and
+ * it ends with the program. `kernel`: its handle, to be given to unisono_kernel_wait once; may be null. */
 UNISONO_API unisono_result unisono_kernel_launch(SMI_Comm comm, const char* name, void (*function)(void* argument),
-                                                 void* argument, int forever, unisono_kernel** kernel);
+                                                 void* argument, void (*release)(void* argument), int forever,
+                                                 unisono_kernel** kernel);
 /* Waits for a kernel's end and frees the handle. Fails with what the kernel has failed with, and with timeout if
  * nothing on this rank goes on for as long as the context's deadline says: the sentence then tells who waits for whom.
  */

@@ -189,9 +189,8 @@ class Kernel {
 namespace detail_of_kernels {
 
 inline void run(void* argument) {
-  const std::unique_ptr<std::function<void()>> function(static_cast<std::function<void()>*>(argument));
   try {
-    (*function)();
+    (*static_cast<std::function<void()>*>(argument))();
   } catch (const Error& error) {
     unisono_kernel_fail(error.code(), error.what());
   } catch (const std::exception& error) {
@@ -199,12 +198,12 @@ inline void run(void* argument) {
     unisono_kernel_fail(kOfTheUser, error.what());
   }
 }
+inline void release(void* argument) { delete static_cast<std::function<void()>*>(argument); }
 
 inline Kernel launch(const smi::Group& group, const std::string& name, std::function<void()> function, bool forever) {
-  auto owned = std::make_unique<std::function<void()>>(std::move(function));
+  auto* const owned = new std::function<void()>(std::move(function));
   unisono_kernel* handle = nullptr;
-  detail::check(unisono_kernel_launch(group.get(), name.c_str(), run, owned.get(), forever ? 1 : 0, &handle));
-  owned.release();  // NOLINT(bugprone-unused-return-value): the kernel's
+  detail::check(unisono_kernel_launch(group.get(), name.c_str(), run, owned, release, forever ? 1 : 0, &handle));
   return Kernel(handle);
 }
 

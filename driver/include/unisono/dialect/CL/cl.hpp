@@ -104,8 +104,7 @@ struct Run {
   Clock::time_point end;
 
   static void body(void* argument) {
-    const std::unique_ptr<std::shared_ptr<Run>> self(static_cast<std::shared_ptr<Run>*>(argument));
-    Run& run = **self;
+    Run& run = **static_cast<std::shared_ptr<Run>*>(argument);
     std::vector<const void*> given;
     for (const auto& bytes : run.arguments) given.push_back(bytes.data());
     run.kernel->run(given.data());
@@ -170,8 +169,9 @@ class Kernel {
            " bytes, and " + std::to_string(run->arguments[i].size()) + " were given");
     }
     run->begin = run->end = Run::Clock::now();
-    auto argument = std::make_unique<std::shared_ptr<Run>>(run);
-    unisono_smi_check(unisono_kernel_launch(unisono_smi_world(), state_->name.c_str(), Run::body, argument.release(), 0,
+    auto* const argument = new std::shared_ptr<Run>(run);
+    const auto release = [](void* given) { delete static_cast<std::shared_ptr<Run>*>(given); };
+    unisono_smi_check(unisono_kernel_launch(unisono_smi_world(), state_->name.c_str(), Run::body, argument, release, 0,
                                             &run->handle));
     return run;
   }
