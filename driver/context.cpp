@@ -230,7 +230,18 @@ Context::~Context() {
   background_->context = nullptr;
 }
 
+void Context::before_close(std::function<void(bool in_order)> function) {
+  const std::lock_guard lock(mutex_);
+  before_close_.push_back(std::move(function));
+}
+
 void Context::close(Leaving how) {
+  std::vector<std::function<void(bool)>> first;
+  {
+    const std::lock_guard lock(mutex_);
+    first.swap(before_close_);
+  }
+  for (const auto& function : first) function(how == Leaving::kCompared);
   std::shared_ptr<Endpoint> leaving = endpoint();
   {
     const std::lock_guard lock(background_->mutex);

@@ -74,6 +74,9 @@ class Context {
   /// the user's, whose rank has called less.
   enum class Leaving : std::uint8_t { kCompared, kAfterError };
   void close(Leaving how = Leaving::kCompared);
+  /// `function` runs at the begin of `close`, while everything can still be used; it gets whether the job is left in
+  /// order, and not after an error.
+  void before_close(std::function<void(bool in_order)> function);
 
   /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one.
   std::uint32_t propose_number(std::uint32_t reserve);
@@ -122,6 +125,7 @@ class Context {
   };
 
   mutable std::mutex mutex_;
+  std::vector<std::function<void(bool)>> before_close_;
   std::shared_ptr<Endpoint> endpoint_;
   const std::shared_ptr<Background> background_ = std::make_shared<Background>();
   RuleChoice rule_choice_;

@@ -19,11 +19,13 @@ from clang import cindex
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = ROOT / "driver" / "include" / "unisono" / "unisono.h"
+#: Headers beside it, whose functions are the library's, too.
+OTHERS = [HEADER.with_name("smi.h")]
 RECORD = ROOT / "driver" / "abi.txt"
 MAJOR, MINOR = "UNISONO_ABI_VERSION", "UNISONO_ABI_MINOR"
 PREAMBLE = """\
-# The binary interface of libunisono: what compiled programs depend on. Written by `tools/abi` from unisono.h, checked
-# by tests/python/api/test_abi.py. Fields: offset, size, type (bytes).
+# The binary interface of libunisono: what compiled programs depend on. Written by `tools/abi` from unisono.h and
+# smi.h, checked by tests/python/api/test_abi.py. Fields: offset, size, type (bytes).
 """
 
 
@@ -78,6 +80,8 @@ def _items(unit: cindex.Cursor) -> Iterator[tuple[str, str]]:
     for cursor in unit.get_children():
         if cursor.location.file is None or HEADER.parent not in Path(cursor.location.file.name).resolve().parents:
             continue
+        if cursor.kind == kind.FUNCTION_DECL and cursor.storage_class == cindex.StorageClass.STATIC:
+            continue  # compiled into programs
         if cursor.kind == kind.FUNCTION_DECL:
             arguments = ", ".join(argument.type.spelling for argument in cursor.get_arguments())
             yield f"function {cursor.spelling}", f"{cursor.result_type.spelling} ({arguments or 'void'})"
@@ -100,14 +104,14 @@ def _items(unit: cindex.Cursor) -> Iterator[tuple[str, str]]:
                 yield f"type {cursor.spelling}", "opaque" if opaque else meaning.spelling
 
 
-def parse_header(text: str) -> cindex.Cursor:
-    """What libclang makes of the header, if its text is this."""
+def parse_header(text: str, header: Path = HEADER) -> cindex.Cursor:
+    """What libclang makes of a header, if its text is this."""
     unit = cindex.Index.create().parse(
-        str(HEADER), args=["-xc", "-std=c11", *_system_folders()], unsaved_files=[(str(HEADER), text)]
+        str(header), args=["-xc", "-std=c11", *_system_folders()], unsaved_files=[(str(header), text)]
     )
     faults = [str(found) for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
     if faults:
-        raise SystemExit("unisono.h does not compile:\n" + "\n".join(faults))
+        raise SystemExit(f"{header.name} does not compile:\n" + "\n".join(faults))
     return unit.cursor
 
 
@@ -115,7 +119,10 @@ def read_header(text: str | None = None) -> Interface:
     """The interface that the header declares, or would if its text were this."""
     text = HEADER.read_text() if text is None else text
     numbers = dict(re.findall(r"^#define (\w+) (\d+)$", text, re.MULTILINE))
-    return Interface(Version(int(numbers[MAJOR]), int(numbers[MINOR])), dict(_items(parse_header(text))))
+    items = dict(_items(parse_header(text)))
+    for other in OTHERS:
+        items.update(_items(parse_header(other.read_text(), other)))
+    return Interface(Version(int(numbers[MAJOR]), int(numbers[MINOR])), items)
 
 
 def compare(old: Interface, new: Interface) -> tuple[list[str], list[str]]:

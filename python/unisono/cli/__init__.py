@@ -11,10 +11,40 @@ from rich.console import Console
 
 from ..errors import UnisonoError
 from ..version import __version__
-from . import algorithms, bench, calibrate, check, doctor, dump, explain, housekeeping, mpirun, ps, route, run, show
+from . import (
+    algorithms,
+    bench,
+    calibrate,
+    check,
+    doctor,
+    dump,
+    explain,
+    housekeeping,
+    kernel,
+    mpirun,
+    ps,
+    route,
+    run,
+    show,
+)
 from .output import fill_standard_streams
 
-COMMANDS = (run, mpirun, ps, dump, housekeeping, algorithms, show, check, explain, bench, calibrate, route, doctor)
+COMMANDS = (
+    run,
+    mpirun,
+    kernel,
+    ps,
+    dump,
+    housekeeping,
+    algorithms,
+    show,
+    check,
+    explain,
+    bench,
+    calibrate,
+    route,
+    doctor,
+)
 
 
 def parser() -> argparse.ArgumentParser:

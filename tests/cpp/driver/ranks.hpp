@@ -14,15 +14,16 @@ namespace unisono::test {
 
 /// Calls `body(world)` on `size` ranks that are threads. An exception on a rank fails the test and, so that nobody
 /// waits for that rank, revokes its communicator.
-inline void on_ranks(std::uint32_t size, const std::function<void(Communicator)>& body) {
+inline void on_ranks(std::uint32_t size, const std::function<void(Communicator)>& body, double timeout_seconds = 30) {
   const ThreadJob job(size);
   std::vector<std::thread> threads;
   std::vector<std::string> failures(size);
   for (std::uint32_t rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        const Context context(job, rank,
-                              {.eager_limit = 0, .segment_bytes = 0, .rx_buffer_count = 0, .timeout_seconds = 30});
+        const Context context(
+            job, rank,
+            {.eager_limit = 0, .segment_bytes = 0, .rx_buffer_count = 0, .timeout_seconds = timeout_seconds});
         Communicator world = context.world();
         try {
           body(world);

@@ -1,0 +1,25 @@
+// A kernel: a function that runs beside others, and what became of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "kernels/task.hpp"
+
+namespace unisono::kernels {
+
+struct Kernel {
+  Task task;
+  std::shared_ptr<void> owned;  ///< what it runs on
+  std::unique_ptr<Fibre> fibre;
+  bool forever = false;  ///< it need not end
+  bool ended = false;
+  bool told = false;  ///< somebody has heard of its failure
+  ErrorCode code = ErrorCode::kOk;
+  std::string failure;
+  std::vector<Task*> waiters;
+};
+
+}  // namespace unisono::kernels
