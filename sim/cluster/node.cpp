@@ -1,6 +1,6 @@
 #include "sim/cluster/node.hpp"
 
-#include <Vunisono_cclo.h>
+#include <Vunisono_cclo_frame.h>
 
 #include <cstring>
 #include <span>
@@ -24,7 +24,7 @@ constexpr std::uint64_t kPicoseconds = 4000;  ///< of a cycle at 250 MHz, for wa
 #ifdef UNISONO_WAVE
 class Node::Wave {
  public:
-  Wave(VerilatedContext& context, Vunisono_cclo& top, const std::string& file) : context_(context) {
+  Wave(VerilatedContext& context, Vunisono_cclo_frame& top, const std::string& file) : context_(context) {
     context.traceEverOn(true);
     top.trace(&trace_, kLevels);
     trace_.open(file.c_str());
@@ -43,7 +43,7 @@ class Node::Wave {
 #else
 class Node::Wave {
  public:
-  Wave(VerilatedContext& /*context*/, Vunisono_cclo& /*top*/, const std::string& /*file*/) {
+  Wave(VerilatedContext& /*context*/, Vunisono_cclo_frame& /*top*/, const std::string& /*file*/) {
     throw Error(ErrorCode::kUnsupported, "this build of the cluster has no waveforms; use the one that has");
   }
   void dump() {}
@@ -62,8 +62,8 @@ Node::Node(const NodeConfig& config, Network& network)
   const std::string plus = "+firmware=" + config.firmware;
   const char* arguments[] = {"node", plus.c_str()};
   if (!config.firmware.empty()) context_->commandArgs(2, arguments);
-  top_ = std::make_unique<Vunisono_cclo>(context_.get());
-  Vunisono_cclo& top = *top_;
+  top_ = std::make_unique<Vunisono_cclo_frame>(context_.get());
+  Vunisono_cclo_frame& top = *top_;
   sent_.data = sent_data_.data();
   if (!config.wave.empty()) wave_ = std::make_unique<Wave>(*context_, top, config.wave);
   bind_read_pins(pins_, top, kIdBits, 64, kWordBytes);
@@ -97,7 +97,7 @@ Node::~Node() {
 }
 
 void Node::begin(const RegisterAccess& access) {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = *top_;
   access_ = access;
   busy_ = true;
   if (trace_ && access.write) log_.write(access.offset, access.value);
@@ -119,7 +119,7 @@ void Node::call(const std::array<std::uint64_t, 16>& descriptor) {
 }
 
 void Node::offer_beat() {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = *top_;
   top.call_valid_i = beats_left_ != 0;
   if (beats_left_ == 0) return;
   std::memcpy(&top.call_data_i[0], &calling_[8 * (kCallBeats - beats_left_)], kWordBytes);
@@ -138,7 +138,7 @@ void Node::load(std::uint64_t address, std::span<std::byte> bytes) const {
 }
 
 void Node::receive() {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = *top_;
   const ReceivedWord* word = network_.front(node_);
   top.mac_rx_valid_i = word != nullptr;
   if (word == nullptr) return;
@@ -152,7 +152,7 @@ void Node::receive() {
 }
 
 void Node::join_kernel() {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = *top_;
   FromEngine engine;
   engine.call_ready = top.call_ready_o != 0;
   engine.answer_valid = top.answer_valid_o != 0;
@@ -202,7 +202,7 @@ void Node::commit() {
 }
 
 void Node::evaluate() {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = *top_;
   Verilated::threadContextp(context_.get());  // each thread has its own
   top.clk_i = 0;
   top.eval();

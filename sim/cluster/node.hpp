@@ -18,7 +18,7 @@
 #include "sim/network/network.hpp"
 
 class VerilatedContext;
-class Vunisono_cclo;
+class Vunisono_cclo_frame;
 
 namespace unisono::sim {
 
@@ -88,7 +88,7 @@ class Node final : public AnyNode {
   void join_kernel();
 
   std::unique_ptr<VerilatedContext> context_;
-  std::unique_ptr<Vunisono_cclo> top_;
+  std::unique_ptr<Vunisono_cclo_frame> top_;
   class Wave;
   std::unique_ptr<Wave> wave_;
   const std::uint32_t node_;

@@ -3,7 +3,7 @@
 #include "sim/cluster/node.hpp"
 
 class VerilatedContext {};
-class Vunisono_cclo {};
+class Vunisono_cclo_frame {};
 
 namespace unisono::sim {
 namespace {
