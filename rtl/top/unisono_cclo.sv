@@ -25,6 +25,7 @@ module unisono_cclo
   parameter int unsigned CpuMemoryBytes = 131072,
   parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
   parameter int unsigned StreamWords = 256,            // queue of each
+  parameter bit          Skips = 1'b0,                 // an edge may stand for many cycles, or for none
   localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1,
   localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
@@ -32,6 +33,11 @@ module unisono_cclo
 ) (
   input  logic clk_i,
   input  logic rst_ni,
+
+  // For simulations that leave out cycles in which nothing changes (docs/rtl/skipping.md). Cycles that end at this edge:
+  // 1, and without Skips it is 1 whatever this says. For how many from now on time alone changes nothing.
+  input  logic [31:0] cycles_i,
+  output logic [31:0] calm_o,
 
   // Host.
   input  logic [AddressWidth-1:0] s_axi_awaddr,
@@ -244,9 +250,10 @@ module unisono_cclo
     .StreamPorts(StreamPorts),
     .AddressWidth(AddressWidth),
     .Capability(capability_of()),
-    .RxBufferBytes(BufferBytes)
+    .RxBufferBytes(BufferBytes),
+    .Skips(Skips)
   ) u_front (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni, .cycles_i, .calm_o,
     .s_axi_awaddr, .s_axi_awprot, .s_axi_awvalid, .s_axi_awready,
     .s_axi_wdata, .s_axi_wstrb, .s_axi_wvalid, .s_axi_wready,
     .s_axi_bresp, .s_axi_bvalid, .s_axi_bready,
@@ -500,7 +507,7 @@ module unisono_cclo
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) cycle_q <= '0;
-    else cycle_q <= cycle_q + 48'd1;
+    else cycle_q <= cycle_q + (Skips ? 48'(cycles_i) : 48'd1);
   end
 
   // Items given to the microcontroller and not done. Those about tables have no end that is told.
@@ -546,8 +553,8 @@ module unisono_cclo
     events_o[CounterStallWindow] = items_q == '0 && no_room;
   end
 
-  unisono_counters #(.LevelWidth(unisono_dmp_pkg::BufferWidth + 1)) u_counters (
-    .clk_i, .rst_ni, .events_i(events_o),
+  unisono_counters #(.LevelWidth(unisono_dmp_pkg::BufferWidth + 1), .Skips(Skips)) u_counters (
+    .clk_i, .rst_ni, .cycles_i, .events_i(events_o),
     .level_i((unisono_dmp_pkg::BufferWidth + 1)'(unisono_dmp_pkg::Buffers) - free_buffers),
     .read_i(counter_read), .index_i(counter_index), .value_o(counter)
   );

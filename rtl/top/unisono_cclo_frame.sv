@@ -18,6 +18,7 @@ module unisono_cclo_frame
   parameter bit          RxPause = 1'b1,
   parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
   parameter int unsigned StreamWords = 256,            // queue of each
+  parameter bit          Skips = 1'b0,                 // an edge may stand for many cycles, or for none
   localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1,
   localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
@@ -25,6 +26,10 @@ module unisono_cclo_frame
 ) (
   input  logic clk_i,
   input  logic rst_ni,
+
+  // Time; see unisono_cclo.
+  input  logic [31:0] cycles_i,
+  output logic [31:0] calm_o,
 
   // Host.
   input  logic [AddressWidth-1:0] s_axi_awaddr,
@@ -155,8 +160,10 @@ module unisono_cclo_frame
     .BufferBytes(BufferBytes),
     .CpuMemoryBytes(CpuMemoryBytes),
     .StreamPorts(StreamPorts),
-    .StreamWords(StreamWords)
+    .StreamWords(StreamWords),
+    .Skips(Skips)
   ) u_cclo (
+    .cycles_i, .calm_o,
     .clk_i, .rst_ni, .s_axi_awaddr, .s_axi_awprot, .s_axi_awvalid, .s_axi_awready, .s_axi_wdata, .s_axi_wstrb,
     .s_axi_wvalid, .s_axi_wready, .s_axi_bresp, .s_axi_bvalid, .s_axi_bready, .s_axi_araddr, .s_axi_arprot,
     .s_axi_arvalid, .s_axi_arready, .s_axi_rdata, .s_axi_rresp, .s_axi_rvalid, .s_axi_rready, .interrupt_o,

@@ -26,6 +26,8 @@ class AnyNode {
   /// What the network shows the node in this cycle.
   virtual void look() = 0;
   virtual void evaluate() = 0;
+  /// After `look`: whether this cycle's `evaluate` takes next to no time.
+  virtual bool idle() const { return false; }
   /// What the node has sent and taken.
   virtual void commit() = 0;
 

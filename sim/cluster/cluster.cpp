@@ -44,6 +44,9 @@ Cluster::Cluster(const ClusterConfig& config)
     own.firmware = config.firmware;
     if (node == config.wave_node) own.wave = config.wave;
     own.trace = config.trace;
+    own.skip = config.skip;
+    own.check_skip = config.check_skip;
+    own.trust_silence = config.trust_silence;
     auto made = std::make_unique<Node>(own, network_);
     verilated_.push_back(made.get());
     nodes_.push_back(std::move(made));
@@ -57,9 +60,28 @@ Node* Cluster::verilated(std::uint32_t number) const {
   return verilated_[number];
 }
 
+double Cluster::evaluated() const {
+  std::uint64_t cycles = 0, of = 0;
+  for (const Node* node : verilated_) {
+    if (node == nullptr) continue;
+    cycles += node->evaluated();
+    of += cycle();
+  }
+  return of == 0 ? 1 : static_cast<double>(cycles) / static_cast<double>(of);
+}
+
 void Cluster::tick() {
-  for (const auto& node : nodes_) node->look();
-  team_.run();
+  std::size_t busy = 0;
+  for (const auto& node : nodes_) {
+    node->look();
+    if (!node->idle()) ++busy;
+  }
+  // Threads that have nothing to do need not be woken.
+  if (busy > 1) {
+    team_.run();
+  } else {
+    for (const auto& node : nodes_) node->evaluate();
+  }
   for (const auto& node : nodes_) node->commit();
   network_.tick();
 }
