@@ -60,6 +60,18 @@ Node* Cluster::verilated(std::uint32_t number) const {
   return verilated_[number];
 }
 
+void Cluster::advance(std::uint64_t most) {
+  const bool empty = network_.under_way() == 0;
+  tick();
+  // The network looks after its sessions in the tick after the one in which its last frame has gone.
+  if (most <= 1 || (network_.under_way() == 0) != empty) return;
+  std::uint64_t cycles = std::min(most - 1, network_.next_event());
+  for (const auto& node : nodes_) cycles = std::min(cycles, node->calm());
+  if (cycles == 0) return;
+  for (const auto& node : nodes_) node->pass(cycles);
+  network_.skip(cycles);
+}
+
 double Cluster::evaluated() const {
   std::uint64_t cycles = 0, of = 0;
   for (const Node* node : verilated_) {

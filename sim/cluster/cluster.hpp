@@ -47,6 +47,8 @@ class Cluster {
 
   /// One cycle of all.
   void tick();
+  /// One cycle, and as many more as pass without anything in any node or the network, `most` of them in all.
+  void advance(std::uint64_t most);
   /// Of the cycles of engines in Verilog, the part that was evaluated; 1 without skipping.
   double evaluated() const;
   std::uint64_t cycle() const { return network_.cycle(); }

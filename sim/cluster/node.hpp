@@ -50,6 +50,9 @@ class Node final : public AnyNode {
   void evaluate() override;
   void commit() override;
 
+  std::uint64_t calm() const override;
+  void pass(std::uint64_t cycles) override;
+
   void begin(const RegisterAccess& access) override;
   bool busy() const override { return busy_; }
   bool accepted() const override { return accepted_; }

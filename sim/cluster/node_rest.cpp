@@ -83,6 +83,17 @@ void Node::rest() {
   }
 }
 
+std::uint64_t Node::calm() const {
+  // A word that is offered may go in the next cycle already; and a twin is evaluated in each.
+  if (!resting_ || !memory_rests_ || twin_ || top_.mac_tx_valid_o != 0) return 0;
+  return longest_rest_ - rested_;
+}
+
+void Node::pass(std::uint64_t cycles) {
+  rested_ += static_cast<std::uint32_t>(cycles);
+  if (rested_ == longest_rest_) end_rest();
+}
+
 void Node::end_rest() {
   if (!resting_) return;
   resting_ = false;

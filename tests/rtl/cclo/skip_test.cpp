@@ -26,7 +26,7 @@ struct Course {
   double evaluated = 0;  ///< part of the engines' cycles; not compared
 };
 
-enum class Mode { kAll, kSkips, kChecks };
+enum class Mode { kAll, kSkips, kChecks, kJumps };  ///< the last: also time of the whole cluster
 
 sim::ClusterConfig config_of(std::uint32_t ranks, Mode mode) {
   sim::ClusterConfig config = usual(ranks);
@@ -51,6 +51,16 @@ void expect_same(const Course& all, const Course& skips, const std::string& what
   EXPECT_TRUE(skips.results == all.results) << what << ": results differ";
   EXPECT_EQ(skips.counters, all.counters) << what;
   EXPECT_TRUE(skips.trace == all.trace) << what << ": traces differ";
+}
+
+void let_pass(sim::Cluster& cluster, std::uint64_t cycles, Mode mode) {
+  for (const std::uint64_t end = cluster.cycle() + cycles; cluster.cycle() < end;) {
+    if (mode == Mode::kJumps) {
+      cluster.advance(end - cluster.cycle());
+    } else {
+      cluster.tick();
+    }
+  }
 }
 
 /// Calls of an algorithm, one rank of which is late. Stalling memory pauses of its own accord, and so never rests.
@@ -146,9 +156,9 @@ Course deadlines(Mode mode) {
     call.call_id = call.tag = i + 1;
     call.deadline_us = kMicroseconds[i];
     hosts[0].submit(call);
-    for (std::uint32_t cycle = 0; cycle < 77 * i; ++cycle) cluster.tick();
+    let_pass(cluster, 77 * i, mode);
   }
-  for (int cycle = 0; cycle < 20'000; ++cycle) cluster.tick();
+  let_pass(cluster, 20'000, mode);
   call.collective = Collective::kSend;
   call.root = 0;
   call.tag = 5;
@@ -171,6 +181,7 @@ TEST(Skip, DeadlinesEndInTheSameCycle) {
   const Course skips = deadlines(Mode::kSkips);
   expect_same(all, skips, "deadlines");
   expect_same(all, deadlines(Mode::kChecks), "deadlines, checked");
+  expect_same(all, deadlines(Mode::kJumps), "deadlines, with jumps");
   // Ends come in the order of the deadlines: that of 200 us ends by its message.
   constexpr auto kTimeout = static_cast<std::uint64_t>(ErrorCode::kTimeout);
   const std::vector<std::uint64_t> ends = {all.cycles[0], all.cycles[3], all.cycles[6], all.cycles[9], all.cycles[12]};
@@ -189,6 +200,20 @@ TEST(Skip, WaitingCostsNextToNothing) {
   for (int cycle = 0; cycle < 100'000; ++cycle) cluster.tick();
   const double evaluated = cluster.evaluated() * static_cast<double>(cluster.cycle()) - before;
   EXPECT_LT(evaluated, 0.001 * static_cast<double>(cluster.cycle() - begin));
+}
+
+TEST(Skip, AClusterInWhichAllRestGoesOnAtOnce) {
+  sim::Cluster cluster(config_of(3, Mode::kJumps));
+  for (std::uint32_t node = 0; node < 3; ++node) sim::Host(cluster, node).run();
+  const std::uint64_t begin = cluster.cycle();
+  int steps = 0;
+  for (; cluster.cycle() < begin + 1'000'000'000; ++steps) cluster.advance(begin + 1'000'000'000 - cluster.cycle());
+  EXPECT_LT(steps, 10'000);
+  EXPECT_EQ(cluster.cycle(), begin + 1'000'000'000);
+  std::uint64_t counted = sim::Host(cluster, 2).read(exchange::kCounters);
+  counted |= std::uint64_t{sim::Host(cluster, 2).read(exchange::kCounters + 4)} << 32U;
+  EXPECT_GE(counted, cluster.cycle() - 100);  // in reset nothing is counted
+  EXPECT_LE(counted, cluster.cycle());
 }
 
 /// A node that rests whenever its pins are silent does other things than an engine: the check must say so, and what.

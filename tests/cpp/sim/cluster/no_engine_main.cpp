@@ -35,6 +35,8 @@ void Node::look() { refuse(); }
 bool Node::disturbed() const { refuse(); }
 void Node::evaluate() { refuse(); }
 void Node::commit() { refuse(); }
+std::uint64_t Node::calm() const { refuse(); }
+void Node::pass(std::uint64_t /*cycles*/) { refuse(); }
 void Node::begin(const RegisterAccess& /*access*/) { refuse(); }
 bool Node::interrupt() const { refuse(); }
 void Node::store(std::uint64_t /*address*/, std::span<const std::byte> /*bytes*/) { refuse(); }
