@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -63,6 +63,10 @@ bench-rtl: cluster ## the hardware engine in cycles, beside the papers' figures
 soak-rtl: cluster ## random calls on four engines, ten million cycles
 	$(STEP) soak-build "soak" cmake --build --preset release --target soak_rtl
 	@build/release/tests/rtl/soak_rtl
+
+soak-skip: cluster ## the same in 250 short runs, each beside engines that skip no cycle, compared in every cycle
+	$(STEP) soak-build "soak" cmake --build --preset release --target soak_rtl
+	@for seed in {1..250}; do build/release/tests/rtl/soak_rtl 12000 $$seed --check-skip || exit 1; done
 
 synth: packages-rtl environment-rtl ## resources and levels of the hardware, estimated by open tools
 	@tools/rtl/synthesis

@@ -39,6 +39,7 @@ constexpr std::uint32_t kOutstanding = 8;  ///< calls at once, as many as an eng
 enum class Amount : std::uint8_t { kQuick, kUsual, kFull };
 
 struct Options {
+  bool pace = false;  ///< of the simulation, instead of the engine's figures
   Amount amount = Amount::kUsual;
   std::set<std::string, std::less<>> only;
   unsigned seeds = 0;                        ///< of the jitter; 0: by the amount
@@ -777,6 +778,41 @@ void measure_stalls(const Options& options) {
 // -- the program
 // --------------------------------------------------------------------------------------------------------
 
+/// How fast clusters are simulated: times of this machine, so no lines for the tables.
+void tell_paces(const char* what) {
+  for (const auto& [nodes, pace] : simulation().paces) {
+    std::fprintf(stderr,
+                 "%-60s %2u nodes: %8.0f cycles, %5.1f kHz per processor, %5.1f %% of nodes' cycles evaluated\n", what,
+                 nodes, pace.cycles, pace.cycles / pace.seconds / 1000, 100 * pace.evaluated / pace.cycles);
+  }
+  simulation().paces.clear();
+}
+
+void measure_pace() {
+  const auto reduces = [](std::uint64_t bytes, int times) {
+    const auto job = job_of(4);
+    for (int i = 0; i < times; ++i) {
+      Work work;
+      work.collective = Collective::kAllreduce;
+      work.place = kPlace;
+      work.count = bytes / 4;
+      job->run(work);
+      job->settle();
+    }
+  };
+  reduces(64, 12);
+  tell_paces("all-reduce of 64 B");
+  reduces(64 * kKi, 8);
+  tell_paces("all-reduce of 64 KB");
+  reduces(kMi, 1);
+  tell_paces("all-reduce of 1 MB");
+  {
+    const auto job = job_of(8);
+    stream(*job, 64 * kKi, 16, 8);
+  }
+  tell_paces("sends from one node to another, the others wait");
+}
+
 struct Section {
   const char* name;
   void (*measure)(const Options&);
@@ -794,11 +830,13 @@ constexpr Section kSections[] = {{"nop", measure_nop},
                                  {"stalls", measure_stalls}};
 
 constexpr const char* kUsage =
-    "usage: bench_rtl [--quick | --full] [--only SECTION,...] [--seeds N] [--outstanding N]\n"
+    "usage: bench_rtl [--quick | --full] [--only SECTION,...] [--seeds N] [--outstanding N] [--threads N] [--no-skip]\n"
+    "       bench_rtl --pace [--threads N] [--no-skip]\n"
     "\n"
     "sections: nop send latency collectives scaling segments protocols incast jitter stalls\n"
     "  --quick   few sizes, a minute or two;  --full  4 MB too\n"
-    "  --outstanding  sends and receives at once, 1 to 8\n";
+    "  --outstanding  sends and receives at once, 1 to 8\n"
+    "  --threads  that evaluate engines;  --no-skip  evaluate also what cannot change. Neither changes a figure\n";
 
 unsigned number_of(std::string_view option, std::string_view text) {
   unsigned number = 0;
@@ -835,6 +873,12 @@ Options parse(std::span<char*> arguments) {
       }
     } else if (option == "--seeds") {
       options.seeds = number_of(option, value());
+    } else if (option == "--threads") {
+      simulation().threads = std::max(1U, number_of(option, value()));
+    } else if (option == "--pace") {
+      options.pace = true;
+    } else if (option == "--no-skip") {
+      simulation().skip = false;
     } else if (option == "--outstanding") {
       options.outstanding = std::clamp(number_of(option, value()), 1U, kOutstanding);
     } else {
@@ -863,10 +907,15 @@ void describe() {
 }
 
 int run(const Options& options) {
+  if (options.pace) {
+    measure_pace();
+    return 0;
+  }
   describe();
   for (const Section& section : kSections) {
     if (options.only.empty() || options.only.contains(std::string_view(section.name))) section.measure(options);
   }
+  tell_paces("all of these");
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "bench/rtl/job.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <span>
 #include <string>
 
@@ -66,7 +67,31 @@ std::vector<float> values_of(std::uint32_t salt, std::uint32_t rank, std::uint64
   return values;
 }
 
-Job::Job(const sim::ClusterConfig& config) : cluster_(config) {
+Simulation& simulation() {
+  static Simulation the_one;
+  return the_one;
+}
+
+namespace {
+
+sim::ClusterConfig simulated(sim::ClusterConfig config) {
+  config.skip = simulation().skip;
+  config.threads = simulation().threads;
+  return config;
+}
+
+double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+Job::~Job() {
+  Simulation::Pace& pace = simulation().paces[cluster_.nodes()];
+  pace.cycles += static_cast<double>(cluster_.cycle());
+  pace.evaluated += static_cast<double>(cluster_.cycle()) * cluster_.evaluated();
+  pace.seconds += seconds() - began_;
+}
+
+Job::Job(const sim::ClusterConfig& config) : cluster_(simulated(config)), began_(seconds()) {
   for (std::uint32_t node = 0; node < cluster_.nodes(); ++node) {
     hosts_.emplace_back(cluster_, node);
     hosts_[node].run();

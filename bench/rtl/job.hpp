@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -35,10 +36,24 @@ struct Outcome {
   std::uint64_t result_bytes = 0;  ///< the most that a rank writes there
 };
 
+/// How clusters are simulated, which changes no figure; and at the end, how fast they were.
+struct Simulation {
+  bool skip = true;      ///< see NodeConfig
+  unsigned threads = 1;  ///< see ClusterConfig
+  struct Pace {
+    double cycles = 0, seconds = 0, evaluated = 0;  ///< seconds of processors' time; cycles that were evaluated
+  };
+  std::map<std::uint32_t, Pace> paces;  ///< by number of nodes
+};
+Simulation& simulation();
+
 /// A cluster with communicators of all its nodes.
 class Job {
  public:
   explicit Job(const sim::ClusterConfig& config);
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
 
   /// Communicator at `place`, of all nodes.
   void create(std::uint32_t place, const sim::Host::Agreed& agreed);
@@ -68,6 +83,7 @@ class Job {
   void check(const Work& work, std::uint32_t salt);
 
   sim::Cluster cluster_;
+  const double began_;  ///< seconds of processors' time
   std::vector<sim::Host> hosts_;
   std::uint32_t last_id_ = 0;
   std::uint32_t communicators_ = 0;

@@ -188,7 +188,7 @@ module unisono_coyote
   (* ASYNC_REG = "TRUE" *) logic [1:0] reset_nq;
   always_ff @(posedge aclk) reset_nq <= {reset_nq[0], aresetn};
 
-  unisono_cclo_engine #(
+  unisono_cclo_engine_frame #(
     .DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes), .Nodes(Nodes), .RxPause(RxPause)
   ) u_engine (
     .clk_i(aclk), .rst_ni(reset_nq[1]),
@@ -204,6 +204,10 @@ module unisono_coyote
     .stream_in_valid_i('0), .stream_in_ready_o(), .stream_in_data_i('0), .stream_in_keep_i('0), .stream_in_last_i('0),
     .stream_out_valid_o(), .stream_out_ready_i('0), .stream_out_data_o(), .stream_out_keep_o(),
     .stream_out_last_o(), .stream_out_cut_o(), .src_stream_i('0), .dst_stream_i('0),
+    // No windows for peers, and no programs in memory: both come from what stands in front of the engine.
+    .window_address_i('0), .window_bytes_i('0),
+    .fetch_command_valid_i(1'b0), .fetch_command_ready_o(), .fetch_command_address_i('0), .fetch_command_bytes_i('0),
+    .fetch_valid_o(), .fetch_ready_i(1'b0), .fetch_data_o(), .fetch_last_o(), .fetch_error_o(),
     // verilator lint_on PINCONNECTEMPTY
     .m_axi_arid    ({m_axi_send_arid, m_axi_op1_arid, m_axi_op0_arid}),
     .m_axi_araddr  ({m_axi_send_araddr, m_axi_op1_araddr, m_axi_op0_araddr}),

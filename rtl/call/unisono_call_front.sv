@@ -21,12 +21,17 @@ module unisono_call_front #(
   parameter int unsigned RxBufferCount = 4,
   parameter int unsigned RxBufferBytes = 4096,
   parameter int unsigned TimeoutUs = 30_000_000,
+  parameter bit Skips = 1'b0,
   localparam int unsigned MapWidth = $clog2(unisono_spec_pkg::ExchangeBytes),
   localparam int unsigned RoomWidth = $clog2(unisono_spec_pkg::Window + 1),
   localparam int unsigned CounterWidth = $clog2(unisono_spec_pkg::ExchangeCountersBytes / 8)
 ) (
   input  logic                                             clk_i,
   input  logic                                             rst_ni,
+
+  // See unisono_deadline.
+  input  logic [31:0]                                      cycles_i,
+  output logic [31:0]                                      calm_o,
 
   // Host.
   input  logic [AddressWidth-1:0]                          s_axi_awaddr,
@@ -430,9 +435,12 @@ module unisono_call_front #(
 
   unisono_deadline #(
     .Places  (Places),
-    .ClockMHz(ClockMHz)
+    .ClockMHz(ClockMHz),
+    .Skips   (Skips)
   ) u_deadline (
     .clk_i,
+    .cycles_i,
+    .calm_o,
     .rst_ni      (engine_rst_n),
     .default_us_i(timeout_us),
     .set_i       (slot_set || kernel_set),

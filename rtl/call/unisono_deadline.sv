@@ -5,14 +5,22 @@
 // places share one memory and one subtractor and are looked at one after the other; each setting
 // meanwhile delays that walk by one more. Throughput: one setting per cycle, but a walk then stands still.
 // A deadline of 0 takes the default; a default of 0 takes the longest, 2^32-1.
+//
+// Skips: an edge may stand for several cycles, in which nothing is set or stopped and no deadline ends, or for none
+// (docs/rtl/skipping.md). Walks that begin in them are done at their end. For simulation only.
 
 module unisono_deadline #(
   parameter int unsigned Places = 9,
   parameter int unsigned ClockMHz = 250,
+  parameter bit          Skips = 1'b0,
   localparam int unsigned PlaceWidth = $clog2(Places)
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
+
+  // Cycles that end at this edge; without Skips it is 1, whatever this says. And for how many from now on no mark rises.
+  input  logic [31:0]           cycles_i,
+  output logic [31:0]           calm_o,
 
   input  logic [31:0]           default_us_i,
 
@@ -51,16 +59,25 @@ module unisono_deadline #(
 
   (* ram_style = "distributed" *) logic [31:0] left [Places];
 
+  // Whether the edge stands for another number of cycles than one; the count of the microsecond after them, and how many
+  // walks begin in them.
+  logic        jumps;
+  logic [31:0] tick_jump, walks;
+
   assign tick_o    = tick_q;
   assign expired_o = expired_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || tick_count_q == TickWidth'(ClockMHz - 1)) begin
+    if (!rst_ni) begin
       tick_count_q <= '0;
+      tick_q <= 1'b0;
+    end else if (jumps) begin
+      tick_count_q <= TickWidth'(tick_jump);
+      if (cycles_i != '0) tick_q <= tick_jump == '0;
     end else begin
-      tick_count_q <= tick_count_q + TickWidth'(1);
+      tick_count_q <= tick_count_q == TickWidth'(ClockMHz - 1) ? '0 : tick_count_q + TickWidth'(1);
+      tick_q <= tick_count_q == TickWidth'(ClockMHz - 1);
     end
-    tick_q <= rst_ni && tick_count_q == TickWidth'(ClockMHz - 1);
   end
 
   // A place that is set while a walk is under way is left out of it: it began after the tick.
@@ -79,12 +96,46 @@ module unisono_deadline #(
   assign write_back = read_q && !set_q;
   assign left_next  = left_q - 32'd1;
 
-  always_ff @(posedge clk_i) begin
-    if (set_q) begin
-      left[set_place_q] <= set_value;
-    end else if (write_back) begin
-      left[place_q] <= left_next;
+  if (Skips) begin : gen_skips
+    logic [32:0] sum;
+    logic [63:0] calm;
+    logic [31:0] least;
+    assign jumps = cycles_i != 32'd1;
+    assign sum = 33'(tick_count_q) + 33'(cycles_i);
+    always_comb begin
+      {tick_jump, walks} = {32'(tick_count_q), 32'd0};
+      if (jumps && cycles_i != '0) begin
+        tick_jump = 32'(sum % 33'(ClockMHz));
+        walks = 32'((sum - 33'd1) / 33'(ClockMHz));
+      end
     end
+    always_ff @(posedge clk_i) begin
+      if (walks != '0) begin
+        for (int unsigned p = 0; p < Places; p++) left[p] <= left[p] - walks;
+      end else if (set_q) begin
+        left[set_place_q] <= set_value;
+      end else if (write_back) begin
+        left[place_q] <= left_next;
+      end
+    end
+    // The walk that finds 0 is not left out: the one after as many as the least that is left.
+    always_comb begin
+      least = '1;
+      for (int unsigned p = 0; p < Places; p++) if (running_q[p] && left[p] < least) least = left[p];
+      calm = (64'(least) + 64'd1) * 64'(ClockMHz) - 64'(tick_count_q);
+    end
+    assign calm_o = calm > 64'hffff_ffff ? '1 : calm[31:0];
+  end else begin : gen_steps
+    assign {jumps, tick_jump, walks, calm_o} = '0;
+    always_ff @(posedge clk_i) begin
+      if (set_q) begin
+        left[set_place_q] <= set_value;
+      end else if (write_back) begin
+        left[place_q] <= left_next;
+      end
+    end
+    logic unused;
+    assign unused = |{cycles_i, walks};
   end
 
   always_ff @(posedge clk_i) begin

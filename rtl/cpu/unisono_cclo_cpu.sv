@@ -99,8 +99,26 @@ module unisono_cclo_cpu #(
   logic [2:0] unused_data_type;
   logic [1:0] unused_data_burst;
 
+  // While it waits for work the core stands still: some cycles after it has asked for an item, when it has fetched what it
+  // could fetch beforehand. All that a clock would still do is to count cycles in a register that no program reads.
+  localparam int unsigned SettleCycles = 8;
+  logic core_clk;
+  logic port_waits;
+  logic core_waits;
+  logic [$clog2(SettleCycles+1)-1:0] waited_q;
+  assign core_waits = port_waits && !fetch_cycle && !data_cycle;
+  always_ff @(posedge clk_i) begin
+    if (!running_q || !core_waits) waited_q <= '0;
+    else if (waited_q != ($bits(waited_q))'(SettleCycles)) waited_q <= waited_q + 1'b1;
+  end
+  unisono_clock_gate u_core_gate (
+      .clk_i,
+      .enable_i(!running_q || !core_waits || waited_q != ($bits(waited_q))'(SettleCycles)),
+      .clk_o(core_clk)
+  );
+
   VexRiscv u_core (
-      .clk(clk_i),
+      .clk(core_clk),
       .reset(!running_q),
       .externalResetVector(32'd0),
       .timerInterrupt(1'b0),
@@ -189,6 +207,7 @@ module unisono_cclo_cpu #(
       .answer_valid_o(answer_valid),
       .answer_ready_i(answer_ready),
       .answer_data_o(answer_data),
+      .waits_o(port_waits),
       .work_valid_i,
       .work_ready_o,
       .work_i,

@@ -31,6 +31,8 @@ module unisono_cpu_port #(
     output logic        answer_valid_o,
     input  logic        answer_ready_i,
     output logic [31:0] answer_data_o,
+    // It has asked for an item, and there is none.
+    output logic        waits_o,
 
     // Work items.
     input  logic                  work_valid_i,
@@ -166,6 +168,7 @@ module unisono_cpu_port #(
   logic is_next;
   assign is_next = valid_q && group_q == GroupControl && operation_q == ControlNext;
   assign take_work = is_next && finish && !fault_q && work_valid_q;
+  assign waits_o = is_next && !can_finish;
 
   always_ff @(posedge clk_i) begin
     if (take_work && work_q.kind != WorkControl) slot_q <= work_q.slot;

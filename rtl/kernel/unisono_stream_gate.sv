@@ -244,6 +244,9 @@ module unisono_stream_gate
   stream_ticket_t scan_ticket;
   map_t scan_place;
   move_id_t found_id_q, kick_id_q;
+  // The channels are looked at in turn while any move waits for one.
+  logic scans;
+  assign scans = source_waits_q != '0 || sink_waits_q != '0;
   assign scan_sink = scan_q >= channel_t'(StreamPorts);
   assign scan_port = port_t'(scan_sink ? scan_q - channel_t'(StreamPorts) : scan_q);
   assign scan_slot = owner_q[scan_q];
@@ -266,10 +269,12 @@ module unisono_stream_gate
       source_waits_q <= '0;
       sink_waits_q <= '0;
     end else begin
-      scan_q <= scan_q == channel_t'(Channels - 1) ? '0 : scan_q + 1'b1;
-      found_q <= scan_may;
-      found_sink_q <= scan_sink;
-      found_id_q <= '{slot: scan_slot, entry: scan_sink ? sink_entry_q[scan_place] : source_entry_q[scan_place]};
+      found_q <= scans && scan_may;
+      if (scans) begin
+        scan_q <= scan_q == channel_t'(Channels - 1) ? '0 : scan_q + 1'b1;
+        found_sink_q <= scan_sink;
+        found_id_q <= '{slot: scan_slot, entry: scan_sink ? sink_entry_q[scan_place] : source_entry_q[scan_place]};
+      end
       if (kicks) begin
         kick_q <= 1'b1;
         kick_id_q <= found_id_q;

@@ -197,9 +197,9 @@ module unisono_move_trace
   always_ff @(posedge clk_i) begin
     retired_q <= rst_ni && retired_valid_i;
     slot_q <= retired_id_i.slot;
-    cycle_q <= cycle_i;
+    if (retired_valid_i) cycle_q <= cycle_i;
     valid_o <= rst_ni && retired_q;
-    record_o <= record;
+    if (retired_q) record_o <= record;
   end
 
   `ifndef SYNTHESIS

@@ -1,7 +1,8 @@
-// The engine: call front end, microcontroller and data path, between a host, kernels, memory and a network.
+// The engine: call front end, microcontroller and data path, between a host, kernels, memory and a transport.
 //
 // A host sees the exchange memory (spec/exchange.yaml) behind AXI4-Lite; kernels give calls and get answers on streams;
-// memory is reached by AXI4 masters; frames go out and come in at the MAC. Nothing here has state but what belongs to
+// memory is reached by AXI4 masters; segments go out and come in through the channels of a transport (POE), which stands
+// outside: unisono_cclo_frame has the one of the simulated network. Nothing here has state but what belongs to
 // translating between the blocks.
 //
 // Latency, throughput: docs/rtl/cclo.md.
@@ -22,10 +23,9 @@ module unisono_cclo
   parameter logic [63:0] BufferBase = 64'h0,           // of receive buffers in memory
   parameter int unsigned BufferBytes = 8192,
   parameter int unsigned CpuMemoryBytes = 131072,
-  parameter int unsigned Nodes = 64,
-  parameter bit          RxPause = 1'b1,
   parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
   parameter int unsigned StreamWords = 256,            // queue of each
+  parameter bit          Skips = 1'b0,                 // an edge may stand for many cycles, or for none
   localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1,
   localparam int unsigned Ports = 3,
   localparam int unsigned IdWidth = 4,
@@ -33,6 +33,11 @@ module unisono_cclo
 ) (
   input  logic clk_i,
   input  logic rst_ni,
+
+  // For simulations that leave out cycles in which nothing changes (docs/rtl/skipping.md). Cycles that end at this edge:
+  // 1, and without Skips it is 1 whatever this says. For how many from now on time alone changes nothing.
+  input  logic [31:0] cycles_i,
+  output logic [31:0] calm_o,
 
   // Host.
   input  logic [AddressWidth-1:0] s_axi_awaddr,
@@ -85,24 +90,51 @@ module unisono_cclo
   output logic [Wires-1:0]                  stream_out_last_o,
   output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
 
-  // MAC.
-  output logic                   mac_tx_valid_o,
-  input  logic                   mac_tx_ready_i,
-  output logic [DataBytes*8-1:0] mac_tx_data_o,
-  output logic [DataBytes-1:0]   mac_tx_keep_o,
-  output logic                   mac_tx_last_o,
-  output logic [15:0]            mac_tx_dest_o,
-  output logic [15:0]            mac_tx_bytes_o,
-  output logic                   mac_tx_control_o,
-  input  logic                   mac_rx_valid_i,
-  output logic                   mac_rx_ready_o,
-  input  logic [DataBytes*8-1:0] mac_rx_data_i,
-  input  logic [DataBytes-1:0]   mac_rx_keep_i,
-  input  logic                   mac_rx_last_i,
-  input  logic [15:0]            mac_rx_source_i,
-  input  logic [15:0]            mac_rx_bytes_i,
-  input  logic                   mac_rx_control_i,
-  input  logic                   mac_rx_error_i,
+  // The transport: sessions and segments, see docs/rtl/poe.md. Whether a word has gone to the network, or come from it, in
+  // this cycle is for counters.
+  input  unisono_poe_pkg::poe_capability_t poe_capability_i,
+  output logic                             poe_query_valid_o,
+  input  logic                             poe_query_ready_i,
+  output unisono_poe_pkg::session_t        poe_query_session_o,
+  output unisono_poe_pkg::bytes_t          poe_query_bytes_o,
+  input  logic                             poe_grant_valid_i,
+  output logic                             poe_grant_ready_o,
+  input  logic                             poe_grant_granted_i,
+  output logic                             poe_tx_meta_valid_o,
+  input  logic                             poe_tx_meta_ready_i,
+  output unisono_poe_pkg::session_t        poe_tx_meta_session_o,
+  output unisono_poe_pkg::bytes_t          poe_tx_meta_bytes_o,
+  output logic                             poe_tx_valid_o,
+  input  logic                             poe_tx_ready_i,
+  output logic [DataBytes*8-1:0]           poe_tx_data_o,
+  output logic [DataBytes-1:0]             poe_tx_keep_o,
+  output logic                             poe_tx_last_o,
+  input  logic                             poe_rx_meta_valid_i,
+  output logic                             poe_rx_meta_ready_o,
+  input  unisono_poe_pkg::session_t        poe_rx_meta_session_i,
+  input  unisono_poe_pkg::bytes_t          poe_rx_meta_bytes_i,
+  input  logic                             poe_rx_meta_error_i,
+  input  logic                             poe_rx_valid_i,
+  output logic                             poe_rx_ready_o,
+  input  logic [DataBytes*8-1:0]           poe_rx_data_i,
+  input  logic [DataBytes-1:0]             poe_rx_keep_i,
+  input  logic                             poe_rx_last_i,
+  input  logic                             poe_event_valid_i,
+  output logic                             poe_event_ready_o,
+  input  unisono_poe_pkg::session_t        poe_event_session_i,
+  input  logic                             poe_event_state_i,
+  input  logic                             poe_word_sent_i,
+  input  logic                             poe_word_received_i,
+
+  // Registers of the transport, which the host reaches through the exchange memory: an access is done in the cycle in which
+  // ready is high. The transport is reset with the engine, also by the host.
+  output logic        poe_rst_no,
+  output logic        poe_reg_valid_o,
+  input  logic        poe_reg_ready_i,
+  output logic        poe_reg_write_o,
+  output logic [15:0] poe_reg_addr_o,
+  output logic [31:0] poe_reg_wdata_o,
+  input  logic [31:0] poe_reg_rdata_i,
 
   // Memory.
   output logic [Ports-1:0][IdWidth-1:0]     m_axi_arid,
@@ -218,9 +250,10 @@ module unisono_cclo
     .StreamPorts(StreamPorts),
     .AddressWidth(AddressWidth),
     .Capability(capability_of()),
-    .RxBufferBytes(BufferBytes)
+    .RxBufferBytes(BufferBytes),
+    .Skips(Skips)
   ) u_front (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni, .cycles_i, .calm_o,
     .s_axi_awaddr, .s_axi_awprot, .s_axi_awvalid, .s_axi_awready,
     .s_axi_wdata, .s_axi_wstrb, .s_axi_wvalid, .s_axi_wready,
     .s_axi_bresp, .s_axi_bvalid, .s_axi_bready,
@@ -392,9 +425,6 @@ module unisono_cclo
   logic reg_valid, reg_ready, reg_write, reg_answer;
   logic [RegWidth-1:0] reg_word;
   logic [31:0] reg_data, reg_read;
-  logic poe_valid, poe_ready, poe_write;
-  logic [15:0] poe_addr;
-  logic [31:0] poe_wdata, poe_rdata;
 
   unisono_host_tables u_tables (
     .clk_i, .rst_ni(engine_rst_n),
@@ -405,9 +435,10 @@ module unisono_cclo
     .reg_data_o(reg_data), .reg_valid_i(reg_answer), .reg_data_i(reg_read),
     .program_valid_o(program_valid), .program_ready_i(program_ready), .program_word_o(program_word),
     .program_data_o(program_data), .program_state_i(program_state),
-    .poe_valid_o(poe_valid), .poe_ready_i(poe_ready), .poe_write_o(poe_write), .poe_addr_o(poe_addr),
-    .poe_wdata_o(poe_wdata), .poe_rdata_i(poe_rdata)
+    .poe_valid_o(poe_reg_valid_o), .poe_ready_i(poe_reg_ready_i), .poe_write_o(poe_reg_write_o),
+    .poe_addr_o(poe_reg_addr_o), .poe_wdata_o(poe_reg_wdata_o), .poe_rdata_i(poe_reg_rdata_i)
   );
+  assign poe_rst_no = engine_rst_n;
 
   // Ready: the tables have been cleared after the reset, and the microcontroller runs.
   logic cleared_q;
@@ -429,8 +460,6 @@ module unisono_cclo
     .DataBytes(DataBytes),
     .BufferBase(BufferBase),
     .BufferBytes(BufferBytes),
-    .Nodes(Nodes),
-    .RxPause(RxPause),
     .StreamPorts(StreamPorts),
     .StreamWords(StreamWords)
   ) u_engine (
@@ -453,17 +482,19 @@ module unisono_cclo
     .reg_valid_i(reg_valid), .reg_ready_o(reg_ready), .reg_write_i(reg_write), .reg_word_i(reg_word),
     .reg_data_i(reg_data), .reg_valid_o(reg_answer), .reg_data_o(reg_read),
     .window_address_i(window_address), .window_bytes_i(window_bytes),
-    .poe_reg_valid_i(poe_valid), .poe_reg_ready_o(poe_ready), .poe_reg_write_i(poe_write),
-    .poe_reg_addr_i(poe_addr), .poe_reg_wdata_i(poe_wdata), .poe_reg_rdata_o(poe_rdata),
     .rx_fault_valid_o(), .rx_fault_code_o(),
     .fetch_command_valid_i(fetch_command_valid), .fetch_command_ready_o(fetch_command_ready),
     .fetch_command_address_i(fetch_address), .fetch_command_bytes_i(fetch_bytes),
     .fetch_valid_o(fetch_valid), .fetch_ready_i(fetch_ready), .fetch_data_o(fetch_data), .fetch_last_o(fetch_last),
     .fetch_error_o(fetch_error),
-    .mac_tx_valid_o, .mac_tx_ready_i, .mac_tx_data_o, .mac_tx_keep_o, .mac_tx_last_o, .mac_tx_dest_o,
-    .mac_tx_bytes_o, .mac_tx_control_o,
-    .mac_rx_valid_i, .mac_rx_ready_o, .mac_rx_data_i, .mac_rx_keep_i, .mac_rx_last_i, .mac_rx_source_i,
-    .mac_rx_bytes_i, .mac_rx_control_i, .mac_rx_error_i,
+    .poe_capability_i, .poe_query_valid_o, .poe_query_ready_i, .poe_query_session_o, .poe_query_bytes_o,
+    .poe_grant_valid_i, .poe_grant_ready_o, .poe_grant_granted_i,
+    .poe_tx_meta_valid_o, .poe_tx_meta_ready_i, .poe_tx_meta_session_o, .poe_tx_meta_bytes_o,
+    .poe_tx_valid_o, .poe_tx_ready_i, .poe_tx_data_o, .poe_tx_keep_o, .poe_tx_last_o,
+    .poe_rx_meta_valid_i, .poe_rx_meta_ready_o, .poe_rx_meta_session_i, .poe_rx_meta_bytes_i, .poe_rx_meta_error_i,
+    .poe_rx_valid_i, .poe_rx_ready_o, .poe_rx_data_i, .poe_rx_keep_i, .poe_rx_last_i,
+    .poe_event_valid_i, .poe_event_ready_o, .poe_event_session_i, .poe_event_state_i,
+    .poe_word_sent_i, .poe_word_received_i,
     .m_axi_arid, .m_axi_araddr, .m_axi_arlen, .m_axi_arsize, .m_axi_arburst, .m_axi_arvalid, .m_axi_arready,
     .m_axi_rid, .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid, .m_axi_rready,
     .m_axi_awid, .m_axi_awaddr, .m_axi_awlen, .m_axi_awsize, .m_axi_awburst, .m_axi_awvalid, .m_axi_awready,
@@ -476,7 +507,7 @@ module unisono_cclo
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) cycle_q <= '0;
-    else cycle_q <= cycle_q + 48'd1;
+    else cycle_q <= cycle_q + (Skips ? 48'(cycles_i) : 48'd1);
   end
 
   // Items given to the microcontroller and not done. Those about tables have no end that is told.
@@ -522,8 +553,8 @@ module unisono_cclo
     events_o[CounterStallWindow] = items_q == '0 && no_room;
   end
 
-  unisono_counters #(.LevelWidth(unisono_dmp_pkg::BufferWidth + 1)) u_counters (
-    .clk_i, .rst_ni, .events_i(events_o),
+  unisono_counters #(.LevelWidth(unisono_dmp_pkg::BufferWidth + 1), .Skips(Skips)) u_counters (
+    .clk_i, .rst_ni, .cycles_i, .events_i(events_o),
     .level_i((unisono_dmp_pkg::BufferWidth + 1)'(unisono_dmp_pkg::Buffers) - free_buffers),
     .read_i(counter_read), .index_i(counter_index), .value_o(counter)
   );

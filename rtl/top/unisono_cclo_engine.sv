@@ -15,8 +15,6 @@ module unisono_cclo_engine
   parameter int unsigned DataBytes = 64,
   parameter logic [63:0] BufferBase = 64'h0,           // of receive buffers in memory
   parameter int unsigned BufferBytes = 8192,
-  parameter int unsigned Nodes = 64,
-  parameter bit          RxPause = 1'b1,
   parameter int unsigned StreamPorts = 0,              // of kernels, in each direction
   parameter int unsigned StreamWords = 256,            // queue of each
   localparam int unsigned Wires = StreamPorts > 0 ? StreamPorts : 1,
@@ -71,14 +69,6 @@ module unisono_cclo_engine
   output logic                reg_valid_o,
   output logic [31:0]         reg_data_o,
 
-  // Registers of the transport; see unisono_poe_frame.
-  input  logic        poe_reg_valid_i,
-  output logic        poe_reg_ready_o,
-  input  logic        poe_reg_write_i,
-  input  logic [15:0] poe_reg_addr_i,
-  input  logic [31:0] poe_reg_wdata_i,
-  output logic [31:0] poe_reg_rdata_o,
-
   // What Rx refused.
   output logic        rx_fault_valid_o,
   output fault_e      rx_fault_code_o,
@@ -110,24 +100,41 @@ module unisono_cclo_engine
   output logic                   fetch_last_o,
   output logic                   fetch_error_o,
 
-  // MAC.
-  output logic                   mac_tx_valid_o,
-  input  logic                   mac_tx_ready_i,
-  output logic [DataBytes*8-1:0] mac_tx_data_o,
-  output logic [DataBytes-1:0]   mac_tx_keep_o,
-  output logic                   mac_tx_last_o,
-  output logic [15:0]            mac_tx_dest_o,
-  output logic [15:0]            mac_tx_bytes_o,
-  output logic                   mac_tx_control_o,
-  input  logic                   mac_rx_valid_i,
-  output logic                   mac_rx_ready_o,
-  input  logic [DataBytes*8-1:0] mac_rx_data_i,
-  input  logic [DataBytes-1:0]   mac_rx_keep_i,
-  input  logic                   mac_rx_last_i,
-  input  logic [15:0]            mac_rx_source_i,
-  input  logic [15:0]            mac_rx_bytes_i,
-  input  logic                   mac_rx_control_i,
-  input  logic                   mac_rx_error_i,
+  // The transport: sessions and segments, see docs/rtl/poe.md. Whether a word has gone to the network, or come from it, in
+  // this cycle is for counters.
+  input  unisono_poe_pkg::poe_capability_t poe_capability_i,
+  output logic                             poe_query_valid_o,
+  input  logic                             poe_query_ready_i,
+  output unisono_poe_pkg::session_t        poe_query_session_o,
+  output unisono_poe_pkg::bytes_t          poe_query_bytes_o,
+  input  logic                             poe_grant_valid_i,
+  output logic                             poe_grant_ready_o,
+  input  logic                             poe_grant_granted_i,
+  output logic                             poe_tx_meta_valid_o,
+  input  logic                             poe_tx_meta_ready_i,
+  output unisono_poe_pkg::session_t        poe_tx_meta_session_o,
+  output unisono_poe_pkg::bytes_t          poe_tx_meta_bytes_o,
+  output logic                             poe_tx_valid_o,
+  input  logic                             poe_tx_ready_i,
+  output logic [DataBytes*8-1:0]           poe_tx_data_o,
+  output logic [DataBytes-1:0]             poe_tx_keep_o,
+  output logic                             poe_tx_last_o,
+  input  logic                             poe_rx_meta_valid_i,
+  output logic                             poe_rx_meta_ready_o,
+  input  unisono_poe_pkg::session_t        poe_rx_meta_session_i,
+  input  unisono_poe_pkg::bytes_t          poe_rx_meta_bytes_i,
+  input  logic                             poe_rx_meta_error_i,
+  input  logic                             poe_rx_valid_i,
+  output logic                             poe_rx_ready_o,
+  input  logic [DataBytes*8-1:0]           poe_rx_data_i,
+  input  logic [DataBytes-1:0]             poe_rx_keep_i,
+  input  logic                             poe_rx_last_i,
+  input  logic                             poe_event_valid_i,
+  output logic                             poe_event_ready_o,
+  input  unisono_poe_pkg::session_t        poe_event_session_i,
+  input  logic                             poe_event_state_i,
+  input  logic                             poe_word_sent_i,
+  input  logic                             poe_word_received_i,
 
   // Memory.
   output logic [Ports-1:0][IdWidth-1:0]     m_axi_arid,
@@ -591,7 +598,7 @@ module unisono_cclo_engine
     .counter_good_o(), .counter_fault_o()
   );
   // -------------------------------------------------------------------------------------------- transports
-  // Session SelfSession leads back to this engine, those below it to the network.
+  // Session SelfSession leads back to this engine, those below it to the transport that is attached.
 
   logic [1:0] poe_query_valid, poe_query_ready, poe_grant_valid, poe_grant_ready, poe_grant_granted;
   logic [1:0] poe_meta_valid, poe_meta_ready, poe_tx_valid, poe_tx_ready, poe_tx_last;
@@ -601,6 +608,7 @@ module unisono_cclo_engine
   logic [1:0][DataBytes*8-1:0] poe_tx_data, poe_rx_data;
   logic [1:0][DataBytes-1:0] poe_tx_keep, poe_rx_keep;
   unisono_poe_pkg::poe_capability_t [1:0] capability;
+  logic [1:0] poe_event_ready;
 
   unisono_poe_mux #(.DataBytes(DataBytes)) u_poe_mux (
     .clk_i, .rst_ni,
@@ -628,36 +636,39 @@ module unisono_cclo_engine
     .poe_rx_meta_session_i(poe_rx_meta_session), .poe_rx_meta_bytes_i(poe_rx_meta_bytes),
     .poe_rx_meta_error_i(poe_rx_meta_error), .poe_rx_valid_i(poe_rx_valid), .poe_rx_ready_o(poe_rx_ready),
     .poe_rx_data_i(poe_rx_data), .poe_rx_keep_i(poe_rx_keep), .poe_rx_last_i(poe_rx_last),
-    .poe_event_valid_i('0), .poe_event_ready_o(), .poe_event_session_i('0), .poe_event_state_i('0)
+    .poe_event_valid_i({1'b0, poe_event_valid_i}), .poe_event_ready_o(poe_event_ready),
+    .poe_event_session_i({unisono_poe_pkg::session_t'(0), poe_event_session_i}),
+    .poe_event_state_i({1'b0, poe_event_state_i})
   );
 
-  // The longest segment travels with its header.
-  unisono_poe_frame #(
-    .DataBytes(DataBytes), .Sessions(32'(SelfSession)), .Nodes(Nodes), .MaxPayload(MaxSegment + HeaderBytes),
-    .RxPause(RxPause)
-  ) u_poe (
-    .clk_i, .rst_ni,
-    .capability_o(capability[0]),
-    .query_valid_i(poe_query_valid[0]), .query_ready_o(poe_query_ready[0]),
-    .query_session_i(poe_query_session[0]), .query_bytes_i(poe_query_bytes[0]),
-    .grant_valid_o(poe_grant_valid[0]), .grant_ready_i(poe_grant_ready[0]),
-    .grant_granted_o(poe_grant_granted[0]),
-    .tx_meta_valid_i(poe_meta_valid[0]), .tx_meta_ready_o(poe_meta_ready[0]),
-    .tx_meta_session_i(poe_meta_session[0]), .tx_meta_bytes_i(poe_meta_bytes[0]),
-    .tx_valid_i(poe_tx_valid[0]), .tx_ready_o(poe_tx_ready[0]), .tx_data_i(poe_tx_data[0]),
-    .tx_keep_i(poe_tx_keep[0]), .tx_last_i(poe_tx_last[0]),
-    .rx_meta_valid_o(poe_rx_meta_valid[0]), .rx_meta_ready_i(poe_rx_meta_ready[0]),
-    .rx_meta_session_o(poe_rx_meta_session[0]), .rx_meta_bytes_o(poe_rx_meta_bytes[0]),
-    .rx_meta_error_o(poe_rx_meta_error[0]), .rx_valid_o(poe_rx_valid[0]), .rx_ready_i(poe_rx_ready[0]),
-    .rx_data_o(poe_rx_data[0]), .rx_keep_o(poe_rx_keep[0]), .rx_last_o(poe_rx_last[0]),
-    .event_valid_o(), .event_ready_i(1'b1), .event_session_o(), .event_state_o(),
-    .reg_valid_i(poe_reg_valid_i), .reg_ready_o(poe_reg_ready_o), .reg_write_i(poe_reg_write_i),
-    .reg_addr_i(poe_reg_addr_i), .reg_wdata_i(poe_reg_wdata_i), .reg_rdata_o(poe_reg_rdata_o),
-    .mac_tx_valid_o, .mac_tx_ready_i, .mac_tx_data_o, .mac_tx_keep_o, .mac_tx_last_o, .mac_tx_dest_o,
-    .mac_tx_bytes_o, .mac_tx_control_o,
-    .mac_rx_valid_i, .mac_rx_ready_o, .mac_rx_data_i, .mac_rx_keep_i, .mac_rx_last_i, .mac_rx_source_i,
-    .mac_rx_bytes_i, .mac_rx_control_i, .mac_rx_error_i
-  );
+  assign poe_event_ready_o = poe_event_ready[0];
+  assign capability[0] = poe_capability_i;
+  assign poe_query_valid_o = poe_query_valid[0];
+  assign poe_query_ready[0] = poe_query_ready_i;
+  assign poe_query_session_o = poe_query_session[0];
+  assign poe_query_bytes_o = poe_query_bytes[0];
+  assign poe_grant_valid[0] = poe_grant_valid_i;
+  assign poe_grant_ready_o = poe_grant_ready[0];
+  assign poe_grant_granted[0] = poe_grant_granted_i;
+  assign poe_tx_meta_valid_o = poe_meta_valid[0];
+  assign poe_meta_ready[0] = poe_tx_meta_ready_i;
+  assign poe_tx_meta_session_o = poe_meta_session[0];
+  assign poe_tx_meta_bytes_o = poe_meta_bytes[0];
+  assign poe_tx_valid_o = poe_tx_valid[0];
+  assign poe_tx_ready[0] = poe_tx_ready_i;
+  assign poe_tx_data_o = poe_tx_data[0];
+  assign poe_tx_keep_o = poe_tx_keep[0];
+  assign poe_tx_last_o = poe_tx_last[0];
+  assign poe_rx_meta_valid[0] = poe_rx_meta_valid_i;
+  assign poe_rx_meta_ready_o = poe_rx_meta_ready[0];
+  assign poe_rx_meta_session[0] = poe_rx_meta_session_i;
+  assign poe_rx_meta_bytes[0] = poe_rx_meta_bytes_i;
+  assign poe_rx_meta_error[0] = poe_rx_meta_error_i;
+  assign poe_rx_valid[0] = poe_rx_valid_i;
+  assign poe_rx_ready_o = poe_rx_ready[0];
+  assign poe_rx_data[0] = poe_rx_data_i;
+  assign poe_rx_keep[0] = poe_rx_keep_i;
+  assign poe_rx_last[0] = poe_rx_last_i;
 
   unisono_poe_loopback #(.DataBytes(DataBytes)) u_loopback (
     .clk_i, .rst_ni,
@@ -705,8 +716,8 @@ module unisono_cclo_engine
     events_o[CounterRxFaults] = rx_fault_valid_o;
     events_o[CounterTxWords] = tx_valid && tx_ready;
     events_o[CounterRxWords] = rx_valid && rx_ready;
-    events_o[CounterMacTxWords] = mac_tx_valid_o && mac_tx_ready_i;
-    events_o[CounterMacRxWords] = mac_rx_valid_i && mac_rx_ready_o;
+    events_o[CounterMacTxWords] = poe_word_sent_i;
+    events_o[CounterMacRxWords] = poe_word_received_i;
     events_o[CounterStallTxData] = tx_begun != '0 && send_valid == '0;
     events_o[CounterStallTxNetwork] = (tx_valid && !tx_ready) || (meta_valid && !meta_ready);
   end

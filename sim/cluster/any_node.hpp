@@ -26,8 +26,14 @@ class AnyNode {
   /// What the network shows the node in this cycle.
   virtual void look() = 0;
   virtual void evaluate() = 0;
+  /// After `look`: whether this cycle's `evaluate` takes next to no time.
+  virtual bool idle() const { return false; }
   /// What the node has sent and taken.
   virtual void commit() = 0;
+
+  /// Between cycles: for how many from now on nothing happens here if nothing comes; and that so many pass at once.
+  virtual std::uint64_t calm() const { return 0; }
+  virtual void pass(std::uint64_t /*cycles*/) {}
 
   /// Begins an access; the one before must have ended.
   virtual void begin(const RegisterAccess& access) = 0;

@@ -44,6 +44,9 @@ Cluster::Cluster(const ClusterConfig& config)
     own.firmware = config.firmware;
     if (node == config.wave_node) own.wave = config.wave;
     own.trace = config.trace;
+    own.skip = config.skip;
+    own.check_skip = config.check_skip;
+    own.trust_silence = config.trust_silence;
     auto made = std::make_unique<Node>(own, network_);
     verilated_.push_back(made.get());
     nodes_.push_back(std::move(made));
@@ -57,9 +60,40 @@ Node* Cluster::verilated(std::uint32_t number) const {
   return verilated_[number];
 }
 
+void Cluster::advance(std::uint64_t most) {
+  const bool empty = network_.under_way() == 0;
+  tick();
+  // The network looks after its sessions in the tick after the one in which its last frame has gone.
+  if (most <= 1 || (network_.under_way() == 0) != empty) return;
+  std::uint64_t cycles = std::min(most - 1, network_.next_event());
+  for (const auto& node : nodes_) cycles = std::min(cycles, node->calm());
+  if (cycles == 0) return;
+  for (const auto& node : nodes_) node->pass(cycles);
+  network_.skip(cycles);
+}
+
+double Cluster::evaluated() const {
+  std::uint64_t cycles = 0, of = 0;
+  for (const Node* node : verilated_) {
+    if (node == nullptr) continue;
+    cycles += node->evaluated();
+    of += cycle();
+  }
+  return of == 0 ? 1 : static_cast<double>(cycles) / static_cast<double>(of);
+}
+
 void Cluster::tick() {
-  for (const auto& node : nodes_) node->look();
-  team_.run();
+  std::size_t busy = 0;
+  for (const auto& node : nodes_) {
+    node->look();
+    if (!node->idle()) ++busy;
+  }
+  // Threads that have nothing to do need not be woken.
+  if (busy > 1) {
+    team_.run();
+  } else {
+    for (const auto& node : nodes_) node->evaluate();
+  }
   for (const auto& node : nodes_) node->commit();
   network_.tick();
 }

@@ -22,7 +22,8 @@ struct ClusterConfig {
   std::string firmware;               ///< see NodeConfig
   std::string wave;                   ///< of one node, if not empty
   std::uint32_t wave_node = 0;
-  bool trace = false;  ///< see NodeConfig
+  bool trace = false;                                           ///< see NodeConfig
+  bool skip = true, check_skip = false, trust_silence = false;  ///< see NodeConfig
   std::uint64_t seed = 1;
   unsigned threads = 1;  ///< that evaluate nodes at the same time; at most one per node is used
 };
@@ -46,6 +47,10 @@ class Cluster {
 
   /// One cycle of all.
   void tick();
+  /// One cycle, and as many more as pass without anything in any node or the network, `most` of them in all.
+  void advance(std::uint64_t most);
+  /// Of the cycles of engines in Verilog, the part that was evaluated; 1 without skipping.
+  double evaluated() const;
   std::uint64_t cycle() const { return network_.cycle(); }
   std::uint64_t clock_khz() const { return clock_khz_; }
   /// Whether the nodes began with an image of their firmware.

@@ -108,6 +108,10 @@ Options parse(int count, char** arguments) {
   app.add_option("--native-delay", cluster.native_delay, "cycles before a message of such an engine leaves")
       ->check(not_negative)
       ->capture_default_str();
+  bool no_skip = false;
+  app.add_flag("--no-skip", no_skip, "evaluates every engine in every cycle, also where nothing can change");
+  app.add_flag("--check-skip", cluster.check_skip,
+               "evaluates a second engine beside each, in every cycle, and stops at the first difference");
   app.add_option("--ready", options.ready, "inherited descriptor: gets a byte when hosts may come");
   app.add_flag("--check", options.check, "says what is wrong with the other options, and ends: status 0 if nothing is");
   try {
@@ -116,6 +120,10 @@ Options parse(int count, char** arguments) {
     std::exit(app.exit(help));
   } catch (const CLI::ParseError& fault) {
     throw Error(ErrorCode::kInvalidArgument, fault.what() + ("\n" + app.help()));
+  }
+  cluster.skip = !no_skip;
+  if (no_skip && cluster.check_skip) {
+    throw Error(ErrorCode::kInvalidArgument, "--check-skip: with --no-skip there is nothing to compare");
   }
   unisono::sim::ClusterFile file;
   file.network.policy = unisono::sim::Policy::kPause;
@@ -224,9 +232,9 @@ int main(int count, char** arguments) {
     const std::string of_these = native == 0 ? "" : formatted(" ({} native)", native);
     std::fprintf(stderr,
                  "unisono-cluster: %u nodes%s, %.0f cycles (%.1f us at %.0f MHz), simulated at %.1f kHz by %u threads, "
-                 "%.1f us of processor time per node and cycle\n",
+                 "%.1f us of processor time per node and cycle, %.1f %% of which were evaluated\n",
                  cluster.nodes(), of_these.c_str(), cycles, cycles * 1000 / khz, khz / 1000, cycles / seconds / 1000,
-                 cluster.threads(), 1e6 * user / (cycles * cluster.nodes()));
+                 cluster.threads(), 1e6 * user / (cycles * cluster.nodes()), 100 * cluster.evaluated());
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "unisono-cluster: %s\n", error.what());

@@ -1,6 +1,6 @@
 #include "sim/cluster/node.hpp"
 
-#include <Vunisono_cclo.h>
+#include <Vunisono_cclo_frame.h>
 
 #include <cstring>
 #include <span>
@@ -15,7 +15,6 @@ namespace unisono::sim {
 namespace {
 
 constexpr unsigned kIdBits = 4;
-constexpr unsigned kResetCycles = 8;
 constexpr unsigned kCallBeats = 2;            ///< of a descriptor on a kernel's stream
 constexpr std::uint64_t kPicoseconds = 4000;  ///< of a cycle at 250 MHz, for waveforms
 
@@ -24,7 +23,7 @@ constexpr std::uint64_t kPicoseconds = 4000;  ///< of a cycle at 250 MHz, for wa
 #ifdef UNISONO_WAVE
 class Node::Wave {
  public:
-  Wave(VerilatedContext& context, Vunisono_cclo& top, const std::string& file) : context_(context) {
+  Wave(VerilatedContext& context, Vunisono_cclo_frame& top, const std::string& file) : context_(context) {
     context.traceEverOn(true);
     top.trace(&trace_, kLevels);
     trace_.open(file.c_str());
@@ -43,7 +42,7 @@ class Node::Wave {
 #else
 class Node::Wave {
  public:
-  Wave(VerilatedContext& /*context*/, Vunisono_cclo& /*top*/, const std::string& /*file*/) {
+  Wave(VerilatedContext& /*context*/, Vunisono_cclo_frame& /*top*/, const std::string& /*file*/) {
     throw Error(ErrorCode::kUnsupported, "this build of the cluster has no waveforms; use the one that has");
   }
   void dump() {}
@@ -51,53 +50,28 @@ class Node::Wave {
 #endif
 
 Node::Node(const NodeConfig& config, Network& network)
-    : context_(std::make_unique<VerilatedContext>()),
+    : model_(config.seed * 1024 + config.node + 1, config.firmware),
+      top_(model_.top()),
       node_(config.node),
       network_(network),
       memory_(config.memory),
+      skips_(config.skip && config.wave.empty()),
+      trusts_(config.trust_silence),
       trace_(config.trace),
       log_(config.node) {
-  context_->randReset(2);
-  context_->randSeed(static_cast<int>((config.seed * 1024 + config.node + 1) & 0x7fffffffU));
-  const std::string plus = "+firmware=" + config.firmware;
-  const char* arguments[] = {"node", plus.c_str()};
-  if (!config.firmware.empty()) context_->commandArgs(2, arguments);
-  top_ = std::make_unique<Vunisono_cclo>(context_.get());
-  Vunisono_cclo& top = *top_;
   sent_.data = sent_data_.data();
-  if (!config.wave.empty()) wave_ = std::make_unique<Wave>(*context_, top, config.wave);
-  bind_read_pins(pins_, top, kIdBits, 64, kWordBytes);
-  bind_write_pins(pins_, top, kIdBits, 64, kWordBytes);
-  top.s_axi_awvalid = top.s_axi_wvalid = top.s_axi_arvalid = 0;
-  top.s_axi_bready = top.s_axi_rready = 1;
-  top.s_axi_awprot = top.s_axi_arprot = 0;
-  top.call_valid_i = top.kernel_done_valid_i = 0;
-  top.answer_ready_i = top.kernel_start_ready_i = 1;
-  top.stream_in_valid_i = top.stream_in_last_i = top.stream_out_ready_i = 0;
-  top.mac_tx_ready_i = top.mac_rx_valid_i = 0;
-  top.m_axi_arready = top.m_axi_rvalid = top.m_axi_awready = top.m_axi_wready = top.m_axi_bvalid = 0;
-  // Registers hold anything before the first edge, and what follows a reset by a cycle sees it.
-  context_->assertOn(false);
-  top.rst_ni = 0;
-  for (unsigned i = 0; i < kResetCycles; ++i) {
-    top.clk_i = 0;
-    top.eval();
-    top.clk_i = 1;
-    top.eval();
-  }
-  top.rst_ni = 1;
-  context_->assertOn(true);
+  if (!config.wave.empty()) wave_ = std::make_unique<Wave>(model_.context(), top_, config.wave);
+  bind_read_pins(pins_, top_, kIdBits, 64, kWordBytes);
+  bind_write_pins(pins_, top_, kIdBits, 64, kWordBytes);
+  model_.reset();
+  if (config.check_skip) twin_ = std::make_unique<Twin>(config.seed * 1024 + config.node + 1, config.firmware, top_);
 }
 
-Node::~Node() {
-  // A model takes its scopes out of the thread's context, which is that of the node this thread evaluated last.
-  Verilated::threadContextp(context_.get());
-  top_->final();
-  top_.reset();
-}
+Node::~Node() = default;
 
 void Node::begin(const RegisterAccess& access) {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = top_;
+  end_rest();
   access_ = access;
   busy_ = true;
   if (trace_ && access.write) log_.write(access.offset, access.value);
@@ -113,13 +87,14 @@ void Node::begin(const RegisterAccess& access) {
 }
 
 void Node::call(const std::array<std::uint64_t, 16>& descriptor) {
+  end_rest();
   calling_ = descriptor;
   beats_left_ = kCallBeats;
   offer_beat();
 }
 
 void Node::offer_beat() {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = top_;
   top.call_valid_i = beats_left_ != 0;
   if (beats_left_ == 0) return;
   std::memcpy(&top.call_data_i[0], &calling_[8 * (kCallBeats - beats_left_)], kWordBytes);
@@ -127,7 +102,7 @@ void Node::offer_beat() {
   top.call_last_i = beats_left_ == 1;
 }
 
-bool Node::interrupt() const { return top_->interrupt_o != 0; }
+bool Node::interrupt() const { return top_.interrupt_o != 0; }
 
 void Node::store(std::uint64_t address, std::span<const std::byte> bytes) {
   memory_.write(0, address, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
@@ -138,8 +113,8 @@ void Node::load(std::uint64_t address, std::span<std::byte> bytes) const {
 }
 
 void Node::receive() {
-  Vunisono_cclo& top = *top_;
-  const ReceivedWord* word = network_.front(node_);
+  Vunisono_cclo_frame& top = top_;
+  const ReceivedWord* word = word_;
   top.mac_rx_valid_i = word != nullptr;
   if (word == nullptr) return;
   std::memcpy(&top.mac_rx_data_i[0], word->data, word->bytes);
@@ -152,7 +127,7 @@ void Node::receive() {
 }
 
 void Node::join_kernel() {
-  Vunisono_cclo& top = *top_;
+  Vunisono_cclo_frame& top = top_;
   FromEngine engine;
   engine.call_ready = top.call_ready_o != 0;
   engine.answer_valid = top.answer_valid_o != 0;
@@ -186,8 +161,8 @@ void Node::join_kernel() {
 }
 
 void Node::look() {
-  top_->mac_tx_ready_i = network_.can_push(node_);
-  receive();
+  word_ = network_.front(node_);
+  top_.mac_tx_ready_i = network_.can_push(node_);
 }
 
 void Node::commit() {
@@ -202,12 +177,30 @@ void Node::commit() {
 }
 
 void Node::evaluate() {
-  Vunisono_cclo& top = *top_;
-  Verilated::threadContextp(context_.get());  // each thread has its own
+  Vunisono_cclo_frame& top = top_;
+  model_.enter();
+  if (resting_) {
+    if (!disturbed()) return rest();
+    end_rest();
+  }
+  receive();
+  ++evaluated_;
   top.clk_i = 0;
+  const bool tries = may_rest();
+  if (tries) top.cycles_i = 0;
   top.eval();
+  if (tries) {
+    ++evaluated_;
+    if (begin_rest()) return rest();
+    top.cycles_i = 1;
+    top.eval();
+  }
   if (kernel_ != nullptr) join_kernel();
   if (wave_) wave_->dump();
+  if (twin_) {
+    twin_->step(node_, network_.cycle());
+    model_.enter();
+  }
 
   pops_ = top.mac_rx_valid_i != 0 && top.mac_rx_ready_o != 0;
   sends_ = top.mac_tx_valid_o != 0 && top.mac_tx_ready_i != 0;
@@ -231,6 +224,7 @@ void Node::evaluate() {
     answers_.push_back({static_cast<std::uint32_t>(top.answer_data_o),
                         static_cast<std::uint16_t>(top.answer_data_o >> 32U), network_.cycle()});
   }
+  count_silence();
   events_ = top.events_o;
   if (trace_ && top.record_valid_o != 0) {
     std::array<std::uint64_t, kMoveRecordWords> words{};

@@ -13,12 +13,11 @@
 #include "sim/cluster/any_node.hpp"
 #include "sim/cluster/call_log.hpp"
 #include "sim/cluster/kernel.hpp"
+#include "sim/cluster/model.hpp"
+#include "sim/cluster/twin.hpp"
 #include "sim/memory/axi_memory.hpp"
 #include "sim/memory/axi_pins.hpp"
 #include "sim/network/network.hpp"
-
-class VerilatedContext;
-class Vunisono_cclo;
 
 namespace unisono::sim {
 
@@ -26,9 +25,12 @@ struct NodeConfig {
   std::uint32_t node = 0;
   std::uint64_t seed = 1;
   AxiMemoryConfig memory;
-  std::string firmware;  ///< words in hexadecimal, one a line; empty: the host loads it
-  std::string wave;      ///< file for waveforms; only in a build that has them
-  bool trace = false;    ///< keeps a record of each move that retires
+  std::string firmware;        ///< words in hexadecimal, one a line; empty: the host loads it
+  std::string wave;            ///< file for waveforms; only in a build that has them
+  bool trace = false;          ///< keeps a record of each move that retires
+  bool skip = true;            ///< leaves cycles out in which nothing can happen
+  bool check_skip = false;     ///< has a twin beside it that leaves none out, and stops at the first difference
+  bool trust_silence = false;  ///< for tests of that: takes an engine at whose pins nothing happens for one that rests
 };
 
 class Node final : public AnyNode {
@@ -44,8 +46,12 @@ class Node final : public AnyNode {
   ~Node() override;
 
   void look() override;
+  bool idle() const override { return resting_ && !disturbed(); }
   void evaluate() override;
   void commit() override;
+
+  std::uint64_t calm() const override;
+  void pass(std::uint64_t cycles) override;
 
   void begin(const RegisterAccess& access) override;
   bool busy() const override { return busy_; }
@@ -54,7 +60,10 @@ class Node final : public AnyNode {
   bool interrupt() const override;
 
   /// Attaches a kernel to the call stream and the stream ports. It must outlive the node, or be taken back (null).
-  void attach(Kernel* kernel) { kernel_ = kernel; }
+  void attach(Kernel* kernel) {
+    end_rest();
+    kernel_ = kernel;
+  }
 
   /// Gives a call as a kernel does, on its stream. The call before must have been taken.
   void call(const std::array<std::uint64_t, 16>& descriptor);
@@ -69,6 +78,9 @@ class Node final : public AnyNode {
   /// The cycle in which the first word of data went out since `forget_first_sent`; 0: none. To measure latencies.
   std::uint64_t first_sent() const { return first_sent_; }
   void forget_first_sent() { first_sent_ = 0; }
+
+  /// Cycles in which the model was evaluated, trials of whether it rests included; the others were skipped.
+  std::uint64_t evaluated() const { return evaluated_; }
 
   /// Bit n: what counter n counts (`Counter`) happened in the last cycle.
   std::uint64_t events() const { return events_; }
@@ -87,8 +99,24 @@ class Node final : public AnyNode {
   void receive();
   void join_kernel();
 
-  std::unique_ptr<VerilatedContext> context_;
-  std::unique_ptr<Vunisono_cclo> top_;
+  // Rest: no cycle of the engine is evaluated until something comes, or its time does. The pins stay as they were, but
+  // for the readies of who takes words, which mean nothing while none is offered.
+  /// Whether it is worth a trial: nothing has happened for a while.
+  bool may_rest() const { return skips_ && kernel_ == nullptr && silent_ >= next_trial_; }
+  /// The clock is low, and time stands still. Whether the engine rests from this cycle on.
+  bool begin_rest();
+  /// A cycle of rest. May end it: what comes in the next one is then seen.
+  void rest();
+  /// Gives the engine the cycles of its rest.
+  void end_rest();
+  /// Something that the network shows in this cycle ends the rest.
+  bool disturbed() const;
+  /// Whether the pins let anything be handed over, by either side, in this cycle.
+  bool hands_over() const;
+  void count_silence();
+
+  Model model_;
+  Vunisono_cclo_frame& top_;
   class Wave;
   std::unique_ptr<Wave> wave_;
   const std::uint32_t node_;
@@ -105,6 +133,15 @@ class Node final : public AnyNode {
   unsigned beats_left_ = 0;
   std::deque<Answer> answers_;
   std::uint64_t first_sent_ = 0, events_ = 0;
+  const ReceivedWord* word_ = nullptr;  ///< that the network shows in this cycle
+  const bool skips_, trusts_;
+  std::unique_ptr<Twin> twin_;
+  bool resting_ = false, memory_rests_ = false;
+  std::uint32_t rested_ = 0, longest_rest_ = 0;  ///< cycles
+  std::uint32_t silent_ = 0, next_trial_ = 0;    ///< cycles in which nothing was seen to happen
+  std::uint32_t patience_ = 0;                   ///< cycles until a trial that has failed is made again
+  std::array<AxiInputs, kMemoryPorts> offered_;  ///< what the engine drives while it rests
+  std::uint64_t evaluated_ = 0;
   const bool trace_;
   std::vector<MoveRecord> records_;
   CallLog log_;

@@ -45,6 +45,8 @@ class Server::Attached {
   void begin();
   /// After each cycle: answers if the request has been carried out.
   void advance();
+  /// The cycle that it waits for, if it does so; else a cycle that has passed.
+  std::uint64_t due() const { return waits() && begun_ ? due_ : 0; }
   /// Whether it has come to meet the others, what it tells them, and their answer.
   bool meets() const { return waits() && begun_ && request_.kind == RequestKind::kMeet; }
   const std::vector<std::byte>& told() const { return payload_; }
@@ -347,7 +349,11 @@ void Server::run() {
         }
         if (!any) return;
       }
-      cluster_.tick();
+      std::uint64_t most = kLookForGone - cluster_.cycle() % kLookForGone;
+      for (const auto& host : hosts_) {
+        if (host->due() > cluster_.cycle()) most = std::min(most, host->due() - cluster_.cycle());
+      }
+      cluster_.advance(most);
     }
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }

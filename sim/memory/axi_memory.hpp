@@ -132,6 +132,10 @@ class AxiMemory {
   const AxiMemoryCounters& counters(unsigned channel) const { return channels_.at(channel).counters; }
   /// Whether nothing is in flight.
   bool idle() const;
+  /// Whether it is idle, and edges by which it is asked for nothing change no more than their count.
+  bool can_skip() const;
+  /// So many edges of all channels, by which nothing is asked for.
+  void skip(std::uint64_t edges);
 
   /// Past the ports.
   void read(unsigned channel, std::uint64_t address, std::span<std::uint8_t> bytes) const;

@@ -27,6 +27,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         ("-n 2 --check --native 0,2", "--native: there is no node 2; the cluster has nodes 0 to 1"),
         ("-n 2 --check --native 1,1", "--native names node 1 twice"),
         ("-n 2 --check --threads 0", "--threads: Value 0 not in range 1 to 64"),
+        ("-n 2 --check --no-skip --check-skip", "--check-skip: with --no-skip there is nothing to compare"),
         ("-n 2 --check --seed -3", "--seed: -3 is negative"),
         ("-n 2 --check --wave-node 2", "--wave-node: there is no node 2"),
         ("-n 2 --check --wave w --native 0,1", "--wave shows node 0, and --native names it: it has no signals"),

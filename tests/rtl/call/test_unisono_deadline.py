@@ -1,11 +1,15 @@
-"""unisono_deadline: never early, at most a microsecond and the stated cycles late, under random settings and stops."""
+"""unisono_deadline: never early, at most a microsecond and the stated cycles late, under random settings and stops.
+
+With Skips, edges that stand for many cycles, or none, come in between, as a simulation has them: while nothing is set
+or stopped, no walk is under way, and for as long as calm_o allows.
+"""
 
 from __future__ import annotations
 
 import cocotb
 import pytest
 from bus import new_random, start_clock_and_reset
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import NextTimeStep, ReadOnly, RisingEdge
 from hdl import full, parameters, simulate
 
 DEFAULT_US = 9
@@ -14,8 +18,9 @@ DEFAULT_US = 9
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def random_deadlines(dut):
     given = parameters()
-    places, mhz = given["Places"], given["ClockMHz"]
+    places, mhz, skips = given["Places"], given["ClockMHz"], given["Skips"]
     rng = new_random("deadline")
+    dut.cycles_i.value = 1
     dut.set_i.value = dut.stop_i.value = 0
     dut.default_us_i.value = DEFAULT_US
     await start_clock_and_reset(dut)
@@ -26,8 +31,10 @@ async def random_deadlines(dut):
     set_now: tuple[int, int] | None = None
     stop_now = 0
     recent: list[int] = []
-    for now in range(60_000):
+    now, passes, skipped, longest = -1, 1, 0, 0
+    for _ in range(60_000):
         await edge
+        now += passes
         # What was asked for in the cycle that ends here.
         expired = int(dut.expired_o.value)
         for p in range(places):
@@ -52,7 +59,8 @@ async def random_deadlines(dut):
             if current is not None and current[2]:
                 assert expired >> p & 1, f"place {p}: the mark fell"
         if int(dut.tick_o.value):
-            assert ticks == 0 or now - last_tick == mhz
+            since = now - last_tick
+            assert ticks == 0 or (since % mhz == 0 if skips else since == mhz)
             ticks, last_tick = ticks + 1, now
         for p in range(places):
             if stop_now >> p & 1:
@@ -68,14 +76,27 @@ async def random_deadlines(dut):
         if rng.random() < 0.02:
             stop_now = 1 << rng.randrange(places)
         dut.set_i.value, dut.stop_i.value = int(set_now is not None), stop_now
+        passes = 1
+        if skips and set_now is None and stop_now == 0 and rng.random() < 0.1:
+            await ReadOnly()
+            rests = not any(int(signal.value) for signal in (dut.walking_q, dut.read_q, dut.set_q, dut.tick_o))
+            rests = rests and int(dut.expired_o.value) == expired  # or the mark would be seen late here
+            calm = int(dut.calm_o.value)
+            await NextTimeStep()
+            if rests and calm > 0:
+                passes = rng.choice((0, calm, rng.randint(1, calm), min(calm, 3))) if calm < 100 * mhz else 3 * mhz + 1
+                skipped, longest = skipped + passes, max(longest, passes)
+        dut.cycles_i.value = passes
     dut._log.info(f"{fired} deadlines passed, {at_edge} of them within 2 cycles")
     assert fired > 200
+    assert not skips or (skipped > 60_000 and longest > 10 * mhz)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def without_default(dut):
     """No deadline and no default: the longest one, not none and not at once."""
     dut.set_i.value = dut.stop_i.value = dut.default_us_i.value = 0
+    dut.cycles_i.value = 1
     await start_clock_and_reset(dut)
     dut.set_i.value, dut.set_place_i.value, dut.set_us_i.value = 1, 0, 0
     await RisingEdge(dut.clk_i)
@@ -85,6 +106,9 @@ async def without_default(dut):
         assert int(dut.expired_o.value) == 0
 
 
-@pytest.mark.parametrize(("places", "mhz"), [(9, 25), full(15, 100), full(2, 8)])
-def test_unisono_deadline(places, mhz):
-    simulate("unisono_deadline", __file__, {"Places": places, "ClockMHz": mhz})
+@pytest.mark.parametrize(
+    ("places", "mhz", "skips"),
+    [(9, 25, 0), (9, 25, 1), full(15, 100, 0), full(2, 8, 0), full(15, 100, 1)],
+)
+def test_unisono_deadline(places, mhz, skips):
+    simulate("unisono_deadline", __file__, {"Places": places, "ClockMHz": mhz, "Skips": skips})

@@ -1,4 +1,4 @@
-// Random calls on four engines for as many cycles as asked for: `soak_rtl [CYCLES] [SEED]`.
+// Random calls on four engines for as many cycles as asked for: `soak_rtl [CYCLES] [SEED] [--no-skip | --check-skip]`.
 //
 // Memory stalls and answers out of order, ranks give their calls at different times. On five communicators of two to
 // four ranks, one of them called by kernels, run collectives of all datatypes and operators, in place and not, by name
@@ -6,7 +6,9 @@
 // passes, after which their communicator is made anew while the others go on. Every second call has been there before,
 // so that it comes from the microcode memory. Every result is compared with the interpreter, every code with what it
 // must be, and nothing but dst may change. Ends with 1 at the first thing that is wrong; with UNISONO_SOAK_LOG set, it
-// tells of each call when it is given and when it ends.
+// tells of each call when it is given and when it ends. The course that it tells of at the end is a number made of all
+// ends of calls with their cycles, and of all counters: it is the same with --no-skip, which evaluates every engine in
+// every cycle.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -44,8 +46,10 @@ struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-sim::ClusterConfig config_of(std::uint64_t seed) {
+sim::ClusterConfig config_of(std::uint64_t seed, bool skip, bool check_skip) {
   sim::ClusterConfig config;
+  config.skip = skip;
+  config.check_skip = check_skip;
   config.network.nodes = kNodes;
   config.network.policy = sim::Policy::kPause;
   config.network.seed = config.seed = seed;
@@ -113,7 +117,8 @@ struct Item {
 
 class Soak {
  public:
-  Soak(std::uint64_t cycles, std::uint64_t seed) : cluster_(config_of(seed)), random_(seed), cycles_(cycles) {
+  Soak(std::uint64_t cycles, std::uint64_t seed, bool skip, bool check_skip)
+      : cluster_(config_of(seed, skip, check_skip)), random_(seed), cycles_(cycles) {
     for (std::uint32_t node = 0; node < kNodes; ++node) {
       hosts_.emplace_back(cluster_, node);
       hosts_[node].run();
@@ -153,7 +158,16 @@ class Soak {
     }
   }
 
-  void tell() const {
+  void tell() {
+    for (std::uint32_t node = 0; node < kNodes; ++node) {
+      for (const Counter counter : kAllCounter) {
+        const std::uint32_t at = exchange::kCounters + 8 * static_cast<std::uint32_t>(counter);
+        note(hosts_[node].read(at));
+        note(hosts_[node].read(at + 4));
+      }
+    }
+    std::printf("course %016llx, %.1f %% of the engines' cycles evaluated\n", static_cast<unsigned long long>(course_),
+                100 * cluster_.evaluated());
     for (std::size_t kind = 0; kind < kNames.size(); ++kind) {
       std::printf("%s %llu, ", kNames[kind], static_cast<unsigned long long>(counts_[kind]));
     }
@@ -285,7 +299,12 @@ class Soak {
     }
   }
 
+  void note(std::uint64_t value) { course_ = (course_ ^ value) * 0x100000001b3 + (course_ >> 41U); }
+
   void ended(std::uint32_t node, std::map<std::uint32_t, Item*>& calls, std::uint32_t id, std::uint16_t code) {
+    for (const std::uint64_t value : {cluster_.cycle(), std::uint64_t{node}, std::uint64_t{id}, std::uint64_t{code}}) {
+      note(value);
+    }
     const auto found = calls.find(id);
     if (found == calls.end()) {
       throw Wrong("node " + std::to_string(node) + " ends call " + std::to_string(id) + ", which it does not have");
@@ -816,6 +835,7 @@ class Soak {
   std::size_t at_once_ = 1;
   bool chains_ = false;
   std::uint64_t pause_ = 2, longest_ = 40;
+  std::uint64_t course_ = 0xcbf29ce484222325;
   // What has been done.
   std::uint64_t calls_ = 0, timeouts_ = 0, from_kernels_ = 0, automatic_ = 0, in_place_ = 0, vectors_ = 0, again_ = 0,
                 chained_ = 0, loads_ = 0, renewed_ = 0;
@@ -826,13 +846,16 @@ class Soak {
 }  // namespace
 
 int main(int count, char** arguments) {
+  const std::string last = count > 1 ? arguments[count - 1] : "";
+  const bool no_skip = last == "--no-skip", check_skip = last == "--check-skip";
+  if (no_skip || check_skip) --count;
   const std::uint64_t cycles = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 10'000'000;
   const std::uint64_t seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
   std::printf("soak: %u engines, %llu cycles, seed %llu\n", kNodes, static_cast<unsigned long long>(cycles),
               static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   try {
-    Soak soak(cycles, seed);
+    Soak soak(cycles, seed, !no_skip, check_skip);
     soak.run();
     soak.tell();
     return 0;

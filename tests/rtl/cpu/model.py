@@ -38,6 +38,7 @@ DESIGN = tuple(
         "cpu/unisono_cpu_memory.sv",
         "stream/unisono_handshake_check.sv",
         "cpu/unisono_cpu_port.sv",
+        "plugin/unisono_clock_gate.sv",
         "cpu/unisono_cclo_cpu.sv",
     )
 )

@@ -17,8 +17,8 @@ EngineNode::EngineNode(std::uint32_t node, sim::Network& network, const sim::Axi
     : context_(std::make_unique<VerilatedContext>()), node_(node), network_(network), memory_(memory) {
   context_->randReset(2);
   context_->randSeed(static_cast<int>(node + 1));
-  top_ = std::make_unique<Vunisono_cclo_engine>(context_.get());
-  Vunisono_cclo_engine& top = *top_;
+  top_ = std::make_unique<Vunisono_cclo_engine_frame>(context_.get());
+  Vunisono_cclo_engine_frame& top = *top_;
   sim::bind_read_pins(pins_, top, 4, 64, 64);
   sim::bind_write_pins(pins_, top, 4, 64, 64);
   top.move_valid_i = top.pool_write_i = top.clear_valid_i = top.clear_failed_i = top.context_valid_i = 0;
@@ -44,7 +44,7 @@ EngineNode::EngineNode(std::uint32_t node, sim::Network& network, const sim::Axi
 }
 
 void EngineNode::write_register(std::uint32_t word, std::uint32_t value) {
-  Vunisono_cclo_engine& top = *top_;
+  Vunisono_cclo_engine_frame& top = *top_;
   top.reg_valid_i = 1;
   top.reg_write_i = 1;
   top.reg_word_i = static_cast<std::uint16_t>(word);
@@ -58,7 +58,7 @@ void EngineNode::write_register(std::uint32_t word, std::uint32_t value) {
 }
 
 void EngineNode::write_poe_register(std::uint16_t address, std::uint32_t value) {
-  Vunisono_cclo_engine& top = *top_;
+  Vunisono_cclo_engine_frame& top = *top_;
   top.poe_reg_valid_i = 1;
   top.poe_reg_write_i = 1;
   top.poe_reg_addr_i = address;
@@ -97,7 +97,7 @@ void EngineNode::bind_window(std::uint32_t index, std::uint64_t address, std::ui
 
 void EngineNode::begin(std::uint32_t slot, std::uint32_t communicator, const Call& call, const Program& program,
                        std::uint32_t sequence, const std::array<Place, 5>& regions, std::uint32_t tag) {
-  Vunisono_cclo_engine& top = *top_;
+  Vunisono_cclo_engine_frame& top = *top_;
   clear(slot, false);
   regions_[slot] = regions;
   finished_[slot] = false;
@@ -129,7 +129,7 @@ void EngineNode::begin(std::uint32_t slot, std::uint32_t communicator, const Cal
 }
 
 void EngineNode::clear(std::uint32_t slot, bool failed) {
-  Vunisono_cclo_engine& top = *top_;
+  Vunisono_cclo_engine_frame& top = *top_;
   moves_[slot].clear();
   std::erase(starting_, slot);
   if (offers_ && top.move_slot_i == slot) offers_ = false;
@@ -144,7 +144,7 @@ void EngineNode::clear(std::uint32_t slot, bool failed) {
 }
 
 void EngineNode::tick() {
-  Vunisono_cclo_engine& top = *top_;
+  Vunisono_cclo_engine_frame& top = *top_;
 
   if (!offers_) {
     for (std::uint32_t i = 0; i < 8 && !offers_; ++i) {

@@ -1,7 +1,7 @@
 // One Verilated engine (without microcontroller and call front end), its memory, and its place in a simulated network.
 #pragma once
 
-#include <Vunisono_cclo_engine.h>
+#include <Vunisono_cclo_engine_frame.h>
 
 #include <array>
 #include <cstddef>
@@ -61,7 +61,7 @@ class EngineNode {
   void write_poe_register(std::uint16_t address, std::uint32_t value);
 
   std::unique_ptr<VerilatedContext> context_;
-  std::unique_ptr<Vunisono_cclo_engine> top_;
+  std::unique_ptr<Vunisono_cclo_engine_frame> top_;
   std::uint32_t node_;
   sim::Network& network_;
   sim::AxiMemory memory_;

@@ -3,7 +3,7 @@
 #include "sim/cluster/node.hpp"
 
 class VerilatedContext {};
-class Vunisono_cclo {};
+class Vunisono_cclo_frame {};
 
 namespace unisono::sim {
 namespace {
@@ -15,16 +15,28 @@ namespace {
 
 }  // namespace
 
+Model::Model(std::uint64_t /*seed*/, const std::string& /*firmware*/) { refuse(); }
+Model::~Model() = default;
+
 class Node::Wave {};
 
 Node::Node(const NodeConfig& config, Network& network)
-    : node_(config.node), network_(network), memory_(config.memory), trace_(config.trace), log_(config.node) {
-  refuse();
-}
+    : model_(config.seed, config.firmware),
+      top_(model_.top()),
+      node_(config.node),
+      network_(network),
+      memory_(config.memory),
+      skips_(config.skip),
+      trusts_(config.trust_silence),
+      trace_(config.trace),
+      log_(config.node) {}
 Node::~Node() = default;
 void Node::look() { refuse(); }
+bool Node::disturbed() const { refuse(); }
 void Node::evaluate() { refuse(); }
 void Node::commit() { refuse(); }
+std::uint64_t Node::calm() const { refuse(); }
+void Node::pass(std::uint64_t /*cycles*/) { refuse(); }
 void Node::begin(const RegisterAccess& /*access*/) { refuse(); }
 bool Node::interrupt() const { refuse(); }
 void Node::store(std::uint64_t /*address*/, std::span<const std::byte> /*bytes*/) { refuse(); }

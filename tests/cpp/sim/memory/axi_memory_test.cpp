@@ -393,6 +393,43 @@ TEST(AxiMemory, SameSeedSameOutputs) {
   EXPECT_FALSE(run(7) == run(8));
 }
 
+TEST(AxiMemory, SkippedEdgesAreLikeThoseInWhichNothingIsAsked) {
+  const auto run = [](bool skips) {
+    AxiMemory memory({.seed = 3,
+                      .read_latency = 9,
+                      .jitter = 12,
+                      .bandwidth_beats = 2,
+                      .bandwidth_cycles = 5,
+                      .tlb = {.entries = 2, .page_bytes = 4096, .miss_cycles = 40}});
+    Master master(memory, 0);
+    std::mt19937_64 random(5);
+    std::vector<AxiOutputs> trace;
+    std::uint64_t skipped = 0;
+    for (unsigned i = 0; i < 200; ++i) {
+      if (random() % 2 == 0) master.read(4096 * (random() % 4), 1 + random() % 5);
+      if (random() % 2 == 0) master.write(4096 * (random() % 4), Bytes(128, 1));
+      for (std::uint64_t edge = random() % 300; edge > 0; --edge) {
+        master.edge();
+        trace.push_back(memory.outputs(0));
+      }
+      if (!memory.can_skip()) continue;
+      const std::uint64_t edges = random() % 2 == 0 ? random() % 4 : random() % 10'000;
+      skipped += edges;
+      if (skips) {
+        memory.skip(edges);
+      } else {
+        for (std::uint64_t edge = 0; edge < edges; ++edge) memory.tick(0, AxiInputs{});
+      }
+      trace.push_back(memory.outputs(0));
+    }
+    EXPECT_GT(skipped, 100'000U);
+    return std::pair(trace, memory.counters(0).cycles);
+  };
+  EXPECT_TRUE(run(true) == run(false));
+  AxiMemory pauses({.stall_w = 1});
+  EXPECT_FALSE(pauses.can_skip());
+}
+
 TEST(AxiMemory, LimitsBurstsInFlight) {
   AxiMemory memory({.read_latency = 50, .write_latency = 50, .outstanding = 3});
   Master master(memory, 0);
