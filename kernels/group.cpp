@@ -172,6 +172,10 @@ bool Group::awaits() const {
   return std::any_of(list_.begin(), list_.end(), [](const SendLink* link) { return link->awaits(); });
 }
 
+bool Group::all_left() const {
+  return !listens_ || static_cast<std::uint32_t>(std::count(left_.begin(), left_.end(), true)) + 1 >= size();
+}
+
 void Group::leave_all() {
   if (!listens_) return;
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
@@ -180,12 +184,15 @@ void Group::leave_all() {
 }
 
 void Group::landed(const std::shared_ptr<Flight>& flight) {
-  if (flight->result.code != ErrorCode::kOk) return;  // the communicator has ended: links hear of it themselves
+  if (flight->result.code != ErrorCode::kOk) {  // nobody is left, or the communicator has ended: links hear of it
+    left_.assign(size(), true);
+    return;
+  }
   Control control(Control::Kind::kBroken, 0, 0, {});
   std::memcpy(&control, flight->memory(), std::min<std::size_t>(flight->result.received_bytes, sizeof control));
   if (control.from < size() && control.kind == Control::Kind::kBye) left_[control.from] = true;
   // Where nobody is left, a receive from anybody would be an error.
-  if (static_cast<std::uint32_t>(std::count(left_.begin(), left_.end(), true)) + 1 < size()) {
+  if (!all_left()) {
     owner_.receive(*this, Rank::kAnyRank, tag(0, Way::kControl), flight);
   }
   if (control.from >= size() || control.length > sizeof control.text) return;

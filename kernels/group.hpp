@@ -64,6 +64,8 @@ class Group final : public unisono_smi_comm, public Receiver {
   bool awaits() const;
   /// Tells all others that nothing comes from here any more.
   void leave_all();
+  /// Whether all others have said so, or never could hear of it.
+  bool all_left() const;
   /// All have the posted receive that messages beside elements need.
   void listen();
   void landed(const std::shared_ptr<Flight>& flight) override;

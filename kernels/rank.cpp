@@ -22,6 +22,8 @@ constexpr std::chrono::microseconds kForEver = std::chrono::hours(24 * 365);
 constexpr std::chrono::microseconds kNap{2000};
 /// And who waits while others look again and again for what has not come.
 constexpr std::chrono::microseconds kPolling{20};
+/// How long one who leaves waits for the others to leave.
+constexpr std::chrono::milliseconds kFarewell{100};
 constexpr std::size_t kSpareFlights = 64;
 
 struct Current {
@@ -492,6 +494,15 @@ void Rank::close(bool in_order) {
       finish();
       for (const auto& [number, group] : groups_) group->leave_all();
       finish();
+      // Kernels elsewhere may have receives posted that this rank's leaving would end with an error, and all calls of
+      // the communicator with them: so ranks that leave at about the same time leave together.
+      const auto until = Clock::now() + kFarewell;
+      const auto all = [&] {
+        return std::all_of(groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->all_left(); });
+      };
+      while (!all() && Clock::now() < until) {
+        if (!step()) idle(kNap);
+      }
     } catch (const Error&) {  // peers see that this rank has left
     }
   }

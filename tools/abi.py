@@ -75,9 +75,12 @@ def _system_folders() -> list[str]:
     return [f"-isystem{folder.strip()}" for folder in listed.splitlines() if folder.strip()]
 
 
-def _items(unit: cindex.Cursor) -> Iterator[tuple[str, str]]:
+def _items(unit: cindex.Cursor, only: Path | None = None) -> Iterator[tuple[str, str]]:
+    """What a header declares, with those of its folder that it includes; or `only` what stands in one."""
     kind = cindex.CursorKind
     for cursor in unit.get_children():
+        if only is not None and (cursor.location.file is None or Path(cursor.location.file.name) != only):
+            continue
         if cursor.location.file is None or HEADER.parent not in Path(cursor.location.file.name).resolve().parents:
             continue
         if cursor.kind == kind.FUNCTION_DECL and cursor.storage_class == cindex.StorageClass.STATIC:
@@ -104,8 +107,9 @@ def _items(unit: cindex.Cursor) -> Iterator[tuple[str, str]]:
                 yield f"type {cursor.spelling}", "opaque" if opaque else meaning.spelling
 
 
-def parse_header(text: str, header: Path = HEADER) -> cindex.Cursor:
-    """What libclang makes of a header, if its text is this."""
+def parse_header(text: str, header: Path | None = None) -> cindex.Cursor:
+    """What libclang makes of a header, if its text is this; without a name, of unisono.h."""
+    header = header or HEADER
     unit = cindex.Index.create().parse(
         str(header), args=["-xc", "-std=c11", *_system_folders()], unsaved_files=[(str(header), text)]
     )
@@ -121,7 +125,7 @@ def read_header(text: str | None = None) -> Interface:
     numbers = dict(re.findall(r"^#define (\w+) (\d+)$", text, re.MULTILINE))
     items = dict(_items(parse_header(text)))
     for other in OTHERS:
-        items.update(_items(parse_header(other.read_text(), other)))
+        items.update(_items(parse_header(other.read_text(), other), other))
     return Interface(Version(int(numbers[MAJOR]), int(numbers[MINOR])), items)
 
 

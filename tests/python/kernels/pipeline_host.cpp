@@ -1,9 +1,10 @@
+#include <hlslib/intel/OpenCL.h>
 #include <mpi.h>
 
 #include <cstdlib>
 #include <iostream>
 #include <utils/ocl_utils.hpp>
-#include <hlslib/intel/OpenCL.h>
+
 #include "smi_generated_host.c"
 
 using hlslib::ocl::Access;

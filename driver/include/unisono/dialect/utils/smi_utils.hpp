@@ -3,7 +3,6 @@
 #define UNISONO_DIALECT_SMI_UTILS_HPP
 
 #include <mpi.h>
-
 #include <unistd.h>
 
 #include <cstdio>
