@@ -11,8 +11,11 @@ namespace unisono {
 inline constexpr std::uint32_t kFirstStreamTag = 0xffff0000U;
 constexpr std::uint32_t stream_tag(std::uint32_t port) { return kFirstStreamTag + port; }
 
+/// Messages of kernels' channels; kFirstChannelTag + 2^18 and more are free.
+inline constexpr std::uint32_t kFirstChannelTag = 0xfff00000U;
+
 /// By these, groups of ranks find each other as they make communicators: kFirstGroupTag + what the user has given.
 inline constexpr auto kFirstGroupTag = static_cast<std::uint32_t>(kMaxUserTag) + 1;
-inline constexpr std::uint32_t kMaxGroupTag = kFirstStreamTag - kFirstGroupTag - 1;
+inline constexpr std::uint32_t kMaxGroupTag = kFirstChannelTag - kFirstGroupTag - 1;
 
 }  // namespace unisono

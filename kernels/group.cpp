@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "kernels/channel.hpp"
 #include "kernels/rank.hpp"
@@ -61,9 +62,7 @@ void Group::drop(const CollectiveChannel& collective) {
 std::string Group::suffix() const { return number() == 0 ? "" : formatted(" of communicator {}", number()); }
 
 std::uint32_t Group::tag(std::uint32_t port, Way way) {
-  // Above all tags of users, and of those that make communicators.
-  constexpr std::uint32_t kFirst = 0xfff00000;
-  return kFirst | port << 2U | static_cast<std::uint32_t>(way);
+  return kFirstChannelTag | port << 2U | static_cast<std::uint32_t>(way);
 }
 
 SendLink& Group::sender(std::uint32_t port, std::uint32_t peer) {

@@ -42,9 +42,10 @@ class Device {
   /// The device's clock, in which deadlines of calls are counted. Only differences mean something.
   virtual std::chrono::nanoseconds now() = 0;
 
-  /// What a kernel of the host does at a stream port: gives bytes, as many as find room now, and takes bytes that are
-  /// there. Both return how many, and wait for nothing. Throw Error(kUnsupported) for a device whose streams a host
-  /// does not reach.
+  /// Stream ports that a host can be the kernel of, in each direction.
+  virtual std::uint32_t streams() const { return 0; }
+  /// What a kernel of the host does at one of these: gives bytes, as many as find room, and takes bytes that are there.
+  /// Both return how many, and wait for next to no time.
   virtual std::size_t give(std::uint32_t port, std::span<const std::byte> bytes);
   virtual std::size_t take(std::uint32_t port, std::span<std::byte> bytes);
 

@@ -603,6 +603,10 @@ class DeviceEngine::Impl {
     if (const std::string why = cclo::wildcard_in_hardware(request); !why.empty()) {
       throw Error(ErrorCode::kUnsupported, formatted("recv on communicator {}: {}", request.communicator, why));
     }
+    if (request.src_port >= 0)
+      check_stream(static_cast<std::uint32_t>(request.src_port), name_of(request.call.collective));
+    if (request.dst_port >= 0)
+      check_stream(static_cast<std::uint32_t>(request.dst_port), name_of(request.call.collective));
     listen();
     Group& on = group(request.communicator);
     if (on.state.revoked) {
@@ -651,6 +655,19 @@ class DeviceEngine::Impl {
     }
     DeviceFlight::begin(*work.call);
     return work;
+  }
+
+  /// Refuses a stream port that the device, or its host, does not have.
+  void check_stream(std::uint32_t port, const std::string& operation) const {
+    cclo::check_port(port, operation);
+    const std::uint32_t there = device->streams();
+    if (port < there) return;
+    throw Error(ErrorCode::kUnsupported,
+                there == 0 ? operation +
+                                 ": the streams of this device are those of kernels beside its engine; a host does "
+                                 "not reach them"
+                           : formatted("{}: stream port {} was given; this device has ports 0 to {}", operation, port,
+                                       there - 1));
   }
 
   /// Refuses what no state of the device has room for.
@@ -1311,7 +1328,7 @@ void DeviceEngine::start_together(std::chrono::milliseconds patience) {
 }
 
 std::uint64_t DeviceEngine::write_stream(std::uint32_t port, std::span<const std::byte> bytes, microseconds at_most) {
-  cclo::check_port(port, "write to a stream");
+  impl_->check_stream(port, "write to a stream");
   std::uint64_t done = 0;
   impl_->wait_until(
       [&] {
@@ -1323,7 +1340,7 @@ std::uint64_t DeviceEngine::write_stream(std::uint32_t port, std::span<const std
 }
 
 std::uint64_t DeviceEngine::read_stream(std::uint32_t port, std::span<std::byte> bytes, microseconds at_most) {
-  cclo::check_port(port, "read from a stream");
+  impl_->check_stream(port, "read from a stream");
   std::uint64_t done = 0;
   impl_->wait_until(
       [&] {

@@ -23,9 +23,13 @@ enum class RequestKind : std::uint32_t {
   kMeet = 6,    ///< payload: what to tell the others; replies, in one cycle, when all that are attached have asked:
                 ///< of each node 32 bits with a length, and so many bytes of its own
   kBroken = 7,  ///< reply: a BrokenSession for each session of this node that has broken since the last kBroken
+  kGive = 8,    ///< argument: stream port, and above bit 8 nanoseconds at most; payload: bytes for it; reply when all
+                ///< have gone, or then; value: how many have
+  kTake = 9,    ///< argument: likewise; length: bytes at most; reply with what has come, when something has and no more
+                ///< comes, or then
 };
 
-/// Followed by `length` bytes of payload for kWrite, kStore and kMeet.
+/// Followed by `length` bytes of payload for kWrite, kStore, kMeet and kGive.
 struct Request {
   std::uint32_t magic = kProtocolMagic;
   RequestKind kind = RequestKind::kHello;
@@ -62,6 +66,9 @@ static_assert(sizeof(BrokenSession) == 24);
 inline constexpr std::uint64_t kHasFirmware = 1;
 /// kMeet is known.
 inline constexpr std::uint64_t kHostsMeet = 2;
+
+/// Stream ports that its host reaches by kGive and kTake: bits 8 to 15.
+inline constexpr unsigned kStreamsShift = 8;
 
 /// What a node is.
 struct Greeting {

@@ -23,6 +23,9 @@ namespace {
 
 /// How long a wait keeps its caller from looking at other things.
 constexpr milliseconds kLook{50};
+/// Bytes of a stream that are moved at once, and how many nanoseconds of its own time the device has for it.
+constexpr std::size_t kStreamPiece = std::size_t{1} << 16U;
+constexpr std::uint64_t kStreamPatience = 10'000;
 
 std::string in_seconds(milliseconds time) {
   std::string text = std::to_string(time.count() % 1000 + 1000);  // thousandths, behind a 1
@@ -216,6 +219,25 @@ void SimulatedDevice::load(std::uint64_t address, std::span<std::byte> bytes) {
     ask(RequestKind::kLoad, address + done, part.size(), {}, part);
     done += part.size();
   }
+}
+
+std::size_t SimulatedDevice::give(std::uint32_t port, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return 0;
+  bytes = bytes.first(std::min<std::size_t>(bytes.size(), kStreamPiece));
+  const Reply reply = ask(RequestKind::kGive, port | kStreamPatience << 8U, bytes.size(), bytes, {});
+  if (reply.value > bytes.size()) lose("it has taken more than it was given");
+  return reply.value;
+}
+
+std::size_t SimulatedDevice::take(std::uint32_t port, std::span<std::byte> bytes) {
+  if (bytes.empty()) return 0;
+  bytes = bytes.first(std::min<std::size_t>(bytes.size(), kStreamPiece));
+  begin(RequestKind::kTake, port | kStreamPatience << 8U, bytes.size(), {});
+  const auto end = asked_ + patience_;
+  const Reply reply = head(end);
+  if (reply.code != 0 || reply.length > bytes.size()) lose("what it gives of a stream is not what the protocol has");
+  receive(bytes.first(reply.length), end);
+  return reply.length;
 }
 
 bool SimulatedDevice::wait(std::chrono::microseconds at_most) {

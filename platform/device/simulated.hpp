@@ -37,6 +37,11 @@ class SimulatedDevice final : public Device {
   std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own) override;
   std::vector<Broken> broken() override;
   void meanwhile(const std::function<void()>& action) override { meanwhile_ = action; }
+  std::uint32_t streams() const override {
+    return static_cast<std::uint32_t>(greeting_.features >> device::kStreamsShift) & 0xffU;
+  }
+  std::size_t give(std::uint32_t port, std::span<const std::byte> bytes) override;
+  std::size_t take(std::uint32_t port, std::span<std::byte> bytes) override;
   std::uint32_t node() const override { return greeting_.node; }
   const device::Greeting& greeting() const { return greeting_; }
 

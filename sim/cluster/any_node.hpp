@@ -7,6 +7,8 @@
 
 namespace unisono::sim {
 
+class HostKernel;
+
 /// What a host asks of the exchange memory, as one transfer on AXI4-Lite.
 struct RegisterAccess {
   bool write = false;
@@ -44,6 +46,14 @@ class AnyNode {
 
   /// A completion waits.
   virtual bool interrupt() const = 0;
+
+  /// Stream ports that a host can reach: by a kernel beside the engine, or, where that is null, at once.
+  virtual unsigned streams() const { return 0; }
+  virtual HostKernel* host_kernel() { return nullptr; }
+  virtual std::size_t give(unsigned /*port*/, std::span<const std::byte> /*bytes*/) { return 0; }
+  virtual std::size_t take(unsigned /*port*/, std::span<std::byte> /*bytes*/) { return 0; }
+  /// The host has done with its streams for now.
+  virtual void leave_streams() {}
 
   /// Device memory, past the ports, and how much of it a host may use.
   virtual void store(std::uint64_t address, std::span<const std::byte> bytes) = 0;

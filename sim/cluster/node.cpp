@@ -126,6 +126,12 @@ void Node::receive() {
   top.mac_rx_error_i = word->damaged;
 }
 
+void Node::leave_streams() {
+  if (kernel_ != &host_kernel_ || !host_kernel_.idle()) return;
+  attach(nullptr);
+  top_.stream_in_valid_i = top_.stream_in_last_i = top_.stream_out_ready_i = 0;
+}
+
 void Node::join_kernel() {
   Vunisono_cclo_frame& top = top_;
   FromEngine engine;

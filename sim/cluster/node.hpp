@@ -12,6 +12,7 @@
 #include "core/generated/spec.hpp"
 #include "sim/cluster/any_node.hpp"
 #include "sim/cluster/call_log.hpp"
+#include "sim/cluster/host_kernel.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/cluster/model.hpp"
 #include "sim/cluster/twin.hpp"
@@ -64,6 +65,14 @@ class Node final : public AnyNode {
     end_rest();
     kernel_ = kernel;
   }
+
+  /// A kernel of the program that was attached comes first.
+  unsigned streams() const override { return kernel_ == nullptr || kernel_ == &host_kernel_ ? kKernelStreams : 0; }
+  HostKernel* host_kernel() override {
+    if (kernel_ == nullptr) attach(&host_kernel_);
+    return kernel_ == &host_kernel_ ? &host_kernel_ : nullptr;
+  }
+  void leave_streams() override;
 
   /// Gives a call as a kernel does, on its stream. The call before must have been taken.
   void call(const std::array<std::uint64_t, 16>& descriptor);
@@ -128,6 +137,7 @@ class Node final : public AnyNode {
   std::array<std::byte, kWordBytes> sent_data_;
   bool sends_ = false, pops_ = false;
   Kernel* kernel_ = nullptr;
+  HostKernel host_kernel_;
   RegisterAccess access_;
   std::array<std::uint64_t, 16> calling_{};
   unsigned beats_left_ = 0;

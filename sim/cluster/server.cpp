@@ -63,6 +63,10 @@ class Server::Attached {
   void take_request();
   /// Between host and device memory, at once; the reply may go later.
   void copy();
+  void give_stream(AnyNode& node);
+  void take_stream(AnyNode& node);
+  static constexpr unsigned kPortBits = 8;
+  unsigned stream_port() const { return static_cast<unsigned>(request_.argument & ((1U << kPortBits) - 1)); }
   std::uint64_t cycles_of(std::uint64_t nanoseconds) const {
     return (nanoseconds * cluster_.clock_khz() + 999'999) / 1'000'000;
   }
@@ -83,7 +87,8 @@ class Server::Attached {
   std::vector<device::BrokenSession> broken_;  ///< not told yet
   std::size_t heard_ = 0;                      ///< of the network's
   bool in_access_ = false, refused_ = false;
-  std::uint64_t due_ = 0;  ///< cycle before which the reply does not go, or in which a wait ends
+  std::uint64_t moved_ = 0;  ///< bytes of a stream
+  std::uint64_t due_ = 0;    ///< cycle before which the reply does not go, or in which a wait ends
 };
 
 void Server::Attached::leave() {
@@ -135,7 +140,7 @@ void Server::Attached::take_request() {
   if (input_.size() < sizeof(Request)) return;
   std::memcpy(&request_, input_.data(), sizeof request_);
   const bool sends = request_.kind == RequestKind::kWrite || request_.kind == RequestKind::kStore ||
-                     request_.kind == RequestKind::kMeet;
+                     request_.kind == RequestKind::kMeet || request_.kind == RequestKind::kGive;
   if (request_.magic != device::kProtocolMagic) return complain("does not speak the protocol of this cluster");
   if (request_.length > device::kMostPayload) {
     return complain(formatted("asks for {} bytes at once, of {} at most", request_.length, device::kMostPayload));
@@ -155,8 +160,8 @@ void Server::Attached::take_request() {
       greeting.clock_mhz = static_cast<std::uint32_t>(cluster_.clock_khz() / 1000);
       greeting.memory_address = Node::kMemoryAddress;
       greeting.memory_bytes = node.memory_bytes();
-      greeting.features =
-          device::kHostsMeet | (cluster_.has_firmware() || cluster_.is_native(node_) ? device::kHasFirmware : 0);
+      greeting.features = device::kHostsMeet | std::uint64_t{node.streams()} << device::kStreamsShift |
+                          (cluster_.has_firmware() || cluster_.is_native(node_) ? device::kHasFirmware : 0);
       reply(0, std::as_bytes(std::span(&greeting, 1)));
       break;
     }
@@ -172,6 +177,10 @@ void Server::Attached::take_request() {
     }
     case RequestKind::kWrite:
       if (request_.length == 0 || request_.length % 4 != 0) reply(0, {}, ErrorCode::kInvalidArgument);
+      break;
+    case RequestKind::kGive:
+    case RequestKind::kTake:
+      if (stream_port() >= node.streams()) reply(0, {}, ErrorCode::kInvalidArgument);
       break;
     case RequestKind::kRead:
     case RequestKind::kWait:
@@ -222,6 +231,15 @@ void Server::Attached::begin() {
       break;
     case RequestKind::kMeet:
       break;
+    case RequestKind::kGive:
+      due_ += cycles_of(request_.argument >> kPortBits);
+      moved_ = 0;
+      if (HostKernel* kernel = cluster_.any_node(node_).host_kernel()) kernel->offer(stream_port(), payload_);
+      break;
+    case RequestKind::kTake:
+      due_ += cycles_of(request_.argument >> kPortBits);
+      if (HostKernel* kernel = cluster_.any_node(node_).host_kernel()) kernel->want(stream_port(), request_.length);
+      break;
     default:
       due_ += copy_cycles(request_.length);
       break;
@@ -248,6 +266,12 @@ void Server::Attached::advance() {
       break;
     case RequestKind::kMeet:
       break;  // the server answers all
+    case RequestKind::kGive:
+      give_stream(node);
+      break;
+    case RequestKind::kTake:
+      take_stream(node);
+      break;
     case RequestKind::kWait:
       hear_of_broken();
       if (node.interrupt() || !broken_.empty() || cluster_.cycle() >= due_) {
@@ -260,6 +284,39 @@ void Server::Attached::advance() {
                                                      : std::span<const std::byte>());
       }
   }
+}
+
+void Server::Attached::give_stream(AnyNode& node) {
+  HostKernel* const kernel = node.host_kernel();
+  if (kernel == nullptr) {
+    moved_ += node.give(stream_port(), std::span(payload_).subspan(moved_));
+  } else {
+    moved_ = request_.length - kernel->offered(stream_port());
+  }
+  if (moved_ != request_.length && cluster_.cycle() < due_) return;
+  if (kernel != nullptr) kernel->withdraw(stream_port());
+  reply(moved_);
+  node.leave_streams();
+}
+
+void Server::Attached::take_stream(AnyNode& node) {
+  constexpr std::uint64_t kNoMore = 32;  // cycles without a word, after which a host gets what has come
+  const unsigned port = stream_port();
+  HostKernel* const kernel = node.host_kernel();
+  payload_.resize(request_.length);
+  std::size_t there = 0;
+  if (kernel != nullptr) {
+    there = kernel->there(port);
+    const bool enough = there >= request_.length || (there != 0 && kernel->silence(port) >= kNoMore);
+    if (!enough && cluster_.cycle() < due_) return;
+    there = kernel->take(port, payload_);
+  } else {
+    there = node.take(port, payload_);
+    if (there == 0 && cluster_.cycle() < due_) return;
+  }
+  payload_.resize(there);
+  reply(there, payload_);
+  node.leave_streams();
 }
 
 void Server::Attached::hear_of_broken() {

@@ -38,6 +38,9 @@ class NativeNode final : public AnyNode {
   void store(std::uint64_t address, std::span<const std::byte> bytes) override;
   void load(std::uint64_t address, std::span<std::byte> bytes) const override;
   std::uint64_t memory_bytes() const override { return device_.memory_bytes(); }
+  unsigned streams() const override { return device_.streams(); }
+  std::size_t give(unsigned port, std::span<const std::byte> bytes) override { return device_.give(port, bytes); }
+  std::size_t take(unsigned port, std::span<std::byte> bytes) override { return device_.take(port, bytes); }
 
   const FramePoe& network() const { return poe_; }
 

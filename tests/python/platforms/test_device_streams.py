@@ -62,15 +62,29 @@ REFUSED = """    try:
 """
 
 
-@pytest.mark.parametrize("platform", ["native", "functional"])
+simulated = pytest.mark.skipif(
+    os.environ.get("UNISONO_TEST_RTL", "0") == "0", reason="UNISONO_TEST_RTL is not set (make test-rtl)"
+)
+
+
+@pytest.mark.parametrize(
+    "platform",
+    [
+        "native",
+        "functional",
+        pytest.param("rtl", marks=simulated),
+        pytest.param("rtl --native 1", marks=simulated),
+        pytest.param("rtl --native 0,2", marks=simulated),
+    ],
+)
 def test_the_host_is_the_kernel(tmp_path: Path, platform: str) -> None:
     script = tmp_path / "program.py"
     end = PROGRAM.index("    print(")
-    refused = REFUSED if platform == "functional" else ""
+    refused = REFUSED if platform in ("functional", "rtl") else ""
     script.write_text(PROGRAM[:end] + refused + PROGRAM[end:])
     around = {name: value for name, value in os.environ.items() if not name.startswith("UNISONO_")}
     done = subprocess.run(
-        [sys.executable, "-m", "unisono", "run", "-n", "3", "--platform", platform, script],
+        [sys.executable, "-m", "unisono", "run", "-n", "3", "--platform", *platform.split(), script],
         capture_output=True, text=True, timeout=100, env=around | {"PYTHONPATH": str(ROOT / "python")},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
