@@ -66,7 +66,8 @@ soak-rtl: cluster ## random calls on four engines, ten million cycles
 
 soak-skip: cluster ## the same in 250 short runs, each beside engines that skip no cycle, compared in every cycle
 	$(STEP) soak-build "soak" cmake --build --preset release --target soak_rtl
-	@for seed in {1..250}; do build/release/tests/rtl/soak_rtl 12000 $$seed --check-skip || exit 1; done
+	@failed=; for seed in {1..250}; do build/release/tests/rtl/soak_rtl 12000 $$seed --check-skip || failed+=" $$seed"; done
+	[[ -z $$failed ]] || { echo "seeds that failed:$$failed"; exit 1; }
 
 synth: packages-rtl environment-rtl ## resources and levels of the hardware, estimated by open tools
 	@tools/rtl/synthesis
