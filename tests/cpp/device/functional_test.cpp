@@ -159,7 +159,7 @@ TEST_F(Functional, RefusedCallsAreCompletionsWithACode) {
   EXPECT_EQ(code_of(call), ErrorCode::kUnsupported);
   call.wire_dtype = Datatype::kNone;
   call.src_stream = true;
-  EXPECT_EQ(code_of(call), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of(call), ErrorCode::kInvalidArgument);  // its address is no port
   call.src_stream = false;
   call.count = kMaxCount + 1;
   EXPECT_EQ(code_of(call), ErrorCode::kInvalidCount);
