@@ -422,6 +422,10 @@ void resolve_before(CheckedCall& checked);
 /// Reads a program file (docs/program-files.md). Throws Error(kMalformedProgram).
 ProgramSet parse_programs(std::span<const std::byte> bytes);
 
+/// What lets other kernels go on if a kernel runs in this thread, and returns whether one does; until it is set, none
+/// does. Set by kernels/, which this floor does not know.
+void set_yield(bool (*yield)());
+
 /// Seconds as given by the user, to microseconds; throws Error, which says what `zero` means, unless 0 <= seconds <= 10
 /// years.
 std::chrono::microseconds duration_of(double seconds, const char* what, const char* zero = "default");

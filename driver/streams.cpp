@@ -1,5 +1,5 @@
 // What kernels do at stream ports.
-#include <cmath>
+#include <atomic>
 
 #include "driver/callbacks.hpp"
 #include "driver/interface.hpp"
@@ -7,6 +7,27 @@
 
 namespace unisono::driver {
 namespace {
+
+std::atomic<bool (*)()> yield_of_kernels{nullptr};
+
+bool yields() {
+  const auto yield = yield_of_kernels.load(std::memory_order_acquire);
+  return yield != nullptr && yield();
+}
+
+/// Moves bytes as `step(at_most)` does, in a kernel without keeping other kernels from going on. `whole`: all that
+/// there are; else it ends with what is there when the time is over.
+template <class Step>
+std::uint64_t move_for(std::chrono::microseconds at_most, Step&& step) {
+  std::uint64_t moved = step(std::chrono::microseconds(0));
+  if (moved != 0 || at_most.count() == 0) return moved;
+  const auto end = std::chrono::steady_clock::now() + at_most;
+  while (yields()) {
+    moved = step(std::chrono::microseconds(0));
+    if (moved != 0 || std::chrono::steady_clock::now() >= end) return moved;
+  }
+  return step(at_most);
+}
 
 /// Moves bytes by `step(done, at_most)`, which returns how many it has moved.
 template <class Step>
@@ -16,16 +37,20 @@ void move(const Context& context, std::uint32_t port, std::uint64_t bytes, doubl
   const bool whole = seconds == UNISONO_WHOLE;
   const std::chrono::microseconds at_most =
       whole ? context.endpoint()->engine->settings().timeout : duration_of(seconds, "seconds", "only look");
+  const auto end = std::chrono::steady_clock::now() + at_most;
   do {
-    const std::uint64_t moved = step(done, at_most);
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(end - std::chrono::steady_clock::now());
+    const auto most = whole ? at_most : std::max(left, std::chrono::microseconds(0));
+    const std::uint64_t moved = move_for(most, [&](std::chrono::microseconds piece) { return step(done, piece); });
     done += moved;
+    if (!whole && moved == 0) return;
     if (whole && moved == 0 && done != bytes) {
       throw Error(ErrorCode::kTimeout,
                   std::string(what) + " stream port " + std::to_string(port) + ": timed out after " +
                       std::to_string(at_most.count() / 1000) + " ms without an element; " + std::to_string(done) +
                       " of " + std::to_string(bytes) + " bytes have gone through. Is there a call with this port?");
     }
-  } while (whole && done != bytes);
+  } while (done != bytes);
 }
 
 template <class T>
@@ -35,6 +60,9 @@ std::span<T> bytes_of_user(T* data, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+void set_yield(bool (*yield)()) { yield_of_kernels.store(yield, std::memory_order_release); }
+
 }  // namespace unisono::driver
 
 using namespace unisono;          // NOLINT(google-build-using-namespace): the functions below are extern "C"

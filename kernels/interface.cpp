@@ -224,6 +224,8 @@ unisono_result unisono_kernel_wait_all(SMI_Comm comm) {
   return driving(comm, [](Group& group) { group.owner().wait_for_all(); });
 }
 
+int unisono_kernel_running(void) { return Rank::current() != nullptr ? 1 : 0; }
+
 void unisono_kernel_yield(int polls) {
   if (Rank* const rank = Rank::current(); rank != nullptr) rank->yield(polls != 0);
 }

@@ -79,6 +79,12 @@ Kernel* Rank::current_kernel() { return current_of_thread().kernel; }
 Rank::Rank(const std::shared_ptr<driver::Context>& context) : context_(context), endpoint_(context->endpoint()) {
   world_rank_ = endpoint_->engine->rank(0);
   timeout_ = endpoint_->engine->state(0).timeout;
+  // Kernels at stream ports take turns with the others.
+  driver::set_yield([] {
+    Rank* const rank = current();
+    if (rank != nullptr) rank->yield(true);
+    return rank != nullptr;
+  });
 }
 
 Rank::~Rank() = default;

@@ -151,7 +151,9 @@ UNISONO_API unisono_result unisono_kernel_wait_all(SMI_Comm comm);
 UNISONO_API void unisono_kernel_forget(unisono_kernel* kernel);
 /* Says what the kernel that runs, and is about to return, has failed with: an error code, and a sentence. */
 UNISONO_API void unisono_kernel_fail(unisono_result code, const char* sentence);
-/* Lets other kernels go on. `polls`: the caller looks again and again for what has not come. */
+/* 1 inside of a kernel, 0 elsewhere. */
+UNISONO_API int unisono_kernel_running(void);
+/* Lets other kernels go on; does nothing outside of kernels. `polls`: the caller looks again and again for what has not come. */
 UNISONO_API void unisono_kernel_yield(int polls);
 
 /* A queue between kernels of one rank, of a given depth. Filled and read in place; the library is asked only if one of

@@ -81,6 +81,8 @@ def test_the_page_of_streams(tmp_path: Path) -> None:
         assert f"[{rank}] {expected[rank]}\n" in (ROOT / "docs" / "streams.md").read_text()
     # 1000 elements of 1 + 2 + 3 + 4.
     assert run(compiled(tmp_path, "streams.md", "streams.cpp", "g++", "-std=c++20")) == "the sum is 10000\n"
+    two = compiled(tmp_path, "streams.md", "kernel.cpp", "g++", "-std=c++20")
+    assert run("-n", "2", two) == "499500\n"
 
 
 def jacobi() -> str:
