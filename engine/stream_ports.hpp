@@ -56,7 +56,11 @@ class StreamPorts {
   StreamQueue& queue(StreamSide side, std::uint32_t port) { return at(side, port).queue; }
 
   /// Calls use a queue one after the other, in the order in which they were made.
-  void join(StreamSide side, std::uint32_t port, std::uint64_t call) { at(side, port).line.push_back(call); }
+  void join(StreamSide side, std::uint32_t port, std::uint64_t call) {
+    End& end = at(side, port);
+    if (end.line.empty()) end.failure.reset();  // of a call that nobody has asked about
+    end.line.push_back(call);
+  }
   bool has_turn(StreamSide side, std::uint32_t port, std::uint64_t call) const {
     const std::vector<std::uint64_t>& line = at(side, port).line;
     return !line.empty() && line.front() == call;

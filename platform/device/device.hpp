@@ -44,6 +44,8 @@ class Device {
 
   /// Stream ports that a host can be the kernel of, in each direction.
   virtual std::uint32_t streams() const { return 0; }
+  /// Whether it keeps a copy of an operand whose elements an algorithm takes twice, or out of order.
+  virtual bool copies_streams() const { return false; }
   /// What a kernel of the host does at one of these: gives bytes, as many as find room, and takes bytes that are there.
   /// Both return how many, and wait for next to no time.
   virtual std::size_t give(std::uint32_t port, std::span<const std::byte> bytes);

@@ -633,6 +633,7 @@ class DeviceEngine::Impl {
       made->src_port = request.src_port;
       made->dst_port = request.dst_port;
       for (const cclo::CallStreams::Bound& bound : made->call->streams->bounds) {
+        if (bound.staged && !device->copies_streams()) refuse_stream(*made->call, bound);
         made->call->regions[static_cast<std::size_t>(bound.region)] = {};
       }
       made->call->streams.reset();
@@ -655,6 +656,18 @@ class DeviceEngine::Impl {
     }
     DeviceFlight::begin(*work.call);
     return work;
+  }
+
+  /// Refuses an algorithm that a device cannot give a stream to, before anything is sent.
+  [[noreturn]] static void refuse_stream(const cclo::CallState& call, const cclo::CallStreams::Bound& bound) {
+    const char* const collective = name_of(call.call.collective);
+    throw Error(
+        ErrorCode::kUnsupported,
+        formatted("{} on {}: stream port {} is its {}, and the algorithm {} does not go through that once, in "
+                  "order, as a stream on a device must. Name another one on all ranks: `unisono explain {} "
+                  "--streams` says which",
+                  collective, call.communicator->title(), bound.port, bound.region == Region::kSrc ? "src" : "dst",
+                  call.algorithm == nullptr ? "of the call" : call.algorithm->name, collective));
   }
 
   /// Refuses a stream port that the device, or its host, does not have.

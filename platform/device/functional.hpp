@@ -36,6 +36,7 @@ class FunctionalDevice final : public Device {
   void load(std::uint64_t address, std::span<std::byte> bytes) override;
   bool wait(std::chrono::microseconds at_most) override;
   std::uint32_t streams() const override { return kMaxStreamPorts; }
+  bool copies_streams() const override { return true; }
   std::size_t give(std::uint32_t port, std::span<const std::byte> bytes) override;
   std::size_t take(std::uint32_t port, std::span<std::byte> bytes) override;
   std::chrono::nanoseconds now() override;

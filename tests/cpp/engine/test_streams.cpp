@@ -353,6 +353,28 @@ TEST_P(Pairs, WhoReadsHearsOfTheFailure) {
   });
 }
 
+TEST_P(Pairs, AFailureThatNobodyHasReadDoesNotConcernTheNextCall) {
+  EngineSettings settings = quick_settings();
+  settings.lanes = GetParam();
+  settings.timeout = milliseconds(300);
+  run_ranks(1, settings, [&](Rank& self) {
+    CallRequest copy = request<Element>(Collective::kCopy, 4);
+    copy.src_port = kIn;
+    copy.dst_port = kOut;
+    const CallId first = self.engine.submit(copy);
+    EXPECT_EQ(self.engine.wait(first).code, ErrorCode::kTimeout);  // nothing was given
+    self.engine.forget(first);
+    const CallId second = self.engine.submit(copy);
+    const std::vector<Element> given{1, 2, 3, 4};
+    EXPECT_EQ(self.engine.write_stream(kIn, bytes(given), seconds(5)), 16U);
+    std::vector<Element> got(4);
+    EXPECT_EQ(self.engine.read_stream(kOut, std::as_writable_bytes(std::span(got)), seconds(5)), 16U);
+    EXPECT_EQ(got, given);
+    self.finish(second);
+    EXPECT_EQ(self.engine.read_stream(kOut, std::as_writable_bytes(std::span(got)), microseconds(0)), 0U);
+  });
+}
+
 TEST_P(Pairs, DeadlinesCountFromTheLastElement) {
   EngineSettings settings = quick_settings();
   settings.lanes = GetParam();
