@@ -829,7 +829,7 @@ class DeviceEngine::Impl {
     const auto stream = [](std::int8_t port, bool& is_stream, std::uint64_t& address) {
       if (port < 0) return;
       is_stream = true;
-      address = static_cast<std::uint64_t>(port);
+      address = static_cast<std::uint8_t>(port);
     };
     stream(work.src_port, descriptor.src_stream, descriptor.src_address);
     stream(work.dst_port, descriptor.dst_stream, descriptor.dst_address);

@@ -153,7 +153,8 @@ UNISONO_API void unisono_kernel_forget(unisono_kernel* kernel);
 UNISONO_API void unisono_kernel_fail(unisono_result code, const char* sentence);
 /* 1 inside of a kernel, 0 elsewhere. */
 UNISONO_API int unisono_kernel_running(void);
-/* Lets other kernels go on; does nothing outside of kernels. `polls`: the caller looks again and again for what has not come. */
+/* Lets other kernels go on; does nothing outside of kernels. `polls`: the caller looks again and again for what has not
+ * come. */
 UNISONO_API void unisono_kernel_yield(int polls);
 
 /* A queue between kernels of one rank, of a given depth. Filled and read in place; the library is asked only if one of

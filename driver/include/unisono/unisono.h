@@ -168,11 +168,12 @@ typedef struct {
  * all counts and displacements are of these. Calls that compute (combine and the reductions) have no such elements, nor
  * have programs. Ranks agree on bytes: 2 elements of 4 bytes on one are 1 element of 8 bytes on another.
  *
- * With `streams` UNISONO_SRC_STREAM, UNISONO_DST_STREAM or both, src or dst is no buffer but a stream port of this rank,
- * src_port or dst_port, 0 to 15: the call takes its elements as a kernel gives them (unisono_stream_write), and hands
- * out its results as they come (unisono_stream_read). Each rank says so for itself. A send with UNISONO_DST_STREAM goes
- * to port dst_port of its peer, which calls no receive. Calls use a port one after the other, in the order in which they
- * were started. The deadline of such a call counts from the last element. docs/streams.md has the rules. */
+ * With `streams` UNISONO_SRC_STREAM, UNISONO_DST_STREAM or both, src or dst is no buffer but a stream port of this
+ * rank, src_port or dst_port, 0 to 15: the call takes its elements as a kernel gives them (unisono_stream_write), and
+ * hands out its results as they come (unisono_stream_read). Each rank says so for itself. A send with
+ * UNISONO_DST_STREAM goes to port dst_port of its peer, which calls no receive. Calls use a port one after the other,
+ * in the order in which they were started. The deadline of such a call counts from the last element. docs/streams.md
+ * has the rules. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -641,9 +642,9 @@ UNISONO_API void unisono_request_free(unisono_request* request);
  *
  * Both wait, and make progress on all calls meanwhile, until all bytes have gone through or `seconds` have passed, and
  * say in *done how many have; 0 s: without waiting. With UNISONO_WHOLE in place of seconds they go on for as long as
- * bytes go through, and end with timeout when none has for the default deadline of the context's calls. A read ends with
- * the error of the call that gave elements to the port, once what it had given has been read. Different ports, and the
- * two sides of one, can be used by several threads at once; one side by one at a time.
+ * bytes go through, and end with timeout when none has for the default deadline of the context's calls. A read ends
+ * with the error of the call that gave elements to the port, once what it had given has been read. Different ports, and
+ * the two sides of one, can be used by several threads at once; one side by one at a time.
  *
  * invalid_argument: there is no such port. unsupported: on engines that are devices, kernels are there. */
 #define UNISONO_WHOLE (-1.0)
