@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -56,6 +56,9 @@ test-rtl-full: packages-rtl environment-rtl package ## the same with more cases,
 
 cluster: packages-rtl environment-rtl package ## the simulated cluster, for unisono run --platform rtl
 	$(STEP) cluster "simulated cluster" tools/build --cluster
+
+bench-streams: build ## elements between kernels of two ranks: channels of SMI, and stream ports, beside sends
+	tools/bench-streams $(JSON)
 
 bench-rtl: cluster ## the hardware engine in cycles, beside the papers' figures
 	@tools/bench-rtl

@@ -1,0 +1,81 @@
+"""Elements from a kernel of rank 0 to one of rank 1, through stream ports, beside a send of buffers.
+
+Prints a JSON line for each, the median of repetitions: on a communicator of streams, where elements go on as they come,
+and on one with lanes, where they are staged. Run by tools/bench-streams.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import unisono
+from unisono import Communicator, Stream
+
+COUNT = 16 << 20
+REPETITIONS = 5
+
+
+def through_ports(comm: Communicator, piece: int) -> bool:
+    """Gives and takes pieces of so many elements."""
+    port = comm.stream(0)
+    if comm.rank == 0:
+        request = comm.send_async(Stream(0, COUNT, "f4"), 1)
+        elements = np.arange(piece, dtype="f4")
+        for _ in range(0, COUNT, piece):
+            port.write(elements)
+        request.wait()
+        return True
+    request = comm.recv_async(Stream(0, COUNT, "f4"), 0)
+    elements = np.zeros(piece, "f4")
+    right = True
+    for _ in range(0, COUNT, piece):
+        port.read(elements)
+        right = right and elements[-1] == piece - 1
+    request.wait()
+    return right
+
+
+def by_buffers(comm: Communicator, piece: int) -> bool:
+    """Sends one message after the other."""
+    elements = np.arange(piece, dtype="f4") if comm.rank == 0 else np.zeros(piece, "f4")
+    for _ in range(0, COUNT, piece):
+        if comm.rank == 0:
+            comm.send(elements, 1)
+        else:
+            comm.recv(elements, 0)
+    return bool(elements[-1] == piece - 1)
+
+
+def measure(op: str, comm: Communicator, piece: int, run: Callable[[Communicator, int], bool]) -> None:
+    """Prints what it takes."""
+    seconds, right = [], True
+    for _ in range(REPETITIONS):
+        comm.barrier()
+        begin = time.perf_counter()
+        right = run(comm, piece) and right
+        seconds.append(time.perf_counter() - begin)
+    if comm.rank == 1:
+        median = statistics.median(seconds)
+        record = {
+            "system": "unisono", "op": op, "network": "shm", "ranks": 2, "bytes": 4 * COUNT, "piece_bytes": 4 * piece,
+            "gbps": round(4 * COUNT / median / 1e9, 3), "verified": bool(right),
+        }  # fmt: skip
+        print(json.dumps(record), flush=True)
+
+
+def main() -> None:
+    """Measures all."""
+    with unisono.init() as context:
+        world = context.world
+        streams = world.dup(streams=True)
+        for piece in (4096, 65536):
+            measure("send", world, piece, by_buffers)
+            measure("send_stream", streams, piece, through_ports)
+            measure("send_stream_staged", world, piece, through_ports)
+
+
+main()
