@@ -18,13 +18,15 @@ namespace unisono::driver {
 /// barriers and broadcasts do not look at is left out, as in what the engine keeps of them.
 inline bool translate(const unisono_call& given, unisono::Request& request) {
   // Programs that were compiled when the structure ended earlier go this way as well.
-  constexpr std::size_t kEarliest = offsetof(unisono_call, element_bytes);
-  constexpr std::size_t kEarlier = offsetof(unisono_call, streams);
-  const bool whole = given.struct_size == sizeof(unisono_call);
-  const bool sized = whole || given.struct_size == kEarlier;
-  if ((!sized && given.struct_size != kEarliest) || given.algorithm != nullptr || given.wait_for_count != 0 ||
-      given.timeout_seconds != 0 || given.graph != nullptr || given.wire_datatype != 0 ||
-      (sized && given.element_bytes != 0) || (whole && given.streams != 0)) {
+  if (given.struct_size == sizeof(unisono_call)) [[likely]] {
+    if ((given.element_bytes | static_cast<unsigned>(given.streams)) != 0) return false;
+  } else if (given.struct_size == offsetof(unisono_call, streams)) {
+    if (given.element_bytes != 0) return false;
+  } else if (given.struct_size != offsetof(unisono_call, element_bytes)) {
+    return false;
+  }
+  if (given.algorithm != nullptr || given.wait_for_count != 0 || given.timeout_seconds != 0 || given.graph != nullptr ||
+      given.wire_datatype != 0) {
     return false;
   }
   constexpr unsigned kEnumerators = 256;
