@@ -78,4 +78,5 @@ def main() -> None:
             measure("send_stream_staged", world, piece, through_ports)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -178,20 +178,17 @@ class PreparedCalls(Calls):
         name = shape.collective.name.lower()
         receives = self._layout(name, "recv_", recv_counts, recv_displacements)
         sends = self._layout(name, "send_", send_counts, send_displacements)
+        func = Func.NONE if op is None else func_of(name, op)
         if is_streamed(src, dst):
             buffers, _ = streamed(name, src, dst, ("sent", "received"), self.size, computes=shape.reduces)
-        else:
-            buffers = Buffers(name, src, dst, computes=shape.reduces)
-        if is_streamed(src, dst):
             if buffers.dst_port < 0 and buffers.dst is None:
                 raise InvalidArgumentError(f"{name}: dst is missing; pass a buffer or a stream")
-            func = Func.NONE if op is None else func_of(name, op)
             return self._call(shape.collective, buffers, 0, options, op=func, sends=sends, receives=receives)
+        buffers = Buffers(name, src, dst, computes=shape.reduces)
         if not buffers.in_place:
             buffers.need("src")
             buffers.allocate((receives.extent(),))
         buffers.need("dst")
-        func = Func.NONE if op is None else func_of(name, op)
         return self._call(shape.collective, buffers, 0, options, op=func, sends=sends, receives=receives)
 
     def _count_of(self, operation: str, name: str, array: Array, part: str) -> int:

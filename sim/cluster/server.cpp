@@ -300,7 +300,7 @@ void Server::Attached::give_stream(AnyNode& node) {
 }
 
 void Server::Attached::take_stream(AnyNode& node) {
-  constexpr std::uint64_t kNoMore = 32;  // cycles without a word, after which a host gets what has come
+  constexpr std::uint64_t kNoMore = 32;  // cycles without a word; then the host gets what has come
   const unsigned port = stream_port();
   HostKernel* const kernel = node.host_kernel();
   payload_.resize(request_.length);

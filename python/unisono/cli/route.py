@@ -254,7 +254,7 @@ def _say(console: Console, options: argparse.Namespace, network: Topology, table
 
 
 def _say_serial(console: Console, options: argparse.Namespace, network: Topology, finding: Finding) -> None:
-    """What is to be known of kernels such as SMI's, of which each holds one message at a time."""
+    """What the proof does not cover: kernels that hold one message at a time, as SMI's do."""
     if options.kernels == "serial" or not finding.kernel_circle or finding.circle:
         return
     where = next(wait.queue for wait in finding.kernel_circle)
