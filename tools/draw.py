@@ -34,9 +34,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 #: A commit that touches more files than this is large.
-LARGE = 150
+LARGE = 60
 #: The part that runs of what a large commit touches.
-PART_OF_LARGE = 0.4
+PART_OF_LARGE = 0.3
 
 
 def enabled() -> bool:

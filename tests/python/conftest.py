@@ -18,6 +18,9 @@ import draw  # noqa: E402  (found through the path above)
 SHARE = 0.2
 """Of each module that the commit does not touch, this part of the cases runs, and one at least."""
 
+MOST = 500
+"""So many cases run for a commit, whatever it touches and however many there are: six minutes on two cores."""
+
 DRAWN = pytest.StashKey[str]()
 
 
@@ -30,7 +33,7 @@ def pytest_configure() -> None:
 
 
 def chosen(drawing: draw.Draw, names: list[str], share: float = SHARE) -> set[str]:
-    """Of these tests, named by path and case, those that run."""
+    """Of these tests, named by path and case, those that run: about MOST at most."""
     whole = tuple(f"tests/python/{place}" for place in drawing.whole("python"))
     modules: dict[str, list[str]] = defaultdict(list)
     for name in names:
@@ -40,7 +43,7 @@ def chosen(drawing: draw.Draw, names: list[str], share: float = SHARE) -> set[st
     for module, cases in modules.items():
         touched = (module in drawing.touched or module.startswith(whole)) and not module.startswith(slow)
         run |= drawing.part(cases, drawing.of_touched(share) if touched else share)
-    return run
+    return drawing.part(run, min(1, MOST / max(1, len(run))))
 
 
 @pytest.hookimpl(trylast=True)

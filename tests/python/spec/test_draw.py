@@ -77,12 +77,29 @@ def test_of_a_large_commit_a_part_runs_of_what_it_touches() -> None:
     names = chosen(draw.Draw("3", many, TABLE))
     assert sum("a/test_a.py" in name for name in names) == 30 * draw.PART_OF_LARGE
     assert sum("b/test_b.py" in name for name in names) == PART
-    assert len(draw.Draw("3", many).files([f"docs/{i}.md" for i in range(100)], 0.1)) == 100 * draw.PART_OF_LARGE
+    assert (
+        len(draw.Draw("3", many).files([f"docs/{i}.md" for i in range(draw.LARGE)], 0.1))
+        == draw.LARGE * draw.PART_OF_LARGE
+    )
     floors = ["engine", "core", "driver", "network", "reference"]
     for size in (1, draw.LARGE + 1):
         touching = draw.Draw("3", frozenset(sorted(many)[-size:]) | {"engine/rx.cpp"}, TABLE)
         assert len(touching.named(floors, 0.25, "cpp")) == 2  # one of the others, and the touched one
     assert len(draw.Draw("3", many, {"cpp": {"engine/": floors}}).named(floors, 0.1, "cpp")) == 2
+
+
+def test_never_more_runs_than_there_is_time_for() -> None:
+    cases = [f"tests/python/a/test_{module}.py::test_x[{i}]" for module in range(100) for i in range(100)]
+    code = (
+        "import sys; sys.path[:0] = ['tests/python', 'tools']; import conftest, draw\n"
+        "cases = eval(sys.stdin.read()); always = frozenset(cases[:1])\n"
+        "drawing = draw.Draw('seed', frozenset({'engine/rx.cpp'}), {'python': {'engine/': ['a/']}}, always)\n"
+        "names = conftest.chosen(drawing, cases); print(len(names), cases[0] in names, conftest.MOST)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=repr(cases), capture_output=True, text=True, cwd=ROOT)
+    count, always, most = done.stdout.split()
+    assert always == "True"
+    assert int(most) <= int(count) <= int(most) + 1
 
 
 def test_a_failure_of_once_always_runs() -> None:
